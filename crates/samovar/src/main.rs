@@ -1,0 +1,2 @@
+//! The `samovar` program.
+fn main() {}
