@@ -1,1 +1,34 @@
-//! Samovar: core.
+//! The words of Samovar and the borders between its parts.
+//!
+//! Here: identifiers, messages, events, commands, the error codes, and the ports that the leaves
+//! implement ([`Provider`], [`Models`], [`Toolset`], [`Journal`], [`History`], [`Clock`], [`Ids`]).
+//! Not here: I/O, a runtime, HTTP, SQL, the spelling of any protocol.
+//!
+//! Start with [`event`]: a session is an ordered log of events, commands go in, turns decide, events
+//! come out, and every protocol is only a spelling of those two words.
+
+pub mod command;
+pub mod error;
+pub mod event;
+pub mod failpoint;
+pub mod history;
+pub mod id;
+pub mod journal;
+pub mod message;
+pub mod ports;
+pub mod provider;
+pub mod tool;
+
+pub use command::{Accepted, Action, Command, Sender};
+pub use error::{Code, Error};
+pub use event::{Author, Event, FinishReason, Kind, Limits};
+pub use history::History;
+pub use id::{AgentPath, CallId, Epoch, EventId, MessageId, Seq, SessionId, TurnId};
+pub use journal::{Broken, Journal};
+pub use message::{Message, Outcome, Part, Role, Status, ToolCall, Usage};
+pub use ports::{Clock, Ids, Millis};
+pub use provider::{Model, Models, Prompt, Provider, ProviderEvent};
+pub use tool::{Approval, CallContext, Capability, Effect, Reply, ToolSpec, Toolset};
+
+/// A boxed future, the form in which ports answer.
+pub type Future<'a, T> = std::pin::Pin<Box<dyn std::future::Future<Output = T> + Send + 'a>>;

@@ -1,0 +1,117 @@
+//! Requests to change a session. Accepted or refused at once; what follows is seen as events.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::error::{Code, Error};
+use crate::id::{CallId, MessageId, Seq, SessionId, TurnId};
+use crate::message::Outcome;
+
+/// A request to change a session.
+#[derive(Clone, Debug)]
+pub struct Command {
+    /// Who sent it.
+    pub by: Sender,
+    /// The session that is to change.
+    pub session: SessionId,
+    /// The change.
+    pub action: Action,
+}
+
+/// Who sent a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sender {
+    /// The holder of the token with this name.
+    Token(Arc<str>),
+    /// The person at this program's own command line.
+    CommandLine,
+    /// The program that has Samovar inside.
+    Embedder,
+}
+
+/// What is to change.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// Make the session, unless it exists.
+    Open {
+        /// The model; none for the default.
+        model: Option<String>,
+        /// Facts that the client wants kept.
+        metadata: Map<String, Value>,
+    },
+    /// Say something: starts a turn, or waits in the queue for its own.
+    Post {
+        /// The client's id for the message; none lets the server make one.
+        message: Option<MessageId>,
+        /// What is said.
+        text: Text,
+    },
+    /// Close an open call from outside.
+    Settle {
+        /// The call.
+        call: CallId,
+        /// Its answer.
+        outcome: Outcome,
+    },
+    /// Stop a turn.
+    Cancel {
+        /// Which; none for the one that runs.
+        turn: Option<TurnId>,
+    },
+    /// Delete the session.
+    Close,
+}
+
+/// What was accepted. Each is kept already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Accepted {
+    /// The session is there.
+    Opened,
+    /// The message is kept, its turn runs or waits.
+    Posted {
+        /// The message's id.
+        message: MessageId,
+        /// Its turn.
+        turn: TurnId,
+        /// Follow the log from behind this position to see the whole turn.
+        after: Seq,
+    },
+    /// The call is closed.
+    Settled,
+    /// The turn has ended; or none ran, and nothing was done.
+    Cancelled {
+        /// Whether a turn was stopped.
+        stopped: bool,
+    },
+    /// The session is gone.
+    Closed,
+}
+
+/// What a person says: at least one visible character.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text(String);
+
+impl Text {
+    /// Takes a text as it was given; it is kept unchanged.
+    ///
+    /// # Errors
+    /// [`Code::BlankContent`] when it holds white space alone, in the sense of Unicode.
+    pub fn new(raw: String) -> Result<Self, Error> {
+        if raw.trim().is_empty() {
+            let why = "the content is blank; say at least one visible character";
+            return Err(Error::new(Code::BlankContent, why));
+        }
+        Ok(Self(raw))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text, owned.
+    pub fn into_string(self) -> String {
+        self.0
+    }
+}

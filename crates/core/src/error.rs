@@ -1,0 +1,218 @@
+//! Refusals: what a caller did wrong or cannot have now, each with a stable code.
+//!
+//! The other two kinds of failure have their own types: what a model is told is an
+//! [`Outcome`](crate::Outcome), and what broke here is [`Broken`](crate::Broken).
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $text:literal, $status:literal;)*) => {
+        /// Every code that a client can meet, with its HTTP status. Codes are never translated.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Code { $($(#[$doc])* $name,)* }
+
+        impl Code {
+            /// All of them, in the order of the documentation.
+            pub const ALL: &'static [Code] = &[$(Code::$name,)*];
+
+            /// The code as it stands on the wire.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Code::$name => $text,)* }
+            }
+
+            /// The HTTP status that goes with it (AS-3).
+            pub fn status(self) -> u16 {
+                match self { $(Code::$name => $status,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// A parameter is missing, has the wrong type, or is out of bounds.
+    InvalidParams = "invalid_params", 400;
+    /// The body is not JSON, or nested too deep.
+    InvalidJson = "invalid_json", 400;
+    /// A message without any visible character.
+    BlankContent = "blank_content", 400;
+    /// No token, or a wrong one.
+    Unauthorized = "unauthorized", 401;
+    /// The token's scope does not cover this.
+    Forbidden = "forbidden", 403;
+    /// The `Host` header names somebody else's server.
+    HostRefused = "host_refused", 403;
+    /// The request comes from a page of another origin.
+    OriginRefused = "origin_refused", 403;
+    /// No such path or method.
+    UnknownMethod = "unknown_method", 404;
+    /// No such session, or it was deleted.
+    UnknownSession = "unknown_session", 404;
+    /// No such turn in this session.
+    UnknownTurn = "unknown_turn", 404;
+    /// No call with this id is open in this session.
+    UnknownCall = "unknown_call", 404;
+    /// The path exists, but not with this verb.
+    WrongVerb = "wrong_verb", 405;
+    /// The client took too long to send its request.
+    RequestTimeout = "request_timeout", 408;
+    /// The same message id with another content, or one that another session has.
+    MessageConflict = "message_conflict", 409;
+    /// The body is larger than the limit.
+    BodyTooLarge = "body_too_large", 413;
+    /// A JSON body without the JSON content type.
+    UnsupportedMediaType = "unsupported_media_type", 415;
+    /// No provider claims the model, or its provider has no key.
+    UnusableModel = "unusable_model", 422;
+    /// A queue is full; try again after `Retry-After`.
+    Busy = "busy", 429;
+    /// The headers or the address are longer than the limit.
+    HeadersTooLarge = "headers_too_large", 431;
+    /// Something broke on our side; it is in the log, and the turn it hit has ended.
+    Internal = "internal", 500;
+    /// The server is starting or stopping; try again after `Retry-After`.
+    Unavailable = "unavailable", 503;
+    /// The store cannot take more: the disk is full or fails.
+    StoreFull = "store_full", 507;
+}
+
+/// Why a turn ended in an error: the `code` of a stream's last event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultCode {
+    /// The server stopped while the turn ran.
+    Interrupted,
+    /// The model's server cannot be reached.
+    ProviderUnreachable,
+    /// The model's server did not answer in time.
+    ProviderTimeout,
+    /// The model's server refused the key.
+    ProviderAuth,
+    /// The model's server wants fewer requests.
+    ProviderRateLimited,
+    /// The model's server said that it failed or is overloaded.
+    ProviderError,
+    /// The model's server refused the request.
+    ProviderRejected,
+    /// The model's server does not know the model.
+    ModelNotFound,
+    /// The answer ended in the middle.
+    StreamCut,
+    /// The answer is not what this kind of server sends.
+    BadResponse,
+    /// Neither text nor a call came.
+    EmptyAnswer,
+    /// The provider can no longer be used: its key or its row is gone.
+    UnusableModel,
+    /// The store could not keep an event.
+    StoreFailed,
+    /// Something broke on our side; it is in the log.
+    Internal,
+}
+
+impl FaultCode {
+    /// The code as it stands on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Interrupted => "interrupted",
+            Self::ProviderUnreachable => "provider_unreachable",
+            Self::ProviderTimeout => "provider_timeout",
+            Self::ProviderAuth => "provider_auth",
+            Self::ProviderRateLimited => "provider_rate_limited",
+            Self::ProviderError => "provider_error",
+            Self::ProviderRejected => "provider_rejected",
+            Self::ModelNotFound => "model_not_found",
+            Self::StreamCut => "stream_cut",
+            Self::BadResponse => "bad_response",
+            Self::EmptyAnswer => "empty_answer",
+            Self::UnusableModel => "unusable_model",
+            Self::StoreFailed => "store_failed",
+            Self::Internal => "internal",
+        }
+    }
+
+    /// Whether the model's server is to blame (exit code 5).
+    pub fn is_provider(self) -> bool {
+        match self {
+            Self::ProviderUnreachable
+            | Self::ProviderTimeout
+            | Self::ProviderAuth
+            | Self::ProviderRateLimited
+            | Self::ProviderError
+            | Self::ProviderRejected
+            | Self::ModelNotFound
+            | Self::StreamCut
+            | Self::BadResponse
+            | Self::EmptyAnswer => true,
+            Self::Interrupted | Self::UnusableModel | Self::StoreFailed | Self::Internal => false,
+        }
+    }
+}
+
+impl fmt::Display for FaultCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// A refusal: what happened, with the value, and what to do, in lower case.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct Error {
+    /// The stable code.
+    pub code: Code,
+    /// The sentence for a person.
+    pub message: Cow<'static, str>,
+    /// Facts for a program.
+    pub details: Option<Value>,
+}
+
+impl Error {
+    /// A refusal with its sentence.
+    pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            details: None,
+        }
+    }
+
+    /// Adds facts for a program.
+    #[must_use]
+    pub fn with_details(mut self, details: Value) -> Self {
+        self.details = Some(details);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_code_is_written_once_and_only_ours_is_500() {
+        let texts: HashSet<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
+        assert_eq!(texts.len(), Code::ALL.len());
+        let server_faults: Vec<_> = Code::ALL
+            .iter()
+            .filter(|code| code.status() == 500)
+            .collect();
+        assert_eq!(server_faults, [&Code::Internal]);
+    }
+}

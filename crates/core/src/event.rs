@@ -1,0 +1,285 @@
+//! Facts. A session is the ordered log of these; nothing else is the truth about it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::error::FaultCode;
+use crate::id::{AgentPath, CallId, Epoch, EventId, MessageId, Seq, TurnId};
+use crate::message::{Message, Outcome, Part, Role, Usage};
+use crate::ports::Millis;
+use crate::tool::{Approval, Effect};
+
+/// A fact in a session's log.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Its position in the log.
+    pub seq: Seq,
+    /// The run of the server that made it.
+    pub epoch: Epoch,
+    /// When it was made.
+    pub at: Millis,
+    /// The turn that it belongs to; none for what concerns the session alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<TurnId>,
+    /// The agent whose turn it is; the session's own agent when there is no turn.
+    pub agent: AgentPath,
+    /// Who caused it.
+    pub author: Author,
+    /// What happened.
+    pub kind: Kind,
+}
+
+impl Event {
+    /// The cursor that stands for this event (DU-7).
+    pub fn id(&self) -> EventId {
+        EventId {
+            epoch: self.epoch,
+            seq: self.seq,
+        }
+    }
+}
+
+/// Who caused an event. An agent is the one that the event's path names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Author {
+    /// A person, through any client.
+    User,
+    /// The server itself.
+    System,
+    /// A program outside that closes calls or shows state.
+    Host,
+    /// The agent of the event's path.
+    Agent,
+}
+
+/// What happened. Closed: a new kind needs an ADR, a spelling in every protocol, and a line in
+/// `docs/protocols.md`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Kind {
+    /// The session exists from here on.
+    SessionOpened {
+        /// The model, as it was asked for.
+        model: String,
+        /// What the client gave.
+        #[serde(default)]
+        metadata: Map<String, Value>,
+    },
+    /// The session was deleted; nothing of it may come back (AS-19).
+    SessionClosed,
+    /// A turn runs. Its input is the message that was finished with this turn's id before.
+    TurnStarted {
+        /// The model, by its canonical name.
+        model: String,
+        /// How far it may go.
+        limits: Limits,
+        /// How much is asked before a call runs.
+        approval: Approval,
+        /// The call that this turn answers, when it is a child's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent_call: Option<CallId>,
+    },
+    /// The model is asked.
+    StepStarted {
+        /// Which pass of the loop: 1 for the first.
+        iteration: u32,
+        /// Which try of this pass: 1 for the first.
+        attempt: u32,
+        /// Tokens set aside for the answer, before the model is asked.
+        reserved_tokens: u64,
+    },
+    /// What the running attempt of this pass has said is void; another attempt follows.
+    StepReset {
+        /// The pass that begins anew.
+        iteration: u32,
+        /// What the void attempt cost.
+        usage: Usage,
+        /// Why, for a person.
+        reason: String,
+    },
+    /// A model begins to speak under this id.
+    MessageStarted {
+        /// The message's id.
+        message: MessageId,
+        /// Who speaks.
+        role: Role,
+    },
+    /// A live fragment of a part.
+    Delta {
+        /// The message that grows.
+        message: MessageId,
+        /// The part's place in the message: 0 for the first.
+        part: u16,
+        /// What is added.
+        fragment: Fragment,
+    },
+    /// A part came whole: a call with its arguments opens here.
+    PartAdded {
+        /// The message that grows.
+        message: MessageId,
+        /// The part's place in the message.
+        index: u16,
+        /// The part.
+        part: Part,
+    },
+    /// The whole message, kept.
+    MessageFinished {
+        /// The message.
+        message: Message,
+    },
+    /// Somebody decided whether a call may run.
+    CallApproved {
+        /// The call.
+        call: CallId,
+        /// SHA-256 of the canonical arguments that were shown, in hex.
+        args_hash: String,
+        /// Whether it may run.
+        allowed: bool,
+        /// Who decided.
+        by: String,
+    },
+    /// A call is about to touch the world: kept before it does. None for calls that only read.
+    CallStarted {
+        /// The call, and its idempotency key.
+        call: CallId,
+        /// The tool.
+        name: String,
+        /// What it does to the world.
+        effect: Effect,
+        /// SHA-256 of the canonical arguments, in hex.
+        args_hash: String,
+        /// When it is given up.
+        deadline: Millis,
+    },
+    /// A call has its outcome, whoever brought it.
+    CallClosed {
+        /// The call.
+        call: CallId,
+        /// The tool.
+        name: String,
+        /// The answer.
+        outcome: Outcome,
+    },
+    /// A host shows another state (08).
+    StateChanged {
+        /// The state, whole.
+        state: Value,
+    },
+    /// The turn is over; exactly one for each turn.
+    TurnFinished {
+        /// Why.
+        reason: FinishReason,
+        /// How many passes it took.
+        iterations: u32,
+        /// What all of its model calls cost, failed ones included.
+        usage: Usage,
+        /// What went wrong, when `reason` is [`FinishReason::Error`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fault: Option<Fault>,
+    },
+}
+
+impl Kind {
+    /// Whether it is kept with a commit before anybody sees it. What is not is kept in the spool,
+    /// and later only as a part of its message (DU-3).
+    pub fn is_durable(&self) -> bool {
+        match self {
+            Self::MessageStarted { .. } | Self::Delta { .. } | Self::PartAdded { .. } => false,
+            Self::SessionOpened { .. }
+            | Self::SessionClosed
+            | Self::TurnStarted { .. }
+            | Self::StepStarted { .. }
+            | Self::StepReset { .. }
+            | Self::MessageFinished { .. }
+            | Self::CallApproved { .. }
+            | Self::CallStarted { .. }
+            | Self::CallClosed { .. }
+            | Self::StateChanged { .. }
+            | Self::TurnFinished { .. } => true,
+        }
+    }
+}
+
+/// What a delta adds to its part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fragment {
+    /// Text.
+    Text(String),
+    /// Reasoning.
+    Reasoning(String),
+    /// A call begins; its arguments follow.
+    Call {
+        /// The call.
+        id: CallId,
+        /// The tool.
+        name: String,
+    },
+    /// A piece of the arguments' JSON text.
+    Args(String),
+}
+
+/// How far a turn may go. Counted durably, so that limits hold over any number of crashes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Passes of the loop; at least 1.
+    pub max_iterations: u32,
+    /// Tokens that one answer may have.
+    pub max_output_tokens: u32,
+    /// Tokens that all model calls together may cost; none for no limit.
+    pub budget_tokens: Option<u64>,
+    /// The sampling temperature that is asked for.
+    pub temperature: f32,
+}
+
+impl Default for Limits {
+    /// The defaults of AS-16.
+    fn default() -> Self {
+        let (max_iterations, max_output_tokens, temperature) = (20, 4096, 0.7);
+        Self {
+            max_iterations,
+            max_output_tokens,
+            budget_tokens: None,
+            temperature,
+        }
+    }
+}
+
+/// Why a turn is over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FinishReason {
+    /// The model was done, in the provider's own word (AS-6).
+    Model(String),
+    /// The model still wanted tools when the passes were used up.
+    MaxIterations,
+    /// A budget was used up.
+    Budget,
+    /// Somebody stopped it.
+    Cancelled,
+    /// Something went wrong; the fault says what.
+    Error,
+}
+
+impl FinishReason {
+    /// The word for clients.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Model(word) => word,
+            Self::MaxIterations => "max_iterations",
+            Self::Budget => "budget",
+            Self::Cancelled => "cancelled",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// What ended a turn that did not finish by itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// The stable code.
+    pub code: FaultCode,
+    /// What happened, what was kept, one thing to do (FC-6).
+    pub message: String,
+}

@@ -1,0 +1,43 @@
+//! Named points at which a test can stop the process. Without the feature `failpoints` they are no
+//! code at all.
+
+/// Marks a named point: `failpoint!("journal.commit.before")`.
+#[cfg(feature = "failpoints")]
+#[macro_export]
+macro_rules! failpoint {
+    ($name:literal) => {
+        $crate::failpoint::reached($name)
+    };
+}
+
+/// Marks a named point; no code in this build.
+#[cfg(not(feature = "failpoints"))]
+#[macro_export]
+macro_rules! failpoint {
+    ($name:literal) => {};
+}
+
+#[cfg(feature = "failpoints")]
+mod armed {
+    use std::sync::OnceLock;
+
+    static HOOK: OnceLock<fn(&'static str)> = OnceLock::new();
+
+    /// Sets what happens at every named point, once for the process.
+    ///
+    /// # Errors
+    /// The hook itself, when there is one already.
+    pub fn arm(hook: fn(&'static str)) -> Result<(), fn(&'static str)> {
+        HOOK.set(hook)
+    }
+
+    /// Called by [`failpoint!`](crate::failpoint!).
+    pub fn reached(name: &'static str) {
+        if let Some(hook) = HOOK.get() {
+            hook(name);
+        }
+    }
+}
+
+#[cfg(feature = "failpoints")]
+pub use armed::{arm, reached};

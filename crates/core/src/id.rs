@@ -1,0 +1,248 @@
+//! Names of things. Each is its own type, so that a call cannot be given a message's id.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Code, Error};
+
+/// The longest id that is accepted, in bytes of UTF-8 (AS-4).
+pub const MAX_ID_BYTES: usize = 256;
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident, $what:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// Takes an id as it was given: 1 to [`MAX_ID_BYTES`] bytes without control characters.
+            ///
+            /// # Errors
+            /// [`Code::InvalidParams`] when it is empty, too long, or holds a control character.
+            pub fn new(raw: &str) -> Result<Self, Error> {
+                check_id($what, raw)?;
+                Ok(Self(raw.into()))
+            }
+
+            /// The id as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = Error;
+            fn try_from(raw: String) -> Result<Self, Error> {
+                Self::new(&raw)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> String {
+                id.0.as_ref().to_owned()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({})"), self.0)
+            }
+        }
+    };
+}
+
+id! {
+    /// A session, under the name that its client chose (arbitrary text) or a UUID v7 of ours.
+    SessionId, "sessionId"
+}
+id! {
+    /// One agent's run from an input to its finish.
+    TurnId, "turnId"
+}
+id! {
+    /// A message: the client's own id for what a user said, ours for everything else.
+    MessageId, "messageId"
+}
+id! {
+    /// A tool call. Always made here, never by the model, so it is unique over all sessions; it is
+    /// also the call's idempotency key and the id of the message that holds its result.
+    CallId, "callId"
+}
+
+impl CallId {
+    /// The id of the message of role `tool` that holds this call's result.
+    pub fn as_message(&self) -> MessageId {
+        MessageId(self.0.clone())
+    }
+}
+
+fn check_id(what: &str, raw: &str) -> Result<(), Error> {
+    if raw.is_empty() || raw.len() > MAX_ID_BYTES {
+        let why = format!(
+            "{what} must have 1 to {MAX_ID_BYTES} bytes, this one has {}",
+            raw.len()
+        );
+        return Err(Error::new(Code::InvalidParams, why));
+    }
+    if raw.chars().any(char::is_control) {
+        let why = format!("{what} must not hold control characters: {raw:?}");
+        return Err(Error::new(Code::InvalidParams, why));
+    }
+    Ok(())
+}
+
+/// Position of an event in its session's log: 1 for the first, without gaps, over all epochs.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Seq(pub u64);
+
+impl Seq {
+    /// The position after this one.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+/// Which run of the server made an event. Grows at every start, is kept before anything is served.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Epoch(pub u64);
+
+/// The one cursor of every protocol: `epoch.seq` (DU-7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EventId {
+    /// The run of the server that made the event.
+    pub epoch: Epoch,
+    /// Its position in the log.
+    pub seq: Seq,
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.epoch.0, self.seq.0)
+    }
+}
+
+impl FromStr for EventId {
+    type Err = Error;
+
+    fn from_str(raw: &str) -> Result<Self, Error> {
+        let numbers = raw.split_once('.').and_then(|(epoch, seq)| {
+            Some(Self {
+                epoch: Epoch(epoch.parse().ok()?),
+                seq: Seq(seq.parse().ok()?),
+            })
+        });
+        numbers.ok_or_else(|| {
+            Error::new(
+                Code::InvalidParams,
+                format!("not an event id (epoch.seq): {raw:?}"),
+            )
+        })
+    }
+}
+
+/// Where an agent stands below the session's master: `master/browser`. Its last name is the agent,
+/// its depth is read off it, and a name that is in it already must not be called again.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct AgentPath(Arc<str>);
+
+impl AgentPath {
+    /// The path of a session's own agent.
+    pub fn root(name: &str) -> Self {
+        Self(name.into())
+    }
+
+    /// The path of an agent that this one calls.
+    #[must_use]
+    pub fn child(&self, name: &str) -> Self {
+        Self(format!("{}/{name}", self.0).into())
+    }
+
+    /// The agents from the master down.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.split('/')
+    }
+
+    /// The agent itself.
+    pub fn name(&self) -> &str {
+        self.0.rsplit('/').next().unwrap_or(&self.0)
+    }
+
+    /// How many agents are above: 0 for the master (SA-19).
+    pub fn depth(&self) -> usize {
+        self.0.matches('/').count()
+    }
+}
+
+impl fmt::Display for AgentPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for AgentPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AgentPath({})", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_id_is_any_short_text_without_control_characters() {
+        for good in ["a", "чат №1", "a/b?c", "0193-uuid", &"x".repeat(256)] {
+            assert!(SessionId::new(good).is_ok(), "{good}");
+        }
+        for bad in ["", "a\nb", "\u{0}", "\u{7f}", &"x".repeat(257)] {
+            assert!(SessionId::new(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn an_event_id_is_read_back_as_it_was_written() {
+        let id = EventId {
+            epoch: Epoch(1_795_000_000),
+            seq: Seq(42),
+        };
+        assert_eq!(id.to_string().parse::<EventId>().unwrap(), id);
+        for bad in [
+            "",
+            "1",
+            "1.",
+            ".2",
+            "1.2.3",
+            "-1.2",
+            "a.b",
+            "1.99999999999999999999",
+        ] {
+            assert!(bad.parse::<EventId>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn kind_name_and_depth_are_read_off_an_agent_path() {
+        let helper = AgentPath::root("master").child("browser").child("helper");
+        assert_eq!(helper.to_string(), "master/browser/helper");
+        assert_eq!((helper.name(), helper.depth()), ("helper", 2));
+        assert!(helper.names().any(|name| name == "browser"));
+    }
+}

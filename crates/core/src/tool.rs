@@ -1,0 +1,127 @@
+//! Tools: what a model may ask for, and what has to be known before it is let.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Future;
+use crate::id::{AgentPath, CallId, SessionId, TurnId};
+use crate::message::{Outcome, ToolCall};
+
+/// What a tool does to the world, and so what may be done with a call that a crash cut (DU-5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// Nothing: run it again.
+    Read,
+    /// The same once or twice under the same key: run it again with that key.
+    Idempotent,
+    /// Something whose presence can be looked up.
+    Verifiable,
+    /// Something that must never be run again unasked.
+    Unsafe,
+}
+
+/// What a tool needs to be allowed to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Capability {
+    /// Reads files of the workspace.
+    ReadWorkspace,
+    /// Changes files of the workspace.
+    WriteWorkspace,
+    /// Whatever a tool does that was registered from outside.
+    Registered,
+}
+
+/// How much a person is asked before a call runs (TL-4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Approval {
+    /// What stays in the workspace runs unasked.
+    Auto,
+    /// What changes something is asked for.
+    Supervised,
+    /// What changes something is refused.
+    ReadOnly,
+}
+
+impl Approval {
+    /// Every level, the freest first.
+    pub const ALL: [Self; 3] = [Self::Auto, Self::Supervised, Self::ReadOnly];
+
+    /// The word for people and configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Supervised => "supervised",
+            Self::ReadOnly => "read-only",
+        }
+    }
+}
+
+/// What is known of a tool before it is called.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolSpec {
+    /// The name that a model calls: `[a-zA-Z0-9_-]{1,64}`, what every provider takes.
+    pub name: String,
+    /// For the model: what it does and when to use it.
+    pub description: String,
+    /// The JSON Schema of its arguments, an object.
+    pub parameters: Value,
+    /// What it does to the world.
+    pub effect: Effect,
+    /// What it must be allowed to do.
+    pub capability: Capability,
+    /// How long one call may run.
+    pub timeout: Duration,
+    /// Whether its calls run alone or beside others.
+    pub sharing: Sharing,
+}
+
+/// Whether a call may run beside the others of its batch (AS-13).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// Beside any number of others.
+    Parallel,
+    /// Alone.
+    Exclusive,
+}
+
+/// The timeout of a tool that does not set its own (AS-13).
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Who calls, for a tool that needs to know.
+#[derive(Clone, Debug)]
+pub struct CallContext {
+    /// The session.
+    pub session: SessionId,
+    /// The turn.
+    pub turn: TurnId,
+    /// The agent that asked.
+    pub agent: AgentPath,
+    /// The idempotency key: the same for every try of this call, over any number of crashes.
+    pub key: CallId,
+}
+
+/// What a tool says at once.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reply {
+    /// The call is answered.
+    Closed(Outcome),
+    /// The call stays open until somebody settles it: a person, a host, a child's turn. Minutes
+    /// later too, and over a restart; nothing waits in memory meanwhile.
+    Open,
+}
+
+/// Anything that lists tools and runs their calls.
+pub trait Toolset: Send + Sync {
+    /// The tools, in a stable order: they are a part of the prompt's cached prefix.
+    fn specs(&self) -> Vec<Arc<ToolSpec>>;
+
+    /// Runs a call whose name is in [`Toolset::specs`] and whose arguments fit its schema. It is
+    /// stopped by being dropped.
+    fn call(&self, call: ToolCall, context: CallContext) -> Future<'static, Reply>;
+}
