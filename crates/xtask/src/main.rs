@@ -1,2 +1,76 @@
-//! Tasks of the project.
-fn main() {}
+//! The tasks of the project: `cargo xtask check` and `cargo xtask test`.
+//!
+//! Here: the command line of the tasks, and in [`task`] the table of tasks with the cargo commands
+//! each one is made of.
+//! Not here: the rules of the house, which are tests (`tests/it/house.rs`), and what a new machine
+//! lacks, which `.ci/run` installs.
+//! It depends on no crate, so that it is built in a second.
+//! To add a task, add a row to [`task::TASKS`].
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a task speaks to the person at the terminal"
+)]
+
+mod task;
+
+use std::process::ExitCode;
+
+use crate::task::{TASKS, Task};
+
+/// The exit code for a command line that names no task.
+const USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args_os()
+        .skip(1)
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    match read(&words) {
+        Ok(Request::Help) => {
+            println!("{}", help());
+            ExitCode::SUCCESS
+        }
+        Ok(Request::Run(task)) => match task.run() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => {
+                eprintln!("xtask: {failure}");
+                ExitCode::FAILURE
+            }
+        },
+        Err(mistake) => {
+            eprintln!("xtask: {mistake}\n\n{}", help());
+            ExitCode::from(USAGE)
+        }
+    }
+}
+
+/// What the command line asks for.
+enum Request {
+    Help,
+    Run(&'static Task),
+}
+
+fn read(words: &[String]) -> Result<Request, String> {
+    let (name, rest) = words.split_first().ok_or("no task given")?;
+    if let Some(extra) = rest.first() {
+        return Err(format!("unexpected argument {extra:?}; a task takes none"));
+    }
+    if matches!(name.as_str(), "help" | "--help" | "-h") {
+        return Ok(Request::Help);
+    }
+    let task = TASKS.iter().find(|task| task.name == name);
+    task.map(Request::Run)
+        .ok_or_else(|| format!("unknown task {name:?}"))
+}
+
+fn help() -> String {
+    let rows = TASKS
+        .iter()
+        .map(|task| format!("\n  {:<8}{}", task.name, task.purpose));
+    format!(
+        "usage: cargo xtask <task>\n\ntasks:{}",
+        rows.collect::<String>()
+    )
+}

@@ -1,0 +1,233 @@
+//! The table of tasks, and how one is run.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io::{self, Write};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// Everything `cargo xtask` can do.
+///
+/// The tests come last: whoever reads only the end of the output reads their summary.
+pub(crate) const TASKS: &[Task] = &[
+    Task {
+        name: "check",
+        purpose: "format and lints: the fast half of the gate, for the edit loop",
+        steps: &[FORMAT, LINTS],
+    },
+    Task {
+        name: "test",
+        purpose: "the gate: format, lints, docs, their examples, tests",
+        steps: &[FORMAT, LINTS, DOCS, EXAMPLES, TESTS],
+    },
+];
+
+// One set of packages and features in every step: another one would build dependencies again.
+// `--all-features` reaches our crates alone, and switches the failpoints on that tests stop at.
+const FORMAT: Step = Step::new("format", &["fmt", "--all", "--check"]);
+const LINTS: Step = Step::new(
+    "lints",
+    &[
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--all-features",
+        "--",
+        "-D",
+        "warnings",
+    ],
+);
+const DOCS: Step = Step {
+    environment: &[("RUSTDOCFLAGS", "-D warnings")],
+    ..Step::new(
+        "docs",
+        &["doc", "--workspace", "--all-features", "--no-deps"],
+    )
+};
+// Its closing lines say of most crates that there was nothing to run.
+const EXAMPLES: Step = Step {
+    output: Output::OnFailure,
+    ..Step::new(
+        "examples",
+        &["test", "--workspace", "--all-features", "--doc", "--quiet"],
+    )
+};
+const TESTS: Step = Step::new(
+    "tests",
+    &[
+        "nextest",
+        "run",
+        "--workspace",
+        "--all-features",
+        "--no-fail-fast",
+    ],
+);
+
+/// A word after `cargo xtask`, and the steps it stands for.
+pub(crate) struct Task {
+    pub(crate) name: &'static str,
+    pub(crate) purpose: &'static str,
+    steps: &'static [Step],
+}
+
+/// One cargo command.
+struct Step {
+    name: &'static str,
+    arguments: &'static [&'static str],
+    environment: &'static [(&'static str, &'static str)],
+    output: Output,
+}
+
+/// When the standard output of a step is shown; its complaints and progress always are.
+enum Output {
+    Always,
+    OnFailure,
+}
+
+/// Why a task ended early.
+pub(crate) enum Failure {
+    CargoUnusable(io::Error),
+    NextestMissing,
+    StepFailed {
+        step: &'static str,
+        status: ExitStatus,
+        after: Duration,
+    },
+}
+
+impl Task {
+    /// Runs the steps in order, each with its output left as it is.
+    ///
+    /// # Errors
+    ///
+    /// The first step that fails ends the task; a missing `cargo-nextest` ends it before the first.
+    pub(crate) fn run(&self) -> Result<(), Failure> {
+        if self.steps.iter().any(Step::needs_nextest) {
+            demand_nextest()?;
+        }
+        let started = now();
+        for (at, step) in self.steps.iter().enumerate() {
+            eprintln!(
+                "==> {}/{} {}: cargo {}",
+                at + 1,
+                self.steps.len(),
+                step.name,
+                step.line()
+            );
+            let began = now();
+            let status = step.run().map_err(Failure::CargoUnusable)?;
+            let after = began.elapsed();
+            if !status.success() {
+                return Err(Failure::StepFailed {
+                    step: step.name,
+                    status,
+                    after,
+                });
+            }
+            eprintln!("<== {} passed in {}", step.name, seconds(after));
+        }
+        eprintln!(
+            "xtask: {} passed in {}",
+            self.name,
+            seconds(started.elapsed())
+        );
+        Ok(())
+    }
+}
+
+impl Step {
+    const fn new(name: &'static str, arguments: &'static [&'static str]) -> Step {
+        Step {
+            name,
+            arguments,
+            environment: &[],
+            output: Output::Always,
+        }
+    }
+
+    fn needs_nextest(&self) -> bool {
+        self.arguments.first() == Some(&"nextest")
+    }
+
+    fn line(&self) -> String {
+        self.arguments.join(" ")
+    }
+
+    fn run(&self) -> io::Result<ExitStatus> {
+        let mut command = cargo();
+        command
+            .args(self.arguments)
+            .envs(self.environment.iter().copied());
+        match self.output {
+            Output::Always => command.status(),
+            Output::OnFailure => {
+                let ended = command.stderr(Stdio::inherit()).output()?;
+                if !ended.status.success() {
+                    io::stdout().write_all(&ended.stdout)?;
+                }
+                Ok(ended.status)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::CargoUnusable(cause) => write!(f, "cannot start cargo: {cause}"),
+            Failure::NextestMissing => write!(
+                f,
+                "cargo-nextest is not installed; install it with: \
+                 cargo install cargo-nextest --locked"
+            ),
+            Failure::StepFailed {
+                step,
+                status,
+                after,
+            } => {
+                write!(f, "{step} failed after {} ({status})", seconds(*after))
+            }
+        }
+    }
+}
+
+fn demand_nextest() -> Result<(), Failure> {
+    let mut probe = cargo();
+    probe
+        .args(["nextest", "--version"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let found = probe.status().map_err(Failure::CargoUnusable)?.success();
+    if found {
+        Ok(())
+    } else {
+        Err(Failure::NextestMissing)
+    }
+}
+
+/// The cargo that runs this program, with the environment the person gave it.
+fn cargo() -> Command {
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    let mut command = Command::new(program);
+    // `cargo run` describes this package in the environment. Build scripts that watch those
+    // variables would run again after every plain `cargo build`, and the other way round.
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&name);
+        }
+    }
+    command
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{:.1} s", duration.as_secs_f64())
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a task only tells how long it took"
+)]
+fn now() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,154 @@
+//! Which crate may use which: the table of ARCHITECTURE.md as data.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::Violation;
+
+mod tests;
+
+/// A crate by its directory, and what it may use of ours; `in_tests` comes on top of `may_use`.
+struct Row {
+    name: &'static str,
+    may_use: &'static [&'static str],
+    in_tests: &'static [&'static str],
+}
+
+const fn row(
+    name: &'static str,
+    may_use: &'static [&'static str],
+    in_tests: &'static [&'static str],
+) -> Row {
+    Row {
+        name,
+        may_use,
+        in_tests,
+    }
+}
+
+const TABLE: &[Row] = &[
+    row("core", &[], &[]),
+    row("engine", &["core"], &[]),
+    row("providers", &["core"], &["model-server"]),
+    row("tools", &["core", "sandbox", "egress"], &[]),
+    row("sandbox", &[], &[]),
+    row("egress", &[], &[]),
+    row("stores", &["core"], &[]),
+    row("wire", &["core"], &[]),
+    row(
+        "server",
+        &[
+            "core",
+            "engine",
+            "providers",
+            "tools",
+            "sandbox",
+            "egress",
+            "stores",
+            "wire",
+        ],
+        &["testkit", "model-server"],
+    ),
+    row(
+        "samovar",
+        &["core", "engine", "server", "model-server", "prove"],
+        &["testkit", "wire"],
+    ),
+    row("model-server", &["core"], &[]),
+    row("prove", &["model-server", "wire"], &["testkit"]),
+    row("testkit", &["core", "server", "model-server"], &[]),
+    row("xtask", &[], &[]),
+];
+
+/// Uses between our crates that the table does not allow, and crates that have no row in it.
+pub(super) fn forbidden_uses(metadata: &Value) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for package in packages(metadata) {
+        let name = directory(package);
+        let Some(row) = TABLE.iter().find(|row| row.name == name) else {
+            violations.push(Violation::new(manifest(package), "has no row in the table"));
+            continue;
+        };
+        for dependency in array(&package["dependencies"]) {
+            let Some(path) = dependency["path"].as_str() else {
+                continue;
+            };
+            let used = last(path);
+            let is_for_tests = dependency["kind"] == "dev";
+            let is_allowed =
+                row.may_use.contains(&used) || (is_for_tests && row.in_tests.contains(&used));
+            if !is_allowed {
+                let how = if is_for_tests {
+                    "even in tests"
+                } else {
+                    "outside tests"
+                };
+                let breach = format!("{name} must not use {used} {how}");
+                violations.push(Violation::new(manifest(package), breach));
+            }
+        }
+    }
+    violations
+}
+
+/// Packages whose name does not follow from their directory, or whose directory is not flat.
+pub(super) fn misnamed(metadata: &Value) -> Vec<Violation> {
+    let root = metadata["workspace_root"].as_str().unwrap_or_default();
+    let mut violations = Vec::new();
+    for package in packages(metadata) {
+        let (name, directory) = (text(&package["name"]), directory(package));
+        let wanted = match directory {
+            "samovar" => "samovar".to_owned(),
+            other => format!("samovar-{other}"),
+        };
+        if name != wanted {
+            let breach = format!("the package is named {name}; it must be {wanted}");
+            violations.push(Violation::new(manifest(package), breach));
+        }
+        if manifest(package) != format!("{root}/crates/{directory}/Cargo.toml") {
+            violations.push(Violation::new(
+                manifest(package),
+                "is not directly under crates/",
+            ));
+        }
+    }
+    violations
+}
+
+/// Test binaries besides `tests/it`: each one would link the whole crate again.
+pub(super) fn stray_tests(metadata: &Value) -> Vec<Violation> {
+    let targets = packages(metadata).flat_map(|package| array(&package["targets"]));
+    targets
+        .filter(|target| array(&target["kind"]).any(|kind| kind == "test"))
+        .filter(|target| !text(&target["src_path"]).ends_with("/tests/it/main.rs"))
+        .map(|target| Violation::new(text(&target["src_path"]), "is a test binary of its own"))
+        .collect()
+}
+
+fn packages(metadata: &Value) -> impl Iterator<Item = &Value> {
+    array(&metadata["packages"])
+}
+
+fn manifest(package: &Value) -> &str {
+    text(&package["manifest_path"])
+}
+
+fn directory(package: &Value) -> &str {
+    last(manifest(package).trim_end_matches("/Cargo.toml"))
+}
+
+fn last(path: &str) -> &str {
+    Path::new(path)
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default()
+}
+
+fn array(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}

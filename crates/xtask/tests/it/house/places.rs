@@ -1,0 +1,83 @@
+//! Absolute paths of a developer's machine, which say nothing to anyone else.
+
+use super::Violation;
+
+/// Folders that hold someone's own files, written apart so that this file names none.
+const HOMES: [&str; 4] = [
+    concat!("/wo", "rk/"),
+    concat!("/ro", "ot/"),
+    concat!("/ho", "me/"),
+    concat!("/Us", "ers/"),
+];
+
+pub(super) fn named(path: &str, text: &str) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        for home in HOMES {
+            if line
+                .match_indices(home)
+                .any(|(start, _)| is_place(line, start, home))
+            {
+                let breach = format!("names a place under {home}");
+                violations.push(Violation::at(path, at + 1, breach));
+            }
+        }
+    }
+    violations
+}
+
+/// Whether the match begins a path, and a name follows it: `src/x/` and `/x/<name>` are no places.
+fn is_place(line: &str, start: usize, home: &str) -> bool {
+    let is_inside_a_path =
+        |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '~' | '}' | '>' | '*');
+    let begins = !line[..start]
+        .chars()
+        .next_back()
+        .is_some_and(is_inside_a_path);
+    let next = line[start + home.len()..].chars().next();
+    begins && next.is_some_and(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '-'))
+}
+
+mod tests {
+    use super::*;
+
+    fn check(line: &str) -> usize {
+        named("a.md", &format!("first\n{line}\n")).len()
+    }
+
+    #[test]
+    fn a_path_of_someones_machine_is_a_violation_with_its_line() {
+        let home = HOMES[0];
+
+        let found = named("a.md", &format!("first\nrun {home}main/x\n"));
+
+        let breach = format!("names a place under {home}");
+        assert_eq!(found, [Violation::new("a.md:2", breach)]);
+    }
+
+    #[test]
+    fn every_home_is_found_however_it_is_quoted() {
+        for home in HOMES {
+            for (before, after) in [("", "x"), ("\"", "x\""), ("`", ".cache`"), ("PATH=", "a:b")] {
+                assert_eq!(
+                    check(&format!("{before}{home}{after}")),
+                    1,
+                    "{before}{home}{after}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn relative_paths_and_placeholders_are_none() {
+        for home in HOMES {
+            for line in [
+                format!("src{home}x"),
+                format!("{home}<name>"),
+                format!("~{home}x"),
+            ] {
+                assert_eq!(check(&line), 0, "{line}");
+            }
+        }
+    }
+}

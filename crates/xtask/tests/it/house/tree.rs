@@ -1,0 +1,102 @@
+//! The tree as it lies on the disk, and what cargo knows about it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Every text file of the project by its path from the root, which is written with `/`.
+pub(super) struct Tree {
+    files: BTreeMap<String, String>,
+}
+
+impl Tree {
+    /// Reads all but `.git` and what the root's `.gitignore` anchors there.
+    pub(super) fn read() -> Tree {
+        let root = root();
+        let ignored = fs::read_to_string(root.join(".gitignore")).expect("the root has one");
+        let mut skipped: Vec<PathBuf> = ignored
+            .lines()
+            .filter_map(|line| line.strip_prefix('/'))
+            .map(|x| root.join(x))
+            .collect();
+        skipped.push(root.join(".git"));
+
+        let mut tree = Tree {
+            files: BTreeMap::new(),
+        };
+        tree.walk(&root, &root, &skipped);
+        tree
+    }
+
+    fn walk(&mut self, root: &Path, folder: &Path, skipped: &[PathBuf]) {
+        for entry in fs::read_dir(folder).expect("a folder of the tree can be read") {
+            let entry = entry.expect("an entry of the tree can be read");
+            let path = entry.path();
+            let kind = entry.file_type().expect("an entry of the tree has a type");
+            if skipped.contains(&path) {
+                continue;
+            }
+            if kind.is_dir() {
+                self.walk(root, &path, skipped);
+            } else if kind.is_file()
+                && let Ok(text) = fs::read_to_string(&path)
+            {
+                let path = path.strip_prefix(root).expect("the walk began at the root");
+                self.files
+                    .insert(path.to_string_lossy().replace('\\', "/"), text);
+            }
+        }
+    }
+
+    pub(super) fn files(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files
+            .iter()
+            .map(|(path, text)| (path.as_str(), text.as_str()))
+    }
+
+    pub(super) fn rust_files(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files()
+            .filter(|(path, _)| Path::new(path).extension().is_some_and(|end| end == "rs"))
+    }
+
+    /// The manifests of the members, without the workspace's own.
+    pub(super) fn manifests(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files()
+            .filter(|(path, _)| path.ends_with("/Cargo.toml"))
+    }
+
+    pub(super) fn text(&self, path: &str) -> Option<&str> {
+        self.files.get(path).map(String::as_str)
+    }
+}
+
+/// What `cargo metadata` says about the members alone; it needs no network.
+pub(super) fn metadata() -> Value {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    let output = Command::new(cargo)
+        .args([
+            "metadata",
+            "--no-deps",
+            "--offline",
+            "--format-version",
+            "1",
+        ])
+        .current_dir(root())
+        .output()
+        .expect("cargo started this test and can be started again");
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "cargo metadata: {complaint}");
+    serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON")
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("this crate is in crates/xtask")
+        .to_owned()
+}

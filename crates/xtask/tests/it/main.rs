@@ -1,0 +1,4 @@
+//! The tests of the tasks, and the rules of the house as tests of the whole tree.
+
+mod house;
+mod tasks;
