@@ -1,1 +1,27 @@
-//! Samovar: engine.
+//! The engine: sessions, turns, the log, the gate, recovery.
+//!
+//! Here: what happens to a command from the moment it is decoded to the moment its events can be
+//! followed. [`Engine`] is the way in; [`turn`] decides, purely; `runner` is the only code that
+//! touches both the turn and the world; `log` keeps, then publishes; `session` owns a session's
+//! state; `projector` brings events into the history.
+//! Not here: HTTP, SQL, LMDB, the spelling of any protocol, any provider or tool.
+
+mod answer;
+mod bus;
+mod context;
+mod engine;
+pub mod gate;
+mod log;
+mod parts;
+mod projection;
+mod projector;
+mod runner;
+mod session;
+mod settings;
+mod toolbox;
+pub mod turn;
+
+pub use engine::{Engine, Ports};
+pub use log::{Follower, Lost};
+pub use settings::Settings;
+pub use toolbox::Toolbox;

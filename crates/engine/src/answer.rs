@@ -1,0 +1,198 @@
+//! An answer while it comes: what the model's server says becomes live events, and at the end a
+//! whole message. Pure.
+
+use std::collections::HashMap;
+
+use samovar_core::event::Fragment;
+use samovar_core::{
+    CallId, Ids, Kind, Message, MessageId, Millis, Part, ProviderEvent, Role, ToolCall, Usage,
+};
+use serde_json::{Map, Value};
+
+/// A message under construction.
+pub(crate) struct Answer {
+    id: MessageId,
+    model: String,
+    is_started: bool,
+    parts: Vec<Part>,
+    /// Where the calls are, by the provider's id for them.
+    calls: HashMap<String, usize>,
+}
+
+/// How an answer ended.
+pub(crate) struct Ending {
+    pub(crate) reason: String,
+    pub(crate) usage: Option<Usage>,
+}
+
+impl Answer {
+    pub(crate) fn new(id: MessageId, model: String) -> Self {
+        Self {
+            id,
+            model,
+            is_started: false,
+            parts: Vec::new(),
+            calls: HashMap::new(),
+        }
+    }
+
+    /// Takes in a piece; gives the live events that it makes. The two endings make none.
+    pub(crate) fn take(&mut self, said: ProviderEvent, ids: &dyn Ids, out: &mut Vec<Kind>) {
+        match said {
+            ProviderEvent::TextDelta(text) => self.text(text, out),
+            ProviderEvent::ReasoningDelta(text) => self.reasoning(text, out),
+            ProviderEvent::ReasoningEnd { provider_state } => self.seal(provider_state),
+            ProviderEvent::ToolCallStart { id, name } => self.open(id, name, ids, out),
+            ProviderEvent::ToolCallDelta { id, args_json } => {
+                if let Some(&at) = self.calls.get(&id) {
+                    self.delta(at, Fragment::Args(args_json), out);
+                }
+            }
+            ProviderEvent::ToolCallEnd {
+                id,
+                name,
+                args,
+                provider_state,
+            } => {
+                if !self.calls.contains_key(&id) {
+                    self.open(id.clone(), name, ids, out);
+                }
+                self.complete(&id, args, provider_state, out);
+            }
+            ProviderEvent::MessageComplete { .. } | ProviderEvent::Failed { .. } => {}
+        }
+    }
+
+    fn text(&mut self, more: String, out: &mut Vec<Kind>) {
+        if more.is_empty() {
+            return;
+        }
+        match self.parts.last_mut() {
+            Some(Part::Text { text }) => text.push_str(&more),
+            Some(_) | None => self.parts.push(Part::Text { text: more.clone() }),
+        }
+        self.delta(self.parts.len() - 1, Fragment::Text(more), out);
+    }
+
+    fn reasoning(&mut self, more: String, out: &mut Vec<Kind>) {
+        if more.is_empty() {
+            return;
+        }
+        match self.parts.last_mut() {
+            Some(Part::Reasoning {
+                text,
+                provider_state: None,
+            }) => text.push_str(&more),
+            Some(_) | None => {
+                self.parts.push(Part::Reasoning {
+                    text: more.clone(),
+                    provider_state: None,
+                });
+            }
+        }
+        self.delta(self.parts.len() - 1, Fragment::Reasoning(more), out);
+    }
+
+    fn seal(&mut self, state: Option<Value>) {
+        match self.parts.last_mut() {
+            Some(Part::Reasoning { provider_state, .. }) => *provider_state = state,
+            Some(_) | None if state.is_some() => {
+                let text = String::new();
+                self.parts.push(Part::Reasoning {
+                    text,
+                    provider_state: state,
+                });
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    fn open(&mut self, provider_id: String, name: String, ids: &dyn Ids, out: &mut Vec<Kind>) {
+        let id = call_id(ids);
+        let args = Value::Object(Map::new());
+        let call = ToolCall {
+            id: id.clone(),
+            name: name.clone(),
+            args,
+            provider_state: None,
+        };
+        self.calls.insert(provider_id, self.parts.len());
+        self.parts.push(Part::Call(call));
+        self.delta(self.parts.len() - 1, Fragment::Call { id, name }, out);
+    }
+
+    fn complete(&mut self, id: &str, args: Value, state: Option<Value>, out: &mut Vec<Kind>) {
+        let Some(&at) = self.calls.get(id) else {
+            return;
+        };
+        if let Some(Part::Call(call)) = self.parts.get_mut(at) {
+            call.args = args;
+            call.provider_state = state;
+            let (message, index) = (self.id.clone(), place(at));
+            let part = Part::Call(call.clone());
+            out.push(Kind::PartAdded {
+                message,
+                index,
+                part,
+            });
+        }
+    }
+
+    fn delta(&mut self, at: usize, fragment: Fragment, out: &mut Vec<Kind>) {
+        let message = self.id.clone();
+        if !self.is_started {
+            self.is_started = true;
+            out.push(Kind::MessageStarted {
+                message: message.clone(),
+                role: Role::Assistant,
+            });
+        }
+        out.push(Kind::Delta {
+            message,
+            part: place(at),
+            fragment,
+        });
+    }
+
+    /// Whether neither text nor a call came.
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.parts.iter().any(|part| match part {
+            Part::Text { text } => !text.trim().is_empty(),
+            Part::Call(_) | Part::Data { .. } | Part::Outcome { .. } => true,
+            Part::Reasoning { .. } => false,
+        })
+    }
+
+    /// The whole message.
+    pub(crate) fn finish(self, ending: Ending, at: Millis) -> Message {
+        Message {
+            id: self.id,
+            role: Role::Assistant,
+            parts: self.parts,
+            parent: None,
+            usage: ending.usage,
+            model: Some(self.model),
+            finish_reason: Some(ending.reason),
+            metadata: Map::new(),
+            created_at: at,
+        }
+    }
+
+    /// What can be kept of an answer that broke off: its text. A half call is none, and half a
+    /// thought has no signature.
+    pub(crate) fn salvage(mut self, ending: Ending, at: Millis) -> Option<Message> {
+        self.parts
+            .retain(|part| matches!(part, Part::Text { text } if !text.trim().is_empty()));
+        (!self.parts.is_empty()).then(|| self.finish(ending, at))
+    }
+}
+
+/// Ours, in the form that every provider takes back.
+fn call_id(ids: &dyn Ids) -> CallId {
+    let id = format!("call_{}", ids.uuid().replace('-', ""));
+    CallId::new(&id).expect("a uuid is a short text without control characters")
+}
+
+fn place(at: usize) -> u16 {
+    u16::try_from(at).unwrap_or(u16::MAX)
+}

@@ -1,0 +1,135 @@
+//! The bus: the one bounded way in for commands, to whichever session they are for.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use samovar_core::{Accepted, Code, Command, Error, SessionId};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::log::Log;
+use crate::parts::Parts;
+use crate::session::{Letter, Mailbox, refusal};
+
+/// Letters that wait in a session's mailbox, at most; more are refused with 429.
+const MAX_LETTERS: usize = 64;
+
+/// The sessions in memory, and the way to them. A session comes into memory when something is sent
+/// to it, and leaves when nothing needs it there.
+pub(crate) struct Bus {
+    parts: Arc<Parts>,
+    sessions: Mutex<HashMap<SessionId, mpsc::Sender<Letter>>>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Bus {
+    pub(crate) fn new(parts: Arc<Parts>) -> Arc<Self> {
+        let (sessions, tasks) = (Mutex::default(), TaskTracker::new());
+        Arc::new(Self {
+            parts,
+            sessions,
+            tasks,
+            stop: CancellationToken::new(),
+        })
+    }
+
+    /// Sends a command; answers when it is accepted, and so kept, or refused.
+    pub(crate) async fn submit(self: &Arc<Self>, command: Command) -> Result<Accepted, Error> {
+        let (reply, accepted) = oneshot::channel();
+        let session = command.session.clone();
+        self.send(&session, Letter::Command(command, reply)).await?;
+        accepted.await.unwrap_or_else(|_| Err(stopping()))
+    }
+
+    /// The log of a session, if there is such a session.
+    pub(crate) async fn log(self: &Arc<Self>, session: &SessionId) -> Result<Option<Log>, Error> {
+        let (reply, log) = oneshot::channel();
+        self.send(session, Letter::Follow(reply)).await?;
+        log.await.map_err(|_| stopping())
+    }
+
+    /// Brings a session into memory, so that it looks after its unfinished turns.
+    pub(crate) fn wake(self: &Arc<Self>, session: &SessionId) {
+        drop(self.mailbox(session));
+    }
+
+    async fn send(self: &Arc<Self>, session: &SessionId, letter: Letter) -> Result<(), Error> {
+        let mut letter = letter;
+        loop {
+            if self.stop.is_cancelled() {
+                return Err(stopping());
+            }
+            match self.mailbox(session).try_send(letter) {
+                Ok(()) => return Ok(()),
+                Err(TrySendError::Full(_)) => {
+                    let why = format!("session {session} has {MAX_LETTERS} requests waiting");
+                    return Err(Error::new(Code::Busy, why));
+                }
+                // The session left memory between the two lines above; it comes back.
+                Err(TrySendError::Closed(back)) => letter = back,
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn mailbox(self: &Arc<Self>, session: &SessionId) -> mpsc::Sender<Letter> {
+        let mut sessions = self.lock();
+        if let Some(sender) = sessions.get(session).filter(|sender| !sender.is_closed()) {
+            return sender.clone();
+        }
+        let (sender, letters) = mpsc::channel(MAX_LETTERS);
+        sessions.insert(session.clone(), sender.clone());
+        self.tasks
+            .spawn(self.clone().look_after(session.clone(), letters));
+        sender
+    }
+
+    async fn look_after(self: Arc<Self>, id: SessionId, mut letters: mpsc::Receiver<Letter>) {
+        let loaded = Mailbox::load(self.parts.clone(), id.clone(), self.stop.clone()).await;
+        let mut mailbox = match loaded {
+            Ok(mailbox) => mailbox,
+            Err(broken) => {
+                let refused = refusal(broken);
+                self.lock().remove(&id);
+                letters.close();
+                while let Ok(letter) = letters.try_recv() {
+                    letter.refuse(&refused);
+                }
+                return;
+            }
+        };
+        loop {
+            mailbox.run(&mut letters).await;
+            let mut sessions = self.lock();
+            // Senders are handed out under this lock, so nobody holds a new one here.
+            let is_free =
+                letters.is_empty() && !mailbox.is_followed() && self.parts.projector.forget(&id);
+            if is_free || self.stop.is_cancelled() {
+                sessions.remove(&id);
+                letters.close();
+                return;
+            }
+        }
+    }
+
+    /// Stops every session; turns that run are left as they are, for the next start.
+    pub(crate) async fn close(&self) {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, mpsc::Sender<Letter>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn stopping() -> Error {
+    Error::new(
+        Code::Unavailable,
+        "the server is stopping; try again in a moment",
+    )
+}

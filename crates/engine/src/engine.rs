@@ -1,0 +1,266 @@
+//! The engine's face: commands in, events and rows out.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use samovar_core::history::{MessageQuery, MessageRow, SessionQuery, SessionRow, Totals};
+use samovar_core::{
+    Accepted, Action, Broken, Clock, Code, Command, Error, Event, History, Ids, Journal, Models,
+    Seq, SessionId,
+};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::bus::Bus;
+use crate::log::{Follower, Log};
+use crate::parts::{Parts, Running};
+use crate::projection;
+use crate::projector::{Projector, read_all};
+use crate::settings::Settings;
+use crate::toolbox::Toolbox;
+
+/// What the engine works with: the leaves behind their ports.
+pub struct Ports {
+    /// The hot store.
+    pub journal: Arc<dyn Journal>,
+    /// The cold store.
+    pub history: Arc<dyn History>,
+    /// The models.
+    pub models: Arc<dyn Models>,
+    /// The tools.
+    pub toolbox: Arc<Toolbox>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// Where ids come from.
+    pub ids: Arc<dyn Ids>,
+}
+
+/// A running engine. Cheap to share behind an [`Arc`]; end it with [`Engine::shutdown`].
+pub struct Engine {
+    parts: Arc<Parts>,
+    bus: Arc<Bus>,
+    is_stopping: AtomicBool,
+    stop_projector: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Engine {
+    /// Starts: the projector runs, and every session that a former run left unfinished is brought
+    /// into memory, where its turns are looked after. Answers before that is done.
+    ///
+    /// # Errors
+    /// [`Broken`] when the journal cannot be read.
+    pub async fn start(ports: Ports, settings: Settings) -> Result<Arc<Self>, Broken> {
+        let Ports {
+            journal,
+            history,
+            models,
+            toolbox,
+            clock,
+            ids,
+        } = ports;
+        let projector = Arc::new(Projector::new(
+            history.clone(),
+            journal.clone(),
+            clock.clone(),
+            &settings,
+        ));
+        let (tasks, stop_projector) = (TaskTracker::new(), CancellationToken::new());
+        tasks.spawn(projector.clone().run(stop_projector.clone()));
+        let running = Running::new();
+        let parts = Parts {
+            settings,
+            journal,
+            history,
+            models,
+            toolbox,
+            clock,
+            ids,
+            projector,
+            running,
+        };
+        let parts = Arc::new(parts);
+        let bus = Bus::new(parts.clone());
+        let journal = parts.journal.clone();
+        let unsettled = tokio::task::spawn_blocking(move || journal.unsettled()).await;
+        let unsettled = unsettled.map_err(|error| Broken::Io(error.to_string()))??;
+        for (session, _) in &unsettled {
+            bus.wake(session);
+        }
+        let is_stopping = AtomicBool::new(false);
+        Ok(Arc::new(Self {
+            parts,
+            bus,
+            is_stopping,
+            stop_projector,
+            tasks,
+        }))
+    }
+
+    /// Sends a command. What is accepted is kept already.
+    ///
+    /// # Errors
+    /// The refusal, with its code.
+    pub async fn submit(&self, command: Command) -> Result<Accepted, Error> {
+        let starts_work = matches!(command.action, Action::Post { .. } | Action::Open { .. });
+        if starts_work && self.is_stopping.load(Ordering::Relaxed) {
+            let why = "the server is stopping; try again in a moment";
+            return Err(Error::new(Code::Unavailable, why));
+        }
+        self.bus.submit(command).await
+    }
+
+    /// Reads a session's events from behind a position, as they come.
+    ///
+    /// # Errors
+    /// [`Code::UnknownSession`] when there is no such session.
+    pub async fn follow(&self, session: &SessionId, after: Seq) -> Result<Follower, Error> {
+        let log = self.bus.log(session).await?;
+        log.map(|log| log.follow(after))
+            .ok_or_else(|| unknown(session))
+    }
+
+    /// One session.
+    ///
+    /// # Errors
+    /// [`Code::UnknownSession`] when there is no such session.
+    pub async fn session(&self, id: &SessionId) -> Result<SessionRow, Error> {
+        let lag = self.lag(id).await?;
+        let row = self.parts.history.session(id).await.map_err(broke)?;
+        let row = match lag {
+            None => row,
+            Some(events) => projection::overlay_session(row, id, &events),
+        };
+        row.ok_or_else(|| unknown(id))
+    }
+
+    /// Messages of a session.
+    ///
+    /// # Errors
+    /// [`Code::UnknownSession`] when there is no such session.
+    pub async fn messages(&self, query: MessageQuery) -> Result<Vec<MessageRow>, Error> {
+        let id = query.session.clone();
+        self.session(&id).await?;
+        let (limit, is_newest) = (query.limit as usize, query.before.is_none());
+        let rows = self.parts.history.messages(query).await.map_err(broke)?;
+        // What the history lacks is newer than all it has.
+        let lag = if is_newest {
+            self.lag(&id).await?
+        } else {
+            None
+        };
+        let Some(events) = lag else { return Ok(rows) };
+        let mut rows = projection::overlay_messages(rows, &id, &events);
+        rows.drain(..rows.len().saturating_sub(limit));
+        Ok(rows)
+    }
+
+    /// A page of sessions, and how many there are on all pages.
+    ///
+    /// # Errors
+    /// [`Code::Internal`] when the history cannot be read.
+    pub async fn sessions(&self, query: SessionQuery) -> Result<(Vec<SessionRow>, u64), Error> {
+        self.caught_up().await;
+        self.parts.history.sessions(query).await.map_err(broke)
+    }
+
+    /// Totals over all sessions.
+    ///
+    /// # Errors
+    /// [`Code::Internal`] when the history cannot be read.
+    pub async fn totals(&self) -> Result<Totals, Error> {
+        self.caught_up().await;
+        self.parts.history.totals().await.map_err(broke)
+    }
+
+    /// The tools, which can be added to and removed from while the engine runs.
+    pub fn toolbox(&self) -> &Toolbox {
+        &self.parts.toolbox
+    }
+
+    /// The models.
+    pub fn models(&self) -> &dyn Models {
+        self.parts.models.as_ref()
+    }
+
+    /// What is set.
+    pub fn settings(&self) -> &Settings {
+        &self.parts.settings
+    }
+
+    /// Whether it takes no new work.
+    pub fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Relaxed)
+    }
+
+    /// Takes no new turns, gives those that run `drain` to end, then writes everything out. Turns
+    /// that are not over by then are found by the next start.
+    pub async fn shutdown(&self, drain: Duration) {
+        self.is_stopping.store(true, Ordering::Relaxed);
+        if tokio::time::timeout(drain, self.parts.running.none())
+            .await
+            .is_err()
+        {
+            tracing::warn!("turns are still running; the next start finds them");
+        }
+        self.bus.close().await;
+        self.stop_projector.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        if let Err(broken) = self.parts.history.close().await {
+            tracing::error!(%broken, "the history did not close cleanly");
+        }
+        if let Err(broken) = self.parts.journal.close().await {
+            tracing::error!(%broken, "the journal did not close cleanly");
+        }
+    }
+
+    async fn caught_up(&self) -> bool {
+        self.parts
+            .projector
+            .caught_up(self.parts.settings.read_wait)
+            .await
+    }
+
+    /// Waits until the history has what was accepted; when it does not come that far in time, the
+    /// session's own kept events that it lacks (DU-2).
+    async fn lag(&self, id: &SessionId) -> Result<Option<Vec<Arc<Event>>>, Error> {
+        if self.caught_up().await {
+            return Ok(None);
+        }
+        let Some(position) = self.parts.projector.position(id) else {
+            return Ok(None);
+        };
+        let Some(log) = self.warm_log(id).await else {
+            return Ok(None);
+        };
+        read_all(&log, position, log.published())
+            .await
+            .map(Some)
+            .map_err(broke)
+    }
+
+    async fn warm_log(&self, id: &SessionId) -> Option<Log> {
+        self.parts
+            .projector
+            .log(id)
+            .or(self.bus.log(id).await.ok()?)
+    }
+}
+
+fn unknown(id: &SessionId) -> Error {
+    let why = format!(
+        "there is no session {:?}; make it with createSession",
+        id.as_str()
+    );
+    Error::new(Code::UnknownSession, why)
+}
+
+fn broke(broken: Broken) -> Error {
+    tracing::error!(%broken, "a store cannot be read");
+    Error::new(
+        Code::Internal,
+        "a store cannot be read; the server's log says why",
+    )
+}

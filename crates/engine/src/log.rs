@@ -1,0 +1,278 @@
+//! The log of a session while it is warm: numbers events, keeps them, then shows them.
+//!
+//! Keep, then publish: what followers see is the longest gapless run of kept events. Durable events
+//! are kept by a commit that is awaited; live ones by the spool, at once, on the caller's thread
+//! (DU-3). Followers pull by cursor, so that a slow one costs nothing to the turn (DU-8).
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use samovar_core::journal::{Batch, LogNo};
+use samovar_core::{
+    AgentPath, Author, Broken, Clock, Event, Journal, Kind, Seq, SessionId, TurnId,
+};
+use tokio::sync::watch;
+
+use self::tail::Tail;
+
+mod follower;
+mod tail;
+#[cfg(test)]
+mod tests;
+
+pub use follower::{Follower, Lost};
+
+/// An event that has no number yet.
+#[derive(Clone, Debug)]
+pub(crate) struct Draft {
+    pub(crate) turn: Option<TurnId>,
+    pub(crate) agent: AgentPath,
+    pub(crate) author: Author,
+    pub(crate) kind: Kind,
+}
+
+/// What a log is built from.
+pub(crate) struct Origin {
+    pub(crate) session: SessionId,
+    pub(crate) log: LogNo,
+    /// The last position that was ever given out.
+    pub(crate) head: Seq,
+    /// Turns that are accepted and not finished, each with the position of its first event.
+    pub(crate) open: Vec<(Seq, TurnId)>,
+    pub(crate) tail_bytes: usize,
+}
+
+/// A cheap handle to a session's log.
+#[derive(Clone)]
+pub(crate) struct Log {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    session: SessionId,
+    log: LogNo,
+    journal: Arc<dyn Journal>,
+    clock: Arc<dyn Clock>,
+    state: Mutex<State>,
+    published: watch::Sender<Seq>,
+}
+
+struct State {
+    tail: Tail,
+    /// Turns that are accepted and not finished, each with the position of its first event.
+    open: Vec<(Seq, TurnId)>,
+    /// Set when a commit failed and later numbers were given out already: the log has a hole that
+    /// only a new start can mend.
+    broken: Option<Broken>,
+}
+
+impl Log {
+    pub(crate) fn new(origin: Origin, journal: Arc<dyn Journal>, clock: Arc<dyn Clock>) -> Self {
+        let tail = Tail::new(origin.head, origin.tail_bytes);
+        let state = State {
+            tail,
+            open: origin.open,
+            broken: None,
+        };
+        let (published, _) = watch::channel(origin.head);
+        let shared = Shared {
+            session: origin.session,
+            log: origin.log,
+            journal,
+            clock,
+            state: Mutex::new(state),
+            published,
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    pub(crate) fn session(&self) -> &SessionId {
+        &self.shared.session
+    }
+
+    pub(crate) fn number(&self) -> LogNo {
+        self.shared.log
+    }
+
+    /// The last position that readers can see.
+    pub(crate) fn published(&self) -> Seq {
+        *self.shared.published.borrow()
+    }
+
+    /// The position of the first event of an unfinished turn.
+    pub(crate) fn first_of(&self, turn: &TurnId) -> Option<Seq> {
+        let state = self.shared.state();
+        state
+            .open
+            .iter()
+            .find(|(_, other)| other == turn)
+            .map(|(seq, _)| *seq)
+    }
+
+    /// Whether anybody but the caller holds this log.
+    pub(crate) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.shared) > 1
+    }
+
+    /// Keeps durable events with one commit, which takes along whatever live events of this log
+    /// are only in the spool so far; then shows them.
+    ///
+    /// # Errors
+    /// [`Broken`]; nothing was kept or shown then.
+    pub(crate) async fn append(&self, drafts: Vec<Draft>) -> Result<Vec<Arc<Event>>, Broken> {
+        let (batch, before) = {
+            let mut state = self.shared.state();
+            state.check()?;
+            let before = state.open.clone();
+            let folded = state.tail.unfolded();
+            let events = self.shared.number_all(&mut state, drafts);
+            state.note_turns(&events);
+            let open_from = state.open.iter().map(|(seq, _)| *seq).min();
+            let (log, session) = (self.shared.log, self.shared.session.clone());
+            (
+                Batch {
+                    log,
+                    session,
+                    events,
+                    folded,
+                    open_from,
+                },
+                before,
+            )
+        };
+        let events = batch.events.clone();
+        let folded = batch.folded.last().map(|event| event.seq);
+        let kept = self.shared.journal.commit(batch).await;
+        let mut state = self.shared.state();
+        match kept {
+            Ok(()) => {
+                state.tail.folded(folded);
+                state.tail.kept(&events);
+                self.shared.publish(&mut state);
+                Ok(events)
+            }
+            Err(broken) => {
+                state.undo(&events, before, &broken);
+                Err(broken)
+            }
+        }
+    }
+
+    /// Keeps live events with one write and shows them, without waiting for anything.
+    ///
+    /// # Errors
+    /// [`Broken`]; nothing was kept or shown then.
+    pub(crate) fn live(&self, drafts: Vec<Draft>) -> Result<(), Broken> {
+        let mut state = self.shared.state();
+        state.check()?;
+        let events = self.shared.number_all(&mut state, drafts);
+        if let Err(broken) = self.shared.journal.spool(self.shared.log, &events) {
+            let open = state.open.clone();
+            state.undo(&events, open, &broken);
+            return Err(broken);
+        }
+        state.tail.kept(&events);
+        self.shared.publish(&mut state);
+        Ok(())
+    }
+
+    /// Whether so much is only in the spool that memory grows past its bound: time to
+    /// [`Log::fold`].
+    pub(crate) fn wants_folding(&self) -> bool {
+        self.shared.state().tail.is_over_full()
+    }
+
+    /// Moves live events from the spool to the journal, so that memory can let go of them.
+    ///
+    /// # Errors
+    /// [`Broken`]; they stay where they are then.
+    pub(crate) async fn fold(&self) -> Result<(), Broken> {
+        self.append(Vec::new()).await.map(drop)
+    }
+
+    /// A reader that begins behind a position.
+    pub(crate) fn follow(&self, after: Seq) -> Follower {
+        Follower::new(self.clone(), after, self.shared.published.subscribe())
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A panic while the lock was held leaves the numbers consistent: they are set last.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn number_all(&self, state: &mut State, drafts: Vec<Draft>) -> Vec<Arc<Event>> {
+        let (at, epoch) = (self.clock.now(), self.journal.epoch());
+        let number = |draft: Draft| {
+            let Draft {
+                turn,
+                agent,
+                author,
+                kind,
+            } = draft;
+            let seq = state.tail.head().next();
+            let event = Arc::new(Event {
+                seq,
+                epoch,
+                at,
+                turn,
+                agent,
+                author,
+                kind,
+            });
+            state.tail.push(event.clone());
+            event
+        };
+        drafts.into_iter().map(number).collect()
+    }
+
+    fn publish(&self, state: &mut State) {
+        let seen = state.tail.advance();
+        self.published.send_if_modified(|published| {
+            let grows = *published < seen;
+            *published = seen;
+            grows
+        });
+    }
+}
+
+impl State {
+    fn check(&self) -> Result<(), Broken> {
+        self.broken.clone().map_or(Ok(()), Err)
+    }
+
+    fn note_turns(&mut self, events: &[Arc<Event>]) {
+        for event in events {
+            note_turn(&mut self.open, event);
+        }
+    }
+
+    /// Takes numbers back that were given to events which could not be kept.
+    fn undo(&mut self, events: &[Arc<Event>], open: Vec<(Seq, TurnId)>, broken: &Broken) {
+        if self.tail.take_back(events) {
+            self.open = open;
+        } else {
+            self.broken = Some(broken.clone());
+        }
+    }
+}
+
+/// Keeps the list of unfinished turns, each with the position of its first event.
+pub(crate) fn note_turn(open: &mut Vec<(Seq, TurnId)>, event: &Event) {
+    let Some(turn) = &event.turn else {
+        if matches!(event.kind, Kind::SessionClosed) {
+            open.clear();
+        }
+        return;
+    };
+    let known = open.iter().position(|(_, other)| other == turn);
+    match (&event.kind, known) {
+        (Kind::TurnFinished { .. }, Some(at)) => {
+            open.remove(at);
+        }
+        (Kind::TurnFinished { .. }, None) | (_, Some(_)) => {}
+        (_, None) => open.push((event.seq, turn.clone())),
+    }
+}

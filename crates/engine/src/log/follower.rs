@@ -1,0 +1,77 @@
+//! A reader of a log, at its own pace.
+
+use std::sync::Arc;
+
+use samovar_core::{Broken, Event, Seq};
+use tokio::sync::watch;
+
+use super::Log;
+
+/// Bytes of events that one pull brings, about.
+const PULL_BYTES: usize = 64 * 1024;
+
+/// A reader that pulls a session's events by position, without gap or repeat. It holds no queue: a
+/// reader that stalls costs nothing to the turn.
+pub struct Follower {
+    log: Log,
+    at: Seq,
+    published: watch::Receiver<Seq>,
+}
+
+/// Why a follower cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Lost {
+    /// The events behind its position are no longer kept.
+    #[error("the events behind position {} are no longer kept", .0.0)]
+    Gone(Seq),
+    /// The store failed.
+    #[error(transparent)]
+    Broken(#[from] Broken),
+}
+
+impl Follower {
+    pub(super) fn new(log: Log, at: Seq, published: watch::Receiver<Seq>) -> Self {
+        Self { log, at, published }
+    }
+
+    /// The next events, at least one; waits until there is one.
+    ///
+    /// Dropping the future halfway loses nothing.
+    ///
+    /// # Errors
+    /// [`Lost`] when the position is too old or the store fails.
+    pub async fn next(&mut self) -> Result<Vec<Arc<Event>>, Lost> {
+        loop {
+            if *self.published.borrow_and_update() > self.at {
+                let events = self.pull().await?;
+                let last = events.last().ok_or(Lost::Gone(self.at))?;
+                self.at = last.seq;
+                return Ok(events);
+            }
+            // The sender lives in the log, which this follower holds.
+            if self.published.changed().await.is_err() {
+                return Err(Lost::Gone(self.at));
+            }
+        }
+    }
+
+    async fn pull(&self) -> Result<Vec<Arc<Event>>, Lost> {
+        let (after, shared) = (self.at, self.log.shared.clone());
+        let in_memory = shared.state().tail.read(after, PULL_BYTES);
+        if let Some(events) = in_memory {
+            return Ok(events);
+        }
+        let read = move || shared.journal.read(shared.log, after, PULL_BYTES);
+        let read = tokio::task::spawn_blocking(read).await;
+        let events = read.map_err(|panic| Broken::Io(panic.to_string()))??;
+        // What is kept but not shown yet is held back, and so is what lies behind live events that
+        // are still in memory alone.
+        let published = self.log.published();
+        let mut expected = after;
+        let gapless = events.into_iter().take_while(|event| {
+            expected = expected.next();
+            event.seq == expected && event.seq <= published
+        });
+        Ok(gapless.map(Arc::new).collect())
+    }
+}

@@ -1,0 +1,58 @@
+//! What the engine is put together from.
+
+use std::sync::Arc;
+
+use samovar_core::{Clock, History, Ids, Journal, Models};
+use tokio::sync::watch;
+
+use crate::projector::Projector;
+use crate::settings::Settings;
+use crate::toolbox::Toolbox;
+
+/// What every session shares.
+pub(crate) struct Parts {
+    pub(crate) settings: Settings,
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) history: Arc<dyn History>,
+    pub(crate) models: Arc<dyn Models>,
+    pub(crate) toolbox: Arc<Toolbox>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) ids: Arc<dyn Ids>,
+    pub(crate) projector: Arc<Projector>,
+    pub(crate) running: Running,
+}
+
+/// How many turns run.
+pub(crate) struct Running(watch::Sender<usize>);
+
+impl Running {
+    pub(crate) fn new() -> Self {
+        Self(watch::channel(0).0)
+    }
+
+    /// Counts a turn until the guard is dropped.
+    pub(crate) fn enter(&self) -> RunningTurn {
+        self.0.send_modify(|count| *count += 1);
+        RunningTurn(self.0.clone())
+    }
+
+    /// Waits until none runs.
+    pub(crate) async fn none(&self) {
+        // The sender lives as long as `self`.
+        let _closed = self
+            .0
+            .subscribe()
+            .wait_for(|count| *count == 0)
+            .await
+            .is_err();
+    }
+}
+
+/// A turn that runs.
+pub(crate) struct RunningTurn(watch::Sender<usize>);
+
+impl Drop for RunningTurn {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
+    }
+}

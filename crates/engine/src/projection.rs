@@ -1,0 +1,186 @@
+//! What an event changes in the history. Pure.
+
+use std::sync::Arc;
+
+use samovar_core::history::{Change, MessageRow, Projection, SessionRow};
+use samovar_core::{Event, Kind, Message, Part, Role, SessionId, Usage};
+use serde_json::Map;
+
+/// The changes that a session's events make, in order.
+pub(crate) fn project(session: &SessionId, events: &[Arc<Event>]) -> Option<Projection> {
+    let up_to = events.last()?.seq;
+    let changes = events
+        .iter()
+        .filter_map(|event| Some((event.seq, change(event)?)))
+        .collect();
+    Some(Projection {
+        session: session.clone(),
+        up_to,
+        changes,
+    })
+}
+
+fn change(event: &Event) -> Option<Change> {
+    let (at, agent) = (event.at, event.agent.clone());
+    match &event.kind {
+        Kind::SessionOpened { model, metadata } => Some(Change::Open {
+            model: model.clone(),
+            agent: agent.name().to_owned(),
+            metadata: metadata.clone(),
+            at,
+        }),
+        Kind::SessionClosed => Some(Change::Close),
+        Kind::TurnStarted { parent_call, .. } => Some(Change::TurnStarted {
+            turn: event.turn.clone()?,
+            agent,
+            parent_call: parent_call.clone(),
+            at,
+        }),
+        Kind::StepReset { usage, .. } => Some(Change::Spent { usage: *usage }),
+        Kind::MessageFinished { message } => {
+            let message = Arc::new(message.clone());
+            Some(Change::Put {
+                message,
+                turn: event.turn.clone(),
+                agent,
+            })
+        }
+        Kind::CallClosed { .. } => {
+            let message = Arc::new(result_message(event)?);
+            Some(Change::Put {
+                message,
+                turn: event.turn.clone(),
+                agent,
+            })
+        }
+        Kind::TurnFinished { reason, usage, .. } => Some(Change::TurnFinished {
+            turn: event.turn.clone()?,
+            reason: reason.clone(),
+            usage: *usage,
+            at,
+        }),
+        Kind::StepStarted { .. }
+        | Kind::MessageStarted { .. }
+        | Kind::Delta { .. }
+        | Kind::PartAdded { .. }
+        | Kind::CallApproved { .. }
+        | Kind::CallStarted { .. }
+        | Kind::StateChanged { .. } => None,
+    }
+}
+
+/// The message that an event brings into the conversation.
+pub(crate) fn message_of(event: &Event) -> Option<Message> {
+    match &event.kind {
+        Kind::MessageFinished { message } => Some(message.clone()),
+        _ => result_message(event),
+    }
+}
+
+/// The message of role `tool` that holds a call's result.
+fn result_message(event: &Event) -> Option<Message> {
+    let Kind::CallClosed {
+        call,
+        name,
+        outcome,
+    } = &event.kind
+    else {
+        return None;
+    };
+    let (id, call) = (call.as_message(), call.clone());
+    let part = Part::Outcome {
+        call,
+        name: name.clone(),
+        outcome: outcome.clone(),
+    };
+    Some(Message {
+        id,
+        role: Role::Tool,
+        parts: vec![part],
+        parent: None,
+        usage: None,
+        model: None,
+        finish_reason: None,
+        metadata: Map::new(),
+        created_at: event.at,
+    })
+}
+
+/// A session's row with what the history lacks still (DU-2).
+pub(crate) fn overlay_session(
+    row: Option<SessionRow>,
+    session: &SessionId,
+    events: &[Arc<Event>],
+) -> Option<SessionRow> {
+    let mut row = row;
+    for event in events {
+        if row.as_ref().is_some_and(|row| event.seq <= row.projected) {
+            continue;
+        }
+        let Some(change) = change(event) else {
+            continue;
+        };
+        match change {
+            Change::Open {
+                model,
+                agent,
+                metadata,
+                at,
+            } => {
+                row = Some(SessionRow {
+                    id: session.clone(),
+                    model,
+                    agent,
+                    metadata,
+                    created_at: at,
+                    updated_at: at,
+                    message_count: 0,
+                    usage: Usage::default(),
+                    projected: event.seq,
+                });
+            }
+            Change::Close => row = None,
+            Change::Put { message, .. } => {
+                if let Some(row) = &mut row {
+                    row.message_count += 1;
+                    row.usage = row.usage.plus(message.usage.unwrap_or_default());
+                    row.updated_at = event.at;
+                }
+            }
+            Change::Spent { usage } => {
+                if let Some(row) = &mut row {
+                    row.usage = row.usage.plus(usage);
+                }
+            }
+            Change::TurnStarted { .. } | Change::TurnFinished { .. } => {}
+        }
+    }
+    row
+}
+
+/// A session's messages with what the history lacks still, oldest first (DU-2).
+pub(crate) fn overlay_messages(
+    mut rows: Vec<MessageRow>,
+    session: &SessionId,
+    events: &[Arc<Event>],
+) -> Vec<MessageRow> {
+    for event in events {
+        let Some(message) = message_of(event) else {
+            continue;
+        };
+        let row = MessageRow {
+            session: session.clone(),
+            turn: event.turn.clone(),
+            agent: event.agent.clone(),
+            message: Arc::new(message),
+        };
+        match rows
+            .iter_mut()
+            .find(|other| other.message.id == row.message.id)
+        {
+            Some(known) => *known = row,
+            None => rows.push(row),
+        }
+    }
+    rows
+}

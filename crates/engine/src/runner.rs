@@ -1,0 +1,236 @@
+//! The loop: the only code that touches both the turn and the world.
+
+use std::sync::Arc;
+
+use samovar_core::error::FaultCode;
+use samovar_core::{
+    Accepted, AgentPath, Author, Broken, CallId, Code, Error, Kind, Message, Millis, Model,
+    Outcome, Prompt, ToolCall, TurnId, failpoint,
+};
+use tokio::sync::{mpsc, oneshot};
+
+use self::calls::Calls;
+use crate::context::{self, Transcript};
+use crate::log::{Draft, Log};
+use crate::parts::Parts;
+use crate::projection;
+use crate::turn::{Step, Turn};
+
+mod ask;
+mod calls;
+
+/// What reaches a turn while it runs.
+pub(crate) enum Input {
+    /// Close a call from outside.
+    Settle(CallId, Outcome, Reply),
+    /// Stop.
+    Cancel(Reply),
+}
+
+/// How the sender of a command hears whether it was accepted.
+pub(crate) type Reply = oneshot::Sender<Result<Accepted, Error>>;
+
+/// How a run ended, with what the session's mailbox needs back.
+pub(crate) struct Ended {
+    pub(crate) turn_id: TurnId,
+    pub(crate) turn: Turn,
+    pub(crate) transcript: Transcript,
+    /// What was sent to the turn and not read.
+    pub(crate) leftover: Vec<Input>,
+    pub(crate) how: How,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// The turn is over.
+    Finished,
+    /// Everything that is open is open on somebody outside.
+    Parked,
+    /// An event could not be kept; the log knows less than the turn did.
+    Broken(Broken),
+}
+
+/// Runs one turn until it is over or parks.
+pub(crate) struct Runner {
+    pub(crate) parts: Arc<Parts>,
+    pub(crate) log: Log,
+    pub(crate) turn_id: TurnId,
+    pub(crate) agent: AgentPath,
+    pub(crate) turn: Turn,
+    pub(crate) model: Model,
+    pub(crate) transcript: Transcript,
+    pub(crate) inbox: mpsc::Receiver<Input>,
+    /// Facts that are not kept yet. They are before anything touches the world.
+    pub(crate) pending: Vec<Draft>,
+    /// Who is told once the turn's end is kept.
+    pub(crate) stopped_for: Vec<Reply>,
+}
+
+impl Runner {
+    /// Runs the turn.
+    pub(crate) async fn run(mut self) -> Ended {
+        let how = match self.drive().await {
+            Ok(how) => how,
+            Err(broken) => {
+                tracing::error!(turn = %self.turn_id, %broken, "a turn broke off");
+                How::Broken(broken)
+            }
+        };
+        for reply in self.stopped_for {
+            answer(
+                reply,
+                Ok(Accepted::Cancelled {
+                    stopped: how == How::Finished,
+                }),
+            );
+        }
+        self.inbox.close();
+        let mut leftover = Vec::new();
+        while let Ok(input) = self.inbox.try_recv() {
+            leftover.push(input);
+        }
+        let (turn_id, turn, transcript) = (self.turn_id, self.turn, self.transcript);
+        Ended {
+            turn_id,
+            turn,
+            transcript,
+            leftover,
+            how,
+        }
+    }
+
+    async fn drive(&mut self) -> Result<How, Broken> {
+        loop {
+            match self.turn.next() {
+                Step::Record(kind) => self.note(kind),
+                Step::CallModel { max_tokens } => {
+                    self.keep().await?;
+                    self.ask(max_tokens).await?;
+                }
+                Step::CallTools(calls) => self.call(calls).await?,
+                Step::Wait => {
+                    self.keep().await?;
+                    return Ok(How::Parked);
+                }
+                Step::Over => {
+                    self.keep().await?;
+                    return Ok(How::Finished);
+                }
+            }
+        }
+    }
+
+    /// Takes a fact in; it is kept with the next commit.
+    fn note(&mut self, kind: Kind) {
+        let is_result = matches!(kind, Kind::CallClosed { .. });
+        self.note_by(
+            if is_result {
+                Author::System
+            } else {
+                Author::Agent
+            },
+            kind,
+        );
+    }
+
+    fn note_by(&mut self, author: Author, kind: Kind) {
+        self.turn.apply(&kind);
+        self.pending.push(self.draft(author, kind));
+    }
+
+    fn draft(&self, author: Author, kind: Kind) -> Draft {
+        Draft {
+            turn: Some(self.turn_id.clone()),
+            agent: self.agent.clone(),
+            author,
+            kind,
+        }
+    }
+
+    /// Keeps what was noted, with one commit.
+    async fn keep(&mut self) -> Result<(), Broken> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let drafts = std::mem::take(&mut self.pending);
+        let events = self.log.append(drafts).await?;
+        self.parts.projector.mark(&self.log);
+        for event in events {
+            if let Some(message) = projection::message_of(&event) {
+                self.transcript.push(Arc::new(message));
+            }
+        }
+        failpoint!("turn.kept");
+        Ok(())
+    }
+
+    fn prompt(&self, max_tokens: u32) -> Prompt {
+        Prompt {
+            model: self.model.endpoint_name.clone(),
+            layers: context::layers(&self.parts.settings.workspace_note),
+            tools: self.parts.toolbox.specs(),
+            messages: self.transcript.messages(),
+            max_tokens,
+            temperature: self.turn.limits().temperature,
+        }
+    }
+
+    fn fail(&mut self, code: FaultCode, message: impl Into<String>) {
+        for kind in self.turn.failed(code, message) {
+            self.note(kind);
+        }
+    }
+
+    fn stop(&mut self, reply: Reply) {
+        for kind in self.turn.cancelled("the turn was stopped") {
+            self.note(kind);
+        }
+        self.stopped_for.push(reply);
+    }
+
+    /// Closes a call that waits for somebody outside.
+    async fn settle(&mut self, call: CallId, outcome: Outcome, reply: Reply) -> Result<(), Broken> {
+        let Some(name) = self.turn.waiting_tool(&call) else {
+            answer(reply, Err(not_open(&call)));
+            return Ok(());
+        };
+        let name = name.to_owned();
+        self.note_by(
+            Author::Host,
+            Kind::CallClosed {
+                call,
+                name,
+                outcome,
+            },
+        );
+        self.keep().await?;
+        answer(reply, Ok(Accepted::Settled));
+        Ok(())
+    }
+
+    async fn call(&mut self, calls: Vec<ToolCall>) -> Result<(), Broken> {
+        Calls::new(self, calls).run().await
+    }
+
+    fn now(&self) -> Millis {
+        self.parts.clock.now()
+    }
+
+    fn note_message(&mut self, message: Message) {
+        self.note(Kind::MessageFinished { message });
+    }
+}
+
+/// Tells the sender of a command; one that went away does not need to hear it.
+pub(crate) fn answer(reply: Reply, what: Result<Accepted, Error>) {
+    if reply.send(what).is_err() {
+        tracing::debug!("the sender of a command did not wait for its answer");
+    }
+}
+
+/// The refusal of a settlement.
+pub(crate) fn not_open(call: &CallId) -> Error {
+    let why = format!("no call {call} is open; it was closed before, or never asked");
+    Error::new(Code::UnknownCall, why)
+}

@@ -1,0 +1,228 @@
+//! A batch of calls: through the gate, intents kept before any effect, beside each other, each with
+//! its timeout; every result is kept before the model is asked again.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use samovar_core::tool::Sharing;
+use samovar_core::{
+    Broken, CallContext, CallId, Closer, Effect, Kind, Millis, Outcome, Reply as Said, Status,
+    ToolCall, failpoint,
+};
+use tokio::task::{Id, JoinError, JoinSet};
+
+use super::{Input, Runner};
+use crate::gate::{self, Verdict};
+use crate::toolbox::{Shelf, Tool};
+
+/// The calls of one step while they run.
+pub(super) struct Calls<'a> {
+    runner: &'a mut Runner,
+    shelf: Arc<Shelf>,
+    waiting: VecDeque<ToolCall>,
+    running: JoinSet<Said>,
+    known: HashMap<Id, Running>,
+}
+
+struct Running {
+    call: CallId,
+    name: String,
+    sharing: Sharing,
+    closer: Closer,
+    timeout: Duration,
+}
+
+type Joined = Result<(Id, Said), JoinError>;
+
+impl<'a> Calls<'a> {
+    pub(super) fn new(runner: &'a mut Runner, calls: Vec<ToolCall>) -> Self {
+        let shelf = runner.parts.toolbox.shelf();
+        let (waiting, running, known) = (calls.into(), JoinSet::new(), HashMap::new());
+        Self {
+            runner,
+            shelf,
+            waiting,
+            running,
+            known,
+        }
+    }
+
+    /// Runs all of them, or until the turn is stopped. What was noted last is kept by whoever goes
+    /// on, so that the last result shares its commit with the next step.
+    pub(super) async fn run(mut self) -> Result<(), Broken> {
+        loop {
+            self.start_some().await?;
+            if self.running.is_empty() {
+                return Ok(());
+            }
+            // All are safe to drop halfway: a task's result and a channel's items wait.
+            tokio::select! {
+                Some(joined) = self.running.join_next_with_id() => self.close(joined),
+                Some(input) = self.runner.inbox.recv() => match input {
+                    Input::Settle(call, outcome, reply) => {
+                        self.runner.settle(call, outcome, reply).await?;
+                    }
+                    Input::Cancel(reply) => {
+                        // The tasks end with the set.
+                        self.runner.stop(reply);
+                        return Ok(());
+                    }
+                },
+            }
+            // What is ready together shares a commit.
+            while let Some(joined) = self.running.try_join_next_with_id() {
+                self.close(joined);
+            }
+            if !self.running.is_empty() {
+                self.runner.keep().await?;
+            }
+        }
+    }
+
+    /// Starts what there is room for. Intents are kept before any effect, those of calls that start
+    /// together with one commit.
+    async fn start_some(&mut self) -> Result<(), Broken> {
+        let mut admitted = Vec::new();
+        while let Some(call) = self.waiting.pop_front() {
+            match self.admit(&call) {
+                Err(outcome) => self.refuse(call, outcome),
+                Ok(tool) if self.has_room(&tool, &admitted) => admitted.push((call, tool)),
+                Ok(_) => {
+                    self.waiting.push_front(call);
+                    break;
+                }
+            }
+        }
+        for (call, tool) in &admitted {
+            self.intend(call, tool);
+        }
+        if admitted.is_empty() {
+            return Ok(());
+        }
+        failpoint!("tools.intent.before");
+        self.runner.keep().await?;
+        failpoint!("tools.intent.after");
+        for (call, tool) in admitted {
+            self.spawn(call, tool);
+        }
+        Ok(())
+    }
+
+    /// The gate: schema, capability, policy (TL-4).
+    fn admit(&self, call: &ToolCall) -> Result<Arc<Tool>, Outcome> {
+        let tool = self.shelf.find(call).map_err(Outcome::failed)?;
+        match gate::judge(self.runner.parts.settings.approval, &tool.spec) {
+            Verdict::Allow => Ok(tool),
+            Verdict::Deny(why) => Err(Outcome::new(Status::Denied, format!("denied: {why}"))),
+            Verdict::Ask(why) => {
+                let why = format!(
+                    "denied: {why}, which needs a person's approval at the level \"supervised\", \
+                     and nobody can be asked here; start the server with --approval auto to allow it"
+                );
+                Err(Outcome::new(Status::Denied, why))
+            }
+        }
+    }
+
+    fn has_room(&self, tool: &Tool, admitted: &[(ToolCall, Arc<Tool>)]) -> bool {
+        let count = self.running.len() + admitted.len();
+        let alone = |sharing| sharing == Sharing::Exclusive;
+        let someone_alone = self.known.values().any(|running| alone(running.sharing))
+            || admitted.iter().any(|(_, other)| alone(other.spec.sharing));
+        count == 0
+            || !someone_alone
+                && !alone(tool.spec.sharing)
+                && count < self.runner.parts.settings.max_parallel_calls.max(1)
+    }
+
+    fn intend(&mut self, call: &ToolCall, tool: &Tool) {
+        let spec = &tool.spec;
+        if spec.effect == Effect::Read && spec.closer == Closer::Tool {
+            return;
+        }
+        let timeout = i64::try_from(spec.timeout.as_millis()).unwrap_or(i64::MAX);
+        let deadline = match spec.closer {
+            Closer::Tool => Some(Millis(self.runner.now().0.saturating_add(timeout))),
+            Closer::Outside => None,
+        };
+        self.runner.note(Kind::CallStarted {
+            call: call.id.clone(),
+            name: call.name.clone(),
+            effect: spec.effect,
+            args_hash: gate::args_hash(&call.args),
+            closer: spec.closer,
+            deadline,
+        });
+    }
+
+    fn spawn(&mut self, call: ToolCall, tool: Arc<Tool>) {
+        let context = CallContext {
+            session: self.runner.log.session().clone(),
+            turn: self.runner.turn_id.clone(),
+            agent: self.runner.agent.clone(),
+            key: call.id.clone(),
+        };
+        let running = Running {
+            call: call.id.clone(),
+            name: call.name.clone(),
+            sharing: tool.spec.sharing,
+            closer: tool.spec.closer,
+            timeout: tool.spec.timeout,
+        };
+        let timeout = running.timeout;
+        let task = async move {
+            let run = tool.run(call, context);
+            tokio::time::timeout(timeout, run)
+                .await
+                .unwrap_or_else(|_| Said::Closed(late(timeout)))
+        };
+        let id = self.running.spawn(task).id();
+        self.known.insert(id, running);
+    }
+
+    fn close(&mut self, joined: Joined) {
+        failpoint!("tools.ran");
+        let id = match &joined {
+            Ok((id, _)) => *id,
+            Err(error) => error.id(),
+        };
+        let Some(running) = self.known.remove(&id) else {
+            return;
+        };
+        let outcome = match joined {
+            Ok((_, Said::Closed(outcome))) => outcome,
+            Ok((_, Said::Open)) if running.closer == Closer::Outside => return,
+            Ok((_, Said::Open)) => Outcome::failed("the tool gave no result"),
+            Err(error) => {
+                tracing::error!(tool = running.name, %error, "a tool panicked");
+                Outcome::failed("the tool broke off; its reason is in the server's log")
+            }
+        };
+        if self.runner.turn.is_closed(&running.call) {
+            // Somebody outside was faster.
+            return;
+        }
+        let (call, name) = (running.call, running.name);
+        self.runner.note(Kind::CallClosed {
+            call,
+            name,
+            outcome,
+        });
+    }
+
+    fn refuse(&mut self, call: ToolCall, outcome: Outcome) {
+        self.runner.note(Kind::CallClosed {
+            call: call.id,
+            name: call.name,
+            outcome,
+        });
+    }
+}
+
+fn late(timeout: Duration) -> Outcome {
+    Outcome::failed(format!(
+        "the tool took longer than {} s and was stopped",
+        timeout.as_secs_f32()
+    ))
+}

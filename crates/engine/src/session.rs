@@ -1,0 +1,475 @@
+//! A session's mailbox: the one owner of its state. Commands come in one at a time and are accepted
+//! or refused at once; turns run beside it and report when they end.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use samovar_core::error::FaultCode;
+use samovar_core::event::Fault;
+use samovar_core::{
+    Accepted, Action, AgentPath, Author, Broken, Code, Command, Error, FinishReason, Kind, Message,
+    MessageId, Seq, SessionId, TurnId, Usage,
+};
+use serde_json::{Map, Value};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use crate::context::Transcript;
+use crate::log::{Draft, Log};
+use crate::parts::Parts;
+use crate::runner::{Ended, How, Input, Reply, answer, not_open};
+use crate::turn::Turn;
+
+mod load;
+mod post;
+mod start;
+
+/// The session's own agent, until definitions are built.
+pub(crate) const MASTER: &str = "master";
+/// Commands that wait for a turn's attention, at most.
+const MAX_INPUTS: usize = 32;
+/// How long a session waits before it tries again to keep a turn's end.
+const RETRY: Duration = Duration::from_secs(1);
+/// Accepted messages whose ids are remembered in memory, at most.
+const MAX_RECENT: usize = 1024;
+
+/// What reaches a session.
+pub(crate) enum Letter {
+    /// A command, and whom to tell.
+    Command(Command, Reply),
+    /// Somebody wants to read the log.
+    Follow(oneshot::Sender<Option<Log>>),
+}
+
+impl Letter {
+    /// Tells the sender that nobody can read it.
+    pub(crate) fn refuse(self, why: &Error) {
+        match self {
+            Self::Command(_, reply) => answer(reply, Err(why.clone())),
+            // A reader without an answer is told that the server cannot serve it now.
+            Self::Follow(_) => {}
+        }
+    }
+}
+
+/// The mailbox's state.
+pub(crate) struct Mailbox {
+    parts: Arc<Parts>,
+    id: SessionId,
+    /// None while there is no such session.
+    open: Option<OpenSession>,
+    /// Where a session that is made anew goes on counting.
+    last_head: Seq,
+    turns: JoinSet<Ended>,
+    stop: CancellationToken,
+}
+
+/// A session that exists.
+struct OpenSession {
+    log: Log,
+    model: String,
+    queue: VecDeque<Queued>,
+    current: Option<Current>,
+    transcript: Transcript,
+    recent: VecDeque<Recent>,
+    /// Who waits for the session's deletion.
+    closing: Vec<Reply>,
+}
+
+/// A message that waits for its turn.
+struct Queued {
+    turn: TurnId,
+    message: Arc<Message>,
+}
+
+/// The turn that has begun and is not over.
+struct Current {
+    turn_id: TurnId,
+    state: Progress,
+}
+
+enum Progress {
+    /// It runs; this reaches it.
+    Running(mpsc::Sender<Input>),
+    /// It waits for somebody outside.
+    Parked(Box<Turn>),
+    /// Its task is gone and its end could not be kept yet, for this reason.
+    Stuck(FaultCode),
+}
+
+/// A message that was accepted, for a client that sends it again.
+struct Recent {
+    message: Arc<Message>,
+    turn: TurnId,
+    after: Seq,
+}
+
+impl Mailbox {
+    /// Works until the session is idle or the server stops.
+    pub(crate) async fn run(&mut self, letters: &mut mpsc::Receiver<Letter>) {
+        loop {
+            let pause = self.pause();
+            // All are safe to drop halfway: letters and ended turns wait where they are.
+            tokio::select! {
+                letter = letters.recv() => match letter {
+                    Some(letter) => self.read(letter).await,
+                    None => return,
+                },
+                Some(ended) = self.turns.join_next() => self.turn_ended(ended).await,
+                () = self.stop.cancelled() => return,
+                () = tokio::time::sleep(pause), if self.turns.is_empty() => {
+                    if !self.unstick().await {
+                        continue;
+                    }
+                    if self.is_idle() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// How long nothing may happen before the session looks after itself.
+    fn pause(&self) -> Duration {
+        match &self.open {
+            None => Duration::ZERO,
+            Some(OpenSession {
+                current: Some(Current { state, .. }),
+                ..
+            }) if matches!(state, Progress::Stuck(_)) => RETRY,
+            Some(_) => self.parts.settings.idle,
+        }
+    }
+
+    /// Whether nothing of it needs memory.
+    fn is_idle(&self) -> bool {
+        let Some(open) = &self.open else { return true };
+        let is_parked = |current: &Current| matches!(current.state, Progress::Parked(_));
+        self.turns.is_empty() && open.queue.is_empty() && open.current.iter().all(is_parked)
+    }
+
+    /// Whether somebody else holds the session's log, so that it must stay the only one.
+    pub(crate) fn is_followed(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.log.is_shared())
+    }
+
+    async fn read(&mut self, letter: Letter) {
+        match letter {
+            Letter::Follow(reply) => {
+                let log = self.open.as_ref().map(|open| open.log.clone());
+                if reply.send(log).is_err() {
+                    tracing::debug!("a reader went away before it began");
+                }
+            }
+            Letter::Command(Command { action, by, .. }, reply) => {
+                tracing::debug!(session = %self.id, ?by, "command");
+                self.decide(action, reply).await;
+            }
+        }
+    }
+
+    async fn decide(&mut self, action: Action, reply: Reply) {
+        match action {
+            Action::Open { model, metadata } => {
+                let opened = self.create(model, metadata).await;
+                answer(reply, opened.map(|()| Accepted::Opened));
+            }
+            Action::Post { message, text } => {
+                let posted = self.post(message, text.into_string()).await;
+                answer(reply, posted);
+            }
+            Action::Settle { call, outcome } => {
+                self.forward(Input::Settle(call, outcome, reply)).await;
+            }
+            Action::Cancel { turn } => self.cancel(turn, reply).await,
+            Action::Close => self.close(reply).await,
+        }
+    }
+
+    fn missing(&self) -> Error {
+        let why = format!(
+            "there is no session {:?}; make it with createSession",
+            self.id.as_str()
+        );
+        Error::new(Code::UnknownSession, why)
+    }
+
+    async fn create(
+        &mut self,
+        model: Option<String>,
+        metadata: Map<String, Value>,
+    ) -> Result<(), Error> {
+        if self.open.is_some() {
+            return Ok(());
+        }
+        let model = model.map_or_else(|| self.parts.models.default_name(), Ok)?;
+        let log = self.new_log();
+        let opened = Kind::SessionOpened {
+            model: model.clone(),
+            metadata,
+        };
+        let draft = Draft {
+            turn: None,
+            agent: master(),
+            author: Author::User,
+            kind: opened,
+        };
+        log.append(vec![draft]).await.map_err(refusal)?;
+        self.parts.projector.begin(&self.id, self.last_head);
+        self.parts.projector.mark(&log);
+        self.open = Some(OpenSession::new(log, model));
+        Ok(())
+    }
+
+    /// Passes something on to the turn that runs, or wakes the one that is parked.
+    async fn forward(&mut self, input: Input) {
+        let Some(open) = &mut self.open else {
+            return refuse_input(input, &self.missing());
+        };
+        match open.current.take() {
+            None => refuse_input(input, &Error::new(Code::UnknownCall, "no call is open")),
+            Some(Current {
+                turn_id,
+                state: Progress::Running(turn),
+            }) => {
+                if let Err(error) = turn.try_send(input) {
+                    let busy = Error::new(Code::Busy, "the turn is busy; try again in a second");
+                    refuse_input(error.into_inner(), &busy);
+                }
+                open.current = Some(Current {
+                    turn_id,
+                    state: Progress::Running(turn),
+                });
+            }
+            Some(Current {
+                turn_id,
+                state: Progress::Parked(turn),
+            }) => {
+                self.wake(turn_id, turn, input).await;
+            }
+            Some(stuck) => {
+                open.current = Some(stuck);
+                let full = Error::new(Code::StoreFull, "the turn's end cannot be kept yet");
+                refuse_input(input, &full);
+            }
+        }
+    }
+
+    async fn cancel(&mut self, turn: Option<TurnId>, reply: Reply) {
+        let Some(open) = &mut self.open else {
+            return answer(reply, Err(self.missing()));
+        };
+        let current = open.current.as_ref().map(|current| &current.turn_id);
+        let is_current = turn.as_ref().is_none_or(|turn| current == Some(turn));
+        if is_current && current.is_some() {
+            return self.forward(Input::Cancel(reply)).await;
+        }
+        let place = open
+            .queue
+            .iter()
+            .position(|queued| Some(&queued.turn) == turn.as_ref());
+        let Some(queued) = place.and_then(|at| open.queue.remove(at)) else {
+            return answer(reply, Ok(Accepted::Cancelled { stopped: false }));
+        };
+        let ended = self
+            .end_unstarted(&queued.turn, FinishReason::Cancelled, None)
+            .await;
+        answer(
+            reply,
+            ended
+                .map(|()| Accepted::Cancelled { stopped: true })
+                .map_err(refusal),
+        );
+    }
+
+    /// Ends a turn that never began.
+    async fn end_unstarted(
+        &mut self,
+        turn: &TurnId,
+        reason: FinishReason,
+        fault: Option<Fault>,
+    ) -> Result<(), Broken> {
+        let usage = Usage::default();
+        let kind = Kind::TurnFinished {
+            reason,
+            iterations: 0,
+            usage,
+            fault,
+        };
+        self.record(turn, vec![kind]).await
+    }
+
+    /// Keeps facts about a turn that does not run.
+    async fn record(&mut self, turn: &TurnId, kinds: Vec<Kind>) -> Result<(), Broken> {
+        let Some(open) = &mut self.open else {
+            return Ok(());
+        };
+        let draft = |kind| {
+            let (turn, agent) = (Some(turn.clone()), master());
+            Draft {
+                turn,
+                agent,
+                author: Author::System,
+                kind,
+            }
+        };
+        open.log
+            .append(kinds.into_iter().map(draft).collect())
+            .await?;
+        self.parts.projector.mark(&open.log);
+        Ok(())
+    }
+
+    /// Stops the turn, then deletes the session. The deletion is an event, so that a crash in
+    /// between is finished at the next start, and a replay brings nothing back (AS-19).
+    async fn close(&mut self, reply: Reply) {
+        let Some(open) = &mut self.open else {
+            return answer(reply, Err(self.missing()));
+        };
+        open.closing.push(reply);
+        if open.closing.len() > 1 {
+            return;
+        }
+        if open.current.is_some() {
+            let (told, _) = oneshot::channel();
+            self.forward(Input::Cancel(told)).await;
+        } else {
+            self.finish_close().await;
+        }
+    }
+
+    async fn finish_close(&mut self) {
+        let Some(mut open) = self.open.take() else {
+            return;
+        };
+        let closed = Kind::SessionClosed;
+        let draft = Draft {
+            turn: None,
+            agent: master(),
+            author: Author::User,
+            kind: closed,
+        };
+        let kept = open.log.append(vec![draft]).await;
+        let closing = std::mem::take(&mut open.closing);
+        match kept {
+            Ok(_) => {
+                self.last_head = open.log.published();
+                self.parts.projector.mark(&open.log);
+                closing
+                    .into_iter()
+                    .for_each(|reply| answer(reply, Ok(Accepted::Closed)));
+            }
+            Err(broken) => {
+                self.open = Some(open);
+                for reply in closing {
+                    answer(reply, Err(refusal(broken.clone())));
+                }
+            }
+        }
+    }
+
+    async fn turn_ended(&mut self, ended: Result<Ended, JoinError>) {
+        let ended = match ended {
+            Ok(ended) => ended,
+            Err(error) => {
+                tracing::error!(session = %self.id, %error, "a turn panicked");
+                self.turn_broke(FaultCode::Internal).await;
+                return self.go_on().await;
+            }
+        };
+        let Some(open) = &mut self.open else { return };
+        open.transcript = ended.transcript;
+        match ended.how {
+            How::Finished => open.current = None,
+            How::Parked => {
+                let (turn_id, state) = (ended.turn_id, Progress::Parked(Box::new(ended.turn)));
+                open.current = Some(Current { turn_id, state });
+            }
+            How::Broken(_) => self.turn_broke(FaultCode::StoreFailed).await,
+        }
+        // What came too late for the task is for the turn as it is now.
+        for input in ended.leftover {
+            self.forward(input).await;
+        }
+        self.go_on().await;
+    }
+
+    /// A turn's task is gone without an end, which is made from what the log has of the turn.
+    async fn turn_broke(&mut self, code: FaultCode) {
+        if let Some(current) = self.open.as_mut().and_then(|open| open.current.as_mut()) {
+            current.state = Progress::Stuck(code);
+        }
+        self.unstick().await;
+    }
+
+    /// What is to be done when no turn runs: delete, or start the next one.
+    async fn go_on(&mut self) {
+        let Some(open) = &self.open else { return };
+        if open.current.is_some() {
+            return;
+        }
+        if open.closing.is_empty() {
+            self.start_next().await;
+        } else {
+            self.finish_close().await;
+        }
+    }
+}
+
+impl OpenSession {
+    fn new(log: Log, model: String) -> Self {
+        Self {
+            log,
+            model,
+            queue: VecDeque::new(),
+            current: None,
+            transcript: Transcript::default(),
+            recent: VecDeque::new(),
+            closing: Vec::new(),
+        }
+    }
+
+    fn remember(&mut self, message: Arc<Message>, turn: TurnId, after: Seq) {
+        if self.recent.len() == MAX_RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(Recent {
+            message,
+            turn,
+            after,
+        });
+    }
+
+    fn recall(&self, id: &MessageId) -> Option<&Recent> {
+        self.recent.iter().find(|recent| recent.message.id == *id)
+    }
+}
+
+pub(crate) fn master() -> AgentPath {
+    AgentPath::root(MASTER)
+}
+
+fn refuse_input(input: Input, error: &Error) {
+    match input {
+        Input::Settle(call, _, reply) => {
+            let why = match error.code {
+                Code::UnknownCall => not_open(&call),
+                _ => error.clone(),
+            };
+            answer(reply, Err(why));
+        }
+        Input::Cancel(reply) => match error.code {
+            Code::UnknownCall => answer(reply, Ok(Accepted::Cancelled { stopped: false })),
+            _ => answer(reply, Err(error.clone())),
+        },
+    }
+}
+
+/// A store's failure, as a client sees it: nothing was accepted.
+pub(crate) fn refusal(broken: Broken) -> Error {
+    tracing::error!(%broken, "a command could not be kept");
+    let why = format!("{broken}; nothing was accepted, try again when it has room");
+    Error::new(Code::StoreFull, why)
+}

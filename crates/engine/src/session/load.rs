@@ -1,0 +1,243 @@
+//! A session comes into memory: from the history what is in it, from the journal the rest.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use samovar_core::error::FaultCode;
+use samovar_core::history::{MessageQuery, SessionRow, Speakers};
+use samovar_core::journal::{LogEntry, LogNo};
+use samovar_core::{Broken, Event, Kind, Message, Role, Seq, SessionId, TurnId};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::{Current, Mailbox, OpenSession, Progress, Queued, start::fault_message};
+use crate::context::Transcript;
+use crate::log::{Log, Origin, note_turn};
+use crate::parts::Parts;
+use crate::projection;
+use crate::turn::{Step, Turn};
+
+/// Bytes of events that are read from the journal at once, about.
+const READ_BYTES: usize = 1024 * 1024;
+
+/// What the stores have of a session.
+struct Found {
+    row: Option<SessionRow>,
+    entry: Option<LogEntry>,
+    /// The durable events that the history lacks or that unfinished turns need.
+    events: Vec<Arc<Event>>,
+}
+
+impl Mailbox {
+    /// Reads a session from the stores. A turn that was running when the server stopped ends here,
+    /// one that waits for somebody outside waits on, and messages whose turn had not begun begin it.
+    ///
+    /// # Errors
+    /// [`Broken`] when a store cannot be read.
+    pub(crate) async fn load(
+        parts: Arc<Parts>,
+        id: SessionId,
+        stop: CancellationToken,
+    ) -> Result<Self, Broken> {
+        let found = Found::read(&parts, &id).await?;
+        let last_head = found.head();
+        let turns = JoinSet::new();
+        let mut mailbox = Self {
+            parts,
+            id,
+            open: None,
+            last_head,
+            turns,
+            stop,
+        };
+        if found.row.is_none() && found.entry.is_none() {
+            return Ok(mailbox);
+        }
+        let interrupted = mailbox.take_in(found).await?;
+        for (turn_id, turn) in interrupted {
+            let code = FaultCode::Interrupted;
+            mailbox
+                .record(&turn_id, turn.failed(code, fault_message(code)))
+                .await?;
+        }
+        mailbox.go_on().await;
+        Ok(mailbox)
+    }
+
+    /// A log for a session that is about to begin.
+    pub(super) fn new_log(&self) -> Log {
+        self.log(self.parts.journal.new_log(), Vec::new())
+    }
+
+    fn log(&self, log: LogNo, open: Vec<(Seq, TurnId)>) -> Log {
+        let (session, head) = (self.id.clone(), self.last_head);
+        let tail_bytes = self.parts.settings.tail_bytes;
+        let origin = Origin {
+            session,
+            log,
+            head,
+            open,
+            tail_bytes,
+        };
+        Log::new(origin, self.parts.journal.clone(), self.parts.clock.clone())
+    }
+
+    /// Builds the session's state; gives the turns that were running.
+    async fn take_in(&mut self, found: Found) -> Result<Vec<(TurnId, Turn)>, Broken> {
+        let number = found.entry.as_ref().map(|entry| entry.log);
+        let is_unprojected = found.entry.as_ref().is_some_and(|entry| entry.unprojected);
+        let is_deleted = found.entry.as_ref().is_some_and(|entry| entry.deleted);
+        let fold = Fold::of(&found.events);
+        let log = self.log(
+            number.unwrap_or_else(|| self.parts.journal.new_log()),
+            fold.open,
+        );
+        self.parts.projector.begin(&self.id, found.projected());
+        if is_unprojected {
+            self.parts.projector.mark(&log);
+        }
+        let row = projection::overlay_session(found.row.clone(), &self.id, &found.events);
+        let Some(row) = row.filter(|_| !is_deleted) else {
+            return Ok(Vec::new());
+        };
+        let mut open = OpenSession::new(log, row.model);
+        let mut interrupted = Vec::new();
+        for (turn_id, turn) in fold.turns {
+            match (fold.said.get(&turn_id), fold.started.contains(&turn_id)) {
+                (Some((_, message)), false) => {
+                    open.queue.push_back(Queued {
+                        turn: turn_id,
+                        message: message.clone(),
+                    });
+                }
+                _ if turn.next() == Step::Wait => {
+                    let state = Progress::Parked(Box::new(turn));
+                    open.current = Some(Current { turn_id, state });
+                }
+                _ => interrupted.push((turn_id, turn)),
+            }
+        }
+        for (turn, (seq, message)) in fold.said {
+            open.remember(message, turn, Seq(seq.0 - 1));
+        }
+        open.transcript = self.transcript(&found, &open).await?;
+        self.open = Some(open);
+        Ok(interrupted)
+    }
+
+    async fn transcript(&self, found: &Found, open: &OpenSession) -> Result<Transcript, Broken> {
+        let limit = u32::try_from(self.parts.settings.max_history_messages).unwrap_or(u32::MAX);
+        let (session, of) = (self.id.clone(), Speakers::Master);
+        let query = MessageQuery {
+            session,
+            limit,
+            before: None,
+            of,
+        };
+        let rows = self.parts.history.messages(query).await?;
+        let newer: Vec<_> = found
+            .newer()
+            .filter(|event| event.agent.depth() == 0)
+            .collect();
+        let rows = projection::overlay_messages(rows, &self.id, &newer);
+        let is_said =
+            |turn: &Option<TurnId>| turn.as_ref().is_none_or(|turn| !open.is_queued(turn));
+        let said = rows.into_iter().filter(|row| is_said(&row.turn));
+        Ok(Transcript::new(said.map(|row| row.message).collect()))
+    }
+}
+
+impl Found {
+    async fn read(parts: &Parts, id: &SessionId) -> Result<Self, Broken> {
+        // The history first: what it lacks then is still in the journal when that is read.
+        let row = parts.history.session(id).await?;
+        let projected = row.as_ref().map_or(Seq::default(), |row| row.projected);
+        let (journal, id) = (parts.journal.clone(), id.clone());
+        let read = tokio::task::spawn_blocking(move || {
+            let Some(entry) = journal.entry(&id)? else {
+                return Ok((None, Vec::new()));
+            };
+            let lacks = entry.unprojected.then_some(projected);
+            let needs = entry.open_from.map(|seq| Seq(seq.0.saturating_sub(1)));
+            let Some(from) = lacks.into_iter().chain(needs).min() else {
+                return Ok((Some(entry), Vec::new()));
+            };
+            let mut events = Vec::new();
+            let mut at = from;
+            while at < entry.head {
+                let more = journal.read(entry.log, at, READ_BYTES)?;
+                let Some(last) = more.last() else { break };
+                at = last.seq;
+                events.extend(more.into_iter().filter(|event| event.kind.is_durable()));
+            }
+            Ok((Some(entry), events.into_iter().map(Arc::new).collect()))
+        });
+        let read: Result<_, Broken> = read.await.map_err(|error| Broken::Io(error.to_string()))?;
+        let (entry, events) = read?;
+        Ok(Self { row, entry, events })
+    }
+
+    fn projected(&self) -> Seq {
+        self.row
+            .as_ref()
+            .map_or(Seq::default(), |row| row.projected)
+    }
+
+    fn head(&self) -> Seq {
+        let head = self
+            .entry
+            .as_ref()
+            .map_or(Seq::default(), |entry| entry.head);
+        head.max(self.projected())
+    }
+
+    fn newer(&self) -> impl Iterator<Item = Arc<Event>> {
+        let projected = self.projected();
+        self.events
+            .iter()
+            .filter(move |event| event.seq > projected)
+            .cloned()
+    }
+}
+
+/// The unfinished turns of a session, oldest first.
+struct Fold {
+    open: Vec<(Seq, TurnId)>,
+    turns: Vec<(TurnId, Turn)>,
+    started: HashSet<TurnId>,
+    said: HashMap<TurnId, (Seq, Arc<Message>)>,
+}
+
+impl Fold {
+    fn of(events: &[Arc<Event>]) -> Self {
+        let mut open = Vec::new();
+        events.iter().for_each(|event| note_turn(&mut open, event));
+        let mut turns: Vec<_> = open
+            .iter()
+            .map(|(_, turn_id)| (turn_id.clone(), Turn::new()))
+            .collect();
+        let (mut started, mut said) = (HashSet::new(), HashMap::new());
+        for event in events {
+            let Some(turn_id) = &event.turn else { continue };
+            if let Some((_, turn)) = turns.iter_mut().find(|(other, _)| other == turn_id) {
+                turn.apply(&event.kind);
+            }
+            match &event.kind {
+                Kind::TurnStarted { .. } => {
+                    started.insert(turn_id.clone());
+                }
+                Kind::MessageFinished { message } if message.role == Role::User => {
+                    let said_here = (event.seq, Arc::new(message.clone()));
+                    said.insert(turn_id.clone(), said_here);
+                }
+                _ => {}
+            }
+        }
+        Self {
+            open,
+            turns,
+            started,
+            said,
+        }
+    }
+}

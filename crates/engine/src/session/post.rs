@@ -1,0 +1,133 @@
+//! Accepting what a person says.
+
+use std::sync::Arc;
+
+use samovar_core::{
+    Accepted, Author, Code, Error, Kind, Message, MessageId, Part, Role, Seq, TurnId,
+};
+use serde_json::Map;
+
+use super::{Mailbox, OpenSession, Queued, master, refusal};
+use crate::log::Draft;
+
+impl Mailbox {
+    /// Keeps a message and its turn with one commit, then lets the turn run or wait (AS-10, AS-11).
+    pub(super) async fn post(
+        &mut self,
+        id: Option<MessageId>,
+        text: String,
+    ) -> Result<Accepted, Error> {
+        if let Some(again) = self.known(id.as_ref(), &text).await? {
+            return Ok(again);
+        }
+        let Some(open) = &mut self.open else {
+            return Err(self.missing());
+        };
+        if !open.closing.is_empty() {
+            return Err(self.missing());
+        }
+        // A model that cannot be used is refused before anything is kept (AS-18).
+        let model = self.parts.models.resolve(&open.model)?;
+        if open.queue.len() >= self.parts.settings.max_queue {
+            let why = format!(
+                "{} messages wait already; try again later",
+                open.queue.len()
+            );
+            return Err(Error::new(Code::Busy, why));
+        }
+        let turn = new_turn(&self.parts);
+        let message = Arc::new(self.parts.user_message(id, text));
+        let finished = Kind::MessageFinished {
+            message: Message::clone(&message),
+        };
+        let draft = |kind, author| Draft {
+            turn: Some(turn.clone()),
+            agent: master(),
+            author,
+            kind,
+        };
+        let mut drafts = vec![draft(finished, Author::User)];
+        let starts = open.current.is_none() && open.queue.is_empty();
+        let begun = starts.then(|| self.parts.begin(&model));
+        if let Some((kinds, _)) = &begun {
+            drafts.extend(kinds.iter().map(|kind| draft(kind.clone(), Author::System)));
+        }
+        let kept = open.log.append(drafts).await.map_err(refusal)?;
+        self.parts.projector.mark(&open.log);
+        let after = kept
+            .first()
+            .map_or(Seq::default(), |event| Seq(event.seq.0 - 1));
+        open.remember(message.clone(), turn.clone(), after);
+        let posted = Accepted::Posted {
+            message: message.id.clone(),
+            turn: turn.clone(),
+            after,
+        };
+        match begun {
+            Some((_, state)) => self.spawn(turn, message, state, model),
+            None => open.queue.push_back(Queued { turn, message }),
+        }
+        Ok(posted)
+    }
+
+    /// A message that was accepted before: the same content joins its turn, another is refused
+    /// (SA-10).
+    async fn known(&self, id: Option<&MessageId>, text: &str) -> Result<Option<Accepted>, Error> {
+        let (Some(id), Some(open)) = (id, &self.open) else {
+            return Ok(None);
+        };
+        if let Some(recent) = open.recall(id) {
+            if recent.message.text() != text {
+                return Err(conflict(id, "with another content"));
+            }
+            let (turn, after) = (recent.turn.clone(), recent.after);
+            return Ok(Some(Accepted::Posted {
+                message: id.clone(),
+                turn,
+                after,
+            }));
+        }
+        let stored = self.parts.history.message(id).await.map_err(refusal)?;
+        match stored {
+            None => Ok(None),
+            Some(row) if row.session != self.id => Err(conflict(id, "in another session")),
+            Some(_) => Err(conflict(id, "in this session; read it with getMessages")),
+        }
+    }
+}
+
+impl crate::parts::Parts {
+    fn user_message(&self, id: Option<MessageId>, text: String) -> Message {
+        let fresh = || MessageId::new(&self.ids.uuid()).expect("a uuid is a valid id");
+        Message {
+            id: id.unwrap_or_else(fresh),
+            role: Role::User,
+            parts: vec![Part::Text { text }],
+            parent: None,
+            usage: None,
+            model: None,
+            finish_reason: None,
+            metadata: Map::new(),
+            created_at: self.clock.now(),
+        }
+    }
+}
+
+impl OpenSession {
+    /// Whether a message of this turn waits in the queue.
+    pub(super) fn is_queued(&self, turn: &TurnId) -> bool {
+        self.queue.iter().any(|queued| queued.turn == *turn)
+    }
+}
+
+fn new_turn(parts: &crate::parts::Parts) -> TurnId {
+    TurnId::new(&parts.ids.uuid()).expect("a uuid is a valid id")
+}
+
+fn conflict(id: &MessageId, whereabouts: &str) -> Error {
+    let why = format!(
+        "message {:?} was accepted before, {whereabouts}",
+        id.as_str()
+    );
+    Error::new(Code::MessageConflict, why)
+}

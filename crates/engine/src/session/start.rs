@@ -1,0 +1,279 @@
+//! Starting turns: the next of the queue, and the parked one that is woken.
+
+use std::sync::Arc;
+
+use samovar_core::error::FaultCode;
+use samovar_core::event::Fault;
+use samovar_core::{Accepted, Author, FinishReason, Kind, Message, Model, Seq, TurnId};
+use tokio::sync::mpsc;
+
+use super::{Current, MAX_INPUTS, Mailbox, Progress, Queued, master, refusal};
+use crate::log::Draft;
+use crate::parts::Parts;
+use crate::projection;
+use crate::projector::read_all;
+use crate::runner::{Input, Runner, answer, not_open};
+use crate::turn::{Step, Turn};
+
+impl Parts {
+    /// The first facts of a turn, and the turn that knows them: they share the commit of whatever
+    /// started it (DU-4).
+    pub(super) fn begin(&self, model: &Model) -> (Vec<Kind>, Turn) {
+        let started = Kind::TurnStarted {
+            model: model.name.clone(),
+            limits: self.settings.limits,
+            approval: self.settings.approval,
+            parent_call: None,
+        };
+        let mut turn = Turn::new();
+        turn.apply(&started);
+        let mut kinds = vec![started];
+        if let Step::Record(kind) = turn.next() {
+            turn.apply(&kind);
+            kinds.push(kind);
+        }
+        (kinds, turn)
+    }
+}
+
+impl Mailbox {
+    /// Starts the turn of the oldest message that waits.
+    pub(super) async fn start_next(&mut self) {
+        while let Some(queued) = self.open.as_mut().and_then(|open| open.queue.pop_front()) {
+            match self.start(&queued).await {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(broken) => {
+                    tracing::error!(session = %self.id, %broken, "a turn could not be started");
+                    if let Some(open) = &mut self.open {
+                        let state = Progress::Stuck(FaultCode::StoreFailed);
+                        open.current = Some(Current {
+                            turn_id: queued.turn,
+                            state,
+                        });
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Whether the turn runs now; one whose model is gone has ended instead.
+    async fn start(&mut self, queued: &Queued) -> Result<bool, samovar_core::Broken> {
+        let Some(open) = &self.open else {
+            return Ok(false);
+        };
+        let model = match self.parts.models.resolve(&open.model) {
+            Ok(model) => model,
+            Err(error) => {
+                let message = error.message.into_owned();
+                let fault = Fault {
+                    code: FaultCode::UnusableModel,
+                    message,
+                };
+                self.end_unstarted(&queued.turn, FinishReason::Error, Some(fault))
+                    .await?;
+                return Ok(false);
+            }
+        };
+        let (kinds, turn) = self.parts.begin(&model);
+        self.record(&queued.turn, kinds).await?;
+        self.spawn(queued.turn.clone(), queued.message.clone(), turn, model);
+        Ok(true)
+    }
+
+    /// Runs a turn that has just begun.
+    pub(super) fn spawn(&mut self, turn_id: TurnId, said: Arc<Message>, turn: Turn, model: Model) {
+        if let Some(open) = &mut self.open {
+            open.transcript
+                .trim(self.parts.settings.max_history_messages);
+            open.transcript.push(said);
+        }
+        self.spawn_runner(turn_id, turn, model);
+    }
+
+    fn spawn_runner(&mut self, turn_id: TurnId, turn: Turn, model: Model) {
+        let Some(open) = &mut self.open else { return };
+        let (sender, inbox) = mpsc::channel(MAX_INPUTS);
+        let runner = Runner {
+            parts: self.parts.clone(),
+            log: open.log.clone(),
+            turn_id: turn_id.clone(),
+            agent: master(),
+            turn,
+            model,
+            transcript: std::mem::take(&mut open.transcript),
+            inbox,
+            pending: Vec::new(),
+            stopped_for: Vec::new(),
+        };
+        open.current = Some(Current {
+            turn_id,
+            state: Progress::Running(sender),
+        });
+        let running = self.parts.running.enter();
+        self.turns.spawn(async move {
+            let _running = running;
+            runner.run().await
+        });
+    }
+
+    /// Gives a parked turn what it waited for, or its end.
+    pub(super) async fn wake(&mut self, turn_id: TurnId, mut turn: Box<Turn>, input: Input) {
+        let (kinds, reply, accepted, author) = match input {
+            Input::Settle(call, outcome, reply) => {
+                let Some(name) = turn.waiting_tool(&call).map(str::to_owned) else {
+                    answer(reply, Err(not_open(&call)));
+                    return self.park(turn_id, turn);
+                };
+                let closed = Kind::CallClosed {
+                    call,
+                    name,
+                    outcome,
+                };
+                (vec![closed], reply, Accepted::Settled, Author::Host)
+            }
+            Input::Cancel(reply) => {
+                let kinds = turn.cancelled("the turn was stopped");
+                (
+                    kinds,
+                    reply,
+                    Accepted::Cancelled { stopped: true },
+                    Author::System,
+                )
+            }
+        };
+        let Some(open) = &mut self.open else { return };
+        let draft = |kind| {
+            let (turn, agent) = (Some(turn_id.clone()), master());
+            Draft {
+                turn,
+                agent,
+                author,
+                kind,
+            }
+        };
+        let events = match open
+            .log
+            .append(kinds.into_iter().map(draft).collect())
+            .await
+        {
+            Ok(events) => events,
+            Err(broken) => {
+                answer(reply, Err(refusal(broken)));
+                return self.park(turn_id, turn);
+            }
+        };
+        self.parts.projector.mark(&open.log);
+        for event in events {
+            turn.apply(&event.kind);
+            open.transcript.extend(projection::message_of(&event));
+        }
+        answer(reply, Ok(accepted));
+        self.resume(turn_id, turn).await;
+    }
+
+    fn park(&mut self, turn_id: TurnId, turn: Box<Turn>) {
+        if let Some(open) = &mut self.open {
+            open.current = Some(Current {
+                turn_id,
+                state: Progress::Parked(turn),
+            });
+        }
+    }
+
+    /// Goes on with a turn that has something to do again.
+    async fn resume(&mut self, turn_id: TurnId, turn: Box<Turn>) {
+        match turn.next() {
+            Step::Wait => self.park(turn_id, turn),
+            // The turn is over: the next may start.
+            Step::Over => Box::pin(self.go_on()).await,
+            Step::Record(_) | Step::CallModel { .. } | Step::CallTools(_) => {
+                let model = self
+                    .open
+                    .as_ref()
+                    .map(|open| self.parts.models.resolve(&open.model));
+                match model {
+                    Some(Ok(model)) => self.spawn_runner(turn_id, *turn, model),
+                    Some(Err(error)) => {
+                        tracing::error!(session = %self.id, %error, "a parked turn lost its model");
+                        let state = Progress::Stuck(FaultCode::UnusableModel);
+                        if let Some(open) = &mut self.open {
+                            open.current = Some(Current { turn_id, state });
+                        }
+                        Box::pin(self.unstick()).await;
+                    }
+                    None => {}
+                }
+            }
+        }
+    }
+
+    /// Keeps the end of a turn whose task is gone, made from what the log has of it. Whether the
+    /// session is free of such a turn.
+    pub(super) async fn unstick(&mut self) -> bool {
+        let Some(open) = &self.open else { return true };
+        let Some(Current {
+            turn_id,
+            state: Progress::Stuck(code),
+        }) = &open.current
+        else {
+            return true;
+        };
+        let (turn_id, code) = (turn_id.clone(), *code);
+        if let Err(broken) = self.end_from_log(&turn_id, code).await {
+            tracing::error!(session = %self.id, %broken, "a turn's end cannot be kept yet");
+            return false;
+        }
+        if let Some(open) = &mut self.open {
+            open.current = None;
+        }
+        Box::pin(self.go_on()).await;
+        true
+    }
+
+    async fn end_from_log(
+        &mut self,
+        turn_id: &TurnId,
+        code: FaultCode,
+    ) -> Result<(), samovar_core::Broken> {
+        let Some(open) = &self.open else {
+            return Ok(());
+        };
+        let Some(first) = open.log.first_of(turn_id) else {
+            return Ok(());
+        };
+        let events = read_all(&open.log, Seq(first.0 - 1), open.log.published()).await?;
+        let mut turn = Turn::new();
+        for event in events
+            .iter()
+            .filter(|event| event.turn.as_ref() == Some(turn_id))
+        {
+            turn.apply(&event.kind);
+        }
+        let kinds = turn.failed(code, fault_message(code));
+        self.record(turn_id, kinds).await
+    }
+}
+
+/// What happened, what was kept, one thing to do (FC-6).
+pub(super) fn fault_message(code: FaultCode) -> &'static str {
+    match code {
+        FaultCode::Interrupted => {
+            "the server stopped while this turn ran; what was finished is kept, \
+             send the message again to go on"
+        }
+        FaultCode::StoreFailed => {
+            "an event could not be kept; what was shown before is kept, \
+             look at the disk and send the message again"
+        }
+        FaultCode::UnusableModel => {
+            "the session's model can no longer be used; what was finished is kept, \
+             look at `samovar doctor` and send the message again"
+        }
+        _ => {
+            "something broke inside the server, and its log says what; what was finished is \
+             kept, send the message again"
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! What can be set, with its bounds.
+
+use std::time::Duration;
+
+use samovar_core::{Approval, Limits};
+
+/// How the engine behaves. Everything that grows has its bound here.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How far a turn may go.
+    pub limits: Limits,
+    /// How much is asked before a call runs.
+    pub approval: Approval,
+    /// Messages of a session that its model is shown, at most (AS-10).
+    pub max_history_messages: usize,
+    /// Messages that wait in a session's queue, at most; more are refused with 429 (AS-11).
+    pub max_queue: usize,
+    /// Calls of one batch that run at once, at most (AS-13).
+    pub max_parallel_calls: usize,
+    /// Bytes of a log's events that are held in memory, about (DU-8).
+    pub tail_bytes: usize,
+    /// How long a finished turn can be followed from the journal (DU-7).
+    pub retention: Duration,
+    /// How long a session that nobody uses stays in memory.
+    pub idle: Duration,
+    /// How long a read waits for the history to catch up (DU-2).
+    pub read_wait: Duration,
+    /// How often the history is synced and the journal swept.
+    pub sync_every: Duration,
+    /// What the model is told about where it works; empty for nothing.
+    pub workspace_note: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            approval: Approval::Supervised,
+            max_history_messages: 50,
+            max_queue: 32,
+            max_parallel_calls: 8,
+            tail_bytes: 256 * 1024,
+            retention: Duration::from_mins(10),
+            idle: Duration::from_secs(10),
+            read_wait: Duration::from_secs(1),
+            sync_every: Duration::from_secs(5),
+            workspace_note: String::new(),
+        }
+    }
+}

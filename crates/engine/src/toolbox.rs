@@ -1,0 +1,163 @@
+//! The tools of a server: who runs which, and whether arguments fit.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use samovar_core::{CallContext, Error, Reply, ToolCall, ToolSpec, Toolset};
+use serde_json::Value;
+
+/// Violations of a schema that a model is told of at once, at most.
+const MAX_VIOLATIONS: usize = 5;
+
+/// The tools that can be called now. Toolsets come and go while the server runs.
+#[derive(Default)]
+pub struct Toolbox {
+    shelf: RwLock<Arc<Shelf>>,
+}
+
+/// The tools at one moment, in a stable order.
+#[derive(Default)]
+pub(crate) struct Shelf {
+    tools: BTreeMap<String, Arc<Tool>>,
+    specs: Arc<[Arc<ToolSpec>]>,
+}
+
+/// A tool, ready to be called.
+pub(crate) struct Tool {
+    pub(crate) spec: Arc<ToolSpec>,
+    validator: jsonschema::Validator,
+    toolset: Arc<dyn Toolset>,
+}
+
+impl Toolbox {
+    /// Adds all tools of a toolset. A name that is taken already is refused, so that nothing
+    /// replaces a built-in tool (TL-17).
+    ///
+    /// # Errors
+    /// [`Code::InvalidParams`](samovar_core::Code) when a name is taken, is not a name that
+    /// providers take, or a schema is not valid.
+    pub fn add(&self, toolset: &Arc<dyn Toolset>) -> Result<(), Error> {
+        let mut shelf = self.shelf.write().unwrap_or_else(PoisonError::into_inner);
+        let mut tools = shelf.tools.clone();
+        for spec in toolset.specs() {
+            check_name(&spec.name)?;
+            let validator = compile(&spec)?;
+            let name = spec.name.clone();
+            let tool = Arc::new(Tool {
+                spec,
+                validator,
+                toolset: toolset.clone(),
+            });
+            if tools.insert(name.clone(), tool).is_some() {
+                return Err(refused(format!(
+                    "there is a tool {name:?} already; take another name"
+                )));
+            }
+        }
+        *shelf = Arc::new(Shelf::new(tools));
+        Ok(())
+    }
+
+    /// Removes a tool; whether there was one. Calls that run go on.
+    pub fn remove(&self, name: &str) -> bool {
+        let mut shelf = self.shelf.write().unwrap_or_else(PoisonError::into_inner);
+        let mut tools = shelf.tools.clone();
+        let was_there = tools.remove(name).is_some();
+        *shelf = Arc::new(Shelf::new(tools));
+        was_there
+    }
+
+    /// What a model is told of the tools, in a stable order.
+    pub fn specs(&self) -> Arc<[Arc<ToolSpec>]> {
+        self.shelf().specs.clone()
+    }
+
+    pub(crate) fn shelf(&self) -> Arc<Shelf> {
+        self.shelf
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+impl Shelf {
+    fn new(tools: BTreeMap<String, Arc<Tool>>) -> Self {
+        let specs = tools.values().map(|tool| tool.spec.clone()).collect();
+        Self { tools, specs }
+    }
+
+    /// Finds the tool of a call and checks the arguments.
+    ///
+    /// # Errors
+    /// The sentence for the model (AS-12).
+    pub(crate) fn find(&self, call: &ToolCall) -> Result<Arc<Tool>, String> {
+        let Some(tool) = self.tools.get(&call.name) else {
+            let known: Vec<_> = self.tools.keys().map(String::as_str).collect();
+            let known = known.join(", ");
+            return Err(format!("unknown tool {:?}; there are: {known}", call.name));
+        };
+        tool.check(&call.args)?;
+        Ok(tool.clone())
+    }
+}
+
+impl Tool {
+    fn check(&self, args: &Value) -> Result<(), String> {
+        if let Value::String(raw) = args {
+            let why = match serde_json::from_str::<Value>(raw) {
+                Ok(_) => "not an object".to_owned(),
+                Err(error) => error.to_string(),
+            };
+            return Err(format!(
+                "the arguments are not a JSON object: {why}; send them again"
+            ));
+        }
+        let violations = self.validator.iter_errors(args).take(MAX_VIOLATIONS);
+        let violations: Vec<String> = violations.map(|error| describe(&error)).collect();
+        if violations.is_empty() {
+            return Ok(());
+        }
+        Err(format!(
+            "the arguments do not fit the tool's schema: {}",
+            violations.join("; ")
+        ))
+    }
+
+    pub(crate) async fn run(&self, call: ToolCall, context: CallContext) -> Reply {
+        self.toolset.call(call, context).await
+    }
+}
+
+/// Names the path and the rule that failed (AS-12).
+fn describe(error: &jsonschema::ValidationError<'_>) -> String {
+    let path = error.instance_path().to_string();
+    let path = if path.is_empty() {
+        "/".to_owned()
+    } else {
+        path
+    };
+    format!("at {path}: {error} (rule {})", error.schema_path())
+}
+
+fn compile(spec: &ToolSpec) -> Result<jsonschema::Validator, Error> {
+    jsonschema::validator_for(&spec.parameters).map_err(|error| {
+        refused(format!(
+            "the parameters of {:?} are not a JSON Schema: {error}",
+            spec.name
+        ))
+    })
+}
+
+fn check_name(name: &str) -> Result<(), Error> {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    if (1..=64).contains(&name.len()) && name.bytes().all(fits) {
+        return Ok(());
+    }
+    Err(refused(format!(
+        "a tool's name is 1 to 64 of a-z, A-Z, 0-9, _ and -, not {name:?}"
+    )))
+}
+
+fn refused(message: String) -> Error {
+    Error::new(samovar_core::Code::InvalidParams, message)
+}

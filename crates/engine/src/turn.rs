@@ -1,0 +1,304 @@
+//! The turn: one agent's run from an input to its finish, as a pure fold of events.
+//!
+//! No clock, no I/O, no randomness: [`Turn::apply`] takes what happened, [`Turn::next`] says what is
+//! to be done. Recovery is "replay, and ask for the next step".
+
+use samovar_core::error::FaultCode;
+use samovar_core::event::Fault;
+use samovar_core::{
+    CallId, Closer, FinishReason, Kind, Limits, Message, Outcome, Role, Status, ToolCall, Usage,
+};
+
+#[cfg(test)]
+mod tests;
+
+/// What a turn is to do now.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Note this fact; it needs nothing from the world.
+    Record(Kind),
+    /// Ask the model, for an answer of at most so many tokens.
+    CallModel {
+        /// What was reserved, and so the bound of the answer.
+        max_tokens: u32,
+    },
+    /// Run these calls, which have not begun.
+    CallTools(Vec<ToolCall>),
+    /// All that is open is open on somebody outside: park.
+    Wait,
+    /// Nothing: the turn is over.
+    Over,
+}
+
+/// The state of a turn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turn {
+    phase: Phase,
+    limits: Limits,
+    iteration: u32,
+    attempt: u32,
+    reserved: u64,
+    spent: Usage,
+    calls: Vec<Open>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Phase {
+    /// Accepted, not started.
+    Queued,
+    /// Between two steps.
+    Between,
+    /// The model is asked.
+    Asking,
+    /// The model answered; its calls are open.
+    Calling,
+    /// The model answered and asks for nothing.
+    Answered(String),
+    /// Finished.
+    Over,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Open {
+    call: ToolCall,
+    state: CallState,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CallState {
+    Fresh,
+    Running,
+    Outside,
+    Closed,
+}
+
+impl Default for Turn {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Turn {
+    /// A turn of which nothing is known yet.
+    pub fn new() -> Self {
+        Self {
+            phase: Phase::Queued,
+            limits: Limits::default(),
+            iteration: 0,
+            attempt: 0,
+            reserved: 0,
+            spent: Usage::default(),
+            calls: Vec::new(),
+        }
+    }
+
+    /// Takes in what happened. Events of other turns must not be given.
+    pub fn apply(&mut self, kind: &Kind) {
+        match kind {
+            Kind::TurnStarted { limits, .. } => {
+                self.limits = *limits;
+                self.phase = Phase::Between;
+            }
+            Kind::StepStarted {
+                iteration,
+                attempt,
+                reserved_tokens,
+            } => {
+                (self.iteration, self.attempt) = (*iteration, *attempt);
+                self.reserved = *reserved_tokens;
+                self.calls.clear();
+                self.phase = Phase::Asking;
+            }
+            Kind::StepReset { usage, .. } => {
+                self.spent = self.spent.plus(*usage);
+                self.reserved = 0;
+                self.phase = Phase::Between;
+            }
+            Kind::MessageFinished { message } if message.role == Role::Assistant => {
+                self.answered(message);
+            }
+            Kind::CallStarted { call, closer, .. } => {
+                let state = match closer {
+                    Closer::Tool => CallState::Running,
+                    Closer::Outside => CallState::Outside,
+                };
+                self.set(call, state);
+            }
+            Kind::CallClosed { call, .. } => self.set(call, CallState::Closed),
+            Kind::TurnFinished { .. } => {
+                self.phase = Phase::Over;
+                self.calls.clear();
+            }
+            Kind::MessageFinished { .. }
+            | Kind::SessionOpened { .. }
+            | Kind::SessionClosed
+            | Kind::MessageStarted { .. }
+            | Kind::Delta { .. }
+            | Kind::PartAdded { .. }
+            | Kind::CallApproved { .. }
+            | Kind::StateChanged { .. } => {}
+        }
+    }
+
+    fn answered(&mut self, message: &Message) {
+        self.spent = self.spent.plus(message.usage.unwrap_or_default());
+        self.reserved = 0;
+        let fresh = |call: &ToolCall| Open {
+            call: call.clone(),
+            state: CallState::Fresh,
+        };
+        self.calls = message.calls().map(fresh).collect();
+        self.phase = if self.calls.is_empty() {
+            Phase::Answered(
+                message
+                    .finish_reason
+                    .clone()
+                    .unwrap_or_else(|| "stop".to_owned()),
+            )
+        } else {
+            Phase::Calling
+        };
+    }
+
+    fn set(&mut self, id: &CallId, state: CallState) {
+        if let Some(open) = self.calls.iter_mut().find(|open| open.call.id == *id) {
+            open.state = state;
+        }
+    }
+
+    /// What is to be done now.
+    pub fn next(&self) -> Step {
+        match &self.phase {
+            Phase::Queued | Phase::Over => Step::Over,
+            Phase::Between => self.begin_step(),
+            Phase::Asking => Step::CallModel {
+                max_tokens: u32::try_from(self.reserved).unwrap_or(u32::MAX),
+            },
+            Phase::Calling => self.next_call(),
+            Phase::Answered(reason) => {
+                Step::Record(self.finished(FinishReason::Model(reason.clone()), None))
+            }
+        }
+    }
+
+    fn next_call(&self) -> Step {
+        let fresh = self
+            .calls
+            .iter()
+            .filter(|open| open.state == CallState::Fresh);
+        let fresh: Vec<ToolCall> = fresh.map(|open| open.call.clone()).collect();
+        if !fresh.is_empty() {
+            return Step::CallTools(fresh);
+        }
+        if self
+            .calls
+            .iter()
+            .any(|open| open.state != CallState::Closed)
+        {
+            return Step::Wait;
+        }
+        self.begin_step()
+    }
+
+    /// The next pass of the loop, unless a limit is reached. A pass that was reset is tried again
+    /// under its own number.
+    fn begin_step(&self) -> Step {
+        let again = self.iteration > 0 && self.calls.is_empty();
+        let (iteration, attempt) = if again {
+            (self.iteration, self.attempt + 1)
+        } else {
+            (self.iteration + 1, 1)
+        };
+        if iteration > self.limits.max_iterations {
+            return Step::Record(self.finished(FinishReason::MaxIterations, None));
+        }
+        let left = self
+            .limits
+            .budget_tokens
+            .map(|all| all.saturating_sub(self.spent.total()));
+        if left == Some(0) {
+            return Step::Record(self.finished(FinishReason::Budget, None));
+        }
+        let wanted = u64::from(self.limits.max_output_tokens.max(1));
+        let reserved_tokens = left.map_or(wanted, |left| left.min(wanted));
+        Step::Record(Kind::StepStarted {
+            iteration,
+            attempt,
+            reserved_tokens,
+        })
+    }
+
+    fn finished(&self, reason: FinishReason, fault: Option<Fault>) -> Kind {
+        Kind::TurnFinished {
+            reason,
+            iterations: self.iteration,
+            usage: self.spent,
+            fault,
+        }
+    }
+
+    /// The facts that end the turn here: every open call is closed in `words`, then the turn.
+    pub fn cancelled(&self, words: &str) -> Vec<Kind> {
+        self.closing(words, FinishReason::Cancelled, None)
+    }
+
+    /// The facts that end the turn here because of a fault.
+    pub fn failed(&self, code: FaultCode, message: impl Into<String>) -> Vec<Kind> {
+        let message = message.into();
+        let words = format!("not finished: {message}");
+        self.closing(&words, FinishReason::Error, Some(Fault { code, message }))
+    }
+
+    fn closing(&self, words: &str, reason: FinishReason, fault: Option<Fault>) -> Vec<Kind> {
+        let open = self
+            .calls
+            .iter()
+            .filter(|open| open.state != CallState::Closed);
+        let mut kinds: Vec<Kind> = open.map(|open| close(open, words)).collect();
+        kinds.push(self.finished(reason, fault));
+        kinds
+    }
+
+    /// The tool of a call that is open on somebody outside, so that they may settle it.
+    pub fn waiting_tool(&self, id: &CallId) -> Option<&str> {
+        let outside = |open: &&Open| open.call.id == *id && open.state == CallState::Outside;
+        self.calls
+            .iter()
+            .find(outside)
+            .map(|open| open.call.name.as_str())
+    }
+
+    /// Whether the call has its outcome.
+    pub fn is_closed(&self, id: &CallId) -> bool {
+        let closed = |open: &Open| open.call.id == *id && open.state == CallState::Closed;
+        self.calls.iter().any(closed)
+    }
+
+    /// Which pass of the loop is on.
+    pub fn iteration(&self) -> u32 {
+        self.iteration
+    }
+
+    /// How far it may go.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+}
+
+/// A call that had begun to touch the world may or may not have done it.
+fn close(open: &Open, words: &str) -> Kind {
+    let outcome = match open.state {
+        CallState::Running => Outcome::new(
+            Status::Unknown,
+            format!("outcome unknown: {words}; look before you retry"),
+        ),
+        CallState::Fresh | CallState::Outside | CallState::Closed => {
+            Outcome::new(Status::Cancelled, words)
+        }
+    };
+    Kind::CallClosed {
+        call: open.call.id.clone(),
+        name: open.call.name.clone(),
+        outcome,
+    }
+}
