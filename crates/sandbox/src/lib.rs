@@ -1,1 +1,24 @@
-//! Samovar: sandbox.
+//! The borders between an untrusted tool call and this machine.
+//!
+//! Here: the path jail, in which file tools see one folder and nothing else, and the lock that
+//! gives a data directory one owner.
+//! Not here: what a tool does with a file, who may call it, and running commands.
+//! Start at [`Jail::open`]; a path from a model becomes a [`Place`] first, and every operation
+//! takes a `Place`.
+//!
+//! Everything blocks; callers on an async runtime move the work to a blocking thread.
+//! Linux 5.6 or newer only, for `openat2`; where the kernel lacks it, [`Jail::open`] refuses.
+
+mod error;
+mod jail;
+mod lock;
+mod place;
+mod sys;
+mod temp;
+
+pub use error::JailError;
+pub use jail::{
+    Entry, Jail, Kind, Listing, OpenFile, Protected, Visit, WalkLimits, Walked, Written,
+};
+pub use lock::{DirLock, LockError};
+pub use place::Place;

@@ -1,0 +1,172 @@
+//! What the jail refuses, in sentences a model can act on.
+
+use std::io;
+use std::path::Path;
+
+use rustix::io::Errno;
+
+use crate::place;
+
+/// Why the jail refused.
+///
+/// Paths are as the jail understood them, relative to its root; non-UTF-8 bytes are replaced.
+#[derive(Debug, thiserror::Error)]
+pub enum JailError {
+    /// Nothing is there, or it is hidden.
+    #[error("{path:?} does not exist; the nearest folder that does is {nearest:?}")]
+    NotFound {
+        /// The first part of the path that is missing.
+        path: String,
+        /// The nearest folder above it that is there.
+        nearest: String,
+    },
+    /// The path leaves the jail.
+    #[error("{path:?} is outside the workspace; give a path inside it, relative to its root")]
+    Outside {
+        /// The path as it was given.
+        path: String,
+    },
+    /// A part of the path is a symbolic link.
+    #[error("{path:?} is a symbolic link, and links are not followed; give the path it stands for")]
+    Symlink {
+        /// The path up to the link.
+        path: String,
+    },
+    /// A pipe, a socket, a device, or a file that the kernel makes up.
+    #[error("{path:?} is {kind}; only regular files can be opened")]
+    NotRegular {
+        /// The path that was asked for.
+        path: String,
+        /// What is there, with its article.
+        kind: &'static str,
+    },
+    /// A file was needed and a directory is there.
+    #[error("{path:?} is a directory; give the path of a file in it")]
+    IsADirectory {
+        /// The path that was asked for.
+        path: String,
+    },
+    /// A directory was needed and something else is there.
+    #[error("{path:?} is not a directory; leave out what comes after it")]
+    NotADirectory {
+        /// The path up to what is not a directory.
+        path: String,
+    },
+    /// The place can be read at most; no tool writes there.
+    #[error("{path:?} is protected and no tool can change it; write somewhere else")]
+    Protected {
+        /// The protected path.
+        path: String,
+    },
+    /// The file has more names than the one given, and a write would part them.
+    #[error("{path:?} has {links} hard links; write to a new file instead")]
+    HardLinked {
+        /// The path that was asked for.
+        path: String,
+        /// How many names the file has.
+        links: u64,
+    },
+    /// More bytes than the caller allows.
+    #[error("{path:?} has {size} bytes and the limit is {cap}; work on a part of it")]
+    TooLarge {
+        /// The path that was asked for.
+        path: String,
+        /// Bytes there are, at least.
+        size: u64,
+        /// Bytes allowed.
+        cap: u64,
+    },
+    /// The name was shown with replacement characters, so it cannot be given as text.
+    #[error("{path:?} has a name that is not UTF-8 and cannot be given as text; rename it first")]
+    NotUtf8 {
+        /// The path with the replacement characters.
+        path: String,
+    },
+    /// The path, or one name in it, is longer than the system takes.
+    #[error("the path {path:?} is too long: at most {max} bytes; shorten it")]
+    NameTooLong {
+        /// The beginning of what is too long.
+        path: String,
+        /// Bytes allowed for it.
+        max: usize,
+    },
+    /// The path has a NUL byte, which no file name has.
+    #[error("the path {path:?} has a NUL byte; leave it out")]
+    Nul {
+        /// The path as it was given.
+        path: String,
+    },
+    /// The file system refused.
+    #[error("the file system refused {path:?}: {source}; try another path or tell the person")]
+    Io {
+        /// The path that was asked for.
+        path: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The kernel cannot keep a path beneath a folder, so there is no jail.
+    #[error("no jail for {path:?}: openat2 failed ({source}); Linux 5.6 or newer is needed")]
+    Unsupported {
+        /// The folder that should have become the root.
+        path: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The folder lies in a directory that nobody may see, so nothing of it could be shown.
+    #[error("no jail for {path:?}: it is, or lies in, a hidden directory; choose another folder")]
+    InsideHidden {
+        /// The folder that should have become the root.
+        path: String,
+    },
+}
+
+impl JailError {
+    /// What an error number means for `path`, which is relative to the root.
+    pub(crate) fn from_errno(errno: Errno, path: &Path) -> JailError {
+        match errno {
+            Errno::NOENT => JailError::not_found(path),
+            Errno::LOOP => JailError::Symlink {
+                path: place::shown(path),
+            },
+            Errno::NOTDIR => JailError::NotADirectory {
+                path: place::shown(path),
+            },
+            Errno::ISDIR => JailError::IsADirectory {
+                path: place::shown(path),
+            },
+            Errno::ILSEQ => JailError::NotUtf8 {
+                path: place::shown(path),
+            },
+            Errno::XDEV => JailError::Outside {
+                path: place::shown(path),
+            },
+            Errno::NAMETOOLONG => JailError::NameTooLong {
+                path: place::shown(path),
+                max: place::MAX_NAME_BYTES,
+            },
+            other => JailError::io(path, other),
+        }
+    }
+
+    /// Nothing at `path`, whose parent is there.
+    pub(crate) fn not_found(path: &Path) -> JailError {
+        if place::was_lossy(path.as_os_str()) {
+            return JailError::NotUtf8 {
+                path: place::shown(path),
+            };
+        }
+        let nearest = path.parent().unwrap_or(Path::new(""));
+        JailError::NotFound {
+            path: place::shown(path),
+            nearest: place::shown(nearest),
+        }
+    }
+
+    /// A failure with no meaning of its own here.
+    pub(crate) fn io(path: &Path, source: impl Into<io::Error>) -> JailError {
+        JailError::Io {
+            path: place::shown(path),
+            source: source.into(),
+        }
+    }
+}

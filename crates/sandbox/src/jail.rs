@@ -1,0 +1,154 @@
+//! One folder, held open, and nothing beyond it.
+
+mod guard;
+mod list;
+mod read;
+mod walk;
+mod write;
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{self, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use crate::error::JailError;
+use crate::place::{self, Place};
+use crate::sys::{self, Id};
+
+use guard::Guard;
+pub use guard::Protected;
+pub use list::{Entry, Kind, Listing};
+pub use read::OpenFile;
+pub use walk::{Visit, WalkLimits, Walked};
+pub use write::Written;
+
+/// A folder in which tools read and write, and which no path leads out of.
+///
+/// Every path is walked name by name from one held directory, each step by `openat2` without
+/// symbolic links, and the last name is used relative to the folder that was reached: nothing is
+/// resolved first and opened later.
+#[derive(Debug)]
+pub struct Jail {
+    root: OwnedFd,
+    /// How the root may be written in an absolute path: as the system spells it, as it was given.
+    spellings: [PathBuf; 2],
+    guard: Guard,
+}
+
+impl Jail {
+    /// Opens the folder `root`, which the operator chose; links in this one path are followed.
+    ///
+    /// # Errors
+    /// [`JailError::Unsupported`] without `openat2`, [`JailError::InsideHidden`] when the folder
+    /// lies in a hidden one, [`JailError::NotADirectory`], [`JailError::Io`], and what a bad path
+    /// in `protected` is refused with.
+    pub fn open(root: &Path, protected: &Protected) -> Result<Jail, JailError> {
+        let failed = |source| JailError::io(root, source);
+        let canonical = root.canonicalize().map_err(failed)?;
+        let given = std::path::absolute(root).map_err(failed)?;
+        let held = fs::open(&canonical, sys::STAND | OFlags::CLOEXEC, Mode::empty())
+            .map_err(|errno| JailError::from_errno(errno, root))?;
+        sys::open_beneath(&held, ".", sys::STAND).map_err(|errno| match errno {
+            errno if sys::lacks_openat2(errno) => JailError::Unsupported {
+                path: place::shown(root),
+                source: errno.into(),
+            },
+            errno => JailError::from_errno(errno, root),
+        })?;
+        let guard = Guard::open(protected)?;
+        if guard
+            .encloses(&held)
+            .map_err(|errno| JailError::io(root, errno))?
+        {
+            return Err(JailError::InsideHidden {
+                path: place::shown(root),
+            });
+        }
+        Ok(Jail {
+            root: held,
+            spellings: [canonical, given],
+            guard,
+        })
+    }
+
+    /// The root as the system spells it, to be shown; nothing is ever opened by it again.
+    pub fn root_path(&self) -> &Path {
+        &self.spellings[0]
+    }
+
+    /// What `raw`, as a model wrote it, stands for.
+    ///
+    /// Absolute paths count from the root when they begin with its own path.
+    /// `..` is resolved by the text alone, which is exact where no link is followed.
+    ///
+    /// # Errors
+    /// [`JailError::Outside`], [`JailError::NameTooLong`] above 4,096 bytes or 255 for one name,
+    /// [`JailError::Nul`].
+    pub fn place(&self, raw: &str) -> Result<Place, JailError> {
+        let written = Path::new(raw);
+        let from_root = self
+            .spellings
+            .iter()
+            .find_map(|root| written.strip_prefix(root).ok());
+        Place::parse(raw, from_root.unwrap_or(written))
+    }
+
+    /// Walks to `folder`, for a reader.
+    fn descend(&self, folder: &Path) -> Result<OwnedFd, JailError> {
+        let mut dir = self.stand_at_root()?;
+        let mut reached = PathBuf::new();
+        for name in folder {
+            reached.push(name);
+            let (next, id) = step(&dir, name).map_err(|e| JailError::from_errno(e, &reached))?;
+            if self.guard.hides(id) {
+                return Err(JailError::not_found(&reached));
+            }
+            dir = next;
+        }
+        Ok(dir)
+    }
+
+    fn stand_at_root(&self) -> Result<OwnedFd, JailError> {
+        self.root
+            .try_clone()
+            .map_err(|source| JailError::io(Path::new(""), source))
+    }
+}
+
+/// Opens the directory `name` in `dir` to stand in.
+fn step(dir: &OwnedFd, name: impl AsRef<Path>) -> Result<(OwnedFd, Id), Errno> {
+    let next = sys::open_beneath(dir, name, sys::STAND)?;
+    let id = Id::of(&fs::fstat(&next)?);
+    Ok((next, id))
+}
+
+/// Refuses everything but a regular file at `place`.
+fn require_regular(stat: &Stat, place: &Place) -> Result<(), JailError> {
+    let path = place.to_string();
+    let kind = match sys::file_type(stat) {
+        FileType::RegularFile if place.names_folder() => {
+            return Err(JailError::NotADirectory { path });
+        }
+        FileType::RegularFile => return Ok(()),
+        FileType::Directory => return Err(JailError::IsADirectory { path }),
+        FileType::Symlink => return Err(JailError::Symlink { path }),
+        FileType::Fifo => "a pipe",
+        FileType::Socket => "a socket",
+        FileType::BlockDevice | FileType::CharacterDevice => "a device",
+        FileType::Unknown => "of a kind unknown here",
+    };
+    Err(JailError::NotRegular { path, kind })
+}
+
+/// Refuses a file whose content the kernel makes up.
+fn require_stored(file: BorrowedFd<'_>, place: &Place) -> Result<(), JailError> {
+    match sys::is_kernel_door(file.as_fd()) {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(JailError::NotRegular {
+            path: place.to_string(),
+            kind: "a part of the kernel",
+        }),
+        Err(errno) => Err(JailError::io(place.as_path(), errno)),
+    }
+}

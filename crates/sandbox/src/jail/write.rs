@@ -1,0 +1,176 @@
+//! Writing one file, whole or not at all.
+
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{self, Access, AtFlags, Gid, Mode, Stat, Uid};
+use rustix::io::Errno;
+
+use super::{Jail, require_regular, step};
+use crate::error::JailError;
+use crate::place::{self, Place};
+use crate::sys::{self, Id};
+use crate::temp::{self, TempFile};
+
+/// What a write did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    /// There was no such file.
+    Created,
+    /// The file had other content before.
+    Replaced,
+}
+
+impl Jail {
+    /// Gives the file at `place` this content, atomically and durably: whoever reads it, also
+    /// after a crash, finds the old content or the new.
+    ///
+    /// Missing folders are made. A replaced file keeps its permission bits (not set-uid and its
+    /// kin) and, as far as the system lets us, its owner; not its extended attributes.
+    ///
+    /// # Errors
+    /// [`JailError::TooLarge`] above `cap` bytes, [`JailError::Protected`],
+    /// [`JailError::HardLinked`], [`JailError::Symlink`], [`JailError::NotRegular`],
+    /// [`JailError::IsADirectory`], [`JailError::NotADirectory`], [`JailError::Io`].
+    /// The file is then as it was, unless the very last step, syncing its folder, is what failed.
+    pub fn write(&self, place: &Place, content: &[u8], cap: u64) -> Result<Written, JailError> {
+        let refused = |errno| JailError::from_errno(errno, place.as_path());
+        let (folder, name) = self.admit(place)?;
+        let size = content.len() as u64;
+        if size > cap {
+            let path = place.to_string();
+            return Err(JailError::TooLarge { path, size, cap });
+        }
+        let stand = self.descend_making(folder)?;
+        let dir = sys::listable(&stand).map_err(refused)?;
+        let old = self.target(&dir, name, place)?;
+        temp::sweep(dir.as_fd());
+        let temp = fill(&dir, content, old.as_ref())
+            .map_err(|source| JailError::io(place.as_path(), source))?;
+        // The rename follows nothing and changes no other name of a file, so a target that was
+        // swapped since the check cannot lead outside; this look refuses what became wrong.
+        self.target(&dir, name, place)?;
+        temp.rename(name).map_err(refused)?;
+        sys::sync_dir(&dir).map_err(refused)?;
+        Ok(old.map_or(Written::Created, |_| Written::Replaced))
+    }
+
+    /// The folder and name of a file that may be written, as far as the path alone tells.
+    fn admit<'p>(&self, place: &'p Place) -> Result<(&'p Path, &'p OsStr), JailError> {
+        let protected = || JailError::Protected {
+            path: place.to_string(),
+        };
+        if self.guard.is_read_only(place) {
+            return Err(protected());
+        }
+        match place.split() {
+            Some((_, name)) if temp::is_temp_name(name) => Err(protected()),
+            Some(parts) if !place.names_folder() => Ok(parts),
+            Some(_) | None => Err(JailError::IsADirectory {
+                path: place.to_string(),
+            }),
+        }
+    }
+
+    /// Walks to `folder`, for a writer: makes what is missing, refuses what is protected.
+    fn descend_making(&self, folder: &Path) -> Result<OwnedFd, JailError> {
+        let mut dir = self.stand_at_root()?;
+        let mut reached = PathBuf::new();
+        for name in folder {
+            reached.push(name);
+            let (next, id) =
+                step_making(&dir, name).map_err(|errno| JailError::from_errno(errno, &reached))?;
+            self.refuse_guarded(id, &reached)?;
+            dir = next;
+        }
+        Ok(dir)
+    }
+
+    /// What is at `place` now, if a write may replace it; none when nothing is there.
+    fn target(
+        &self,
+        dir: &OwnedFd,
+        name: &OsStr,
+        place: &Place,
+    ) -> Result<Option<Stat>, JailError> {
+        let path = place.to_string();
+        let stat = match sys::stat_in(dir, name) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) if self.guard.resembles(place) => {
+                return Err(JailError::Protected { path });
+            }
+            Err(Errno::NOENT) if place::was_lossy(name) => return Err(JailError::NotUtf8 { path }),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(JailError::from_errno(errno, place.as_path())),
+        };
+        self.refuse_guarded(Id::of(&stat), place.as_path())?;
+        require_regular(&stat, place)?;
+        let links = sys::links(&stat);
+        if links > 1 {
+            return Err(JailError::HardLinked { path, links });
+        }
+        // A rename would go through although the file itself was made read-only.
+        fs::accessat(dir, name, Access::WRITE_OK, AtFlags::EACCESS)
+            .map_err(|errno| JailError::from_errno(errno, place.as_path()))?;
+        Ok(Some(stat))
+    }
+
+    fn refuse_guarded(&self, id: Id, path: &Path) -> Result<(), JailError> {
+        if self.guard.hides(id) || self.guard.leads_to(&self.root, id) {
+            return Err(JailError::Protected {
+                path: place::shown(path),
+            });
+        }
+        Ok(())
+    }
+}
+
+fn step_making(dir: &OwnedFd, name: &OsStr) -> Result<(OwnedFd, Id), Errno> {
+    match step(dir, name) {
+        // Not a new folder beside the one whose name could not be shown.
+        Err(Errno::NOENT) if place::was_lossy(name) => return Err(Errno::ILSEQ),
+        Err(Errno::NOENT) => {}
+        found => return found,
+    }
+    match fs::mkdirat(dir, name, Mode::from_raw_mode(0o777)) {
+        Ok(()) => sys::sync_dir(sys::listable(dir)?)?,
+        // Somebody else made it, or put something in its place: the step finds out.
+        Err(Errno::EXIST) => {}
+        Err(errno) => return Err(errno),
+    }
+    step(dir, name)
+}
+
+/// A synced file in `dir` with this content, and with what `old` hands down.
+fn fill<'dir>(
+    dir: &'dir OwnedFd,
+    content: &[u8],
+    old: Option<&Stat>,
+) -> io::Result<TempFile<'dir>> {
+    // Until it has the old one's mode, nobody else may read what was meant for few.
+    let mode = if old.is_some() { 0o600 } else { 0o666 };
+    let temp = TempFile::create(dir.as_fd(), Mode::from_raw_mode(mode))?;
+    temp.file().write_all(content)?;
+    if let Some(old) = old {
+        take_after(&temp, old)?;
+    }
+    temp.file().sync_all()?;
+    Ok(temp)
+}
+
+/// Gives the new file the owner and the permission bits of the old one.
+fn take_after(temp: &TempFile<'_>, old: &Stat) -> Result<(), Errno> {
+    let new = fs::fstat(temp.file())?;
+    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid) {
+        let (owner, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
+        match fs::fchown(temp.file(), Some(owner), Some(group)) {
+            // Only root gives files away; for anybody else the writer becomes the owner.
+            Ok(()) | Err(Errno::PERM) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    // Not set-uid, set-gid and sticky: they vouched for the content that is going.
+    fs::fchmod(temp.file(), Mode::from_raw_mode(old.st_mode & 0o777))
+}

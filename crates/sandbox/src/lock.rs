@@ -1,0 +1,162 @@
+//! One owner for a data directory.
+
+use std::fs::{DirBuilder, File};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{self, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::temp::{self, TempFile};
+
+const LOCK_NAME: &str = "lock";
+/// More than the digits of any process id.
+const PID_BYTES: u64 = 32;
+
+/// The exclusive hold on a data directory, kept until it is dropped or the process ends.
+///
+/// It is an `flock` on the file `lock`, close-on-exec: no child of this process keeps it alive,
+/// and no stale file keeps anybody out.
+#[derive(Debug)]
+pub struct DirLock {
+    dir: PathBuf,
+    _file: File,
+}
+
+/// Why a data directory cannot be owned.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Something else has the path.
+    #[error("the data directory {path:?} is not a directory; choose another path")]
+    NotADirectory {
+        /// The path that was given.
+        path: PathBuf,
+    },
+    /// It could not be made, or a file written there could not be kept.
+    #[error("the data directory {path:?} cannot be written: {source}; choose another one")]
+    NotWritable {
+        /// The path that was given.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another process owns it.
+    #[error(
+        "the data directory {path:?} is held by another process{}; stop that one first",
+        noted(*.pid)
+    )]
+    Held {
+        /// The path that was given.
+        path: PathBuf,
+        /// The owner, when it has told.
+        pid: Option<u32>,
+    },
+    /// The lock itself failed.
+    #[error("the data directory {path:?} cannot be locked: {source}; choose a local file system")]
+    Io {
+        /// The path that was given.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl DirLock {
+    /// Takes `dir`, and makes it with mode 0700 when it is missing; never waits.
+    ///
+    /// # Errors
+    /// [`LockError`]: not a directory, not writable (tried, not asked), or held.
+    pub fn acquire(dir: &Path) -> Result<DirLock, LockError> {
+        let held = open_dir(dir)?;
+        let mut file = open_lock_file(&held, dir)?;
+        match fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => {
+                return Err(LockError::Held {
+                    path: dir.to_owned(),
+                    pid: read_pid(&file),
+                });
+            }
+            Err(source) => {
+                return Err(LockError::Io {
+                    path: dir.to_owned(),
+                    source: source.into(),
+                });
+            }
+        }
+        try_to_write(&held)
+            .and_then(|()| write_pid(&mut file))
+            .map_err(|source| LockError::NotWritable {
+                path: dir.to_owned(),
+                source,
+            })?;
+        Ok(DirLock {
+            dir: dir.to_owned(),
+            _file: file,
+        })
+    }
+
+    /// The directory that is held, as it was given.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+}
+
+fn open_dir(dir: &Path) -> Result<OwnedFd, LockError> {
+    let not_writable = |source| LockError::NotWritable {
+        path: dir.to_owned(),
+        source,
+    };
+    if dir.exists() && !dir.is_dir() {
+        return Err(LockError::NotADirectory {
+            path: dir.to_owned(),
+        });
+    }
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .map_err(not_writable)?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    fs::open(dir, flags, Mode::empty()).map_err(|errno| not_writable(errno.into()))
+}
+
+fn open_lock_file(held: &OwnedFd, dir: &Path) -> Result<File, LockError> {
+    // Should a pipe or a link have the name, the open neither waits nor follows.
+    let flags = OFlags::RDWR
+        | OFlags::CREATE
+        | OFlags::CLOEXEC
+        | OFlags::NOFOLLOW
+        | OFlags::NONBLOCK
+        | OFlags::NOCTTY;
+    fs::openat(held, LOCK_NAME, flags, Mode::RUSR | Mode::WUSR)
+        .map(File::from)
+        .map_err(|errno| LockError::NotWritable {
+            path: dir.join(LOCK_NAME),
+            source: errno.into(),
+        })
+}
+
+/// Modes do not say what root, a read-only mount or a full disk will do; a byte does.
+fn try_to_write(dir: &OwnedFd) -> io::Result<()> {
+    temp::sweep(dir.as_fd());
+    let probe = TempFile::create(dir.as_fd(), Mode::RUSR | Mode::WUSR)?;
+    probe.file().write_all(b"?")
+}
+
+fn write_pid(file: &mut File) -> io::Result<()> {
+    file.set_len(0)?;
+    writeln!(file, "{}", std::process::id())
+}
+
+fn read_pid(file: &File) -> Option<u32> {
+    let mut text = String::new();
+    file.take(PID_BYTES).read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}
+
+fn noted(pid: Option<u32>) -> String {
+    pid.map_or_else(String::new, |pid| format!(" (pid {pid})"))
+}

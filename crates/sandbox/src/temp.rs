@@ -1,0 +1,150 @@
+//! Unfinished files: named so that they are known, locked so that the dead are told from the
+//! living.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::fs::{self, AtFlags, Dir, FileType, FlockOperation, Mode};
+use rustix::io::{self, Errno};
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use crate::sys;
+
+const PREFIX: &str = ".samovar-";
+const SUFFIX: &str = ".tmp";
+/// Characters of the random part, in lower-case hex.
+const RANDOM_CHARS: usize = 16;
+/// How often a new name is tried when a sweep by another process takes the file away.
+const ATTEMPTS: usize = 8;
+/// How many names of a directory a sweep looks at.
+const SWEEP_BOUND: usize = 65_536;
+
+/// Whether a file of this name is an unfinished write.
+pub(crate) fn is_temp_name(name: &OsStr) -> bool {
+    name.as_bytes()
+        .strip_prefix(PREFIX.as_bytes())
+        .and_then(|rest| rest.strip_suffix(SUFFIX.as_bytes()))
+        .is_some_and(|random| {
+            random.len() == RANDOM_CHARS && random.iter().all(u8::is_ascii_hexdigit)
+        })
+}
+
+/// A file that is gone unless it is renamed.
+///
+/// It is locked as long as its writer lives; a file with such a name and without a lock was left
+/// by a process that was killed.
+pub(crate) struct TempFile<'dir> {
+    dir: BorrowedFd<'dir>,
+    name: String,
+    file: File,
+    is_renamed: bool,
+}
+
+impl<'dir> TempFile<'dir> {
+    /// Creates an empty file in `dir`.
+    pub(crate) fn create(dir: BorrowedFd<'dir>, mode: Mode) -> io::Result<TempFile<'dir>> {
+        for _ in 0..ATTEMPTS {
+            let name = random_name()?;
+            let file = File::from(sys::create(dir, &name, mode)?);
+            let temp = TempFile {
+                dir,
+                name,
+                file,
+                is_renamed: false,
+            };
+            if temp.lock()? {
+                return Ok(temp);
+            }
+        }
+        Err(Errno::BUSY)
+    }
+
+    /// The open file.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Gives the file its real name, in place of what may have it.
+    pub(crate) fn rename(mut self, name: &OsStr) -> io::Result<()> {
+        fs::renameat(self.dir, self.name.as_str(), self.dir, name)?;
+        self.is_renamed = true;
+        Ok(())
+    }
+
+    /// Whether the lock is ours and the file still has its name: between its creation and its
+    /// lock a sweep may have taken it for a dead one.
+    fn lock(&self) -> io::Result<bool> {
+        match fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(fs::fstat(&self.file)?.st_nlink > 0),
+            Err(Errno::WOULDBLOCK) => Ok(false),
+            Err(other) => Err(other),
+        }
+    }
+}
+
+impl Drop for TempFile<'_> {
+    fn drop(&mut self) {
+        if !self.is_renamed {
+            // A name that cannot be removed now is removed by the next sweep.
+            fs::unlinkat(self.dir, self.name.as_str(), AtFlags::empty()).ok();
+        }
+    }
+}
+
+/// Removes the files that killed writers left in `dir`.
+///
+/// What cannot be removed stays, and is still shown to nobody; a write does not fail for it.
+pub(crate) fn sweep(dir: BorrowedFd<'_>) {
+    let Ok(entries) = Dir::read_from(dir) else {
+        return;
+    };
+    for entry in entries.take(SWEEP_BOUND).map_while(Result::ok) {
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if is_temp_name(name) {
+            remove_dead(dir, name).ok();
+        }
+    }
+}
+
+fn remove_dead(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
+    if sys::file_type(&sys::stat_in(dir, name)?) != FileType::RegularFile {
+        return Ok(());
+    }
+    let left = sys::open_beneath(dir, name, sys::READ)?;
+    fs::flock(left.as_fd(), FlockOperation::NonBlockingLockExclusive)?;
+    fs::unlinkat(dir, name, AtFlags::empty())
+}
+
+fn random_name() -> io::Result<String> {
+    let mut random = [0_u8; 8];
+    getrandom(&mut random, GetRandomFlags::empty())?;
+    Ok(format!(
+        "{PREFIX}{:016x}{SUFFIX}",
+        u64::from_ne_bytes(random)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use super::{is_temp_name, random_name};
+
+    #[test]
+    fn only_names_of_our_own_making_are_unfinished_writes() {
+        assert!(is_temp_name(OsStr::new(&random_name().unwrap())));
+        for other in [
+            ".samovar-.tmp",
+            ".samovar-0123456789abcde.tmp",
+            ".samovar-0123456789abcdef.tmp~",
+            ".samovar-0123456789abcdefa.tmp",
+            ".samovar-0123456789abcdeg.tmp",
+            "x.samovar-0123456789abcdef.tmp",
+            ".samovar",
+        ] {
+            assert!(!is_temp_name(OsStr::new(other)), "{other}");
+        }
+    }
+}

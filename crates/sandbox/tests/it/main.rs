@@ -1,0 +1,16 @@
+//! The jail and the lock, on a real file system.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod escapes;
+mod listing;
+mod lock;
+mod protection;
+mod races;
+mod reading;
+mod writing;
+mod yard;
