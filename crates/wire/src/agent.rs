@@ -1,0 +1,27 @@
+//! The agent service under `/services/agent` (AS-1 to AS-8): its types, under the names that its
+//! clients know, and the encoder that makes a stream of a turn's events.
+
+mod answer;
+mod collector;
+mod encoder;
+mod event;
+mod family;
+mod message;
+mod request;
+mod spelling;
+
+pub use answer::{
+    CancelResult, ErrorBody, PaginatedResult, SendMessageResult, SessionInfo, Stats, TokenUsage,
+    ToolDefinition,
+};
+pub use collector::Collector;
+pub use encoder::{Encoder, Profile};
+pub use event::{AgentStreamEvent, AgentStreamEventType};
+pub use message::{AgentMessage, MessagePart, ToolCallRequest};
+pub use request::{
+    AtMost, CancelParams, CreateSessionParams, GetMessagesParams, NoParams, PaginationParams,
+    SendMessageParams, SessionParams, StreamParams,
+};
+
+/// Where the methods of the service lie: `/services/agent/{method}`.
+pub const BASE_PATH: &str = "/services/agent";

@@ -1,0 +1,70 @@
+//! A whole turn as one answer: `sendMessage` without `/stream`.
+
+use samovar_core::{Event, Kind, Message, MessageId, Role, TurnId};
+
+use super::answer::{SendMessageResult, TokenUsage};
+use super::event::{AgentStreamEvent, AgentStreamEventType as Type};
+use super::spelling::Spelling;
+
+/// Gathers a turn until it is over.
+#[derive(Clone, Debug)]
+pub struct Collector {
+    turn: TurnId,
+    spelling: Spelling,
+    events: Vec<AgentStreamEvent<'static>>,
+    last: Option<(MessageId, String)>,
+}
+
+impl Collector {
+    /// A collector that has seen nothing yet.
+    pub fn new(turn: TurnId) -> Self {
+        Self {
+            spelling: Spelling::new(turn.clone()),
+            turn,
+            events: Vec::new(),
+            last: None,
+        }
+    }
+
+    /// Takes the next event of the log, from the turn's start or earlier and in order. Gives the
+    /// answer once the turn is over, with all that was gathered.
+    pub fn collect(&mut self, event: &Event) -> Option<SendMessageResult> {
+        if self.spelling.is_over() {
+            return None;
+        }
+        if let Some(message) = self.answer_in(event) {
+            self.last = Some((message.id.clone(), message.text()));
+        }
+        let said = self.spelling.spell(event);
+        self.events
+            .extend(said.into_iter().map(AgentStreamEvent::into_owned));
+        self.spelling.is_over().then(|| self.result())
+    }
+
+    fn answer_in<'e>(&self, event: &'e Event) -> Option<&'e Message> {
+        match &event.kind {
+            Kind::MessageFinished { message }
+                if message.role == Role::Assistant && event.turn.as_ref() == Some(&self.turn) =>
+            {
+                Some(message)
+            }
+            _ => None,
+        }
+    }
+
+    fn result(&mut self) -> SendMessageResult {
+        let finish_reason = match self.events.last().map(|last| &last.event) {
+            Some(Type::Completed { finish_reason, .. }) => finish_reason.to_string(),
+            _ => "error".to_owned(),
+        };
+        let (message_id, text) = self.last.take().unzip();
+        SendMessageResult {
+            turn_id: self.turn.clone(),
+            message_id,
+            text: text.unwrap_or_default(),
+            events: std::mem::take(&mut self.events),
+            finish_reason,
+            usage: TokenUsage::from(self.spelling.usage()),
+        }
+    }
+}

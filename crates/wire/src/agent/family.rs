@@ -1,0 +1,105 @@
+//! The full profile (AS-8): the log's events themselves, of one turn and of the turns below it.
+
+use std::collections::HashSet;
+
+use samovar_core::event::Author;
+use samovar_core::{AgentPath, CallId, Event, Kind, MessageId, Millis, Seq, TurnId};
+use serde::Serialize;
+
+/// Which events belong to a turn or to a turn below it, told from the log alone.
+#[derive(Clone, Debug)]
+pub(super) struct Family {
+    root: TurnId,
+    turns: HashSet<TurnId>,
+    messages: HashSet<MessageId>,
+    calls: HashSet<CallId>,
+    is_over: bool,
+}
+
+impl Family {
+    pub(super) fn new(root: TurnId) -> Self {
+        Self {
+            turns: HashSet::from([root.clone()]),
+            root,
+            messages: HashSet::new(),
+            calls: HashSet::new(),
+            is_over: false,
+        }
+    }
+
+    /// Whether the first turn has ended.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Takes in an event, and says whether it is one of the family's. Once the first turn is over,
+    /// nothing more may be given.
+    pub(super) fn admit(&mut self, event: &Event) -> bool {
+        if matches!(event.kind, Kind::SessionClosed) {
+            self.is_over = true;
+            return true;
+        }
+        let Some(turn) = &event.turn else {
+            return false;
+        };
+        if self.begets(&event.kind) {
+            self.turns.insert(turn.clone());
+        }
+        let is_ours = self.turns.contains(turn);
+        if is_ours {
+            self.learn(&event.kind);
+            self.is_over = *turn == self.root && matches!(event.kind, Kind::TurnFinished { .. });
+        }
+        is_ours
+    }
+
+    /// Whether the event's turn answers a call of the family. Its input, which comes first, names
+    /// the message that holds the call; its start names the call.
+    fn begets(&self, kind: &Kind) -> bool {
+        match kind {
+            Kind::MessageFinished { message } => message
+                .parent
+                .as_ref()
+                .is_some_and(|parent| self.messages.contains(parent)),
+            Kind::TurnStarted {
+                parent_call: Some(call),
+                ..
+            } => self.calls.contains(call),
+            _ => false,
+        }
+    }
+
+    fn learn(&mut self, kind: &Kind) {
+        if let Kind::MessageFinished { message } = kind {
+            let calls = message.calls().map(|call| call.id.clone());
+            self.calls.extend(calls);
+            self.messages.insert(message.id.clone());
+        }
+    }
+}
+
+/// An event as the full profile shows it: the fields of its kind beside those of every event.
+#[derive(Serialize)]
+pub(super) struct WholeEvent<'a> {
+    #[serde(flatten)]
+    kind: &'a Kind,
+    seq: Seq,
+    at: Millis,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn: Option<&'a TurnId>,
+    agent: &'a AgentPath,
+    author: Author,
+}
+
+impl<'a> From<&'a Event> for WholeEvent<'a> {
+    fn from(event: &'a Event) -> Self {
+        Self {
+            kind: &event.kind,
+            seq: event.seq,
+            at: event.at,
+            turn: event.turn.as_ref(),
+            agent: &event.agent,
+            author: event.author,
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! A stored message, as `getMessages` shows it (AS-17).
+
+use samovar_core::history::MessageRow;
+use samovar_core::{CallId, Message, MessageId, Millis, Part, Role, SessionId, Status, ToolCall};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A message of a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentMessage {
+    /// Its id.
+    #[schemars(with = "String")]
+    pub id: MessageId,
+    /// Its session.
+    #[schemars(with = "String")]
+    pub session_id: SessionId,
+    /// Who speaks.
+    #[schemars(with = "String", extend("enum" = ["system", "user", "assistant", "tool"]))]
+    pub role: Role,
+    /// All its text, without reasoning.
+    pub content: String,
+    /// The calls that it asks for, in order; missing when there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCallRequest>,
+    /// The call that it answers, when its role is `tool`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub tool_call_id: Option<CallId>,
+    /// The tool that was called, when its role is `tool`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Whether the call failed, when its role is `tool`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_error: Option<bool>,
+    /// Tokens that its model call cost; 0 for what no model said.
+    pub token_usage: u64,
+    /// When it was finished, in milliseconds since 1970.
+    #[schemars(with = "i64")]
+    pub created_at: Millis,
+    /// Its pieces, in order.
+    pub parts: Vec<MessagePart>,
+    /// Facts for clients.
+    pub metadata: Map<String, Value>,
+}
+
+/// A call that a model asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolCallRequest {
+    /// The call.
+    #[schemars(with = "String")]
+    pub id: CallId,
+    /// The tool.
+    pub name: String,
+    /// An object; or a string with what the model wrote, when that was not a JSON object.
+    pub args: Value,
+}
+
+/// A piece of a message, told apart by `type`. What a provider wants back for itself stays here.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum MessagePart {
+    /// Plain text.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// What a model thought before it spoke.
+    Reasoning {
+        /// The readable part, often a summary, maybe empty.
+        text: String,
+    },
+    /// A call.
+    Call(ToolCallRequest),
+    /// The answer to a call.
+    Outcome {
+        /// The call.
+        #[schemars(with = "String")]
+        call: CallId,
+        /// The tool.
+        name: String,
+        /// How it ended.
+        #[schemars(
+            with = "String",
+            extend("enum" = ["done", "failed", "denied", "cancelled", "unknown"])
+        )]
+        status: Status,
+        /// What the model reads.
+        text: String,
+        /// What a client may show instead.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        data: Option<Value>,
+    },
+    /// Something structured that only clients read.
+    Data {
+        /// What it is.
+        name: String,
+        /// The value.
+        data: Value,
+    },
+}
+
+impl From<&MessageRow> for AgentMessage {
+    fn from(row: &MessageRow) -> Self {
+        let message = row.message.as_ref();
+        let (tool_call_id, name, is_error) = match answer_of(message) {
+            Some((call, name, is_error)) => (Some(call), Some(name), Some(is_error)),
+            None => (None, None, None),
+        };
+        Self {
+            id: message.id.clone(),
+            session_id: row.session.clone(),
+            role: message.role,
+            content: message.text(),
+            tool_calls: message.calls().map(ToolCallRequest::from).collect(),
+            tool_call_id,
+            name,
+            is_error,
+            token_usage: message.usage.map_or(0, |usage| usage.total()),
+            created_at: message.created_at,
+            parts: message.parts.iter().map(MessagePart::from).collect(),
+            metadata: message.metadata.clone(),
+        }
+    }
+}
+
+/// The call that a message of role `tool` answers, its tool, and whether it failed.
+fn answer_of(message: &Message) -> Option<(CallId, String, bool)> {
+    message.parts.iter().find_map(|part| match part {
+        Part::Outcome {
+            call,
+            name,
+            outcome,
+        } => Some((call.clone(), name.clone(), outcome.is_error())),
+        Part::Text { .. } | Part::Reasoning { .. } | Part::Call(_) | Part::Data { .. } => None,
+    })
+}
+
+impl From<&ToolCall> for ToolCallRequest {
+    fn from(call: &ToolCall) -> Self {
+        Self {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            args: call.args.clone(),
+        }
+    }
+}
+
+impl From<&Part> for MessagePart {
+    fn from(part: &Part) -> Self {
+        match part {
+            Part::Text { text } => Self::Text { text: text.clone() },
+            Part::Reasoning { text, .. } => Self::Reasoning { text: text.clone() },
+            Part::Call(call) => Self::Call(call.into()),
+            Part::Outcome {
+                call,
+                name,
+                outcome,
+            } => Self::Outcome {
+                call: call.clone(),
+                name: name.clone(),
+                status: outcome.status,
+                text: outcome.text.clone(),
+                data: outcome.data.clone(),
+            },
+            Part::Data { name, data } => Self::Data {
+                name: name.clone(),
+                data: data.clone(),
+            },
+        }
+    }
+}

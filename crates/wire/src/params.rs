@@ -1,0 +1,223 @@
+//! Parameters of a call, as they come: a JSON body, or the pairs of a query (AS-1).
+//!
+//! Unknown parameters are ignored, so that a newer client works with an older server.
+
+use std::fmt;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, MapAccess, Visitor};
+use serde::{Deserializer, forward_to_deserialize_any};
+use serde_json::{Map, Value, json};
+
+use samovar_core::{Code, Error};
+
+/// How many objects and arrays may stand inside each other in a body.
+pub const MAX_DEPTH: usize = 64;
+
+/// Reads parameters from a JSON body: an object keyed by parameter name, or one that holds it under
+/// its only key `params`. No body, white space and `null` stand for an object without keys.
+///
+/// # Errors
+/// [`Code::InvalidJson`] when the body is not JSON or deeper than [`MAX_DEPTH`];
+/// [`Code::InvalidParams`] when a parameter is missing, has the wrong type or is out of bounds.
+pub fn from_body<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
+    if body.iter().all(u8::is_ascii_whitespace) {
+        return read(Map::new());
+    }
+    if depth(body) > MAX_DEPTH {
+        let why = format!("the body is nested deeper than {MAX_DEPTH} levels");
+        return Err(Error::new(Code::InvalidJson, why));
+    }
+    let body = serde_json::from_slice(body)
+        .map_err(|error| Error::new(Code::InvalidJson, format!("the body is not JSON: {error}")))?;
+    match body {
+        Value::Object(given) => read(unwrapped(given)),
+        Value::Null => read(Map::new()),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            let why = "the body must be a JSON object keyed by parameter name";
+            Err(Error::new(Code::InvalidParams, why))
+        }
+    }
+}
+
+/// Reads parameters from the decoded pairs of a query. A parameter that is a number or a truth value
+/// takes its JSON spelling.
+///
+/// # Errors
+/// [`Code::InvalidParams`], as [`from_body`]; also when a parameter is given twice.
+pub fn from_query<T: DeserializeOwned>(pairs: Vec<(String, String)>) -> Result<T, Error> {
+    read(pairs.into_iter().map(|(name, text)| (name, Text(text))))
+}
+
+/// The deepest nesting of brackets outside strings.
+fn depth(json: &[u8]) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let (mut in_string, mut escaped) = (false, false);
+    for byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => depth += 1,
+            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}
+
+/// A method with one object parameter is called with it under its name, which is `params`.
+fn unwrapped(mut given: Map<String, Value>) -> Map<String, Value> {
+    if given.len() == 1
+        && let Some(Value::Object(params)) = given.get_mut("params")
+    {
+        return std::mem::take(params);
+    }
+    given
+}
+
+fn read<T, V>(given: impl IntoIterator<Item = (String, V)>) -> Result<T, Error>
+where
+    T: DeserializeOwned,
+    V: Deserializer<'static, Error = serde_json::Error>,
+{
+    let given = Given {
+        pairs: given.into_iter(),
+        open: None,
+    };
+    T::deserialize(MapAccessDeserializer::new(given)).map_err(|fault| {
+        let error = Error::new(Code::InvalidParams, fault.message);
+        match fault.parameter {
+            Some(name) => error.with_details(json!({ "parameter": name })),
+            None => error,
+        }
+    })
+}
+
+/// Named values on their way into a type; what goes wrong is told with the name.
+struct Given<I, V> {
+    pairs: I,
+    open: Option<(String, V)>,
+}
+
+impl<I, V> MapAccess<'static> for Given<I, V>
+where
+    I: Iterator<Item = (String, V)>,
+    V: Deserializer<'static, Error = serde_json::Error>,
+{
+    type Error = Fault;
+
+    fn next_key_seed<K: DeserializeSeed<'static>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Fault> {
+        self.open = self.pairs.next();
+        let name = self.open.as_ref().map(|(name, _)| name.clone());
+        name.map(|name| seed.deserialize(name.into_deserializer()))
+            .transpose()
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'static>>(&mut self, seed: S) -> Result<S::Value, Fault> {
+        let (name, value) = self
+            .open
+            .take()
+            .ok_or_else(|| de::Error::custom("a value was asked for before its name"))?;
+        seed.deserialize(value).map_err(|error| Fault {
+            message: format!("parameter `{name}`: {error}"),
+            parameter: Some(name),
+        })
+    }
+}
+
+/// A value of a query: a text, until somebody wants a number or a truth value.
+struct Text(String);
+
+macro_rules! scalars {
+    ($($method:ident)*) => { $(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+            match serde_json::from_str(&self.0) {
+                Ok(scalar @ (Value::Number(_) | Value::Bool(_))) => scalar.deserialize_any(visitor),
+                _ => visitor.visit_string(self.0),
+            }
+        }
+    )* };
+}
+
+impl<'de> Deserializer<'de> for Text {
+    type Error = serde_json::Error;
+
+    scalars! {
+        deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64
+        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64
+        deserialize_f32 deserialize_f64
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        visitor.visit_string(self.0)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        visitor.visit_enum(self.0.into_deserializer())
+    }
+
+    forward_to_deserialize_any! {
+        char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct
+        identifier ignored_any
+    }
+}
+
+/// What is wrong with the parameters, and with which of them.
+#[derive(Debug)]
+struct Fault {
+    parameter: Option<String>,
+    message: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl de::Error for Fault {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self {
+            parameter: None,
+            message: message.to_string(),
+        }
+    }
+
+    fn missing_field(name: &'static str) -> Self {
+        Self {
+            parameter: Some(name.to_owned()),
+            message: format!("missing parameter `{name}`"),
+        }
+    }
+
+    fn duplicate_field(name: &'static str) -> Self {
+        Self {
+            parameter: Some(name.to_owned()),
+            message: format!("parameter `{name}` is given twice"),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Server-sent events, in the one form that every client of the agent service reads (AS-4).
+
+use std::fmt;
+use std::io::Write;
+
+use serde::Serialize;
+
+use samovar_core::EventId;
+
+/// The content type of a stream.
+pub const CONTENT_TYPE: &str = "text/event-stream";
+
+/// A comment that keeps a silent connection open.
+pub const PING: &str = ": ping\n\n";
+
+/// The last frame of a stream. It has no id, for nothing is to be resumed behind it.
+pub const DONE: &str = "data: [DONE]\n\n";
+
+/// The id of a frame (DU-7): `epoch.seq` for the last or only frame made from an event,
+/// `epoch.seq.k` for the k-th of several when more follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameId {
+    /// The event that the frame was made from.
+    pub event: EventId,
+    /// Which frame of that event, 1 for the first; none for the last.
+    pub part: Option<usize>,
+}
+
+impl fmt::Display for FrameId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.event.fmt(f)?;
+        self.part.map_or(Ok(()), |part| write!(f, ".{part}"))
+    }
+}
+
+/// Appends one frame: its id, if it has one, then `data: ` with the value as one line of JSON.
+///
+/// # Panics
+/// When the value cannot be JSON, such as a map whose keys are not text. No type of this crate is
+/// like that.
+pub fn frame(id: Option<FrameId>, value: &impl Serialize, out: &mut Vec<u8>) {
+    if let Some(id) = id {
+        writeln!(out, "id: {id}").expect("memory takes every byte");
+    }
+    out.extend_from_slice(b"data: ");
+    serde_json::to_writer(&mut *out, value).expect("memory takes every byte of a JSON value");
+    out.extend_from_slice(b"\n\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use samovar_core::{Epoch, Seq};
+    use serde_json::{Value, json};
+
+    const EVENT: EventId = EventId {
+        epoch: Epoch(7),
+        seq: Seq(42),
+    };
+
+    fn check(id: Option<FrameId>, value: &Value, expected: &str) {
+        let mut out = b"before|".to_vec();
+        frame(id, value, &mut out);
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            format!("before|{expected}")
+        );
+    }
+
+    #[test]
+    fn a_frame_is_data_one_space_one_line_of_json_and_a_blank_line() {
+        let whole = FrameId {
+            event: EVENT,
+            part: None,
+        };
+        let third = FrameId {
+            event: EVENT,
+            part: Some(3),
+        };
+
+        check(None, &json!({"a": 1}), "data: {\"a\":1}\n\n");
+        check(Some(whole), &json!([]), "id: 7.42\ndata: []\n\n");
+        check(Some(third), &json!("x"), "id: 7.42.3\ndata: \"x\"\n\n");
+    }
+
+    #[test]
+    fn no_text_can_break_the_line_that_it_stands_in() {
+        let text = "a\nb\r\n\n\u{0}data: [DONE]\n\nй\u{2028}\"\\";
+        let escaped = "a\\nb\\r\\n\\n\\u0000data: [DONE]\\n\\nй\u{2028}\\\"\\\\";
+
+        check(None, &json!(text), &format!("data: \"{escaped}\"\n\n"));
+    }
+}
