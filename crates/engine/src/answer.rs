@@ -178,12 +178,18 @@ impl Answer {
         }
     }
 
-    /// What can be kept of an answer that broke off: its text. A half call is none, and half a
-    /// thought has no signature.
+    /// What can be kept of an answer that broke off: what it said before its first call, at the
+    /// places that readers know. A half call is none, and half a thought has no signature.
     pub(crate) fn salvage(mut self, ending: Ending, at: Millis) -> Option<Message> {
-        self.parts
-            .retain(|part| matches!(part, Part::Text { text } if !text.trim().is_empty()));
-        (!self.parts.is_empty()).then(|| self.finish(ending, at))
+        let is_said = |part: &Part| matches!(part, Part::Text { .. } | Part::Reasoning { .. });
+        let said = self.parts.iter().take_while(|part| is_said(part)).count();
+        self.parts.truncate(said);
+        for part in &mut self.parts {
+            if let Part::Reasoning { provider_state, .. } = part {
+                *provider_state = None;
+            }
+        }
+        (!self.is_empty()).then(|| self.finish(ending, at))
     }
 }
 

@@ -13,8 +13,8 @@ const PULL_BYTES: usize = 64 * 1024;
 /// A reader that pulls a session's events by position, without gap or repeat. It holds no queue: a
 /// reader that stalls costs nothing to the turn.
 pub struct Follower {
-    log: Log,
-    at: Seq,
+    pub(super) log: Log,
+    pub(super) at: Seq,
     published: watch::Receiver<Seq>,
 }
 

@@ -108,6 +108,12 @@ impl Tail {
         self.bytes > self.max_bytes
     }
 
+    /// About how much memory the events take, in bytes.
+    #[cfg(test)]
+    pub(super) fn weight(&self) -> usize {
+        self.bytes
+    }
+
     /// Takes back the last events; false when others were numbered behind them.
     pub(super) fn take_back(&mut self, events: &[Arc<Event>]) -> bool {
         let (Some(first), Some(last)) = (events.first(), events.last()) else {

@@ -1,1 +1,210 @@
+use std::sync::Mutex;
 
+use samovar_core::event::Fragment;
+use samovar_core::journal::LogEntry;
+use samovar_core::{Epoch, Future, MessageId, Millis};
+use tokio::sync::oneshot;
+
+use super::*;
+
+/// A journal whose commits are answered by the test, one by one.
+#[derive(Default)]
+struct SlowJournal {
+    commits: Mutex<Vec<(Batch, oneshot::Sender<Result<(), Broken>>)>>,
+    spooled: Mutex<Vec<Seq>>,
+    is_spool_full: Mutex<bool>,
+}
+
+impl SlowJournal {
+    fn answer(&self, kept: Result<(), Broken>) -> Batch {
+        let (batch, reply) = self.commits.lock().unwrap().remove(0);
+        reply.send(kept).unwrap();
+        batch
+    }
+}
+
+impl Journal for SlowJournal {
+    fn epoch(&self) -> Epoch {
+        Epoch(1)
+    }
+    fn new_log(&self) -> LogNo {
+        LogNo(1)
+    }
+    fn commit(&self, batch: Batch) -> Future<'static, Result<(), Broken>> {
+        let (reply, kept) = oneshot::channel();
+        self.commits.lock().unwrap().push((batch, reply));
+        Box::pin(async move { kept.await.unwrap() })
+    }
+    fn spool(&self, _log: LogNo, events: &[Arc<Event>]) -> Result<(), Broken> {
+        if *self.is_spool_full.lock().unwrap() {
+            return Err(full());
+        }
+        self.spooled.lock().unwrap().extend(events.iter().map(|event| event.seq));
+        Ok(())
+    }
+    fn entry(&self, _session: &SessionId) -> Result<Option<LogEntry>, Broken> {
+        Ok(None)
+    }
+    fn read(&self, _log: LogNo, _after: Seq, _max: usize) -> Result<Vec<Event>, Broken> {
+        Ok(Vec::new())
+    }
+    fn unsettled(&self) -> Result<Vec<(SessionId, LogEntry)>, Broken> {
+        Ok(Vec::new())
+    }
+    fn projected(&self, _marks: Vec<(LogNo, Seq)>) {}
+    fn sweep(&self, _before: Millis) -> Future<'static, Result<(), Broken>> {
+        Box::pin(async { Ok(()) })
+    }
+    fn close(&self) -> Future<'static, Result<(), Broken>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Millis {
+        Millis(7)
+    }
+}
+
+fn full() -> Broken {
+    Broken::Full("no room".to_owned())
+}
+
+fn fresh(tail_bytes: usize) -> (Arc<SlowJournal>, Log) {
+    let journal = Arc::new(SlowJournal::default());
+    let session = SessionId::new("s").unwrap();
+    let origin = Origin { session, log: LogNo(1), head: Seq(0), open: Vec::new(), tail_bytes };
+    (journal.clone(), Log::new(origin, journal, Arc::new(Still)))
+}
+
+fn draft(kind: Kind) -> Draft {
+    let turn = Some(TurnId::new("t").unwrap());
+    Draft { turn, agent: AgentPath::root("master"), author: Author::Agent, kind }
+}
+
+fn durable() -> Draft {
+    draft(Kind::StepStarted { iteration: 1, attempt: 1, reserved_tokens: 1 })
+}
+
+fn delta(text: &str) -> Draft {
+    let message = MessageId::new("m").unwrap();
+    draft(Kind::Delta { message, part: 0, fragment: Fragment::Text(text.to_owned()) })
+}
+
+/// What a follower can get without waiting.
+async fn seen(follower: &mut Follower) -> Vec<u64> {
+    let mut seen = Vec::new();
+    while follower.at < follower.log.published() {
+        let events = follower.next().await.unwrap();
+        seen.extend(events.iter().map(|event| event.seq.0));
+    }
+    seen
+}
+
+// proves DU-3
+#[tokio::test]
+async fn nobody_sees_a_durable_event_nor_what_follows_it_before_it_is_kept() {
+    let (journal, log) = fresh(1 << 20);
+    let mut follower = log.follow(Seq(0));
+    log.live(vec![delta("a")]).unwrap();
+    assert_eq!(seen(&mut follower).await, [1]);
+
+    let appending = log.append(vec![durable()]);
+    let mut appending = std::pin::pin!(appending);
+    assert!(futures_util::poll!(&mut appending).is_pending());
+    log.live(vec![delta("b"), delta("c")]).unwrap();
+    assert!(seen(&mut follower).await.is_empty());
+
+    journal.answer(Ok(()));
+    appending.await.unwrap();
+    assert_eq!(seen(&mut follower).await, [2, 3, 4]);
+}
+
+// proves DU-3
+#[tokio::test]
+async fn a_commit_takes_along_the_live_events_that_only_the_spool_has() {
+    let (journal, log) = fresh(1 << 20);
+    log.live(vec![delta("a"), delta("b")]).unwrap();
+    let (kept, batch) = tokio::join!(log.append(vec![durable()]), async {
+        journal.answer(Ok(()))
+    });
+    kept.unwrap();
+    let folded: Vec<_> = batch.folded.iter().map(|event| event.seq.0).collect();
+    assert_eq!(folded, [1, 2]);
+
+    let (kept, batch) = tokio::join!(log.append(vec![durable()]), async {
+        journal.answer(Ok(()))
+    });
+    kept.unwrap();
+    assert!(batch.folded.is_empty(), "once is enough");
+}
+
+#[tokio::test]
+async fn what_could_not_be_kept_leaves_no_gap() {
+    let (journal, log) = fresh(1 << 20);
+    let mut follower = log.follow(Seq(0));
+    let (kept, _) = tokio::join!(log.append(vec![durable()]), async {
+        journal.answer(Err(full()))
+    });
+    assert_eq!(kept.unwrap_err(), full());
+    *journal.is_spool_full.lock().unwrap() = true;
+    assert_eq!(log.live(vec![delta("a")]).unwrap_err(), full());
+    *journal.is_spool_full.lock().unwrap() = false;
+
+    log.live(vec![delta("b")]).unwrap();
+    assert_eq!(seen(&mut follower).await, [1]);
+}
+
+#[tokio::test]
+async fn a_log_with_a_hole_takes_nothing_more() {
+    let (journal, log) = fresh(1 << 20);
+    let mut follower = log.follow(Seq(0));
+    let mut appending = std::pin::pin!(log.append(vec![durable()]));
+    assert!(futures_util::poll!(&mut appending).is_pending());
+    log.live(vec![delta("a")]).unwrap();
+    journal.answer(Err(full()));
+    appending.await.unwrap_err();
+
+    assert_eq!(log.live(vec![delta("b")]).unwrap_err(), full());
+    assert_eq!(log.append(vec![durable()]).await.unwrap_err(), full());
+    assert!(seen(&mut follower).await.is_empty());
+}
+
+#[tokio::test]
+async fn memory_is_bounded_once_the_journal_has_the_rest() {
+    let (journal, log) = fresh(64 * 1024);
+    let text = "x".repeat(1000);
+    let mut folds = 0;
+    for _ in 0..1000 {
+        log.live(vec![delta(&text)]).unwrap();
+        if log.wants_folding() {
+            folds += 1;
+            let (folded, _) = tokio::join!(log.fold(), async { journal.answer(Ok(())) });
+            folded.unwrap();
+        }
+        assert!(log.shared.state().tail.weight() <= 66 * 1024);
+    }
+    assert!((10..40).contains(&folds), "a megabyte in pieces of 64 KiB: {folds}");
+}
+
+// proves DU-1
+#[tokio::test]
+async fn a_commit_says_from_where_unfinished_turns_must_be_read() {
+    let (journal, log) = fresh(1 << 20);
+    let commit = async |drafts| {
+        let (kept, batch) = tokio::join!(log.append(drafts), async { journal.answer(Ok(())) });
+        kept.unwrap();
+        batch.open_from
+    };
+    assert_eq!(commit(vec![durable()]).await, Some(Seq(1)));
+    assert_eq!(commit(vec![durable()]).await, Some(Seq(1)));
+    let finished = Kind::TurnFinished {
+        reason: samovar_core::FinishReason::Cancelled,
+        iterations: 1,
+        usage: samovar_core::Usage::default(),
+        fault: None,
+    };
+    assert_eq!(commit(vec![draft(finished)]).await, None);
+}

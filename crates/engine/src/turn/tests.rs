@@ -1,1 +1,239 @@
+use proptest::prelude::*;
+use samovar_core::{Approval, Effect, MessageId, Millis, Part};
+use serde_json::{Map, json};
 
+use super::*;
+
+fn started(limits: Limits) -> Kind {
+    let model = "m".to_owned();
+    Kind::TurnStarted { model, limits, approval: Approval::Auto, parent_call: None }
+}
+
+fn id(number: usize) -> CallId {
+    CallId::new(&format!("call_{number}")).unwrap()
+}
+
+fn call(number: usize) -> Part {
+    let (id, name, args) = (id(number), "tool".to_owned(), json!({}));
+    Part::Call(ToolCall { id, name, args, provider_state: None })
+}
+
+fn answer(parts: Vec<Part>, tokens: u64) -> Kind {
+    let usage = Usage { input: tokens, ..Usage::default() };
+    Kind::MessageFinished {
+        message: Message {
+            id: MessageId::new("a").unwrap(),
+            role: Role::Assistant,
+            parts,
+            parent: None,
+            usage: Some(usage),
+            model: None,
+            finish_reason: Some("end_turn".to_owned()),
+            metadata: Map::new(),
+            created_at: Millis(0),
+        },
+    }
+}
+
+fn begun(number: usize, closer: Closer) -> Kind {
+    Kind::CallStarted {
+        call: id(number),
+        name: "tool".to_owned(),
+        effect: Effect::Unsafe,
+        args_hash: String::new(),
+        closer,
+        deadline: None,
+    }
+}
+
+fn closed(number: usize) -> Kind {
+    let (call, name) = (id(number), "tool".to_owned());
+    Kind::CallClosed { call, name, outcome: Outcome::done("ok") }
+}
+
+/// A turn that has seen these facts, and whatever it wanted to record between them.
+fn turn_of(facts: &[Kind]) -> Turn {
+    let mut turn = Turn::new();
+    for fact in facts {
+        turn.apply(fact);
+        record(&mut turn);
+    }
+    turn
+}
+
+/// Lets the turn record what needs nothing from the world.
+fn record(turn: &mut Turn) -> Vec<Kind> {
+    let mut recorded = Vec::new();
+    while let Step::Record(kind) = turn.next() {
+        turn.apply(&kind);
+        recorded.push(kind);
+    }
+    recorded
+}
+
+fn reason(kinds: &[Kind]) -> Option<&FinishReason> {
+    match kinds.last() {
+        Some(Kind::TurnFinished { reason, .. }) => Some(reason),
+        _ => None,
+    }
+}
+
+// proves AS-10
+#[test]
+fn a_turn_asks_runs_asks_again_and_ends_in_the_providers_own_word() {
+    let mut turn = turn_of(&[started(Limits::default())]);
+    assert_eq!(turn.next(), Step::CallModel { max_tokens: 4096 });
+
+    turn.apply(&answer(vec![call(1), call(2)], 10));
+    let Step::CallTools(calls) = turn.next() else { panic!("{:?}", turn.next()) };
+    assert_eq!(calls.len(), 2);
+
+    turn.apply(&closed(2));
+    let Step::CallTools(calls) = turn.next() else { panic!("{:?}", turn.next()) };
+    assert_eq!(calls[0].id, id(1));
+
+    turn.apply(&closed(1));
+    let next = record(&mut turn);
+    assert!(matches!(next[..], [Kind::StepStarted { iteration: 2, attempt: 1, .. }]));
+
+    turn.apply(&answer(vec![Part::Text { text: "done".to_owned() }], 5));
+    let end = record(&mut turn);
+    assert_eq!(reason(&end), Some(&FinishReason::Model("end_turn".to_owned())));
+    let Some(Kind::TurnFinished { iterations, usage, .. }) = end.last() else { panic!() };
+    assert_eq!((*iterations, usage.input), (2, 15));
+    assert_eq!(turn.next(), Step::Over);
+}
+
+// proves AS-6
+#[test]
+fn max_iterations_is_said_only_when_the_model_still_wanted_tools() {
+    let limits = Limits { max_iterations: 1, ..Limits::default() };
+    let mut content = turn_of(&[started(limits)]);
+    content.apply(&answer(vec![Part::Text { text: "done".to_owned() }], 1));
+    assert_eq!(reason(&record(&mut content)), Some(&FinishReason::Model("end_turn".to_owned())));
+
+    let mut cut = turn_of(&[started(limits)]);
+    cut.apply(&answer(vec![call(1)], 1));
+    cut.apply(&closed(1));
+    assert_eq!(reason(&record(&mut cut)), Some(&FinishReason::MaxIterations));
+}
+
+#[test]
+fn a_budget_is_reserved_before_each_model_call_and_ends_the_turn_when_it_is_used_up() {
+    let limits = Limits { budget_tokens: Some(5000), ..Limits::default() };
+    let mut turn = turn_of(&[started(limits)]);
+    assert_eq!(turn.next(), Step::CallModel { max_tokens: 4096 });
+
+    turn.apply(&answer(vec![call(1)], 4900));
+    turn.apply(&closed(1));
+    record(&mut turn);
+    assert_eq!(turn.next(), Step::CallModel { max_tokens: 100 });
+
+    turn.apply(&answer(vec![call(2)], 100));
+    turn.apply(&closed(2));
+    assert_eq!(reason(&record(&mut turn)), Some(&FinishReason::Budget));
+}
+
+#[test]
+fn a_turn_whose_calls_are_open_outside_parks_until_the_last_is_settled() {
+    let mut turn = turn_of(&[started(Limits::default()), answer(vec![call(1), call(2)], 1)]);
+    turn.apply(&begun(1, Closer::Outside));
+    turn.apply(&begun(2, Closer::Outside));
+    assert_eq!(turn.next(), Step::Wait);
+    assert_eq!(turn.waiting_tool(&id(1)), Some("tool"));
+
+    turn.apply(&closed(1));
+    assert_eq!(turn.waiting_tool(&id(1)), None);
+    assert_eq!(turn.next(), Step::Wait);
+
+    turn.apply(&closed(2));
+    assert!(matches!(turn.next(), Step::Record(Kind::StepStarted { iteration: 2, .. })));
+}
+
+#[test]
+fn a_step_that_is_reset_is_tried_again_under_its_own_number() {
+    let mut turn = turn_of(&[started(Limits::default()), answer(vec![call(1)], 1), closed(1)]);
+    let usage = Usage { input: 7, ..Usage::default() };
+    turn.apply(&Kind::StepReset { iteration: 2, usage, reason: "cut".to_owned() });
+    let again = record(&mut turn);
+    assert!(matches!(again[..], [Kind::StepStarted { iteration: 2, attempt: 2, .. }]));
+}
+
+#[test]
+fn an_end_closes_every_open_call_and_owns_up_to_what_may_have_happened() {
+    let mut turn = turn_of(&[started(Limits::default())]);
+    turn.apply(&answer(vec![call(1), call(2), call(3), call(4)], 1));
+    turn.apply(&begun(1, Closer::Tool));
+    turn.apply(&begun(2, Closer::Outside));
+    turn.apply(&closed(3));
+
+    let end = turn.failed(FaultCode::Interrupted, "the server stopped");
+
+    let status = |kind: &Kind| match kind {
+        Kind::CallClosed { call, outcome, .. } => Some((call.clone(), outcome.status)),
+        _ => None,
+    };
+    let statuses: Vec<_> = end.iter().filter_map(status).collect();
+    let (unknown, cancelled) = (Status::Unknown, Status::Cancelled);
+    assert_eq!(statuses, [(id(1), unknown), (id(2), cancelled), (id(4), cancelled)]);
+    assert_eq!(reason(&end), Some(&FinishReason::Error));
+    end.iter().for_each(|kind| turn.apply(kind));
+    assert_eq!(turn.next(), Step::Over);
+}
+
+/// One fact that the world may bring next, chosen by a random number.
+fn world(turn: &Turn, choice: u8, serial: &mut usize) -> Option<Kind> {
+    match turn.next() {
+        Step::CallModel { .. } if choice.is_multiple_of(7) => {
+            let usage = Usage { input: 3, ..Usage::default() };
+            let (iteration, reason) = (turn.iteration(), "fault".to_owned());
+            Some(Kind::StepReset { iteration, usage, reason })
+        }
+        Step::CallModel { .. } => {
+            let wanted = usize::from(choice % 4);
+            *serial += wanted;
+            let parts = (*serial - wanted..*serial).map(call).collect();
+            Some(answer(parts, u64::from(choice)))
+        }
+        Step::CallTools(calls) => {
+            let call = &calls[usize::from(choice) % calls.len()];
+            let number = call.id.as_str().strip_prefix("call_")?.parse().ok()?;
+            Some(match choice % 3 {
+                0 => closed(number),
+                1 => begun(number, Closer::Outside),
+                _ => begun(number, Closer::Tool),
+            })
+        }
+        Step::Wait => {
+            let open = turn.calls.iter().find(|open| open.state != CallState::Closed)?;
+            closed(open.call.id.as_str().strip_prefix("call_")?.parse().ok()?).into()
+        }
+        Step::Record(kind) => Some(kind),
+        Step::Over => None,
+    }
+}
+
+proptest! {
+    /// Every prefix of a recorded log replays to the same next step.
+    #[test]
+    fn replay_gives_the_same_next_step(choices in prop::collection::vec(any::<u8>(), 1..120)) {
+        let limits =
+            Limits { max_iterations: 6, budget_tokens: Some(2000), ..Limits::default() };
+        let mut live = Turn::new();
+        let (mut log, mut serial) = (vec![started(limits)], 0);
+        live.apply(&log[0]);
+        for choice in choices {
+            let Some(kind) = world(&live, choice, &mut serial) else { break };
+            live.apply(&kind);
+            log.push(kind);
+            let mut replayed = Turn::new();
+            // As the journal gives it back.
+            for kind in &log {
+                let stored = serde_json::to_string(kind).unwrap();
+                replayed.apply(&serde_json::from_str(&stored).unwrap());
+            }
+            prop_assert_eq!(replayed.next(), live.next());
+            prop_assert!(live.iteration() <= 6);
+        }
+    }
+}
