@@ -1,0 +1,15 @@
+//! The server over real sockets: the bytes it sends, what it refuses, how it fails.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking, in its helpers too"
+)]
+
+mod client;
+mod data;
+mod faults;
+mod refusals;
+mod requests;
+mod routing;
+mod wire;
