@@ -1,0 +1,129 @@
+//! Exit codes (FC-2), and errors as a person reads them (FC-6).
+
+use std::fmt::Display;
+use std::io::Write;
+use std::process::ExitCode;
+
+use samovar_core::error::FaultCode;
+use samovar_core::{Code, Error};
+use samovar_server::{OpenError, StartError};
+
+/// What a script can rely on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// All is well.
+    Ok = 0,
+    /// The turn failed.
+    TurnFailed = 1,
+    /// What was typed is wrong.
+    Usage = 2,
+    /// What is configured is wrong.
+    Configuration = 3,
+    /// No model can be used.
+    NoModel = 4,
+    /// The model's server failed.
+    Provider = 5,
+    /// A call needed an approval that nobody gave, or was denied.
+    Approval = 6,
+    /// A limit was reached.
+    Limit = 7,
+    /// The server, its port or its data directory is busy or cannot be reached.
+    Busy = 8,
+    /// Somebody interrupted it.
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why a command ended early: one sentence, a stable code, an exit code.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    pub(crate) code: String,
+    pub(crate) message: String,
+}
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, code: impl Into<String>, message: impl Display) -> Self {
+        Self {
+            exit,
+            code: code.into(),
+            message: message.to_string(),
+        }
+    }
+
+    /// Something broke that the person did not do.
+    pub(crate) fn broken(error: &dyn Display) -> Self {
+        Self::new(Exit::TurnFailed, Code::Internal.as_str(), error)
+    }
+
+    pub(crate) fn usage(message: impl Display) -> Self {
+        Self::new(Exit::Usage, Code::InvalidParams.as_str(), message)
+    }
+
+    /// Says it on stderr.
+    pub(crate) fn report(self) -> ExitCode {
+        say(&format!("samovar: {} [{}]", self.message, self.code));
+        self.exit.into()
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let exit = match error.code {
+            Code::UnusableModel => Exit::NoModel,
+            Code::Busy | Code::Unavailable => Exit::Busy,
+            Code::StoreFull | Code::Internal => Exit::TurnFailed,
+            _ => Exit::Usage,
+        };
+        Self::new(exit, error.code.as_str(), error.message)
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        let exit = match error.code() {
+            "data_dir_busy" => Exit::Busy,
+            _ => Exit::Configuration,
+        };
+        Self::new(exit, error.code(), error)
+    }
+}
+
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Open(error) => error.into(),
+            StartError::Listen { .. } => Self::new(Exit::Busy, error.code(), error),
+            StartError::NotLoopback(_) => Self::new(Exit::Configuration, error.code(), error),
+        }
+    }
+}
+
+/// The exit code of a turn that ended in a fault.
+pub(crate) fn of_fault(code: FaultCode) -> Exit {
+    match code {
+        FaultCode::UnusableModel => Exit::NoModel,
+        code if code.is_provider() => Exit::Provider,
+        _ => Exit::TurnFailed,
+    }
+}
+
+/// A line of prose on stderr. When nobody reads it any more, nobody misses it.
+pub(crate) fn say(line: &str) {
+    let _nobody_reads = writeln!(std::io::stderr(), "{line}");
+}
+
+/// What clap has to say: help on stdout, errors on stderr.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    let _nobody_reads = error.print();
+    if error.use_stderr() {
+        Exit::Usage.into()
+    } else {
+        Exit::Ok.into()
+    }
+}

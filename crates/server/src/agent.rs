@@ -1,0 +1,148 @@
+//! The agent service: its methods, each a command or a read (01).
+
+use axum::body::Body;
+use axum::http::Response;
+use samovar_core::history::{MessageQuery, SessionQuery};
+use samovar_core::{Accepted, Action, Code, Command, Error, SessionId, TurnId};
+use samovar_engine::Follower;
+use samovar_wire::agent::{
+    AgentMessage, AgentStreamEvent, BASE_PATH, CancelParams, CancelResult, Collector,
+    CreateSessionParams, GetMessagesParams, NoParams, PaginatedResult, PaginationParams,
+    SendMessageParams, SendMessageResult, SessionInfo, SessionParams, Stats, StreamParams,
+    ToolDefinition,
+};
+use samovar_wire::params;
+
+use crate::home::Home;
+use crate::route::{Call, Route};
+use crate::stream;
+
+pub(crate) fn routes() -> Vec<Route> {
+    let at = |method: &str| format!("{BASE_PATH}/{method}");
+    vec![
+        Route::changing(at("createSession"), create_session),
+        Route::changing(at("sendMessage"), send_message),
+        Route::streaming::<_, AgentStreamEvent<'_>, _>(at("sendMessage/stream"), stream_message),
+        Route::reading(at("getSession"), get_session),
+        Route::reading(at("getMessages"), get_messages),
+        Route::reading(at("listSessions"), list_sessions),
+        Route::changing(at("deleteSession"), delete_session),
+        Route::changing(at("cancel"), cancel),
+        Route::reading(at("listTools"), list_tools),
+        Route::reading(at("getStats"), get_stats),
+    ]
+}
+
+async fn create_session(call: Call, params: CreateSessionParams) -> Result<SessionInfo, Error> {
+    let (session, action) = params.into_action();
+    let session = session.unwrap_or_else(Home::fresh_session);
+    submit(&call, &session, action).await?;
+    let row = call.shared.engine.session(&session).await?;
+    Ok(SessionInfo::from(&row))
+}
+
+/// A turn that was accepted, and a reader that stands before its first event.
+struct Posted {
+    turn: TurnId,
+    reader: Follower,
+}
+
+async fn post(call: &Call, params: SendMessageParams) -> Result<Posted, Error> {
+    let (session, action) = params.into_action()?;
+    let Accepted::Posted { turn, after, .. } = submit(call, &session, action).await? else {
+        return Err(Error::new(
+            Code::Internal,
+            "the message was not taken as one",
+        ));
+    };
+    let reader = call.shared.engine.follow(&session, after).await?;
+    Ok(Posted { turn, reader })
+}
+
+async fn stream_message(call: Call, params: SendMessageParams) -> Result<Response<Body>, Error> {
+    let StreamParams { profile } = params::from_query(call.query.clone())?;
+    let Posted { turn, reader } = post(&call, params).await?;
+    Ok(stream::of_turn(
+        turn,
+        profile,
+        reader,
+        call.shared.ping_every,
+    ))
+}
+
+async fn send_message(call: Call, params: SendMessageParams) -> Result<SendMessageResult, Error> {
+    let Posted { turn, mut reader } = post(&call, params).await?;
+    let mut collector = Collector::new(turn);
+    loop {
+        let events = reader.next().await.map_err(stream::lost)?;
+        for event in events {
+            if let Some(result) = collector.collect(&event) {
+                return Ok(result);
+            }
+        }
+    }
+}
+
+async fn get_session(call: Call, params: SessionParams) -> Result<SessionInfo, Error> {
+    let row = call.shared.engine.session(&params.session_id).await?;
+    Ok(SessionInfo::from(&row))
+}
+
+async fn get_messages(call: Call, params: GetMessagesParams) -> Result<Vec<AgentMessage>, Error> {
+    let rows = call
+        .shared
+        .engine
+        .messages(MessageQuery::from(params))
+        .await?;
+    Ok(rows.iter().map(AgentMessage::from).collect())
+}
+
+async fn list_sessions(
+    call: Call,
+    params: PaginationParams,
+) -> Result<PaginatedResult<SessionInfo>, Error> {
+    let (rows, total_count) = call
+        .shared
+        .engine
+        .sessions(SessionQuery::from(params))
+        .await?;
+    Ok(PaginatedResult {
+        items: rows.iter().map(SessionInfo::from).collect(),
+        total_count,
+    })
+}
+
+async fn delete_session(call: Call, params: SessionParams) -> Result<(), Error> {
+    submit(&call, &params.session_id, Action::Close)
+        .await
+        .map(drop)
+}
+
+async fn cancel(call: Call, params: CancelParams) -> Result<CancelResult, Error> {
+    let (session, action) = params.into_action();
+    let accepted = submit(&call, &session, action).await?;
+    Ok(CancelResult {
+        cancelled: accepted == Accepted::Cancelled { stopped: true },
+    })
+}
+
+async fn list_tools(call: Call, _params: NoParams) -> Result<Vec<ToolDefinition>, Error> {
+    let specs = call.shared.engine.toolbox().specs();
+    Ok(specs
+        .iter()
+        .map(|spec| ToolDefinition::from(spec.as_ref()))
+        .collect())
+}
+
+async fn get_stats(call: Call, _params: NoParams) -> Result<Stats, Error> {
+    call.shared.engine.totals().await.map(Stats::from)
+}
+
+async fn submit(call: &Call, session: &SessionId, action: Action) -> Result<Accepted, Error> {
+    let command = Command {
+        by: call.by.clone(),
+        session: session.clone(),
+        action,
+    };
+    call.shared.engine.submit(command).await
+}

@@ -1,0 +1,134 @@
+//! The door: what every request passes before its route sees it (TL-11 to TL-13).
+
+use std::net::SocketAddr;
+
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use samovar_core::{Code, Error, Sender};
+
+use crate::route::Scope;
+use crate::token::TokenHash;
+
+/// The rules of a server's door.
+pub(crate) struct Door {
+    token: TokenHash,
+    /// The `Host` values that mean this server, lower case.
+    authorities: Vec<String>,
+}
+
+impl Door {
+    pub(crate) fn new(token: TokenHash, address: SocketAddr) -> Self {
+        let port = address.port();
+        let mut authorities = vec![address.to_string()];
+        if address.ip().is_loopback() {
+            let names = ["localhost", "127.0.0.1", "[::1]"];
+            authorities.extend(names.iter().map(|name| format!("{name}:{port}")));
+        }
+        Self { token, authorities }
+    }
+
+    /// Lets a request in, or says why not. Probes pass; everything else must be meant for this
+    /// server, not be sent by a foreign page, and bring the token.
+    pub(crate) fn admit(&self, request: &Parts, scope: Scope) -> Result<Sender, Error> {
+        match scope {
+            Scope::Public => Ok(Sender::Token("public".into())),
+            Scope::Read | Scope::Use => {
+                self.check_host(request)?;
+                self.check_origin(&request.headers)?;
+                self.check_token(&request.headers)?;
+                check_media_type(request)?;
+                Ok(Sender::Token("owner".into()))
+            }
+        }
+    }
+
+    fn check_host(&self, request: &Parts) -> Result<(), Error> {
+        let named = request
+            .uri
+            .authority()
+            .map(axum::http::uri::Authority::as_str);
+        let host = named
+            .or_else(|| text(&request.headers, &header::HOST))
+            .unwrap_or_default();
+        if self.is_ours(host) {
+            return Ok(());
+        }
+        let ours = self.authorities.join(", ");
+        let why = format!("the host {host:?} is not this server, which is {ours}");
+        Err(Error::new(Code::HostRefused, why))
+    }
+
+    fn is_ours(&self, authority: &str) -> bool {
+        let authority = authority.to_ascii_lowercase();
+        self.authorities.contains(&authority)
+    }
+
+    /// A page of another origin must not use the person's server, token or not.
+    fn check_origin(&self, headers: &HeaderMap) -> Result<(), Error> {
+        if headers
+            .get_all(header::ORIGIN)
+            .iter()
+            .any(|origin| !self.is_own_origin(origin))
+        {
+            let why = "requests from pages of another origin are refused";
+            return Err(Error::new(Code::OriginRefused, why));
+        }
+        let site = text(headers, &HeaderName::from_static("sec-fetch-site"));
+        if site.is_some_and(|site| site != "same-origin" && site != "none") {
+            let why = "requests from pages of another site are refused";
+            return Err(Error::new(Code::OriginRefused, why));
+        }
+        Ok(())
+    }
+
+    fn is_own_origin(&self, origin: &HeaderValue) -> bool {
+        let origin = origin.to_str().unwrap_or_default();
+        origin
+            .strip_prefix("http://")
+            .is_some_and(|authority| self.is_ours(authority))
+    }
+
+    /// One text for a missing and a wrong token.
+    fn check_token(&self, headers: &HeaderMap) -> Result<(), Error> {
+        let given = headers
+            .get(header::AUTHORIZATION)
+            .map_or(&b""[..], HeaderValue::as_bytes);
+        let token = match given.split_at_checked(7) {
+            Some((scheme, token)) if scheme.eq_ignore_ascii_case(b"bearer ") => token,
+            Some(_) | None => b"",
+        };
+        if self.token.matches(token.trim_ascii()) {
+            return Ok(());
+        }
+        let why = "a valid token is needed: `Authorization: Bearer TOKEN`, where TOKEN is in the \
+                   file `token` of the server's data directory";
+        Err(Error::new(Code::Unauthorized, why))
+    }
+}
+
+/// A page of another origin can send a form without asking first, but not JSON.
+fn check_media_type(request: &Parts) -> Result<(), Error> {
+    if request.method != Method::POST {
+        return Ok(());
+    }
+    let given = text(&request.headers, &header::CONTENT_TYPE).unwrap_or_default();
+    let essence = given.split(';').next().unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    let why = format!("the body must be application/json, not {given:?}");
+    Err(Error::new(Code::UnsupportedMediaType, why))
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// Puts on every answer what keeps browsers from guessing and storing.
+pub(crate) fn seal(headers: &mut HeaderMap) {
+    let no_sniff = HeaderValue::from_static("nosniff");
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, no_sniff);
+    headers
+        .entry(header::CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
+}

@@ -1,0 +1,34 @@
+//! Whether the server lives, and whether it takes work.
+
+use samovar_core::{Code, Error};
+use samovar_wire::agent::NoParams;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::route::{Call, Route, Scope, Verb};
+
+/// What a probe reads.
+#[derive(Serialize, JsonSchema)]
+struct Health {
+    /// `ok`, or the request fails.
+    status: &'static str,
+}
+
+pub(crate) fn routes() -> Vec<Route> {
+    let probe = &[Verb::Get];
+    vec![
+        Route::answering(probe, Scope::Public, "/healthz".to_owned(), alive),
+        Route::answering(probe, Scope::Public, "/readyz".to_owned(), ready),
+    ]
+}
+
+async fn alive(_call: Call, _params: NoParams) -> Result<Health, Error> {
+    Ok(Health { status: "ok" })
+}
+
+async fn ready(call: Call, _params: NoParams) -> Result<Health, Error> {
+    if call.shared.engine.is_stopping() {
+        return Err(Error::new(Code::Unavailable, "the server is stopping"));
+    }
+    Ok(Health { status: "ok" })
+}

@@ -1,0 +1,236 @@
+//! An opened data directory with its engine: what every way in shares, with a socket or without.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use samovar_core::{Broken, Clock, Ids, Journal, Models, SessionId};
+use samovar_engine::{Engine, Ports, Toolbox};
+use samovar_providers::Registry;
+use samovar_sandbox::{DirLock, Jail, JailError, LockError, Protected};
+use samovar_stores::history::SqliteHistory;
+use samovar_stores::journal::LmdbJournal;
+
+use crate::clock::{SystemClock, UuidV7};
+use crate::config::{Config, Token};
+use crate::token;
+
+/// What lies in a workspace and is read by the server, so that no tool may write it (TL-18).
+const TRUSTED_NAMES: [&str; 8] = [
+    "samovar.toml",
+    "SOUL.md",
+    "USER.md",
+    "AGENTS.md",
+    "MEMORY.md",
+    "skills",
+    "agents",
+    "memory",
+];
+
+/// An opened data directory and the engine that works on it. End it with [`Home::close`].
+pub struct Home {
+    pub(crate) shared: Arc<Shared>,
+    registry: Arc<Registry>,
+    journal: Arc<LmdbJournal>,
+    token: Token,
+    workspace: PathBuf,
+    drain: Duration,
+    /// Held until everything is closed: nobody else may open the stores meanwhile.
+    _lock: DirLock,
+}
+
+/// What the routes work with.
+pub(crate) struct Shared {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) ping_every: Duration,
+    pub(crate) max_body_bytes: usize,
+    pub(crate) slow_client: Duration,
+}
+
+/// Why a data directory cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// It is held by another process, or cannot be used.
+    #[error(transparent)]
+    DataDir(#[from] LockError),
+    /// The workspace cannot be used.
+    #[error("the workspace cannot be used: {0}")]
+    Workspace(#[from] JailError),
+    /// The token cannot be read or made.
+    #[error("the file `token` in {dir:?} cannot be used: {source}")]
+    Token {
+        /// The data directory.
+        dir: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A store cannot be opened.
+    #[error("{store} in {dir:?} cannot be opened: {source}")]
+    Store {
+        /// Which store.
+        store: &'static str,
+        /// The data directory.
+        dir: PathBuf,
+        /// What it said.
+        source: Broken,
+    },
+    /// The tools do not fit together.
+    #[error("the tools cannot be set up: {0}")]
+    Tools(samovar_core::Error),
+}
+
+impl OpenError {
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::DataDir(LockError::Held { .. }) => "data_dir_busy",
+            Self::DataDir(_) => "data_dir_unusable",
+            Self::Workspace(_) => "workspace_unusable",
+            Self::Token { .. } => "token_unusable",
+            Self::Store { .. } => "store_unusable",
+            Self::Tools(_) => "tools_unusable",
+        }
+    }
+}
+
+impl Home {
+    /// Opens the data directory, makes again what an earlier process left, and starts the engine.
+    ///
+    /// # Errors
+    /// [`OpenError`]; nothing is left open then.
+    pub async fn open(config: &Config) -> Result<Self, OpenError> {
+        let dir = &config.data_dir;
+        let lock = DirLock::acquire(dir)?;
+        let token = match &config.token {
+            Some(token) => token.clone(),
+            None => token::of_data_dir(dir).map_err(|source| OpenError::Token {
+                dir: dir.clone(),
+                source,
+            })?,
+        };
+        let toolbox = toolbox(&config.workspace, dir)?;
+        let journal = open_journal(dir).await?;
+        let history = SqliteHistory::open(dir.join("history.db")).await;
+        let history = history.map_err(|source| store_error("the history", dir, source))?;
+        let registry = Arc::new(Registry::new(config.providers.clone()));
+        let ports = Ports {
+            journal: journal.clone(),
+            history: Arc::new(history),
+            models: registry.clone(),
+            toolbox: Arc::new(toolbox),
+            clock: Arc::new(SystemClock),
+            ids: Arc::new(UuidV7),
+        };
+        let engine = Engine::start(ports, config.settings.clone()).await;
+        let engine = engine.map_err(|source| store_error("the journal", dir, source))?;
+        let shared = Shared {
+            engine,
+            ping_every: config.ping_every,
+            max_body_bytes: config.max_body_bytes,
+            slow_client: config.slow_client,
+        };
+        let (workspace, drain) = (config.workspace.clone(), config.drain);
+        let shared = Arc::new(shared);
+        Ok(Self {
+            shared,
+            registry,
+            journal,
+            token,
+            workspace,
+            drain,
+            _lock: lock,
+        })
+    }
+
+    /// An id for a session whose client gave none.
+    pub fn fresh_session() -> SessionId {
+        SessionId::new(&UuidV7.uuid()).expect("a uuid is a valid id")
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.shared.engine
+    }
+
+    /// The providers, for whoever explains which model answers and why.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// The models.
+    pub fn models(&self) -> &dyn Models {
+        self.registry.as_ref()
+    }
+
+    /// Synced commits of the journal so far (DU-4).
+    pub fn commits(&self) -> u64 {
+        self.journal.commits()
+    }
+
+    /// The run of the server.
+    pub fn epoch(&self) -> u64 {
+        self.journal.epoch().0
+    }
+
+    /// What clients must bring.
+    pub fn token(&self) -> &Token {
+        &self.token
+    }
+
+    /// The folder that tools work in.
+    pub fn workspace(&self) -> &Path {
+        &self.workspace
+    }
+
+    pub(crate) fn drain(&self) -> Duration {
+        self.drain
+    }
+
+    /// Lets running turns end, for as long as was configured, then writes everything out.
+    pub async fn close(self) {
+        self.shared.engine.shutdown(self.drain).await;
+    }
+
+    /// Writes everything out at once; turns that run are found by the next start.
+    pub async fn close_now(self) {
+        self.shared.engine.shutdown(Duration::ZERO).await;
+    }
+}
+
+fn toolbox(workspace: &Path, data_dir: &Path) -> Result<Toolbox, OpenError> {
+    let protected = Protected {
+        hidden: vec![data_dir.to_owned()],
+        read_only: TRUSTED_NAMES.map(str::to_owned).to_vec(),
+    };
+    let jail = Arc::new(Jail::open(workspace, &protected)?);
+    let toolbox = Toolbox::default();
+    for toolset in samovar_tools::catalog(&jail) {
+        toolbox.add(&toolset).map_err(OpenError::Tools)?;
+    }
+    Ok(toolbox)
+}
+
+async fn open_journal(dir: &Path) -> Result<Arc<LmdbJournal>, OpenError> {
+    let now_seconds = u64::try_from(SystemClock.now().0 / 1000).unwrap_or(0);
+    let place = dir.to_owned();
+    let opened = tokio::task::spawn_blocking(move || LmdbJournal::open(&place, now_seconds)).await;
+    let opened = opened
+        .map_err(|error| Broken::Io(error.to_string()))
+        .and_then(|opened| opened);
+    let (journal, recovered) = opened.map_err(|source| store_error("the journal", dir, source))?;
+    for hole in recovered.holes {
+        tracing::warn!(
+            ?hole,
+            "events are missing from a log; they were never synced"
+        );
+    }
+    Ok(Arc::new(journal))
+}
+
+fn store_error(store: &'static str, dir: &Path, source: Broken) -> OpenError {
+    OpenError::Store {
+        store,
+        dir: dir.to_owned(),
+        source,
+    }
+}

@@ -1,0 +1,55 @@
+//! Answers: a value as bare JSON, or a refusal with its code (AS-2, AS-3).
+
+use axum::body::Body;
+use axum::http::{HeaderValue, Response, StatusCode, header};
+use samovar_core::{Code, Error};
+use samovar_wire::agent::ErrorBody;
+use serde::Serialize;
+
+/// Seconds after which a busy or starting server may be asked again.
+const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
+
+/// A result: `200` with the bare value.
+pub(crate) fn json(value: &impl Serialize) -> Response<Body> {
+    match serde_json::to_vec(value) {
+        Ok(body) => with_json(StatusCode::OK, body),
+        Err(error) => {
+            tracing::error!(%error, "an answer is not JSON");
+            refusal(&Error::new(
+                Code::Internal,
+                "the answer could not be written",
+            ))
+        }
+    }
+}
+
+/// A refusal, with the status of its code.
+pub(crate) fn refusal(error: &Error) -> Response<Body> {
+    let status = StatusCode::from_u16(error.code.status());
+    let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let body = serde_json::to_vec(&ErrorBody::from(error)).unwrap_or_default();
+    let mut response = with_json(status, body);
+    match error.code {
+        Code::Busy | Code::Unavailable => {
+            response
+                .headers_mut()
+                .insert(header::RETRY_AFTER, RETRY_AFTER);
+        }
+        Code::Unauthorized => {
+            let scheme = HeaderValue::from_static("Bearer");
+            response
+                .headers_mut()
+                .insert(header::WWW_AUTHENTICATE, scheme);
+        }
+        _ => {}
+    }
+    response
+}
+
+fn with_json(status: StatusCode, body: Vec<u8>) -> Response<Body> {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
+}

@@ -1,0 +1,175 @@
+//! The one table of routes: verb, path, scope, request type, response type. The router, the door's
+//! rules and the GET forms are made from it.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::Response;
+use bytes::Bytes;
+use samovar_core::{Error, Future, Sender};
+use samovar_wire::params;
+use schemars::{JsonSchema, Schema, schema_for};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::home::Shared;
+use crate::reply;
+use crate::{agent, health};
+
+/// A verb that a route answers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verb {
+    /// `GET`, with the parameters in the query.
+    Get,
+    /// `POST`, with the parameters in a JSON body.
+    Post,
+}
+
+impl Verb {
+    /// The verb as it stands in a request.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+        }
+    }
+}
+
+/// Who may use a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// Everybody, without a token.
+    Public,
+    /// A token that may read.
+    Read,
+    /// A token that may change sessions.
+    Use,
+}
+
+/// What a route is called with.
+pub(crate) struct Call {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) by: Sender,
+    /// What stands behind the `?`, decoded.
+    pub(crate) query: Vec<(String, String)>,
+    /// The JSON body of a `POST`.
+    pub(crate) body: Bytes,
+}
+
+type Handler = Arc<dyn Fn(Verb, Call) -> Future<'static, Response<Body>> + Send + Sync>;
+
+/// A row of the table.
+#[derive(Clone)]
+pub struct Route {
+    /// The verbs that it answers to, the main one first.
+    pub verbs: &'static [Verb],
+    /// Its path, without parameters.
+    pub path: String,
+    /// Who may use it.
+    pub scope: Scope,
+    /// The JSON Schema of its parameters.
+    pub request: fn() -> Schema,
+    /// The JSON Schema of its answer; of one event for a stream.
+    pub response: fn() -> Schema,
+    pub(crate) handler: Handler,
+}
+
+/// All routes of the server.
+pub fn table() -> Vec<Route> {
+    let mut routes = health::routes();
+    routes.extend(agent::routes());
+    routes
+}
+
+impl Route {
+    /// A route that only reads: it answers to `POST` and, with the parameters in the query, to `GET`
+    /// (AS-1).
+    pub(crate) fn reading<Q, A, F>(path: String, run: fn(Call, Q) -> F) -> Self
+    where
+        Q: DeserializeOwned + JsonSchema + Send + 'static,
+        A: Serialize + JsonSchema + 'static,
+        F: std::future::Future<Output = Result<A, Error>> + Send + 'static,
+    {
+        Self::answering(&[Verb::Post, Verb::Get], Scope::Read, path, run)
+    }
+
+    /// A route that changes something: it answers to `POST` alone.
+    pub(crate) fn changing<Q, A, F>(path: String, run: fn(Call, Q) -> F) -> Self
+    where
+        Q: DeserializeOwned + JsonSchema + Send + 'static,
+        A: Serialize + JsonSchema + 'static,
+        F: std::future::Future<Output = Result<A, Error>> + Send + 'static,
+    {
+        Self::answering(&[Verb::Post], Scope::Use, path, run)
+    }
+
+    /// A route whose answer is a stream of events.
+    pub(crate) fn streaming<Q, A, F>(path: String, run: fn(Call, Q) -> F) -> Self
+    where
+        Q: DeserializeOwned + JsonSchema + Send + 'static,
+        A: JsonSchema + 'static,
+        F: std::future::Future<Output = Result<Response<Body>, Error>> + Send + 'static,
+    {
+        let finish = |response| response;
+        let handler = handle(run, finish);
+        let (request, response) = (schema_of::<Q>, schema_of::<A>);
+        Self {
+            verbs: &[Verb::Post],
+            path,
+            scope: Scope::Use,
+            request,
+            response,
+            handler,
+        }
+    }
+
+    pub(crate) fn answering<Q, A, F>(
+        verbs: &'static [Verb],
+        scope: Scope,
+        path: String,
+        run: fn(Call, Q) -> F,
+    ) -> Self
+    where
+        Q: DeserializeOwned + JsonSchema + Send + 'static,
+        A: Serialize + JsonSchema + 'static,
+        F: std::future::Future<Output = Result<A, Error>> + Send + 'static,
+    {
+        let handler = handle(run, |answer: A| reply::json(&answer));
+        Self {
+            verbs,
+            path,
+            scope,
+            request: schema_of::<Q>,
+            response: schema_of::<A>,
+            handler,
+        }
+    }
+}
+
+fn schema_of<T: JsonSchema>() -> Schema {
+    schema_for!(T)
+}
+
+fn handle<Q, A, F>(run: fn(Call, Q) -> F, finish: fn(A) -> Response<Body>) -> Handler
+where
+    Q: DeserializeOwned + Send + 'static,
+    A: 'static,
+    F: std::future::Future<Output = Result<A, Error>> + Send + 'static,
+{
+    Arc::new(move |verb, mut call| {
+        Box::pin(async move {
+            let given = match verb {
+                Verb::Get => params::from_query(std::mem::take(&mut call.query)),
+                Verb::Post => params::from_body(&call.body),
+            };
+            let given = match given {
+                Ok(given) => given,
+                Err(error) => return reply::refusal(&error),
+            };
+            match run(call, given).await {
+                Ok(answer) => finish(answer),
+                Err(error) => reply::refusal(&error),
+            }
+        })
+    })
+}
