@@ -25,6 +25,7 @@ pub struct App {
     client: Client,
     folders: Arc<Folders>,
     config: Config,
+    toolsets: Vec<Arc<dyn Toolset>>,
 }
 
 struct Folders {
@@ -124,13 +125,13 @@ impl AppBuilder {
                 .expect("the tools fit");
         }
         let client = Client::builder().no_proxy().build().expect("a client");
-        let (folders, config) = (self.folders, self.config);
         App {
             server: Some(server),
             model,
             client,
-            folders,
-            config,
+            folders: self.folders,
+            config: self.config,
+            toolsets: self.toolsets,
         }
     }
 }
@@ -155,7 +156,7 @@ impl App {
         let builder = AppBuilder {
             config: self.config,
             folders: self.folders,
-            toolsets: Vec::new(),
+            toolsets: self.toolsets,
         };
         builder.start_with(self.model).await
     }

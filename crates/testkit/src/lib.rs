@@ -8,10 +8,12 @@
 mod app;
 mod program;
 mod stream;
+mod tool;
 
 pub use app::{Answer, App, AppBuilder};
 pub use program::{Finished, Program, Serving};
 pub use stream::{EventStream, Frame};
+pub use tool::TestTool;
 
 /// The provider row and model that scripted answers come from.
 pub const MODEL: &str = "custom/scripted";

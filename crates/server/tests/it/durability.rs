@@ -1,0 +1,161 @@
+//! What a restart finds, and what it costs to keep it. Hard kills are proven on the real binary.
+
+use samovar_core::{Effect, Outcome, Reply};
+use samovar_model_server::{Gate, When, call, say};
+use samovar_testkit::{App, AppBuilder, TestTool};
+use serde_json::json;
+
+// proves DU-4
+#[tokio::test]
+async fn a_text_answer_costs_two_synced_commits_and_a_tool_step_two_more() {
+    let touch = || TestTool::new("touch", |_, _| async { Reply::Closed(Outcome::done("ok")) });
+    let long = "a word and ".repeat(100);
+    let app = AppBuilder::new()
+        .tools(touch().build())
+        .start([
+            say(long).when(When::user("talk")),
+            call("touch", json!({})).when(When::user("act").and(When::ToolResultsSinceUser(0))),
+            say("done").when(When::user("act")),
+        ])
+        .await;
+    let session = app.session().await;
+    let home = app.server().home();
+    let cost = async |content: &str| {
+        let before = home.commits();
+        app.turn(&session, content).await;
+        home.commits() - before
+    };
+
+    assert!(cost("talk").await <= 2, "a text answer");
+    // A call that only reads has no intent: the message with the call, the result with the next
+    // step, and the turn's first and last.
+    assert!(cost("act").await <= 4, "a tool step");
+}
+
+// proves DU-4
+#[tokio::test]
+async fn a_call_that_changes_something_costs_no_commit_beside_its_intent() {
+    let touch = TestTool::new("touch", |_, _| async { Reply::Closed(Outcome::done("ok")) });
+    let asked = call("touch", json!({}))
+        .and_call("touch", json!({}))
+        .and_call("touch", json!({}));
+    let app = AppBuilder::new()
+        .tools(touch.effect(Effect::Unsafe).build())
+        .start([asked, say("done")])
+        .await;
+    let session = app.session().await;
+    let before = app.server().home().commits();
+
+    app.turn(&session, "go").await;
+
+    // Begin; message with calls and intents; one to three results; end.
+    let spent = app.server().home().commits() - before;
+    assert!((4..=6).contains(&spent), "{spent}");
+}
+
+#[tokio::test]
+async fn a_turn_that_was_running_ends_as_interrupted_and_the_queue_goes_on() {
+    let gate = Gate::new("never");
+    let app = App::start([
+        say("some words")
+            .hold_after(1, &gate)
+            .when(When::user("first")),
+        say("second answer").when(When::user("second")),
+    ])
+    .await;
+    let session = app.session().await;
+    let mut first = app.say(&session, "first").await;
+    first.until("text_delta").await;
+    let second = app.say(&session, "second").await;
+    drop((first, second));
+
+    let app = app.restart().await;
+    app.model.seen(2).await;
+    let history = async || app.ok("getMessages", json!({"sessionId": session})).await;
+    let mut rows = history().await;
+    while rows.as_array().unwrap().len() < 3 {
+        rows = history().await;
+    }
+
+    let said: Vec<_> = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["content"].clone())
+        .collect();
+    assert_eq!(said, ["first", "second", "second answer"]);
+}
+
+// proves DU-7
+#[tokio::test]
+async fn ids_go_on_over_a_restart_and_never_repeat() {
+    let app = App::start([say("one"), say("two")]).await;
+    let session = app.session().await;
+    let ids = |frames: &[samovar_testkit::Frame]| -> Vec<(u64, u64)> {
+        let ids = frames.iter().filter_map(|frame| frame.id.as_deref());
+        let split = |id: &str| {
+            let mut numbers = id.split('.').map(|number| number.parse().unwrap());
+            (numbers.next().unwrap(), numbers.next().unwrap())
+        };
+        ids.map(split).collect()
+    };
+
+    let before = ids(&app.turn(&session, "a").await);
+    let app = app.restart().await;
+    let after = ids(&app.turn(&session, "b").await);
+
+    assert!(before.is_sorted() && after.is_sorted());
+    let (last, first) = (before.last().unwrap(), after.first().unwrap());
+    assert!(first.0 > last.0, "a new epoch");
+    assert!(first.1 > last.1, "the same count");
+}
+
+// proves DU-2
+#[tokio::test]
+async fn a_read_sees_what_was_accepted_before_it() {
+    let app = App::start([say("ok").forever()]).await;
+    for turn in 0..20 {
+        let session = format!("s{turn}");
+        app.ok("createSession", json!({"sessionId": session})).await;
+        assert_eq!(
+            app.ok("getSession", json!({"sessionId": session})).await["messageCount"],
+            0
+        );
+        app.ok(
+            "sendMessage",
+            json!({"sessionId": session, "content": "hi"}),
+        )
+        .await;
+        let rows = app.ok("getMessages", json!({"sessionId": session})).await;
+        assert_eq!(rows.as_array().unwrap().len(), 2);
+        let list = app.ok("listSessions", json!({})).await;
+        assert_eq!(list["items"][0]["id"], *session);
+        assert_eq!(
+            app.ok("getStats", json!({})).await["messages"],
+            (turn + 1) * 2
+        );
+    }
+}
+
+// proves DU-1
+#[tokio::test]
+async fn a_restart_projects_again_what_the_history_has_not_and_counts_nothing_twice() {
+    let mut app = App::start([say("ok").forever()]).await;
+    app.ok("createSession", json!({"sessionId": "s"})).await;
+    for turn in 1..=5 {
+        app.ok("sendMessage", json!({"sessionId": "s", "content": "hi"}))
+            .await;
+        app = app.restart().await;
+        let session = app.ok("getSession", json!({"sessionId": "s"})).await;
+        assert_eq!(session["messageCount"], turn * 2);
+        let rows = app.ok("getMessages", json!({"sessionId": "s"})).await;
+        assert_eq!(rows.as_array().unwrap().len(), turn * 2);
+    }
+    let prompt = app.model.prompts().pop().unwrap();
+    let messages = prompt.body()["messages"].as_array().unwrap().len();
+    assert_eq!(
+        messages,
+        1 + 4 * 2 + 1,
+        "the model sees the whole conversation after a restart"
+    );
+}

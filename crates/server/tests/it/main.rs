@@ -1,0 +1,4 @@
+//! The server, driven over its real socket.
+
+mod durability;
+mod turns;

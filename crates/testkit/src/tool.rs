@@ -1,0 +1,92 @@
+//! Tools that a test makes up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use samovar_core::tool::{DEFAULT_TIMEOUT, Sharing};
+use samovar_core::{
+    CallContext, Capability, Closer, Effect, Future, Reply, ToolCall, ToolSpec, Toolset,
+};
+use serde_json::{Value, json};
+
+type Run = dyn Fn(Value, CallContext) -> Future<'static, Reply> + Send + Sync;
+
+/// A tool whose calls run a function of the test.
+pub struct TestTool {
+    spec: ToolSpec,
+    run: Box<Run>,
+}
+
+impl TestTool {
+    /// A tool that only reads, takes any object, and may run beside others.
+    pub fn new<F>(name: &str, run: impl Fn(Value, CallContext) -> F + Send + Sync + 'static) -> Self
+    where
+        F: std::future::Future<Output = Reply> + Send + 'static,
+    {
+        let spec = ToolSpec {
+            name: name.to_owned(),
+            description: "A tool for tests.".to_owned(),
+            parameters: json!({"type": "object"}),
+            effect: Effect::Read,
+            capability: Capability::Registered,
+            timeout: DEFAULT_TIMEOUT,
+            sharing: Sharing::Parallel,
+            closer: Closer::Tool,
+        };
+        Self {
+            spec,
+            run: Box::new(move |args, context| Box::pin(run(args, context))),
+        }
+    }
+
+    /// A tool that passes its question on and leaves its calls open.
+    #[must_use]
+    pub fn asks(name: &str) -> Self {
+        let mut tool = Self::new(name, |_, _| async { Reply::Open });
+        (tool.spec.closer, tool.spec.effect) = (Closer::Outside, Effect::Idempotent);
+        tool
+    }
+
+    /// The JSON Schema of its arguments.
+    #[must_use]
+    pub fn takes(mut self, parameters: Value) -> Self {
+        self.spec.parameters = parameters;
+        self
+    }
+
+    /// What it does to the world.
+    #[must_use]
+    pub fn effect(mut self, effect: Effect) -> Self {
+        self.spec.effect = effect;
+        self
+    }
+
+    /// How long one call may run.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.spec.timeout = timeout;
+        self
+    }
+
+    /// Its calls run alone.
+    #[must_use]
+    pub fn alone(mut self) -> Self {
+        self.spec.sharing = Sharing::Exclusive;
+        self
+    }
+
+    /// Ready to be registered.
+    pub fn build(self) -> Arc<dyn Toolset> {
+        Arc::new(self)
+    }
+}
+
+impl Toolset for TestTool {
+    fn specs(&self) -> Vec<Arc<ToolSpec>> {
+        vec![Arc::new(self.spec.clone())]
+    }
+
+    fn call(&self, call: ToolCall, context: CallContext) -> Future<'static, Reply> {
+        (self.run)(call.args, context)
+    }
+}
