@@ -1,0 +1,132 @@
+//! `edit_file`: replaces a piece of a text.
+
+mod diff;
+mod document;
+mod nearest;
+
+use samovar_core::Outcome;
+use samovar_sandbox::Place;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::text::{path, sha256};
+use crate::tool::{Access, FileTool, Refusal};
+use crate::workspace::{Stop, Workspace};
+use crate::write_file::MAX_CONTENT_BYTES;
+
+use document::Document;
+
+/// Places of an ambiguous text that are told.
+const MAX_PLACES: usize = 10;
+
+/// Replaces a text in a file by another. The text must be in the file exactly once, spaces and all,
+/// unless all is set; give enough of the lines around it. Line ends stay as they are in the file.
+/// Shows what changed. At most 1 MiB.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EditFile {
+    /// The file, relative to the workspace.
+    path: String,
+    /// The text to be replaced, as it is in the file, without line numbers.
+    old: String,
+    /// The text that comes in its place.
+    new: String,
+    /// Replaces every occurrence.
+    #[serde(default)]
+    all: bool,
+}
+
+impl FileTool for EditFile {
+    const NAME: &'static str = "edit_file";
+    const ACCESS: Access = Access::Write;
+
+    fn run(self, workspace: &Workspace, stop: &Stop) -> Result<Outcome, Refusal> {
+        let old = Document::parse(&self.old);
+        let new = Document::parse(&self.new);
+        let (old, new) = (old.text(), new.text());
+        refuse_idle(old, new)?;
+        let place = workspace.jail().place(&self.path)?;
+        let _lock = workspace.lock(&place);
+        let document = open(workspace, &place)?;
+        let at = if self.all {
+            document.occurrences(old)
+        } else {
+            document.overlapping(old, MAX_PLACES + 1)
+        };
+        refuse_unclear(&document, &place, old, &at, self.all)?;
+        let edited = document.replace(&at, old.len(), new);
+        let content = edited.to_bytes();
+        let diff = diff::unified(&path(&place), document.text(), edited.text());
+        stop.check()?;
+        workspace
+            .jail()
+            .write(&place, &content, MAX_CONTENT_BYTES)?;
+        let replacements = at.len();
+        let noun = if replacements == 1 {
+            "replacement"
+        } else {
+            "replacements"
+        };
+        let text = format!("edited {}: {replacements} {noun}\n\n{diff}", path(&place));
+        let data = json!({
+            "path": place.to_string(),
+            "replacements": replacements,
+            "diff": diff,
+            "sha256": sha256(&content),
+        });
+        Ok(Outcome::done(text).with_data(data))
+    }
+}
+
+fn refuse_idle(old: &str, new: &str) -> Result<(), Refusal> {
+    if old.is_empty() {
+        let why = "old is empty; give the text to be replaced, or use write_file";
+        return Err(why.to_owned().into());
+    }
+    if old == new {
+        return Err("old and new are the same; nothing to change"
+            .to_owned()
+            .into());
+    }
+    Ok(())
+}
+
+fn open(workspace: &Workspace, place: &Place) -> Result<Document, Refusal> {
+    let file = workspace.jail().open_file(place)?;
+    let bytes = file.into_bytes(MAX_CONTENT_BYTES)?;
+    let text = str::from_utf8(&bytes).map_err(|_| {
+        let path = place.to_string();
+        format!("{path:?} is not UTF-8 text; only write_file can replace it")
+    })?;
+    Ok(Document::parse(text))
+}
+
+fn refuse_unclear(
+    document: &Document,
+    place: &Place,
+    old: &str,
+    at: &[usize],
+    all: bool,
+) -> Result<(), Refusal> {
+    let path = place.to_string();
+    if at.is_empty() {
+        return Err(nearest::not_found(&path, document.text(), old).into());
+    }
+    if all || at.len() == 1 {
+        return Ok(());
+    }
+    let shown = at.iter().take(MAX_PLACES);
+    let lines: Vec<String> = shown.map(|at| document.line(*at).to_string()).collect();
+    let lines = lines.join(", ");
+    let and_more = if at.len() > MAX_PLACES {
+        " and more"
+    } else {
+        ""
+    };
+    let why = format!(
+        "old is in {path:?} more than once, at lines {lines}{and_more}; \
+         give more of the text around it, or set all"
+    );
+    Err(why.into())
+}

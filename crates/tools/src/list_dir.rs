@@ -1,0 +1,119 @@
+//! `list_dir`: what is in a folder.
+
+use std::ops::ControlFlow;
+
+use samovar_core::Outcome;
+use samovar_sandbox::{Entry, Kind, Place};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::filter::{Filter, below};
+use crate::survey::{LeftOut, survey};
+use crate::text::{grouped, is_usable, name, path};
+use crate::tool::{Access, FileTool, Refusal};
+use crate::workspace::{Stop, Workspace};
+
+/// Entries that are shown.
+const MAX_SHOWN: usize = 1_000;
+/// Bytes of text that the entries may take.
+const MAX_TEXT_BYTES: usize = 256 * 1024;
+/// Levels of folders below the one that was asked for.
+const MAX_DEPTH: usize = 16;
+
+/// Lists the files and folders in a folder, with sizes in bytes, sorted by path. What .gitignore
+/// names and the folder .git are left out. At most 1,000 entries are shown.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListDir {
+    /// The folder, relative to the workspace; left out, the workspace itself.
+    path: Option<String>,
+    /// How many levels of folders to list: 1, the default, for the folder alone.
+    #[schemars(range(min = 1, max = MAX_DEPTH))]
+    depth: Option<usize>,
+    /// Shows only entries that match: a glob of names such as *.rs, or, with a slash, of paths
+    /// below the folder such as src/**/*.rs.
+    glob: Option<String>,
+}
+
+impl FileTool for ListDir {
+    const NAME: &'static str = "list_dir";
+    const ACCESS: Access = Access::Read;
+
+    fn run(self, workspace: &Workspace, stop: &Stop) -> Result<Outcome, Refusal> {
+        let folder = workspace
+            .jail()
+            .place(self.path.as_deref().unwrap_or("."))?;
+        let depth = self.depth.unwrap_or(1);
+        if !(1..=MAX_DEPTH).contains(&depth) {
+            return Err(format!("depth is 1 to {MAX_DEPTH}, not {depth}").into());
+        }
+        let filter = Filter::new(self.glob.as_deref())?;
+        let mut entries = Vec::new();
+        let left_out = survey(workspace, stop, &folder, depth, |entry| {
+            if filter.takes(&entry.place, &folder) {
+                entries.push(entry.clone());
+            }
+            ControlFlow::Continue(())
+        })?;
+        entries.sort_unstable_by(|a, b| bytes_of(a).cmp(bytes_of(b)));
+        Ok(present(&folder, &entries, &left_out))
+    }
+}
+
+fn bytes_of(entry: &Entry) -> &[u8] {
+    entry.place.as_path().as_os_str().as_encoded_bytes()
+}
+
+fn present(folder: &Place, entries: &[Entry], left_out: &LeftOut) -> Outcome {
+    let mut lines = String::new();
+    let mut shown = 0;
+    for entry in entries.iter().take(MAX_SHOWN) {
+        let line = line(entry, folder);
+        if lines.len() + line.len() > MAX_TEXT_BYTES {
+            break;
+        }
+        lines.push_str(&line);
+        shown += 1;
+    }
+    let mut text = format!("{} entries in {}", entries.len(), path(folder));
+    if shown < entries.len() {
+        text.push_str(", first ");
+        text.push_str(&grouped(shown));
+        text.push_str(" shown");
+    }
+    text.push_str(&lines);
+    for note in left_out.notes() {
+        text.push('\n');
+        text.push_str(&note);
+    }
+    let values: Vec<Value> = entries[..shown].iter().map(value).collect();
+    Outcome::done(text).with_data(json!({ "entries": values }))
+}
+
+/// A line feed, then the entry.
+fn line(entry: &Entry, folder: &Place) -> String {
+    let below = below(&entry.place, folder);
+    let (size, mark) = match entry.kind {
+        Kind::File => (entry.size.to_string(), ""),
+        Kind::Directory => ("-".to_owned(), "/"),
+        Kind::Symlink => ("-".to_owned(), "@"),
+        Kind::Other => ("-".to_owned(), "?"),
+    };
+    let warning = if is_usable(below) {
+        ""
+    } else {
+        " (name not usable)"
+    };
+    format!("\n{size:>12}  {}{mark}{warning}", name(below))
+}
+
+fn value(entry: &Entry) -> Value {
+    let kind = match entry.kind {
+        Kind::File => "file",
+        Kind::Directory => "directory",
+        Kind::Symlink => "symlink",
+        Kind::Other => "other",
+    };
+    json!({ "path": entry.place.to_string(), "kind": kind, "size": entry.size })
+}

@@ -1,0 +1,123 @@
+//! `read_file`: lines of a text, with their numbers.
+
+mod lines;
+mod page;
+
+use std::io::Read;
+
+use samovar_core::Outcome;
+use samovar_sandbox::{OpenFile, Place};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::tool::{Access, FileTool, Refusal};
+use crate::workspace::{Stop, Workspace};
+
+use lines::Lines;
+use page::Page;
+
+/// Lines that one call shows.
+const MAX_LINES: u64 = 2_000;
+/// How many bytes are looked at to tell what is no text.
+const SNIFFED_BYTES: usize = 8 * 1024;
+/// How far into a file lines are counted, in bytes.
+const MAX_COUNTED_BYTES: u64 = 256 * 1024 * 1024;
+
+/// Reads a text file: its lines, each with its number and a tab before it. At most 2,000 lines or
+/// 256 KiB a call; the last line of the result says how to go on.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReadFile {
+    /// The file, relative to the workspace.
+    path: String,
+    /// The first line to show; 1, the default, is the first of the file.
+    #[schemars(range(min = 1))]
+    offset: Option<u64>,
+    /// How many lines to show; left out, as many as one call can.
+    #[schemars(range(min = 1))]
+    limit: Option<u64>,
+}
+
+impl FileTool for ReadFile {
+    const NAME: &'static str = "read_file";
+    const ACCESS: Access = Access::Read;
+
+    fn run(self, workspace: &Workspace, stop: &Stop) -> Result<Outcome, Refusal> {
+        let first = self.offset.unwrap_or(1);
+        let limit = self.limit.unwrap_or(MAX_LINES).min(MAX_LINES);
+        if first == 0 || limit == 0 {
+            return Err("offset and limit count from 1".to_owned().into());
+        }
+        let place = workspace.jail().place(&self.path)?;
+        let file = workspace.jail().open_file(&place)?;
+        let bytes = file.len();
+        if file.read_at(0, SNIFFED_BYTES)?.contains(&0) {
+            return Ok(binary(&place, bytes));
+        }
+        let page = read(file, Page::new(first, limit), stop)
+            .map_err(|error| format!("{:?} cannot be read: {error}", place.to_string()))?;
+        stop.check()?;
+        present(&place, bytes, page)
+    }
+}
+
+fn read(file: OpenFile, mut page: Page, stop: &Stop) -> std::io::Result<Page> {
+    // What is appended while the file is read belongs to the next call.
+    let bytes = file.len().min(MAX_COUNTED_BYTES);
+    let mut lines = Lines::new(file.into_file().take(bytes));
+    while !stop.is_set()
+        && let Some(line) = lines.next(page.keeps())?
+    {
+        page.add(&line);
+    }
+    Ok(page)
+}
+
+fn binary(place: &Place, bytes: u64) -> Outcome {
+    let path = place.to_string();
+    let data = json!({
+        "path": path, "from": 0, "to": 0, "lines": 0, "bytes": bytes, "binary": true,
+    });
+    Outcome::done(format!("[binary file, {bytes} bytes]")).with_data(data)
+}
+
+fn present(place: &Place, bytes: u64, page: Page) -> Result<Outcome, Refusal> {
+    let is_counted = bytes <= MAX_COUNTED_BYTES;
+    let (from, to, lines) = (page.first(), page.last(), page.lines());
+    if bytes > 0 && from > lines {
+        let path = place.to_string();
+        let why = if is_counted {
+            format!("{path:?} has {lines} lines and offset is {from}; give a smaller one")
+        } else {
+            format!(
+                "line {from} of {path:?} is further down than 256 MiB, as far as lines are \
+                 counted; give a smaller offset"
+            )
+        };
+        return Err(why.into());
+    }
+    let (from, to) = if bytes == 0 { (0, 0) } else { (from, to) };
+    let data = json!({
+        "path": place.to_string(), "from": from, "to": to, "lines": lines, "bytes": bytes,
+        "binary": false,
+    });
+    let mut notes = page.notes();
+    if bytes == 0 {
+        notes.push("[empty file]".to_owned());
+    } else if to < lines || !is_counted {
+        let at_least = if is_counted { "" } else { "at least " };
+        let next = to + 1;
+        notes.push(format!(
+            "[lines {from}-{to} of {at_least}{lines}; call again with offset={next}]"
+        ));
+    }
+    let mut text = page.into_text();
+    for note in notes {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&note);
+    }
+    Ok(Outcome::done(text).with_data(data))
+}

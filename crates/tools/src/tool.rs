@@ -1,0 +1,147 @@
+//! What makes a typed function a tool.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use samovar_core::tool::{DEFAULT_TIMEOUT, Sharing};
+use samovar_core::{
+    CallContext, Capability, Closer, Effect, Future, Outcome, Reply, Status, ToolCall, ToolSpec,
+    Toolset,
+};
+use samovar_sandbox::JailError;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::task::{self, AbortHandle};
+
+use crate::schema;
+use crate::workspace::{Stop, Workspace};
+
+/// A tool for files. The type is the tool's arguments: its doc comment is the description, those of
+/// its fields are the parameters' descriptions.
+pub(crate) trait FileTool: DeserializeOwned + JsonSchema + Send + 'static {
+    /// The name that a model calls.
+    const NAME: &'static str;
+    /// What it does to files.
+    const ACCESS: Access;
+    /// How long one call may run.
+    const TIMEOUT: Duration = DEFAULT_TIMEOUT;
+
+    /// Answers a call, on a thread that may block.
+    fn run(self, workspace: &Workspace, stop: &Stop) -> Result<Outcome, Refusal>;
+}
+
+/// What a tool does to files.
+#[derive(Clone, Copy)]
+pub(crate) enum Access {
+    /// It looks at them.
+    Read,
+    /// It changes them. Its calls run alone, so that those of one batch take effect in the order in
+    /// which the model wrote them; the locks of the workspace keep other sessions apart.
+    Write,
+}
+
+/// Why a tool did not do what was asked, in words that the model can act on.
+#[derive(Debug)]
+pub(crate) struct Refusal(String);
+
+impl From<String> for Refusal {
+    fn from(why: String) -> Self {
+        Self(why)
+    }
+}
+
+impl From<JailError> for Refusal {
+    fn from(error: JailError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// Puts a tool into the form in which it is listed and called.
+pub(crate) fn shelve<T: FileTool>(workspace: &Arc<Workspace>) -> Arc<dyn Toolset> {
+    Arc::new(Shelved::<T> {
+        spec: Arc::new(spec::<T>()),
+        workspace: workspace.clone(),
+        tool: PhantomData,
+    })
+}
+
+struct Shelved<T> {
+    spec: Arc<ToolSpec>,
+    workspace: Arc<Workspace>,
+    tool: PhantomData<fn() -> T>,
+}
+
+impl<T: FileTool> Toolset for Shelved<T> {
+    fn specs(&self) -> Vec<Arc<ToolSpec>> {
+        vec![self.spec.clone()]
+    }
+
+    fn call(&self, call: ToolCall, _context: CallContext) -> Future<'static, Reply> {
+        let workspace = self.workspace.clone();
+        Box::pin(async move { Reply::Closed(run_blocking::<T>(workspace, call.args).await) })
+    }
+}
+
+fn spec<T: FileTool>() -> ToolSpec {
+    let (description, parameters) = schema::of::<T>();
+    let (effect, capability, sharing) = match T::ACCESS {
+        Access::Read => (Effect::Read, Capability::ReadWorkspace, Sharing::Parallel),
+        Access::Write => (
+            Effect::Verifiable,
+            Capability::WriteWorkspace,
+            Sharing::Exclusive,
+        ),
+    };
+    ToolSpec {
+        name: T::NAME.to_owned(),
+        description,
+        parameters,
+        effect,
+        capability,
+        timeout: T::TIMEOUT,
+        sharing,
+        closer: Closer::Tool,
+    }
+}
+
+/// Runs a call away from the async threads; dropping the future stops it.
+async fn run_blocking<T: FileTool>(workspace: Arc<Workspace>, args: Value) -> Outcome {
+    let stop = Stop::default();
+    let seen = stop.clone();
+    let running = task::spawn_blocking(move || answer::<T>(args, &workspace, &seen));
+    let _stops_when_dropped = StopOnDrop {
+        stop,
+        queued: running.abort_handle(),
+    };
+    match running.await.map_err(task::JoinError::try_into_panic) {
+        Ok(outcome) => outcome,
+        // The engine, which has the log, makes a result of it.
+        Err(Ok(panic)) => std::panic::resume_unwind(panic),
+        Err(Err(_)) => Outcome::new(Status::Cancelled, "the server is stopping"),
+    }
+}
+
+fn answer<T: FileTool>(args: Value, workspace: &Workspace, stop: &Stop) -> Outcome {
+    let tool = match T::deserialize(args) {
+        Ok(tool) => tool,
+        Err(error) => return Outcome::failed(format!("the arguments do not fit: {error}")),
+    };
+    tool.run(workspace, stop)
+        .unwrap_or_else(|Refusal(why)| Outcome::failed(why))
+}
+
+/// Stops a call that nobody waits for any more.
+struct StopOnDrop {
+    stop: Stop,
+    /// Only a call that has no thread yet can be ended from outside.
+    queued: AbortHandle,
+}
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.stop.set();
+        self.queued.abort();
+    }
+}

@@ -1,0 +1,52 @@
+//! `write_file`: gives a file its content.
+
+use samovar_core::Outcome;
+use samovar_sandbox::Written;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::text::sha256;
+use crate::tool::{Access, FileTool, Refusal};
+use crate::workspace::{Stop, Workspace};
+
+/// Bytes that a file may be given.
+pub(crate) const MAX_CONTENT_BYTES: u64 = 1024 * 1024;
+
+/// Creates a file, or replaces the whole content of one. Missing folders are made. To change a part
+/// of a file, use `edit_file`. At most 1 MiB.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WriteFile {
+    /// The file, relative to the workspace.
+    path: String,
+    /// All that the file is to hold afterwards.
+    content: String,
+}
+
+impl FileTool for WriteFile {
+    const NAME: &'static str = "write_file";
+    const ACCESS: Access = Access::Write;
+
+    fn run(self, workspace: &Workspace, stop: &Stop) -> Result<Outcome, Refusal> {
+        let place = workspace.jail().place(&self.path)?;
+        let _lock = workspace.lock(&place);
+        stop.check()?;
+        let content = self.content.as_bytes();
+        let written = workspace.jail().write(&place, content, MAX_CONTENT_BYTES)?;
+        let (verb, is_created) = match written {
+            Written::Created => ("created", true),
+            Written::Replaced => ("wrote", false),
+        };
+        let bytes = content.len();
+        let path = place.to_string();
+        let text = format!("{verb} {bytes} bytes to {path}");
+        let data = json!({
+            "path": path,
+            "bytes": bytes,
+            "created": is_created,
+            "sha256": sha256(content),
+        });
+        Ok(Outcome::done(text).with_data(data))
+    }
+}
