@@ -105,8 +105,7 @@ impl Bus {
             mailbox.run(&mut letters).await;
             let mut sessions = self.lock();
             // Senders are handed out under this lock, so nobody holds a new one here.
-            let is_free =
-                letters.is_empty() && !mailbox.is_followed() && self.parts.projector.forget(&id);
+            let is_free = letters.is_empty() && !mailbox.is_followed() && mailbox.forget();
             if is_free || self.stop.is_cancelled() {
                 sessions.remove(&id);
                 letters.close();

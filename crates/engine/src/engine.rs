@@ -13,10 +13,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::bus::Bus;
-use crate::log::{Follower, Log};
+use crate::log::Follower;
 use crate::parts::{Parts, Running};
 use crate::projection;
 use crate::projector::{Projector, read_all};
+use crate::session::load::finish_deletion;
 use crate::settings::Settings;
 use crate::toolbox::Toolbox;
 
@@ -69,7 +70,7 @@ impl Engine {
         let (tasks, stop_projector) = (TaskTracker::new(), CancellationToken::new());
         tasks.spawn(projector.clone().run(stop_projector.clone()));
         let running = Running::new();
-        let parts = Parts {
+        let shared = Arc::new(Parts {
             settings,
             journal,
             history,
@@ -79,18 +80,23 @@ impl Engine {
             ids,
             projector,
             running,
-        };
-        let parts = Arc::new(parts);
-        let bus = Bus::new(parts.clone());
-        let journal = parts.journal.clone();
+        });
+        let bus = Bus::new(shared.clone());
+        let journal = shared.journal.clone();
         let unsettled = tokio::task::spawn_blocking(move || journal.unsettled()).await;
         let unsettled = unsettled.map_err(|error| Broken::Io(error.to_string()))??;
-        for (session, _) in &unsettled {
+        // Deletions first: what was made anew under the same id comes after.
+        let (deleted, alive): (Vec<_>, Vec<_>) =
+            unsettled.into_iter().partition(|(_, entry)| entry.deleted);
+        for (session, entry) in deleted {
+            finish_deletion(&shared, session, &entry).await?;
+        }
+        for (session, _) in &alive {
             bus.wake(session);
         }
         let is_stopping = AtomicBool::new(false);
         Ok(Arc::new(Self {
-            parts,
+            parts: shared,
             bus,
             is_stopping,
             stop_projector,
@@ -229,23 +235,14 @@ impl Engine {
         if self.caught_up().await {
             return Ok(None);
         }
-        let Some(position) = self.parts.projector.position(id) else {
-            return Ok(None);
-        };
-        let Some(log) = self.warm_log(id).await else {
+        let log = self.bus.log(id).await?.ok_or_else(|| unknown(id))?;
+        let Some(position) = self.parts.projector.position(log.number()) else {
             return Ok(None);
         };
         read_all(&log, position, log.published())
             .await
             .map(Some)
             .map_err(broke)
-    }
-
-    async fn warm_log(&self, id: &SessionId) -> Option<Log> {
-        self.parts
-            .projector
-            .log(id)
-            .or(self.bus.log(id).await.ok()?)
     }
 }
 
@@ -257,6 +254,7 @@ fn unknown(id: &SessionId) -> Error {
     Error::new(Code::UnknownSession, why)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it stands in `map_err`")]
 fn broke(broken: Broken) -> Error {
     tracing::error!(%broken, "a store cannot be read");
     Error::new(

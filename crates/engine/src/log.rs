@@ -121,39 +121,40 @@ impl Log {
     /// # Errors
     /// [`Broken`]; nothing was kept or shown then.
     pub(crate) async fn append(&self, drafts: Vec<Draft>) -> Result<Vec<Arc<Event>>, Broken> {
-        let (batch, before) = {
+        let (batch, fold, before) = {
             let mut state = self.shared.state();
             state.check()?;
             let before = state.open.clone();
-            let folded = state.tail.unfolded();
+            let (folded, fold) = state.tail.fold();
             let events = self.shared.number_all(&mut state, drafts);
             state.note_turns(&events);
             let open_from = state.open.iter().map(|(seq, _)| *seq).min();
             let (log, session) = (self.shared.log, self.shared.session.clone());
-            (
-                Batch {
-                    log,
-                    session,
-                    events,
-                    folded,
-                    open_from,
-                },
-                before,
-            )
+            let batch = Batch {
+                log,
+                session,
+                events,
+                folded,
+                open_from,
+            };
+            (batch, fold, before)
         };
         let events = batch.events.clone();
-        let folded = batch.folded.last().map(|event| event.seq);
         let kept = self.shared.journal.commit(batch).await;
         let mut state = self.shared.state();
         match kept {
             Ok(()) => {
-                state.tail.folded(folded);
+                state.tail.folded(&fold);
                 state.tail.kept(&events);
                 self.shared.publish(&mut state);
                 Ok(events)
             }
             Err(broken) => {
+                let is_mended = state.tail.unfold(&fold);
                 state.undo(&events, before, &broken);
+                if !is_mended {
+                    state.broken = Some(broken.clone());
+                }
                 Err(broken)
             }
         }

@@ -1,11 +1,11 @@
 //! The projector: brings the logs' durable events into the history, in batches, off the hot path.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use samovar_core::journal::LogNo;
-use samovar_core::{Broken, Clock, Event, History, Journal, Millis, Seq, SessionId};
+use samovar_core::{Broken, Clock, Event, History, Journal, Millis, Seq};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -32,11 +32,13 @@ pub(crate) struct Projector {
 
 #[derive(Default)]
 struct State {
-    dirty: HashMap<SessionId, Log>,
-    /// What the running transaction writes.
-    writing: HashSet<SessionId>,
-    /// How far each session is in the history, as this process wrote it.
-    done: HashMap<SessionId, Seq>,
+    /// The logs that have something new, in the order in which they were marked: a session that was
+    /// deleted and made anew has two logs, and the deletion goes first.
+    dirty: VecDeque<Log>,
+    /// What is in `dirty` or in the running transaction.
+    waiting: HashSet<LogNo>,
+    /// How far each warm log is in the history.
+    done: HashMap<LogNo, Seq>,
     /// What the next sync makes durable.
     unsynced: HashMap<LogNo, Seq>,
 }
@@ -69,41 +71,39 @@ impl Projector {
         }
     }
 
-    /// Notes how far a session that comes into memory is in the history.
-    pub(crate) fn begin(&self, session: &SessionId, projected: Seq) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.done.entry(session.clone()).or_insert(projected);
+    /// Notes how far a log that comes into memory is in the history.
+    pub(crate) fn begin(&self, log: &Log, projected: Seq) {
+        self.state().done.entry(log.number()).or_insert(projected);
     }
 
     /// Notes that a log has durable events which the history lacks.
     pub(crate) fn mark(&self, log: &Log) {
         {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            state.dirty.insert(log.session().clone(), log.clone());
+            let mut state = self.state();
+            if state.waiting.insert(log.number()) {
+                state.dirty.push_back(log.clone());
+            }
         }
         self.progress.send_modify(|progress| progress.marked += 1);
     }
 
-    /// How far a session is in the history, if this process has written it and it is warm.
-    pub(crate) fn position(&self, session: &SessionId) -> Option<Seq> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.done.get(session).copied()
+    /// How far a warm log is in the history.
+    pub(crate) fn position(&self, log: LogNo) -> Option<Seq> {
+        self.state().done.get(&log).copied()
     }
 
-    /// The log of a session that is to be written still.
-    pub(crate) fn log(&self, session: &SessionId) -> Option<Log> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.dirty.get(session).cloned()
-    }
-
-    /// Forgets a session that leaves memory, unless something of it is still to be written.
-    pub(crate) fn forget(&self, session: &SessionId) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_clean = !state.dirty.contains_key(session) && !state.writing.contains(session);
+    /// Forgets a log that leaves memory; false when something of it is still to be written.
+    pub(crate) fn forget(&self, log: LogNo) -> bool {
+        let mut state = self.state();
+        let is_clean = !state.waiting.contains(&log);
         if is_clean {
-            state.done.remove(session);
+            state.done.remove(&log);
         }
         is_clean
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until everything that was marked before is in the history; false when that takes too
@@ -156,12 +156,12 @@ impl Projector {
             if logs.is_empty() {
                 break;
             }
-            let projected = self.project(&logs).await;
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            state.writing.clear();
-            if let Err(broken) = projected {
-                for log in logs {
-                    state.dirty.entry(log.session().clone()).or_insert(log);
+            if let Err(broken) = self.project(&logs).await {
+                let mut state = self.state();
+                for log in logs.into_iter().rev() {
+                    if state.waiting.insert(log.number()) {
+                        state.dirty.push_front(log);
+                    }
                 }
                 return Err(broken);
             }
@@ -171,34 +171,43 @@ impl Projector {
         Ok(())
     }
 
+    /// Takes logs out to be written. From here on they can be marked again.
     fn take(&self) -> Vec<Log> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let some: Vec<SessionId> = state.dirty.keys().take(MAX_BATCH).cloned().collect();
-        state.writing.extend(some.iter().cloned());
-        some.iter()
-            .filter_map(|session| state.dirty.remove(session))
-            .collect()
+        let mut state = self.state();
+        let count = state.dirty.len().min(MAX_BATCH);
+        let logs: Vec<Log> = state.dirty.drain(..count).collect();
+        for log in &logs {
+            state.waiting.remove(&log.number());
+        }
+        logs
     }
 
     async fn project(&self, logs: &[Log]) -> Result<(), Broken> {
         let mut projections = Vec::with_capacity(logs.len());
         let mut positions = Vec::with_capacity(logs.len());
         for log in logs {
-            let from = self.position(log.session()).unwrap_or_default();
-            let events = read_all(log, from, log.published()).await?;
+            let from = self.position(log.number()).unwrap_or_default();
+            let events = match read_all(log, from, log.published()).await {
+                Ok(events) => events,
+                Err(broken) => {
+                    // One bad log must not keep the others back; its rows stay in the journal.
+                    tracing::error!(session = %log.session(), %broken, "a log cannot be read");
+                    continue;
+                }
+            };
             let Some(projection) = projection::project(log.session(), &events) else {
                 continue;
             };
-            positions.push((log.session().clone(), log.number(), projection.up_to));
+            positions.push((log.number(), projection.up_to));
             projections.push(projection);
         }
         if projections.is_empty() {
             return Ok(());
         }
         self.history.project(projections).await?;
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        for (session, log, up_to) in positions {
-            state.done.insert(session, up_to);
+        let mut state = self.state();
+        for (log, up_to) in positions {
+            state.done.insert(log, up_to);
             state.unsynced.insert(log, up_to);
         }
         Ok(())
@@ -207,13 +216,13 @@ impl Projector {
     /// Makes the history durable, tells the journal, and lets it remove what is old.
     async fn settle(&self) {
         let marks: Vec<_> = {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.state();
             state.unsynced.drain().collect()
         };
         if !marks.is_empty() {
             if let Err(broken) = self.history.sync().await {
                 tracing::error!(%broken, "the history cannot be synced; the journal keeps its rows");
-                let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut state = self.state();
                 for (log, seq) in marks {
                     state.unsynced.entry(log).or_insert(seq);
                 }

@@ -9,21 +9,27 @@ use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
 use samovar_core::{
     Accepted, Action, AgentPath, Author, Broken, Code, Command, Error, FinishReason, Kind, Message,
-    MessageId, Seq, SessionId, TurnId, Usage,
+    Seq, SessionId, TurnId, Usage,
 };
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Transcript;
 use crate::log::{Draft, Log};
 use crate::parts::Parts;
-use crate::runner::{Ended, How, Input, Reply, answer, not_open};
+use crate::projection;
+use crate::runner::{Ended, Input, Reply, answer, not_open};
 use crate::turn::Turn;
 
-mod load;
+use self::recent::Recent;
+
+mod close;
+mod ended;
+pub(crate) mod load;
 mod post;
+mod recent;
 mod start;
 
 /// The session's own agent, until definitions are built.
@@ -32,8 +38,6 @@ pub(crate) const MASTER: &str = "master";
 const MAX_INPUTS: usize = 32;
 /// How long a session waits before it tries again to keep a turn's end.
 const RETRY: Duration = Duration::from_secs(1);
-/// Accepted messages whose ids are remembered in memory, at most.
-const MAX_RECENT: usize = 1024;
 
 /// What reaches a session.
 pub(crate) enum Letter {
@@ -73,7 +77,7 @@ struct OpenSession {
     queue: VecDeque<Queued>,
     current: Option<Current>,
     transcript: Transcript,
-    recent: VecDeque<Recent>,
+    recent: Recent,
     /// Who waits for the session's deletion.
     closing: Vec<Reply>,
 }
@@ -97,13 +101,6 @@ enum Progress {
     Parked(Box<Turn>),
     /// Its task is gone and its end could not be kept yet, for this reason.
     Stuck(FaultCode),
-}
-
-/// A message that was accepted, for a client that sends it again.
-struct Recent {
-    message: Arc<Message>,
-    turn: TurnId,
-    after: Seq,
 }
 
 impl Mailbox {
@@ -136,9 +133,13 @@ impl Mailbox {
         match &self.open {
             None => Duration::ZERO,
             Some(OpenSession {
-                current: Some(Current { state, .. }),
+                current:
+                    Some(Current {
+                        state: Progress::Stuck(_),
+                        ..
+                    }),
                 ..
-            }) if matches!(state, Progress::Stuck(_)) => RETRY,
+            }) => RETRY,
             Some(_) => self.parts.settings.idle,
         }
     }
@@ -153,6 +154,12 @@ impl Mailbox {
     /// Whether somebody else holds the session's log, so that it must stay the only one.
     pub(crate) fn is_followed(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.log.is_shared())
+    }
+
+    /// Leaves the projector's memory; false when something is to be written still.
+    pub(crate) fn forget(&self) -> bool {
+        let log = self.open.as_ref().map(|open| open.log.number());
+        log.is_none_or(|log| self.parts.projector.forget(log))
     }
 
     async fn read(&mut self, letter: Letter) {
@@ -217,7 +224,7 @@ impl Mailbox {
             kind: opened,
         };
         log.append(vec![draft]).await.map_err(refusal)?;
-        self.parts.projector.begin(&self.id, self.last_head);
+        self.parts.projector.begin(&log, self.last_head);
         self.parts.projector.mark(&log);
         self.open = Some(OpenSession::new(log, model));
         Ok(())
@@ -315,106 +322,15 @@ impl Mailbox {
                 kind,
             }
         };
-        open.log
+        let kept = open
+            .log
             .append(kinds.into_iter().map(draft).collect())
             .await?;
         self.parts.projector.mark(&open.log);
+        for event in kept {
+            open.transcript.extend(projection::message_of(&event));
+        }
         Ok(())
-    }
-
-    /// Stops the turn, then deletes the session. The deletion is an event, so that a crash in
-    /// between is finished at the next start, and a replay brings nothing back (AS-19).
-    async fn close(&mut self, reply: Reply) {
-        let Some(open) = &mut self.open else {
-            return answer(reply, Err(self.missing()));
-        };
-        open.closing.push(reply);
-        if open.closing.len() > 1 {
-            return;
-        }
-        if open.current.is_some() {
-            let (told, _) = oneshot::channel();
-            self.forward(Input::Cancel(told)).await;
-        } else {
-            self.finish_close().await;
-        }
-    }
-
-    async fn finish_close(&mut self) {
-        let Some(mut open) = self.open.take() else {
-            return;
-        };
-        let closed = Kind::SessionClosed;
-        let draft = Draft {
-            turn: None,
-            agent: master(),
-            author: Author::User,
-            kind: closed,
-        };
-        let kept = open.log.append(vec![draft]).await;
-        let closing = std::mem::take(&mut open.closing);
-        match kept {
-            Ok(_) => {
-                self.last_head = open.log.published();
-                self.parts.projector.mark(&open.log);
-                closing
-                    .into_iter()
-                    .for_each(|reply| answer(reply, Ok(Accepted::Closed)));
-            }
-            Err(broken) => {
-                self.open = Some(open);
-                for reply in closing {
-                    answer(reply, Err(refusal(broken.clone())));
-                }
-            }
-        }
-    }
-
-    async fn turn_ended(&mut self, ended: Result<Ended, JoinError>) {
-        let ended = match ended {
-            Ok(ended) => ended,
-            Err(error) => {
-                tracing::error!(session = %self.id, %error, "a turn panicked");
-                self.turn_broke(FaultCode::Internal).await;
-                return self.go_on().await;
-            }
-        };
-        let Some(open) = &mut self.open else { return };
-        open.transcript = ended.transcript;
-        match ended.how {
-            How::Finished => open.current = None,
-            How::Parked => {
-                let (turn_id, state) = (ended.turn_id, Progress::Parked(Box::new(ended.turn)));
-                open.current = Some(Current { turn_id, state });
-            }
-            How::Broken(_) => self.turn_broke(FaultCode::StoreFailed).await,
-        }
-        // What came too late for the task is for the turn as it is now.
-        for input in ended.leftover {
-            self.forward(input).await;
-        }
-        self.go_on().await;
-    }
-
-    /// A turn's task is gone without an end, which is made from what the log has of the turn.
-    async fn turn_broke(&mut self, code: FaultCode) {
-        if let Some(current) = self.open.as_mut().and_then(|open| open.current.as_mut()) {
-            current.state = Progress::Stuck(code);
-        }
-        self.unstick().await;
-    }
-
-    /// What is to be done when no turn runs: delete, or start the next one.
-    async fn go_on(&mut self) {
-        let Some(open) = &self.open else { return };
-        if open.current.is_some() {
-            return;
-        }
-        if open.closing.is_empty() {
-            self.start_next().await;
-        } else {
-            self.finish_close().await;
-        }
     }
 }
 
@@ -426,24 +342,9 @@ impl OpenSession {
             queue: VecDeque::new(),
             current: None,
             transcript: Transcript::default(),
-            recent: VecDeque::new(),
+            recent: Recent::default(),
             closing: Vec::new(),
         }
-    }
-
-    fn remember(&mut self, message: Arc<Message>, turn: TurnId, after: Seq) {
-        if self.recent.len() == MAX_RECENT {
-            self.recent.pop_front();
-        }
-        self.recent.push_back(Recent {
-            message,
-            turn,
-            after,
-        });
-    }
-
-    fn recall(&self, id: &MessageId) -> Option<&Recent> {
-        self.recent.iter().find(|recent| recent.message.id == *id)
     }
 }
 
@@ -468,6 +369,7 @@ fn refuse_input(input: Input, error: &Error) {
 }
 
 /// A store's failure, as a client sees it: nothing was accepted.
+#[expect(clippy::needless_pass_by_value, reason = "it stands in `map_err`")]
 pub(crate) fn refusal(broken: Broken) -> Error {
     tracing::error!(%broken, "a command could not be kept");
     let why = format!("{broken}; nothing was accepted, try again when it has room");

@@ -37,8 +37,8 @@ impl Toolbox {
     /// [`Code::InvalidParams`](samovar_core::Code) when a name is taken, is not a name that
     /// providers take, or a schema is not valid.
     pub fn add(&self, toolset: &Arc<dyn Toolset>) -> Result<(), Error> {
-        let mut shelf = self.shelf.write().unwrap_or_else(PoisonError::into_inner);
-        let mut tools = shelf.tools.clone();
+        let mut current = self.shelf.write().unwrap_or_else(PoisonError::into_inner);
+        let mut tools = current.tools.clone();
         for spec in toolset.specs() {
             check_name(&spec.name)?;
             let validator = compile(&spec)?;
@@ -54,16 +54,16 @@ impl Toolbox {
                 )));
             }
         }
-        *shelf = Arc::new(Shelf::new(tools));
+        *current = Arc::new(Shelf::new(tools));
         Ok(())
     }
 
     /// Removes a tool; whether there was one. Calls that run go on.
     pub fn remove(&self, name: &str) -> bool {
-        let mut shelf = self.shelf.write().unwrap_or_else(PoisonError::into_inner);
-        let mut tools = shelf.tools.clone();
+        let mut current = self.shelf.write().unwrap_or_else(PoisonError::into_inner);
+        let mut tools = current.tools.clone();
         let was_there = tools.remove(name).is_some();
-        *shelf = Arc::new(Shelf::new(tools));
+        *current = Arc::new(Shelf::new(tools));
         was_there
     }
 

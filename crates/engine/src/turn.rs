@@ -14,6 +14,7 @@ mod tests;
 
 /// What a turn is to do now.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a step lives for one statement")]
 pub enum Step {
     /// Note this fact; it needs nothing from the world.
     Record(Kind),

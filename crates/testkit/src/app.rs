@@ -249,10 +249,13 @@ impl App {
     /// # Panics
     /// When it is refused.
     pub async fn say(&self, session: &str, content: &str) -> EventStream {
-        let response = self
-            .post_stream(json!({"sessionId": session, "content": content}))
-            .await;
-        assert_eq!(response.status(), 200);
+        let params = json!({"sessionId": session, "content": content});
+        let response = self.post_stream(params).await;
+        let status = response.status();
+        if status != 200 {
+            let why = response.text().await.unwrap_or_default();
+            panic!("{content:?} was refused with {status}: {why}");
+        }
         EventStream::new(response)
     }
 

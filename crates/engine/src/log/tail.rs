@@ -15,8 +15,16 @@ pub(super) struct Tail {
     head: Seq,
     /// The last position that readers can see.
     published: Seq,
-    /// Live events up to here are in the journal.
-    folded: Seq,
+    /// Live events up to here are in the journal, or in a commit on its way there.
+    taken: Seq,
+    /// Where the live events of each commit on its way begin.
+    under_way: Vec<Seq>,
+}
+
+/// Live events that are on their way to the journal.
+pub(super) struct Fold {
+    first: Option<Seq>,
+    last: Seq,
 }
 
 struct Entry {
@@ -33,7 +41,8 @@ impl Tail {
             max_bytes,
             head,
             published: head,
-            folded: head,
+            taken: head,
+            under_way: Vec::new(),
         }
     }
 
@@ -52,17 +61,39 @@ impl Tail {
         });
     }
 
-    /// The kept live events that the journal does not have yet, in order.
-    pub(super) fn unfolded(&self) -> Vec<Arc<Event>> {
-        let from = self.place(self.folded.next());
-        let newer = self.entries.iter().skip(from).filter(|entry| entry.is_kept);
-        let live = newer.filter(|entry| !entry.event.kind.is_durable());
-        live.map(|entry| entry.event.clone()).collect()
+    /// Hands out the live events that the journal does not have yet, in order and once.
+    pub(super) fn fold(&mut self) -> (Vec<Arc<Event>>, Fold) {
+        let from = self.place(self.taken.next());
+        let newer = self.entries.iter().skip(from).map(|entry| &entry.event);
+        let live = newer.filter(|event| !event.kind.is_durable());
+        let live: Vec<_> = live.cloned().collect();
+        let first = live.first().map(|event| event.seq);
+        self.under_way.extend(first);
+        self.taken = live.last().map_or(self.taken, |event| event.seq);
+        let last = self.taken;
+        (live, Fold { first, last })
     }
 
-    /// Notes that the journal has all live events up to a position.
-    pub(super) fn folded(&mut self, up_to: Option<Seq>) {
-        self.folded = self.folded.max(up_to.unwrap_or_default());
+    /// Notes that the journal has what was handed out.
+    pub(super) fn folded(&mut self, fold: &Fold) {
+        self.under_way.retain(|first| Some(*first) != fold.first);
+    }
+
+    /// Takes back what was handed out; false when more was handed out since.
+    pub(super) fn unfold(&mut self, fold: &Fold) -> bool {
+        let Some(first) = fold.first else { return true };
+        self.under_way.retain(|other| *other != first);
+        let is_last = self.taken == fold.last;
+        if is_last {
+            self.taken = Seq(first.0 - 1);
+        }
+        is_last
+    }
+
+    /// Live events up to here can be read from the journal.
+    fn in_journal(&self) -> Seq {
+        let first = self.under_way.iter().min();
+        first.map_or(self.taken, |first| Seq(first.0 - 1))
     }
 
     /// Notes that events are kept.
@@ -94,7 +125,7 @@ impl Tail {
                 break;
             };
             let seq = oldest.event.seq;
-            let in_journal = oldest.event.kind.is_durable() || seq <= self.folded;
+            let in_journal = oldest.event.kind.is_durable() || seq <= self.in_journal();
             if seq > self.published || !in_journal {
                 break;
             }

@@ -7,10 +7,12 @@ use tokio::sync::oneshot;
 
 use super::*;
 
+type Kept = oneshot::Sender<Result<(), Broken>>;
+
 /// A journal whose commits are answered by the test, one by one.
 #[derive(Default)]
 struct SlowJournal {
-    commits: Mutex<Vec<(Batch, oneshot::Sender<Result<(), Broken>>)>>,
+    commits: Mutex<Vec<(Batch, Kept)>>,
     spooled: Mutex<Vec<Seq>>,
     is_spool_full: Mutex<bool>,
 }
@@ -39,7 +41,10 @@ impl Journal for SlowJournal {
         if *self.is_spool_full.lock().unwrap() {
             return Err(full());
         }
-        self.spooled.lock().unwrap().extend(events.iter().map(|event| event.seq));
+        self.spooled
+            .lock()
+            .unwrap()
+            .extend(events.iter().map(|event| event.seq));
         Ok(())
     }
     fn entry(&self, _session: &SessionId) -> Result<Option<LogEntry>, Broken> {
@@ -75,22 +80,41 @@ fn full() -> Broken {
 fn fresh(tail_bytes: usize) -> (Arc<SlowJournal>, Log) {
     let journal = Arc::new(SlowJournal::default());
     let session = SessionId::new("s").unwrap();
-    let origin = Origin { session, log: LogNo(1), head: Seq(0), open: Vec::new(), tail_bytes };
+    let origin = Origin {
+        session,
+        log: LogNo(1),
+        head: Seq(0),
+        open: Vec::new(),
+        tail_bytes,
+    };
     (journal.clone(), Log::new(origin, journal, Arc::new(Still)))
 }
 
 fn draft(kind: Kind) -> Draft {
     let turn = Some(TurnId::new("t").unwrap());
-    Draft { turn, agent: AgentPath::root("master"), author: Author::Agent, kind }
+    Draft {
+        turn,
+        agent: AgentPath::root("master"),
+        author: Author::Agent,
+        kind,
+    }
 }
 
 fn durable() -> Draft {
-    draft(Kind::StepStarted { iteration: 1, attempt: 1, reserved_tokens: 1 })
+    draft(Kind::StepStarted {
+        iteration: 1,
+        attempt: 1,
+        reserved_tokens: 1,
+    })
 }
 
 fn delta(text: &str) -> Draft {
     let message = MessageId::new("m").unwrap();
-    draft(Kind::Delta { message, part: 0, fragment: Fragment::Text(text.to_owned()) })
+    draft(Kind::Delta {
+        message,
+        part: 0,
+        fragment: Fragment::Text(text.to_owned()),
+    })
 }
 
 /// What a follower can get without waiting.
@@ -142,6 +166,39 @@ async fn a_commit_takes_along_the_live_events_that_only_the_spool_has() {
 }
 
 #[tokio::test]
+async fn two_commits_at_once_take_each_live_event_along_once() {
+    let (journal, log) = fresh(1 << 20);
+    log.live(vec![delta("a")]).unwrap();
+    let mut first = std::pin::pin!(log.append(vec![durable()]));
+    assert!(futures_util::poll!(&mut first).is_pending());
+    log.live(vec![delta("b")]).unwrap();
+    let mut second = std::pin::pin!(log.append(vec![durable()]));
+    assert!(futures_util::poll!(&mut second).is_pending());
+
+    let folded =
+        |batch: Batch| -> Vec<u64> { batch.folded.iter().map(|event| event.seq.0).collect() };
+    assert_eq!(folded(journal.answer(Ok(()))), [1]);
+    assert_eq!(folded(journal.answer(Ok(()))), [3]);
+    first.await.unwrap();
+    second.await.unwrap();
+}
+
+#[tokio::test]
+async fn live_events_of_a_failed_commit_go_with_the_next() {
+    let (journal, log) = fresh(1 << 20);
+    log.live(vec![delta("a")]).unwrap();
+    let (failed, _) = tokio::join!(log.append(vec![durable()]), async {
+        journal.answer(Err(full()))
+    });
+    failed.unwrap_err();
+    let (kept, batch) = tokio::join!(log.append(vec![durable()]), async {
+        journal.answer(Ok(()))
+    });
+    kept.unwrap();
+    assert_eq!(batch.folded[0].seq, Seq(1));
+}
+
+#[tokio::test]
 async fn what_could_not_be_kept_leaves_no_gap() {
     let (journal, log) = fresh(1 << 20);
     let mut follower = log.follow(Seq(0));
@@ -186,7 +243,10 @@ async fn memory_is_bounded_once_the_journal_has_the_rest() {
         }
         assert!(log.shared.state().tail.weight() <= 66 * 1024);
     }
-    assert!((10..40).contains(&folds), "a megabyte in pieces of 64 KiB: {folds}");
+    assert!(
+        (10..40).contains(&folds),
+        "a megabyte in pieces of 64 KiB: {folds}"
+    );
 }
 
 // proves DU-1

@@ -10,7 +10,7 @@ use samovar_core::{Broken, Event, Kind, Message, Role, Seq, SessionId, TurnId};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{Current, Mailbox, OpenSession, Progress, Queued, start::fault_message};
+use super::{Current, Mailbox, OpenSession, Progress, Queued};
 use crate::context::Transcript;
 use crate::log::{Log, Origin, note_turn};
 use crate::parts::Parts;
@@ -19,6 +19,28 @@ use crate::turn::{Step, Turn};
 
 /// Bytes of events that are read from the journal at once, about.
 const READ_BYTES: usize = 1024 * 1024;
+
+/// Brings a deletion into the history that a former run could only keep. The session itself may have
+/// been made anew since, so its newest log would not show it.
+pub(crate) async fn finish_deletion(
+    parts: &Parts,
+    session: SessionId,
+    entry: &LogEntry,
+) -> Result<(), Broken> {
+    let row = parts.history.session(&session).await?;
+    let projected = row.map_or(Seq::default(), |row| row.projected);
+    let origin = Origin {
+        session,
+        log: entry.log,
+        head: entry.head,
+        open: Vec::new(),
+        tail_bytes: 0,
+    };
+    let log = Log::new(origin, parts.journal.clone(), parts.clock.clone());
+    parts.projector.begin(&log, projected);
+    parts.projector.mark(&log);
+    Ok(())
+}
 
 /// What the stores have of a session.
 struct Found {
@@ -64,6 +86,23 @@ impl Mailbox {
         Ok(mailbox)
     }
 
+    /// Reads the conversation anew, after it was lost with a task that panicked.
+    pub(super) async fn restore_transcript(&mut self) {
+        self.parts
+            .projector
+            .caught_up(self.parts.settings.read_wait)
+            .await;
+        let Some(open) = &self.open else { return };
+        match self.transcript(&[], open).await {
+            Ok(transcript) => {
+                if let Some(open) = &mut self.open {
+                    open.transcript = transcript;
+                }
+            }
+            Err(broken) => tracing::error!(session = %self.id, %broken, "a conversation is lost"),
+        }
+    }
+
     /// A log for a session that is about to begin.
     pub(super) fn new_log(&self) -> Log {
         self.log(self.parts.journal.new_log(), Vec::new())
@@ -92,7 +131,7 @@ impl Mailbox {
             number.unwrap_or_else(|| self.parts.journal.new_log()),
             fold.open,
         );
-        self.parts.projector.begin(&self.id, found.projected());
+        self.parts.projector.begin(&log, found.projected());
         if is_unprojected {
             self.parts.projector.mark(&log);
         }
@@ -118,14 +157,19 @@ impl Mailbox {
             }
         }
         for (turn, (seq, message)) in fold.said {
-            open.remember(message, turn, Seq(seq.0 - 1));
+            open.recent.remember(&message, turn, Seq(seq.0 - 1));
         }
-        open.transcript = self.transcript(&found, &open).await?;
+        open.transcript = self.transcript(&found.newer(), &open).await?;
         self.open = Some(open);
         Ok(interrupted)
     }
 
-    async fn transcript(&self, found: &Found, open: &OpenSession) -> Result<Transcript, Broken> {
+    /// What the session's model is shown: the end of the history, and what that lacks still.
+    async fn transcript(
+        &self,
+        newer: &[Arc<Event>],
+        open: &OpenSession,
+    ) -> Result<Transcript, Broken> {
         let limit = u32::try_from(self.parts.settings.max_history_messages).unwrap_or(u32::MAX);
         let (session, of) = (self.id.clone(), Speakers::Master);
         let query = MessageQuery {
@@ -135,11 +179,9 @@ impl Mailbox {
             of,
         };
         let rows = self.parts.history.messages(query).await?;
-        let newer: Vec<_> = found
-            .newer()
-            .filter(|event| event.agent.depth() == 0)
-            .collect();
-        let rows = projection::overlay_messages(rows, &self.id, &newer);
+        let of_master = newer.iter().filter(|event| event.agent.depth() == 0);
+        let of_master: Vec<_> = of_master.cloned().collect();
+        let rows = projection::overlay_messages(rows, &self.id, &of_master);
         let is_said =
             |turn: &Option<TurnId>| turn.as_ref().is_none_or(|turn| !open.is_queued(turn));
         let said = rows.into_iter().filter(|row| is_said(&row.turn));
@@ -191,12 +233,11 @@ impl Found {
         head.max(self.projected())
     }
 
-    fn newer(&self) -> impl Iterator<Item = Arc<Event>> {
+    /// What the history lacks.
+    fn newer(&self) -> Vec<Arc<Event>> {
         let projected = self.projected();
-        self.events
-            .iter()
-            .filter(move |event| event.seq > projected)
-            .cloned()
+        let newer = self.events.iter().filter(|event| event.seq > projected);
+        newer.cloned().collect()
     }
 }
 
@@ -211,7 +252,9 @@ struct Fold {
 impl Fold {
     fn of(events: &[Arc<Event>]) -> Self {
         let mut open = Vec::new();
-        events.iter().for_each(|event| note_turn(&mut open, event));
+        for event in events {
+            note_turn(&mut open, event);
+        }
         let mut turns: Vec<_> = open
             .iter()
             .map(|(_, turn_id)| (turn_id.clone(), Turn::new()))
@@ -238,6 +281,28 @@ impl Fold {
             turns,
             started,
             said,
+        }
+    }
+}
+
+/// What happened, what was kept, one thing to do (FC-6).
+pub(super) fn fault_message(code: FaultCode) -> &'static str {
+    match code {
+        FaultCode::Interrupted => {
+            "the server stopped while this turn ran; what was finished is kept, \
+             send the message again to go on"
+        }
+        FaultCode::StoreFailed => {
+            "an event could not be kept; what was shown before is kept, \
+             look at the disk and send the message again"
+        }
+        FaultCode::UnusableModel => {
+            "the session's model can no longer be used; what was finished is kept, \
+             look at `samovar doctor` and send the message again"
+        }
+        _ => {
+            "something broke inside the server, and its log says what; what was finished is \
+             kept, send the message again"
         }
     }
 }

@@ -57,7 +57,7 @@ impl Mailbox {
         let after = kept
             .first()
             .map_or(Seq::default(), |event| Seq(event.seq.0 - 1));
-        open.remember(message.clone(), turn.clone(), after);
+        open.recent.remember(&message, turn.clone(), after);
         let posted = Accepted::Posted {
             message: message.id.clone(),
             turn: turn.clone(),
@@ -76,8 +76,8 @@ impl Mailbox {
         let (Some(id), Some(open)) = (id, &self.open) else {
             return Ok(None);
         };
-        if let Some(recent) = open.recall(id) {
-            if recent.message.text() != text {
+        if let Some(recent) = open.recent.recall(id) {
+            if !recent.says(text) {
                 return Err(conflict(id, "with another content"));
             }
             let (turn, after) = (recent.turn.clone(), recent.after);

@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
-use samovar_core::{Accepted, Author, FinishReason, Kind, Message, Model, Seq, TurnId};
+use samovar_core::{Accepted, Author, FinishReason, Kind, Message, Model, TurnId};
 use tokio::sync::mpsc;
 
 use super::{Current, MAX_INPUTS, Mailbox, Progress, Queued, master, refusal};
 use crate::log::Draft;
 use crate::parts::Parts;
 use crate::projection;
-use crate::projector::read_all;
 use crate::runner::{Input, Runner, answer, not_open};
 use crate::turn::{Step, Turn};
 
@@ -206,74 +205,6 @@ impl Mailbox {
                     None => {}
                 }
             }
-        }
-    }
-
-    /// Keeps the end of a turn whose task is gone, made from what the log has of it. Whether the
-    /// session is free of such a turn.
-    pub(super) async fn unstick(&mut self) -> bool {
-        let Some(open) = &self.open else { return true };
-        let Some(Current {
-            turn_id,
-            state: Progress::Stuck(code),
-        }) = &open.current
-        else {
-            return true;
-        };
-        let (turn_id, code) = (turn_id.clone(), *code);
-        if let Err(broken) = self.end_from_log(&turn_id, code).await {
-            tracing::error!(session = %self.id, %broken, "a turn's end cannot be kept yet");
-            return false;
-        }
-        if let Some(open) = &mut self.open {
-            open.current = None;
-        }
-        Box::pin(self.go_on()).await;
-        true
-    }
-
-    async fn end_from_log(
-        &mut self,
-        turn_id: &TurnId,
-        code: FaultCode,
-    ) -> Result<(), samovar_core::Broken> {
-        let Some(open) = &self.open else {
-            return Ok(());
-        };
-        let Some(first) = open.log.first_of(turn_id) else {
-            return Ok(());
-        };
-        let events = read_all(&open.log, Seq(first.0 - 1), open.log.published()).await?;
-        let mut turn = Turn::new();
-        for event in events
-            .iter()
-            .filter(|event| event.turn.as_ref() == Some(turn_id))
-        {
-            turn.apply(&event.kind);
-        }
-        let kinds = turn.failed(code, fault_message(code));
-        self.record(turn_id, kinds).await
-    }
-}
-
-/// What happened, what was kept, one thing to do (FC-6).
-pub(super) fn fault_message(code: FaultCode) -> &'static str {
-    match code {
-        FaultCode::Interrupted => {
-            "the server stopped while this turn ran; what was finished is kept, \
-             send the message again to go on"
-        }
-        FaultCode::StoreFailed => {
-            "an event could not be kept; what was shown before is kept, \
-             look at the disk and send the message again"
-        }
-        FaultCode::UnusableModel => {
-            "the session's model can no longer be used; what was finished is kept, \
-             look at `samovar doctor` and send the message again"
-        }
-        _ => {
-            "something broke inside the server, and its log says what; what was finished is \
-             kept, send the message again"
         }
     }
 }

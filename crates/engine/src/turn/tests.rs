@@ -6,7 +6,12 @@ use super::*;
 
 fn started(limits: Limits) -> Kind {
     let model = "m".to_owned();
-    Kind::TurnStarted { model, limits, approval: Approval::Auto, parent_call: None }
+    Kind::TurnStarted {
+        model,
+        limits,
+        approval: Approval::Auto,
+        parent_call: None,
+    }
 }
 
 fn id(number: usize) -> CallId {
@@ -15,11 +20,19 @@ fn id(number: usize) -> CallId {
 
 fn call(number: usize) -> Part {
     let (id, name, args) = (id(number), "tool".to_owned(), json!({}));
-    Part::Call(ToolCall { id, name, args, provider_state: None })
+    Part::Call(ToolCall {
+        id,
+        name,
+        args,
+        provider_state: None,
+    })
 }
 
 fn answer(parts: Vec<Part>, tokens: u64) -> Kind {
-    let usage = Usage { input: tokens, ..Usage::default() };
+    let usage = Usage {
+        input: tokens,
+        ..Usage::default()
+    };
     Kind::MessageFinished {
         message: Message {
             id: MessageId::new("a").unwrap(),
@@ -48,7 +61,11 @@ fn begun(number: usize, closer: Closer) -> Kind {
 
 fn closed(number: usize) -> Kind {
     let (call, name) = (id(number), "tool".to_owned());
-    Kind::CallClosed { call, name, outcome: Outcome::done("ok") }
+    Kind::CallClosed {
+        call,
+        name,
+        outcome: Outcome::done("ok"),
+    }
 }
 
 /// A turn that has seen these facts, and whatever it wanted to record between them.
@@ -85,21 +102,45 @@ fn a_turn_asks_runs_asks_again_and_ends_in_the_providers_own_word() {
     assert_eq!(turn.next(), Step::CallModel { max_tokens: 4096 });
 
     turn.apply(&answer(vec![call(1), call(2)], 10));
-    let Step::CallTools(calls) = turn.next() else { panic!("{:?}", turn.next()) };
+    let Step::CallTools(calls) = turn.next() else {
+        panic!("{:?}", turn.next())
+    };
     assert_eq!(calls.len(), 2);
 
     turn.apply(&closed(2));
-    let Step::CallTools(calls) = turn.next() else { panic!("{:?}", turn.next()) };
+    let Step::CallTools(calls) = turn.next() else {
+        panic!("{:?}", turn.next())
+    };
     assert_eq!(calls[0].id, id(1));
 
     turn.apply(&closed(1));
     let next = record(&mut turn);
-    assert!(matches!(next[..], [Kind::StepStarted { iteration: 2, attempt: 1, .. }]));
+    assert!(matches!(
+        next[..],
+        [Kind::StepStarted {
+            iteration: 2,
+            attempt: 1,
+            ..
+        }]
+    ));
 
-    turn.apply(&answer(vec![Part::Text { text: "done".to_owned() }], 5));
+    turn.apply(&answer(
+        vec![Part::Text {
+            text: "done".to_owned(),
+        }],
+        5,
+    ));
     let end = record(&mut turn);
-    assert_eq!(reason(&end), Some(&FinishReason::Model("end_turn".to_owned())));
-    let Some(Kind::TurnFinished { iterations, usage, .. }) = end.last() else { panic!() };
+    assert_eq!(
+        reason(&end),
+        Some(&FinishReason::Model("end_turn".to_owned()))
+    );
+    let Some(Kind::TurnFinished {
+        iterations, usage, ..
+    }) = end.last()
+    else {
+        panic!()
+    };
     assert_eq!((*iterations, usage.input), (2, 15));
     assert_eq!(turn.next(), Step::Over);
 }
@@ -107,20 +148,37 @@ fn a_turn_asks_runs_asks_again_and_ends_in_the_providers_own_word() {
 // proves AS-6
 #[test]
 fn max_iterations_is_said_only_when_the_model_still_wanted_tools() {
-    let limits = Limits { max_iterations: 1, ..Limits::default() };
+    let limits = Limits {
+        max_iterations: 1,
+        ..Limits::default()
+    };
     let mut content = turn_of(&[started(limits)]);
-    content.apply(&answer(vec![Part::Text { text: "done".to_owned() }], 1));
-    assert_eq!(reason(&record(&mut content)), Some(&FinishReason::Model("end_turn".to_owned())));
+    content.apply(&answer(
+        vec![Part::Text {
+            text: "done".to_owned(),
+        }],
+        1,
+    ));
+    assert_eq!(
+        reason(&record(&mut content)),
+        Some(&FinishReason::Model("end_turn".to_owned()))
+    );
 
     let mut cut = turn_of(&[started(limits)]);
     cut.apply(&answer(vec![call(1)], 1));
     cut.apply(&closed(1));
-    assert_eq!(reason(&record(&mut cut)), Some(&FinishReason::MaxIterations));
+    assert_eq!(
+        reason(&record(&mut cut)),
+        Some(&FinishReason::MaxIterations)
+    );
 }
 
 #[test]
 fn a_budget_is_reserved_before_each_model_call_and_ends_the_turn_when_it_is_used_up() {
-    let limits = Limits { budget_tokens: Some(5000), ..Limits::default() };
+    let limits = Limits {
+        budget_tokens: Some(5000),
+        ..Limits::default()
+    };
     let mut turn = turn_of(&[started(limits)]);
     assert_eq!(turn.next(), Step::CallModel { max_tokens: 4096 });
 
@@ -136,7 +194,10 @@ fn a_budget_is_reserved_before_each_model_call_and_ends_the_turn_when_it_is_used
 
 #[test]
 fn a_turn_whose_calls_are_open_outside_parks_until_the_last_is_settled() {
-    let mut turn = turn_of(&[started(Limits::default()), answer(vec![call(1), call(2)], 1)]);
+    let mut turn = turn_of(&[
+        started(Limits::default()),
+        answer(vec![call(1), call(2)], 1),
+    ]);
     turn.apply(&begun(1, Closer::Outside));
     turn.apply(&begun(2, Closer::Outside));
     assert_eq!(turn.next(), Step::Wait);
@@ -147,16 +208,37 @@ fn a_turn_whose_calls_are_open_outside_parks_until_the_last_is_settled() {
     assert_eq!(turn.next(), Step::Wait);
 
     turn.apply(&closed(2));
-    assert!(matches!(turn.next(), Step::Record(Kind::StepStarted { iteration: 2, .. })));
+    assert!(matches!(
+        turn.next(),
+        Step::Record(Kind::StepStarted { iteration: 2, .. })
+    ));
 }
 
 #[test]
 fn a_step_that_is_reset_is_tried_again_under_its_own_number() {
-    let mut turn = turn_of(&[started(Limits::default()), answer(vec![call(1)], 1), closed(1)]);
-    let usage = Usage { input: 7, ..Usage::default() };
-    turn.apply(&Kind::StepReset { iteration: 2, usage, reason: "cut".to_owned() });
+    let mut turn = turn_of(&[
+        started(Limits::default()),
+        answer(vec![call(1)], 1),
+        closed(1),
+    ]);
+    let usage = Usage {
+        input: 7,
+        ..Usage::default()
+    };
+    turn.apply(&Kind::StepReset {
+        iteration: 2,
+        usage,
+        reason: "cut".to_owned(),
+    });
     let again = record(&mut turn);
-    assert!(matches!(again[..], [Kind::StepStarted { iteration: 2, attempt: 2, .. }]));
+    assert!(matches!(
+        again[..],
+        [Kind::StepStarted {
+            iteration: 2,
+            attempt: 2,
+            ..
+        }]
+    ));
 }
 
 #[test]
@@ -175,9 +257,14 @@ fn an_end_closes_every_open_call_and_owns_up_to_what_may_have_happened() {
     };
     let statuses: Vec<_> = end.iter().filter_map(status).collect();
     let (unknown, cancelled) = (Status::Unknown, Status::Cancelled);
-    assert_eq!(statuses, [(id(1), unknown), (id(2), cancelled), (id(4), cancelled)]);
+    assert_eq!(
+        statuses,
+        [(id(1), unknown), (id(2), cancelled), (id(4), cancelled)]
+    );
     assert_eq!(reason(&end), Some(&FinishReason::Error));
-    end.iter().for_each(|kind| turn.apply(kind));
+    for kind in &end {
+        turn.apply(kind);
+    }
     assert_eq!(turn.next(), Step::Over);
 }
 
@@ -185,9 +272,16 @@ fn an_end_closes_every_open_call_and_owns_up_to_what_may_have_happened() {
 fn world(turn: &Turn, choice: u8, serial: &mut usize) -> Option<Kind> {
     match turn.next() {
         Step::CallModel { .. } if choice.is_multiple_of(7) => {
-            let usage = Usage { input: 3, ..Usage::default() };
+            let usage = Usage {
+                input: 3,
+                ..Usage::default()
+            };
             let (iteration, reason) = (turn.iteration(), "fault".to_owned());
-            Some(Kind::StepReset { iteration, usage, reason })
+            Some(Kind::StepReset {
+                iteration,
+                usage,
+                reason,
+            })
         }
         Step::CallModel { .. } => {
             let wanted = usize::from(choice % 4);
@@ -205,7 +299,10 @@ fn world(turn: &Turn, choice: u8, serial: &mut usize) -> Option<Kind> {
             })
         }
         Step::Wait => {
-            let open = turn.calls.iter().find(|open| open.state != CallState::Closed)?;
+            let open = turn
+                .calls
+                .iter()
+                .find(|open| open.state != CallState::Closed)?;
             closed(open.call.id.as_str().strip_prefix("call_")?.parse().ok()?).into()
         }
         Step::Record(kind) => Some(kind),

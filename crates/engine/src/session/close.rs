@@ -1,0 +1,58 @@
+//! Deleting a session.
+
+use samovar_core::{Accepted, Author, Kind};
+use tokio::sync::oneshot;
+
+use super::{Mailbox, master, refusal};
+use crate::log::Draft;
+use crate::runner::{Input, Reply, answer};
+
+impl Mailbox {
+    /// Stops the turn, then deletes the session. The deletion is an event, so that a crash in
+    /// between is finished at the next start, and a replay brings nothing back (AS-19).
+    pub(super) async fn close(&mut self, reply: Reply) {
+        let Some(open) = &mut self.open else {
+            return answer(reply, Err(self.missing()));
+        };
+        open.closing.push(reply);
+        if open.closing.len() > 1 {
+            return;
+        }
+        if open.current.is_some() {
+            let (told, _) = oneshot::channel();
+            self.forward(Input::Cancel(told)).await;
+        } else {
+            self.finish_close().await;
+        }
+    }
+
+    pub(super) async fn finish_close(&mut self) {
+        let Some(mut open) = self.open.take() else {
+            return;
+        };
+        let closed = Kind::SessionClosed;
+        let draft = Draft {
+            turn: None,
+            agent: master(),
+            author: Author::User,
+            kind: closed,
+        };
+        let kept = open.log.append(vec![draft]).await;
+        let closing = std::mem::take(&mut open.closing);
+        match kept {
+            Ok(_) => {
+                self.last_head = open.log.published();
+                self.parts.projector.mark(&open.log);
+                for reply in closing {
+                    answer(reply, Ok(Accepted::Closed));
+                }
+            }
+            Err(broken) => {
+                self.open = Some(open);
+                for reply in closing {
+                    answer(reply, Err(refusal(broken.clone())));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What follows when a turn's task is gone: it is over, it parks, or its end has to be made.
+
+use samovar_core::Seq;
+use samovar_core::error::FaultCode;
+use samovar_core::{Broken, TurnId};
+use tokio::task::JoinError;
+
+use super::load::fault_message;
+use super::{Current, Mailbox, Progress};
+use crate::projector::read_all;
+use crate::runner::{Ended, How};
+use crate::turn::Turn;
+
+impl Mailbox {
+    pub(super) async fn turn_ended(&mut self, ended: Result<Ended, JoinError>) {
+        let ended = match ended {
+            Ok(ended) => ended,
+            Err(error) => {
+                tracing::error!(session = %self.id, %error, "a turn panicked");
+                self.turn_broke(FaultCode::Internal).await;
+                self.restore_transcript().await;
+                return self.go_on().await;
+            }
+        };
+        let Some(open) = &mut self.open else { return };
+        open.transcript = ended.transcript;
+        match ended.how {
+            How::Finished => open.current = None,
+            How::Parked => {
+                let (turn_id, state) = (ended.turn_id, Progress::Parked(Box::new(ended.turn)));
+                open.current = Some(Current { turn_id, state });
+            }
+            How::Broken(_) => self.turn_broke(FaultCode::StoreFailed).await,
+        }
+        // What came too late for the task is for the turn as it is now.
+        for input in ended.leftover {
+            self.forward(input).await;
+        }
+        self.go_on().await;
+    }
+
+    /// A turn's task is gone without an end, which is made from what the log has of the turn.
+    async fn turn_broke(&mut self, code: FaultCode) {
+        if let Some(current) = self.open.as_mut().and_then(|open| open.current.as_mut()) {
+            current.state = Progress::Stuck(code);
+        }
+        self.unstick().await;
+    }
+
+    /// What is to be done when no turn runs: delete, or start the next one.
+    pub(super) async fn go_on(&mut self) {
+        let Some(open) = &self.open else { return };
+        if open.current.is_some() {
+            return;
+        }
+        if open.closing.is_empty() {
+            self.start_next().await;
+        } else {
+            self.finish_close().await;
+        }
+    }
+
+    /// Keeps the end of a turn whose task is gone, made from what the log has of it. Whether the
+    /// session is free of such a turn.
+    pub(super) async fn unstick(&mut self) -> bool {
+        let Some(open) = &self.open else { return true };
+        let Some(Current {
+            turn_id,
+            state: Progress::Stuck(code),
+        }) = &open.current
+        else {
+            return true;
+        };
+        let (turn_id, code) = (turn_id.clone(), *code);
+        if let Err(broken) = self.end_from_log(&turn_id, code).await {
+            tracing::error!(session = %self.id, %broken, "a turn's end cannot be kept yet");
+            return false;
+        }
+        if let Some(open) = &mut self.open {
+            open.current = None;
+        }
+        Box::pin(self.go_on()).await;
+        true
+    }
+
+    async fn end_from_log(&mut self, turn_id: &TurnId, code: FaultCode) -> Result<(), Broken> {
+        let Some(open) = &self.open else {
+            return Ok(());
+        };
+        let Some(first) = open.log.first_of(turn_id) else {
+            return Ok(());
+        };
+        let events = read_all(&open.log, Seq(first.0 - 1), open.log.published()).await?;
+        let mut turn = Turn::new();
+        for event in events
+            .iter()
+            .filter(|event| event.turn.as_ref() == Some(turn_id))
+        {
+            turn.apply(&event.kind);
+        }
+        let kinds = turn.failed(code, fault_message(code));
+        self.record(turn_id, kinds).await
+    }
+}
