@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::text::{path, sha256};
+use crate::text::{path, plural, sha256};
 use crate::tool::{Access, FileTool, Refusal};
 use crate::workspace::{Stop, Workspace};
 use crate::write_file::MAX_CONTENT_BYTES;
@@ -44,34 +44,26 @@ impl FileTool for EditFile {
     fn run(self, workspace: &Workspace, stop: &Stop) -> Result<Outcome, Refusal> {
         let old = Document::parse(&self.old);
         let new = Document::parse(&self.new);
-        let (old, new) = (old.text(), new.text());
-        refuse_idle(old, new)?;
-        let place = workspace.jail().place(&self.path)?;
-        let _lock = workspace.lock(&place);
-        let document = open(workspace, &place)?;
-        let at = if self.all {
-            document.occurrences(old)
-        } else {
-            document.overlapping(old, MAX_PLACES + 1)
-        };
-        refuse_unclear(&document, &place, old, &at, self.all)?;
-        let edited = document.replace(&at, old.len(), new);
-        let content = edited.to_bytes();
-        let diff = diff::unified(&path(&place), document.text(), edited.text());
+        refuse_idle(old.text(), new.text())?;
+        let place = workspace.place(&self.path)?;
+        let lock = workspace.lock(&place);
+        let before = open(workspace, &place)?;
+        let at = find(&before, &place, old.text(), self.all)?;
+        let after = before.replace(&at, old.text().len(), new.text());
+        let content = after.to_bytes();
         stop.check()?;
         workspace
             .jail()
             .write(&place, &content, MAX_CONTENT_BYTES)?;
-        let replacements = at.len();
-        let noun = if replacements == 1 {
-            "replacement"
-        } else {
-            "replacements"
-        };
-        let text = format!("edited {}: {replacements} {noun}\n\n{diff}", path(&place));
+        // Nobody has to wait while the difference is looked for.
+        drop(lock);
+        let path = path(&place);
+        let diff = diff::unified(&path, before.text(), after.text());
+        let replacements = plural(at.len(), "replacement", "replacements");
+        let text = format!("edited {path}: {replacements}\n\n{diff}");
         let data = json!({
             "path": place.to_string(),
-            "replacements": replacements,
+            "replacements": at.len(),
             "diff": diff,
             "sha256": sha256(&content),
         });
@@ -102,31 +94,29 @@ fn open(workspace: &Workspace, place: &Place) -> Result<Document, Refusal> {
     Ok(Document::parse(text))
 }
 
-fn refuse_unclear(
-    document: &Document,
-    place: &Place,
-    old: &str,
-    at: &[usize],
-    all: bool,
-) -> Result<(), Refusal> {
-    let path = place.to_string();
-    if at.is_empty() {
-        return Err(nearest::not_found(&path, document.text(), old).into());
-    }
-    if all || at.len() == 1 {
-        return Ok(());
-    }
-    let shown = at.iter().take(MAX_PLACES);
-    let lines: Vec<String> = shown.map(|at| document.line(*at).to_string()).collect();
-    let lines = lines.join(", ");
-    let and_more = if at.len() > MAX_PLACES {
-        " and more"
+/// Where `old` is to be replaced: at its one place, or at all of them.
+fn find(document: &Document, place: &Place, old: &str, all: bool) -> Result<Vec<usize>, Refusal> {
+    let at = if all {
+        document.occurrences(old)
     } else {
-        ""
+        document.overlapping(old, MAX_PLACES + 1)
     };
-    let why = format!(
-        "old is in {path:?} more than once, at lines {lines}{and_more}; \
-         give more of the text around it, or set all"
-    );
-    Err(why.into())
+    let path = place.to_string();
+    match at.len() {
+        0 => Err(nearest::not_found(&path, document.text(), old).into()),
+        1 => Ok(at),
+        _ if all => Ok(at),
+        count => {
+            let shown = at.iter().take(MAX_PLACES);
+            let mut lines: Vec<_> = shown.map(|at| document.line(*at).to_string()).collect();
+            lines.dedup();
+            let lines = lines.join(", ");
+            let more = if count > MAX_PLACES { " and more" } else { "" };
+            let why = format!(
+                "old is in {path:?} more than once, at lines {lines}{more}; \
+                 give more of the text around it, or set all"
+            );
+            Err(why.into())
+        }
+    }
 }

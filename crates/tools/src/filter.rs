@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use globset::{Error, GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::{Error, ErrorKind, GlobBuilder, GlobSet, GlobSetBuilder};
 use samovar_sandbox::Place;
 
 use crate::tool::Refusal;
@@ -50,7 +50,10 @@ fn compile(glob: &str) -> Result<GlobSet, Refusal> {
         return Err(why.into());
     }
     alone_in_a_set(glob).map_err(|error| {
-        let why = error.kind();
+        let why = match error.kind() {
+            ErrorKind::Regex(_) => "nested too deep, or too large".to_owned(),
+            other => other.to_string(),
+        };
         format!("the glob {glob:?} is not valid: {why}; correct it").into()
     })
 }

@@ -41,9 +41,7 @@ impl FileTool for ListDir {
     const ACCESS: Access = Access::Read;
 
     fn run(self, workspace: &Workspace, stop: &Stop) -> Result<Outcome, Refusal> {
-        let folder = workspace
-            .jail()
-            .place(self.path.as_deref().unwrap_or("."))?;
+        let folder = workspace.place(self.path.as_deref().unwrap_or("."))?;
         let depth = self.depth.unwrap_or(1);
         if !(1..=MAX_DEPTH).contains(&depth) {
             return Err(format!("depth is 1 to {MAX_DEPTH}, not {depth}").into());

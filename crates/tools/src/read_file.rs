@@ -22,7 +22,7 @@ const MAX_LINES: u64 = 2_000;
 /// How many bytes are looked at to tell what is no text.
 const SNIFFED_BYTES: usize = 8 * 1024;
 /// How far into a file lines are counted, in bytes.
-const MAX_COUNTED_BYTES: u64 = 256 * 1024 * 1024;
+const MAX_COUNTED_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Reads a text file: its lines, each with its number and a tab before it. At most 2,000 lines or
 /// 256 KiB a call; the last line of the result says how to go on.
@@ -49,7 +49,7 @@ impl FileTool for ReadFile {
         if first == 0 || limit == 0 {
             return Err("offset and limit count from 1".to_owned().into());
         }
-        let place = workspace.jail().place(&self.path)?;
+        let place = workspace.place(&self.path)?;
         let file = workspace.jail().open_file(&place)?;
         let bytes = file.len();
         if file.read_at(0, SNIFFED_BYTES)?.contains(&0) {
@@ -91,7 +91,7 @@ fn present(place: &Place, bytes: u64, page: Page) -> Result<Outcome, Refusal> {
             format!("{path:?} has {lines} lines and offset is {from}; give a smaller one")
         } else {
             format!(
-                "line {from} of {path:?} is further down than 256 MiB, as far as lines are \
+                "line {from} of {path:?} is further down than 64 MiB, as far as lines are \
                  counted; give a smaller offset"
             )
         };

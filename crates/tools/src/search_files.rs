@@ -19,7 +19,7 @@ use crate::workspace::{Stop, Workspace};
 use hunt::Hunt;
 
 /// The longest pattern that is taken, in bytes.
-const MAX_PATTERN_BYTES: usize = 4096;
+const MAX_PATTERN_BYTES: usize = 1024;
 /// Memory that a compiled pattern may take, and what it remembers while it searches, in bytes each.
 const MAX_PATTERN_MEMORY: usize = 10 * 1024 * 1024;
 
@@ -45,7 +45,7 @@ impl FileTool for SearchFiles {
 
     fn run(self, workspace: &Workspace, stop: &Stop) -> Result<Outcome, Refusal> {
         let jail = workspace.jail();
-        let start = jail.place(self.path.as_deref().unwrap_or("."))?;
+        let start = workspace.place(self.path.as_deref().unwrap_or("."))?;
         let filter = Filter::new(self.glob.as_deref())?;
         let mut hunt = Hunt::new(compile(&self.pattern)?, stop);
         let left_out = match jail.open_file(&start) {

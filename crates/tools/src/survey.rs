@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use samovar_sandbox::{Entry, Kind, Place, Visit, WalkLimits};
 
 use crate::ignores::Ignores;
-use crate::text::grouped;
+use crate::text::{grouped, plural};
 use crate::tool::Refusal;
 use crate::workspace::{Stop, Workspace};
 
@@ -84,10 +84,4 @@ impl LeftOut {
         }
         notes
     }
-}
-
-/// A number with its noun.
-pub(crate) fn plural(count: usize, one: &str, many: &str) -> String {
-    let noun = if count == 1 { one } else { many };
-    format!("{count} {noun}")
 }

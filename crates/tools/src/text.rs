@@ -57,6 +57,12 @@ pub(crate) fn grouped(number: usize) -> String {
     text
 }
 
+/// A number with its noun.
+pub(crate) fn plural(count: usize, one: &str, many: &str) -> String {
+    let noun = if count == 1 { one } else { many };
+    format!("{count} {noun}")
+}
+
 /// SHA-256 in hex.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     let mut hex = String::with_capacity(64);

@@ -1,5 +1,8 @@
 //! What makes a typed function a tool.
 
+#[cfg(test)]
+mod tests;
+
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;

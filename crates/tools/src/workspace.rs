@@ -32,6 +32,18 @@ impl Workspace {
         &self.jail
     }
 
+    /// What a path that a model gave stands for.
+    ///
+    /// Control characters are refused, although the disk takes them: such a name looks like another
+    /// one, or commands the terminal that it is shown on.
+    pub(crate) fn place(&self, path: &str) -> Result<Place, Refusal> {
+        if path.contains(char::is_control) {
+            let why = format!("the path {path:?} has a control character; give one without");
+            return Err(why.into());
+        }
+        Ok(self.jail.place(path)?)
+    }
+
     /// Waits until nobody else changes the file at `place`.
     ///
     /// Whoever changes a file holds this from before it reads what it changes until it has written,

@@ -29,7 +29,7 @@ impl FileTool for WriteFile {
     const ACCESS: Access = Access::Write;
 
     fn run(self, workspace: &Workspace, stop: &Stop) -> Result<Outcome, Refusal> {
-        let place = workspace.jail().place(&self.path)?;
+        let place = workspace.place(&self.path)?;
         let _lock = workspace.lock(&place);
         stop.check()?;
         let content = self.content.as_bytes();

@@ -8,8 +8,8 @@ use samovar_core::Outcome;
 use samovar_sandbox::{OpenFile, Place};
 use serde_json::{Value, json};
 
-use crate::survey::{LeftOut, plural};
-use crate::text::{path, visible};
+use crate::survey::LeftOut;
+use crate::text::{path, plural, visible};
 use crate::workspace::Stop;
 
 /// Matches that are shown.

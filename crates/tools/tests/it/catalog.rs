@@ -1,0 +1,212 @@
+//! What is known of the tools before they are called.
+
+use std::time::Duration;
+
+use jsonschema::validator_for;
+use samovar_core::tool::Sharing;
+use samovar_core::{Capability, Closer, Effect};
+use serde_json::{Value, json};
+
+use crate::yard::Yard;
+
+/// Each tool with arguments that its documentation promises, the required ones first.
+fn examples() -> [(&'static str, &'static [&'static str], Value); 5] {
+    [
+        (
+            "list_dir",
+            &[],
+            json!({ "path": "src", "depth": 2, "glob": "*.rs" }),
+        ),
+        (
+            "read_file",
+            &["path"],
+            json!({ "path": "notes.txt", "offset": 1, "limit": 20 }),
+        ),
+        (
+            "search_files",
+            &["pattern"],
+            json!({ "pattern": "fn main", "path": "src", "glob": "*.rs" }),
+        ),
+        (
+            "edit_file",
+            &["path", "old", "new"],
+            json!({ "path": "notes.txt", "old": "a", "new": "b", "all": true }),
+        ),
+        (
+            "write_file",
+            &["path", "content"],
+            json!({ "path": "notes.txt", "content": "hello\n" }),
+        ),
+    ]
+}
+
+// proves TL-1, TL-2
+#[test]
+fn the_catalog_lists_the_file_tools_with_what_they_do_and_need() {
+    use Capability::{ReadWorkspace, WriteWorkspace};
+    use Effect::{Read, Verifiable};
+    use Sharing::{Exclusive, Parallel};
+    let yard = Yard::new();
+
+    let rows: Vec<_> = yard
+        .specs()
+        .iter()
+        .map(|spec| {
+            assert_eq!(spec.closer, Closer::Tool);
+            assert!(spec.description.ends_with('.'), "{}", spec.description);
+            let seconds = spec.timeout.as_secs();
+            (
+                spec.name.clone(),
+                spec.effect,
+                spec.capability,
+                spec.sharing,
+                seconds,
+            )
+        })
+        .collect();
+
+    let expected = [
+        ("list_dir", Read, ReadWorkspace, Parallel, 60),
+        ("read_file", Read, ReadWorkspace, Parallel, 60),
+        ("search_files", Read, ReadWorkspace, Parallel, 30),
+        ("edit_file", Verifiable, WriteWorkspace, Exclusive, 60),
+        ("write_file", Verifiable, WriteWorkspace, Exclusive, 60),
+    ];
+    let expected = expected.map(|(name, effect, capability, sharing, seconds)| {
+        (name.to_owned(), effect, capability, sharing, seconds)
+    });
+    assert_eq!(rows, expected);
+}
+
+// proves TL-1
+#[test]
+fn a_schema_takes_its_example_and_refuses_what_it_does_not_know() {
+    let yard = Yard::new();
+    for (name, required, example) in examples() {
+        let parameters = &yard.spec(name).parameters;
+        let validator = validator_for(parameters).unwrap();
+        assert!(validator.is_valid(&example), "{name}");
+
+        let mut more = example.clone();
+        more["verbose"] = json!(true);
+        assert!(!validator.is_valid(&more), "{name} with an unknown field");
+
+        for field in example.as_object().unwrap().keys() {
+            let mut less = example.clone();
+            less.as_object_mut().unwrap().shift_remove(field);
+            let is_optional = !required.contains(&field.as_str());
+            assert_eq!(
+                validator.is_valid(&less),
+                is_optional,
+                "{name} without {field}"
+            );
+
+            let mut wrong = example.clone();
+            wrong[field] = json!([]);
+            assert!(!validator.is_valid(&wrong), "{name} with a list as {field}");
+        }
+    }
+}
+
+// proves TL-1
+#[test]
+fn a_schema_has_only_what_every_provider_takes() {
+    const PLAIN: [&str; 8] = [
+        "type",
+        "description",
+        "properties",
+        "required",
+        "additionalProperties",
+        "minimum",
+        "maximum",
+        "items",
+    ];
+    let yard = Yard::new();
+    for spec in yard.specs() {
+        let schema = &spec.parameters;
+        assert_eq!(schema["type"], "object", "{}", spec.name);
+        assert_eq!(schema["additionalProperties"], false, "{}", spec.name);
+        let fields = schema["properties"].as_object().unwrap();
+        for piece in fields.values().chain([schema]) {
+            let keys = piece.as_object().unwrap().keys();
+            for key in keys {
+                assert!(PLAIN.contains(&key.as_str()), "{}: {key}", spec.name);
+            }
+            assert!(piece["type"].is_string(), "{}: {piece}", spec.name);
+        }
+        for field in fields.values() {
+            assert!(field["description"].is_string(), "{}", spec.name);
+        }
+    }
+}
+
+// proves TL-1
+#[test]
+fn schema_and_description_are_derived_from_the_type_of_the_arguments() {
+    let spec = Yard::new().spec("read_file");
+
+    assert_eq!(
+        spec.description,
+        "Reads a text file: its lines, each with its number and a tab before it. At most 2,000 \
+         lines or 256 KiB a call; the last line of the result says how to go on."
+    );
+    assert_eq!(
+        spec.parameters,
+        json!({
+            "type": "object",
+            "properties": {
+                "path": {
+                    "description": "The file, relative to the workspace.",
+                    "type": "string",
+                },
+                "offset": {
+                    "description":
+                        "The first line to show; 1, the default, is the first of the file.",
+                    "type": "integer",
+                    "minimum": 1,
+                },
+                "limit": {
+                    "description": "How many lines to show; left out, as many as one call can.",
+                    "type": "integer",
+                    "minimum": 1,
+                },
+            },
+            "additionalProperties": false,
+            "required": ["path"],
+        })
+    );
+}
+
+// proves AS-13
+#[test]
+fn no_tool_is_without_a_timeout() {
+    for spec in Yard::new().specs() {
+        assert!(spec.timeout > Duration::ZERO, "{}", spec.name);
+        assert!(spec.timeout <= Duration::from_mins(1), "{}", spec.name);
+    }
+}
+
+// proves AS-12
+#[tokio::test]
+async fn arguments_that_do_not_fit_are_answered_with_the_reason() {
+    let yard = Yard::new();
+    for (name, args, why) in [
+        ("read_file", json!({}), "missing field `path`"),
+        (
+            "read_file",
+            json!({ "path": "a", "line": 1 }),
+            "unknown field `line`",
+        ),
+        (
+            "list_dir",
+            json!({ "depth": "2" }),
+            "invalid type: string \"2\"",
+        ),
+        ("write_file", json!("{\"path\":"), "invalid type: string"),
+        ("search_files", json!(null), "invalid type: null"),
+    ] {
+        let text = yard.refusal(name, args).await;
+        assert!(text.starts_with("the arguments do not fit: "), "{text}");
+        assert!(text.contains(why), "{name}: {text}");
+    }
+}

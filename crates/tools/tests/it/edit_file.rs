@@ -1,0 +1,202 @@
+//! `edit_file`.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::{Value, json};
+
+use crate::yard::Yard;
+
+fn edit(old: &str, new: &str) -> Value {
+    json!({ "path": "a.txt", "old": old, "new": new })
+}
+
+// proves TL-2, TL-3
+#[tokio::test]
+async fn an_edit_replaces_a_text_and_shows_the_difference() {
+    let yard = Yard::with(&[("a.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n")]);
+    fs::set_permissions(yard.ws("a.txt"), fs::Permissions::from_mode(0o640)).unwrap();
+
+    let outcome = yard.done("edit_file", edit("5\n6", "five\n6")).await;
+
+    let diff = "--- a/a.txt\n+++ b/a.txt\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8";
+    assert_eq!(
+        outcome.text,
+        format!("edited a.txt: 1 replacement\n\n{diff}")
+    );
+    assert_eq!(yard.content("a.txt"), "1\n2\n3\n4\nfive\n6\n7\n8\n9\n");
+    let mode = fs::metadata(yard.ws("a.txt")).unwrap().permissions();
+    assert_eq!(mode.mode() & 0o777, 0o640);
+    let data = outcome.data.unwrap();
+    assert_eq!(data["path"], "a.txt");
+    assert_eq!(data["replacements"], 1);
+    assert_eq!(data["diff"], diff);
+    assert_eq!(
+        data["sha256"],
+        "0f36174a7431e14878a6705e0c0497b0e91feaeebc012190dea5721863ddf502"
+    );
+}
+
+// proves TL-2
+#[tokio::test]
+async fn a_text_is_replaced_where_it_is_whatever_surrounds_it() {
+    for (before, old, new, after) in [
+        ("one two", "two", "2", "one 2"),
+        ("one", "one", "", ""),
+        ("a.c abc", "a.c", "x", "x abc"),
+        ("café🐈", "é🐈", "e", "cafe"),
+        (
+            "a\r\nb\r\nc\r\n",
+            "a\nb\n",
+            "1\n2\n3\n",
+            "1\r\n2\r\n3\r\nc\r\n",
+        ),
+        ("a\r\nb\r\n", "a\r\n", "x\r\n", "x\r\nb\r\n"),
+        ("a\nb", "a", "x\r\ny", "x\ny\nb"),
+        ("a\nb", "b", "b\n", "a\nb\n"),
+        ("\u{feff}a", "a", "b", "\u{feff}b"),
+        ("x\u{1b}y", "\u{1b}", "", "xy"),
+    ] {
+        let yard = Yard::with(&[("a.txt", before)]);
+        yard.done("edit_file", edit(old, new)).await;
+        assert_eq!(yard.content("a.txt"), after, "{before:?}");
+    }
+}
+
+// proves TL-2
+#[tokio::test]
+async fn every_occurrence_is_replaced_when_all_is_set() {
+    let yard = Yard::with(&[("a.txt", "aaa b\na\n")]);
+    let args = json!({ "path": "a.txt", "old": "a", "new": "aa", "all": true });
+    let text = yard.text("edit_file", args).await;
+    assert!(
+        text.starts_with("edited a.txt: 4 replacements\n\n"),
+        "{text}"
+    );
+    assert_eq!(yard.content("a.txt"), "aaaaaa b\naa\n");
+}
+
+// proves TL-2
+#[tokio::test]
+async fn a_text_that_is_there_more_than_once_is_refused_with_its_places() {
+    for (content, old, lines) in [
+        ("x\ny\nx\n", "x", "1, 3;"),
+        ("b\naaa", "aa", "2;"),
+        (
+            "x\n".repeat(30).as_str(),
+            "x",
+            "1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and more;",
+        ),
+    ] {
+        let yard = Yard::with(&[("a.txt", content)]);
+        let why = yard.refusal("edit_file", edit(old, "z")).await;
+        assert!(
+            why.starts_with(&format!(
+                "old is in \"a.txt\" more than once, at lines {lines} give more"
+            )),
+            "{why}"
+        );
+        assert_eq!(yard.content("a.txt"), content);
+    }
+}
+
+// proves TL-2
+#[tokio::test]
+async fn a_text_that_is_not_there_is_refused_with_the_nearest_places() {
+    let content = "fn main() {\n    let total = 1;\n    print(total);\n}\n\nfn mean() {\n}\n";
+    let yard = Yard::with(&[("a.txt", content)]);
+    for (old, shown) in [
+        (
+            "let totl = 1;",
+            "the nearest places are:\n     2\t    let total = 1;\ngive the text",
+        ),
+        (
+            "\nfn main () {\n  let total = 1;\n",
+            "are:\n     1\tfn main() {\n     2\t    let total = 1;\n     3\t    print(total);\n[..]\n",
+        ),
+        (
+            "fn mean() {\n    0\n",
+            "     6\tfn mean() {\n     7\t}\n[..]\n",
+        ),
+        (
+            "zebra",
+            "nor is a line like its first one; read the file again",
+        ),
+        (
+            " \n ",
+            "nor is a line like its first one; read the file again",
+        ),
+    ] {
+        let why = yard.refusal("edit_file", edit(old, "x")).await;
+        assert!(why.starts_with("old is not in \"a.txt\""), "{why}");
+        assert!(why.contains(shown), "{old:?}: {why}");
+    }
+    assert_eq!(yard.content("a.txt"), content);
+}
+
+// proves TL-2
+#[tokio::test]
+async fn an_edit_that_makes_no_sense_is_refused() {
+    let yard = Yard::with(&[("a.txt", "a\r\nb")]);
+    for (args, why) in [
+        (edit("", "x"), "old is empty"),
+        (edit("a", "a"), "old and new are the same"),
+        (edit("a\r\nb", "a\nb"), "old and new are the same"),
+        (
+            json!({ "path": "no", "old": "a", "new": "b" }),
+            "does not exist",
+        ),
+        (
+            json!({ "path": ".", "old": "a", "new": "b" }),
+            "is a directory",
+        ),
+    ] {
+        let text = yard.refusal("edit_file", args).await;
+        assert!(text.contains(why), "{text}");
+    }
+    yard.put("a.txt", b"caf\xe9");
+    let text = yard.refusal("edit_file", edit("caf", "x")).await;
+    assert!(text.starts_with("\"a.txt\" is not UTF-8 text"), "{text}");
+}
+
+// proves TL-2
+#[tokio::test]
+async fn an_edit_stays_within_1_mib_before_and_after() {
+    let yard = Yard::new();
+    yard.put("a.txt", "x".repeat(1024 * 1024 + 1));
+    let why = yard.refusal("edit_file", edit("x", "y")).await;
+    assert!(
+        why.contains("has 1048577 bytes and the limit is 1048576"),
+        "{why}"
+    );
+
+    let most = format!("{}y", "x".repeat(1024 * 1024 - 1));
+    yard.put("a.txt", &most);
+    let why = yard.refusal("edit_file", edit("y", "yy")).await;
+    assert!(why.contains("has 1048577 bytes"), "{why}");
+    assert_eq!(yard.content("a.txt"), most);
+    yard.done("edit_file", edit("y", "z")).await;
+}
+
+// proves TL-2, TL-3
+#[tokio::test]
+async fn a_long_difference_is_cut_and_a_control_character_in_it_is_visible() {
+    let content = "old\u{7}line\n".repeat(5_000);
+    let yard = Yard::with(&[("a.txt", &content)]);
+    let args = json!({ "path": "a.txt", "old": "old", "new": "new", "all": true });
+    let outcome = yard.done("edit_file", args).await;
+    assert!(
+        outcome
+            .text
+            .starts_with("edited a.txt: 5000 replacements\n\n")
+    );
+    assert!(outcome.text.contains("\n-old\\u{7}line\n"));
+    assert!(!outcome.text.contains('\u{7}'));
+    assert!(outcome.text.len() < 33 * 1024);
+    let last = outcome.text.lines().last().unwrap();
+    assert!(
+        last.starts_with("[diff cut: 3") && last.ends_with(" bytes shown]"),
+        "{last}"
+    );
+    assert_eq!(yard.content("a.txt"), content.replace("old", "new"));
+}

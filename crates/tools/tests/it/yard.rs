@@ -1,0 +1,137 @@
+//! A workspace, the tools in it, and what must stay out of their reach.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use samovar_core::{
+    AgentPath, CallContext, CallId, Outcome, Reply, SessionId, Status, ToolCall, ToolSpec, Toolset,
+    TurnId,
+};
+use samovar_sandbox::{Jail, Protected};
+use samovar_tools::catalog;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// What only files hold that no tool may show.
+pub(crate) const SECRET: &str = "swordfish";
+
+/// A temporary folder with the workspace `ws`, in which `data` is hidden and `samovar.toml` and
+/// `skills` are read-only, and a folder `outside`.
+pub(crate) struct Yard {
+    top: TempDir,
+    tools: Vec<Arc<dyn Toolset>>,
+}
+
+impl Yard {
+    pub(crate) fn new() -> Self {
+        let top = TempDir::new().unwrap();
+        let ws = top.path().join("ws");
+        fs::create_dir_all(ws.join("data")).unwrap();
+        fs::write(ws.join("data/token"), SECRET).unwrap();
+        fs::create_dir(top.path().join("outside")).unwrap();
+        fs::write(top.path().join("outside/secret.txt"), SECRET).unwrap();
+        let protected = Protected {
+            hidden: vec![ws.join("data")],
+            read_only: vec!["samovar.toml".to_owned(), "skills".to_owned()],
+        };
+        let jail = Arc::new(Jail::open(&ws, &protected).unwrap());
+        let tools = catalog(&jail);
+        Self { top, tools }
+    }
+
+    /// A workspace with these files.
+    pub(crate) fn with(files: &[(&str, &str)]) -> Self {
+        let yard = Self::new();
+        for (path, content) in files {
+            yard.put(path, content);
+        }
+        yard
+    }
+
+    pub(crate) fn ws(&self, path: &str) -> PathBuf {
+        self.top.path().join("ws").join(path)
+    }
+
+    pub(crate) fn outside(&self, path: &str) -> PathBuf {
+        self.top.path().join("outside").join(path)
+    }
+
+    pub(crate) fn put(&self, path: &str, content: impl AsRef<[u8]>) {
+        let path = self.ws(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    pub(crate) fn content(&self, path: &str) -> String {
+        fs::read_to_string(self.ws(path)).unwrap()
+    }
+
+    pub(crate) fn specs(&self) -> Vec<Arc<ToolSpec>> {
+        self.tools.iter().flat_map(|tool| tool.specs()).collect()
+    }
+
+    pub(crate) fn spec(&self, name: &str) -> Arc<ToolSpec> {
+        let mut specs = self.specs().into_iter();
+        specs.find(|spec| spec.name == name).unwrap()
+    }
+
+    /// Calls a tool, as one session of many.
+    pub(crate) fn call(
+        &self,
+        name: &str,
+        args: Value,
+    ) -> impl Future<Output = Outcome> + Send + 'static {
+        let named = |tool: &&Arc<dyn Toolset>| tool.specs().iter().any(|spec| spec.name == name);
+        let tool = self.tools.iter().find(named).unwrap();
+        let key = CallId::new("call").unwrap();
+        let call = ToolCall {
+            id: key.clone(),
+            name: name.to_owned(),
+            args,
+            provider_state: None,
+        };
+        let context = CallContext {
+            session: SessionId::new("session").unwrap(),
+            turn: TurnId::new("turn").unwrap(),
+            agent: AgentPath::root("master"),
+            key,
+        };
+        let reply = tool.call(call, context);
+        async {
+            match reply.await {
+                Reply::Closed(outcome) => outcome,
+                Reply::Open => panic!("a file tool leaves no call open"),
+            }
+        }
+    }
+
+    /// The outcome of a call that succeeds.
+    pub(crate) async fn done(&self, name: &str, args: Value) -> Outcome {
+        let outcome = self.call(name, args).await;
+        assert_eq!(outcome.status, Status::Done, "{}", outcome.text);
+        outcome
+    }
+
+    /// What a model reads of a call that succeeds.
+    pub(crate) async fn text(&self, name: &str, args: Value) -> String {
+        self.done(name, args).await.text
+    }
+
+    /// What clients read of a call that succeeds.
+    pub(crate) async fn data(&self, name: &str, args: Value) -> Value {
+        self.done(name, args).await.data.unwrap()
+    }
+
+    /// What a model reads of a call that fails.
+    pub(crate) async fn refusal(&self, name: &str, args: Value) -> String {
+        let outcome = self.call(name, args.clone()).await;
+        assert_eq!(
+            outcome.status,
+            Status::Failed,
+            "{name} {args}: {}",
+            outcome.text
+        );
+        outcome.text
+    }
+}
