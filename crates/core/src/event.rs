@@ -7,7 +7,7 @@ use crate::error::FaultCode;
 use crate::id::{AgentPath, CallId, Epoch, EventId, MessageId, Seq, TurnId};
 use crate::message::{Message, Outcome, Part, Role, Usage};
 use crate::ports::Millis;
-use crate::tool::{Approval, Effect};
+use crate::tool::{Approval, Closer, Effect};
 
 /// A fact in a session's log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -139,7 +139,8 @@ pub enum Kind {
         /// Who decided.
         by: String,
     },
-    /// A call is about to touch the world: kept before it does. None for calls that only read.
+    /// A call is about to touch the world, or to wait for somebody outside: kept before it does.
+    /// None for calls that only read.
     CallStarted {
         /// The call, and its idempotency key.
         call: CallId,
@@ -149,8 +150,11 @@ pub enum Kind {
         effect: Effect,
         /// SHA-256 of the canonical arguments, in hex.
         args_hash: String,
-        /// When it is given up.
-        deadline: Millis,
+        /// Who brings its outcome.
+        closer: Closer,
+        /// When it is given up, if its tool closes it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline: Option<Millis>,
     },
     /// A call has its outcome, whoever brought it.
     CallClosed {

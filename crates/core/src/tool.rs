@@ -79,6 +79,20 @@ pub struct ToolSpec {
     pub timeout: Duration,
     /// Whether its calls run alone or beside others.
     pub sharing: Sharing,
+    /// Who brings the outcome of its calls.
+    pub closer: Closer,
+}
+
+/// Who brings the outcome of a call. Kept with the call's start, since after a crash it decides
+/// whether anybody still works on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Closer {
+    /// The tool itself, within its timeout.
+    Tool,
+    /// Somebody outside, whenever they will: a person, a host, a child's turn. Nothing waits in
+    /// memory meanwhile, and a restart changes nothing.
+    Outside,
 }
 
 /// Whether a call may run beside the others of its batch (AS-13).
@@ -111,8 +125,8 @@ pub struct CallContext {
 pub enum Reply {
     /// The call is answered.
     Closed(Outcome),
-    /// The call stays open until somebody settles it: a person, a host, a child's turn. Minutes
-    /// later too, and over a restart; nothing waits in memory meanwhile.
+    /// The question was passed on; the call stays open until somebody settles it. Only for tools
+    /// whose [`Closer`] is outside.
     Open,
 }
 
