@@ -1,0 +1,90 @@
+//! The cold store on `SQLite`: what was said, for reading (DU-1, DU-15).
+//!
+//! One connection writes, a small pool reads; every connection has a thread of its own, so nothing
+//! here blocks the runtime. The file is in WAL mode: readers never wait for the writer.
+//!
+//! Start with `ledger`: how changes become rows. The tables are in `migrations/`.
+
+mod failure;
+mod file;
+mod ledger;
+mod reader;
+mod row;
+mod turns;
+mod writer;
+
+use std::path::Path;
+
+use samovar_core::history::{
+    MessageQuery, MessageRow, Projection, SessionQuery, SessionRow, Totals,
+};
+use samovar_core::{Broken, Future, History, MessageId, SessionId};
+use sqlx::SqlitePool;
+use tokio::sync::Mutex;
+
+use self::writer::Writer;
+
+/// The history in one `SQLite` file.
+pub struct SqliteHistory {
+    writer: Mutex<Writer>,
+    readers: SqlitePool,
+}
+
+impl SqliteHistory {
+    /// Opens the file, makes it when there is none (mode 0600), and brings its tables up to date in
+    /// transactions. Nothing is written to a file that is not a history.
+    ///
+    /// # Errors
+    /// [`Broken::Damaged`] for a file that is not a database, is cut short, or was written by a
+    /// newer version; [`Broken::Full`] and [`Broken::Io`] when it cannot be made or opened.
+    pub async fn open(path: impl AsRef<Path>) -> Result<Self, Broken> {
+        let file = file::Options::new(path.as_ref())?;
+        let writer = Writer::open(file.writer()).await?;
+        Ok(Self {
+            writer: Mutex::new(writer),
+            readers: file.readers(),
+        })
+    }
+}
+
+impl History for SqliteHistory {
+    fn project(&self, projections: Vec<Projection>) -> Future<'_, Result<(), Broken>> {
+        Box::pin(async move { self.writer.lock().await.project(&projections).await })
+    }
+
+    fn sync(&self) -> Future<'_, Result<(), Broken>> {
+        Box::pin(async move { self.writer.lock().await.sync().await })
+    }
+
+    fn session<'a>(&'a self, id: &'a SessionId) -> Future<'a, Result<Option<SessionRow>, Broken>> {
+        Box::pin(async move { Ok(reader::session(&self.readers, id).await?) })
+    }
+
+    fn sessions(&self, query: SessionQuery) -> Future<'_, Result<(Vec<SessionRow>, u64), Broken>> {
+        Box::pin(async move { Ok(reader::sessions(&self.readers, &query).await?) })
+    }
+
+    /// Messages of a session. None when `before` names no message of it.
+    fn messages(&self, query: MessageQuery) -> Future<'_, Result<Vec<MessageRow>, Broken>> {
+        Box::pin(async move { Ok(reader::messages(&self.readers, &query).await?) })
+    }
+
+    fn message<'a>(&'a self, id: &'a MessageId) -> Future<'a, Result<Option<MessageRow>, Broken>> {
+        Box::pin(async move { Ok(reader::message(&self.readers, id).await?) })
+    }
+
+    fn totals(&self) -> Future<'_, Result<Totals, Broken>> {
+        Box::pin(async move { Ok(reader::totals(&self.readers).await?) })
+    }
+
+    fn close(&self) -> Future<'_, Result<(), Broken>> {
+        Box::pin(async move {
+            // The readers go first: the last connection to leave also removes the WAL.
+            self.readers.close().await;
+            self.writer.lock().await.close().await
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

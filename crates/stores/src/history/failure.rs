@@ -1,0 +1,149 @@
+//! What a failure of `SQLite` means to those who use the store.
+
+use samovar_core::Broken;
+use sqlx::migrate::MigrateError;
+
+/// Why something could not be read or written.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// `SQLite`, or the way to it, failed.
+    Sql(sqlx::Error),
+    /// A value cannot be what was written.
+    Odd(String),
+}
+
+impl Failure {
+    /// Whether a file may have lost what `SQLite` believes is on the disk. After a failed fsync the
+    /// kernel forgets the pages that it could not write, and the next one succeeds without them.
+    pub(super) fn is_lost_sync(&self) -> bool {
+        const IOERR_FSYNC: i32 = 1034;
+        const IOERR_DIR_FSYNC: i32 = 1290;
+        matches!(self.code(), Some(IOERR_FSYNC | IOERR_DIR_FSYNC))
+    }
+
+    /// Says which row could not be read.
+    pub(super) fn within(self, row: &str) -> Self {
+        match self {
+            Self::Sql(error) => Self::Odd(format!("{row}: {error}")),
+            Self::Odd(why) => Self::Odd(format!("{row}: {why}")),
+        }
+    }
+
+    /// `SQLite`'s extended result code.
+    fn code(&self) -> Option<i32> {
+        match self {
+            Self::Sql(sqlx::Error::Database(error)) => error.code()?.parse().ok(),
+            Self::Sql(_) | Self::Odd(_) => None,
+        }
+    }
+}
+
+impl From<sqlx::Error> for Failure {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+impl From<MigrateError> for Failure {
+    fn from(error: MigrateError) -> Self {
+        match error {
+            MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
+                Self::Sql(error)
+            }
+            MigrateError::VersionMissing(version) => Self::Odd(format!(
+                "it was written by a newer version (tables of version {version}): start that \
+                 version, or restore a backup"
+            )),
+            other => Self::Odd(other.to_string()),
+        }
+    }
+}
+
+impl From<Failure> for Broken {
+    fn from(failure: Failure) -> Self {
+        const CORRUPT: i32 = 11;
+        const FULL: i32 = 13;
+        const NOT_A_DATABASE: i32 = 26;
+        // The lowest byte of an extended code is the plain one.
+        let code = failure.code().map(|code| code & 0xff);
+        match (failure, code) {
+            (Failure::Sql(error), Some(FULL)) => Self::Full(format!("history: {error}")),
+            (Failure::Sql(error), Some(CORRUPT | NOT_A_DATABASE)) => {
+                Self::Damaged(format!("history: {error}"))
+            }
+            (
+                Failure::Sql(
+                    error @ (sqlx::Error::ColumnDecode { .. }
+                    | sqlx::Error::ColumnNotFound(_)
+                    | sqlx::Error::Decode(_)),
+                ),
+                _,
+            ) => Self::Damaged(format!("history: {error}")),
+            (Failure::Sql(error), _) => Self::Io(format!("history: {error}")),
+            (Failure::Odd(why), _) => Self::Damaged(format!("history: {why}")),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::borrow::Cow;
+    use std::error::Error;
+    use std::fmt;
+
+    use sqlx::error::{DatabaseError, ErrorKind};
+
+    use super::*;
+
+    /// An error of the database with this extended code.
+    #[derive(Debug)]
+    pub(in super::super) struct Coded(i32);
+
+    impl Coded {
+        pub(in super::super) fn failure(code: i32) -> Failure {
+            Failure::Sql(sqlx::Error::Database(Box::new(Self(code))))
+        }
+    }
+
+    impl fmt::Display for Coded {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "code {}", self.0)
+        }
+    }
+
+    impl Error for Coded {}
+
+    impl DatabaseError for Coded {
+        fn message(&self) -> &'static str {
+            "coded"
+        }
+        fn code(&self) -> Option<Cow<'_, str>> {
+            Some(self.0.to_string().into())
+        }
+        fn kind(&self) -> ErrorKind {
+            ErrorKind::Other
+        }
+        fn as_error(&self) -> &(dyn Error + Send + Sync + 'static) {
+            self
+        }
+        fn as_error_mut(&mut self) -> &mut (dyn Error + Send + Sync + 'static) {
+            self
+        }
+        fn into_error(self: Box<Self>) -> Box<dyn Error + Send + Sync + 'static> {
+            self
+        }
+    }
+
+    #[test]
+    fn a_code_of_the_database_says_what_is_broken() {
+        let broken = |code| Broken::from(Coded::failure(code));
+        let said = |code| format!("history: error returned from database: code {code}");
+        assert_eq!(broken(13), Broken::Full(said(13)));
+        for damaged in [11, 26, 267] {
+            assert_eq!(broken(damaged), Broken::Damaged(said(damaged)));
+        }
+        for io in [5, 8, 10, 778, 14] {
+            assert_eq!(broken(io), Broken::Io(said(io)));
+        }
+    }
+}

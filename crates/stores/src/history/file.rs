@@ -1,0 +1,100 @@
+//! The file: who may read it, how it is opened, which tables it has.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use samovar_core::Broken;
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{ConnectOptions, SqlSafeStr, SqliteConnection, SqlitePool};
+
+use super::failure::Failure;
+
+/// How many reads run at once; more wait for one of them.
+const READERS: u32 = 4;
+/// How long a connection waits for a lock that another process holds.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// The WAL is cut to this after a checkpoint.
+const MAX_IDLE_WAL_BYTES: &str = "16777216";
+
+/// The tables' versions, in order. Never change one that was released: add the next.
+const VERSIONS: [(i64, &str, &str); 1] = [(
+    1,
+    "history",
+    include_str!("../../migrations/0001_history.sql"),
+)];
+
+/// How the file's connections are opened.
+pub(super) struct Options(SqliteConnectOptions);
+
+impl Options {
+    /// Makes the file when there is none.
+    pub(super) fn new(path: &Path) -> Result<Self, Broken> {
+        let path = create(path)
+            .map_err(|error| Broken::Io(format!("history: {}: {error}", path.display())))?;
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(false)
+            .busy_timeout(BUSY_TIMEOUT)
+            .foreign_keys(true)
+            .pragma("cell_size_check", "ON")
+            .pragma("trusted_schema", "OFF")
+            .thread_name(|number| format!("history-{number}"))
+            .disable_statement_logging();
+        Ok(Self(options))
+    }
+
+    /// The one connection that writes. It folds the WAL itself, see [`super::writer`].
+    pub(super) fn writer(&self) -> SqliteConnectOptions {
+        self.0
+            .clone()
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Normal)
+            .pragma("wal_autocheckpoint", "0")
+            .pragma("journal_size_limit", MAX_IDLE_WAL_BYTES)
+    }
+
+    /// The connections that read, opened when they are needed.
+    pub(super) fn readers(&self) -> SqlitePool {
+        let options = self.0.clone().read_only(true);
+        SqlitePoolOptions::new()
+            .max_connections(READERS)
+            .test_before_acquire(false)
+            .max_lifetime(None)
+            .connect_lazy_with(options)
+    }
+}
+
+/// Makes an empty file that only its owner may read, durably, unless there is one: `SQLite` gives
+/// the WAL and its index the mode of the file. Answers the absolute path: `SQLite` would read a
+/// relative one that begins with `file:` as a URI.
+fn create(path: &Path) -> io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    let mut options = OpenOptions::new();
+    match options.write(true).create_new(true).mode(0o600).open(&path) {
+        Ok(_) => {
+            if let Some(folder) = path.parent() {
+                File::open(folder)?.sync_all()?;
+            }
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(error),
+    }
+    Ok(path)
+}
+
+/// Opens a connection and brings the tables up to date, each version in a transaction of its own.
+pub(super) async fn migrate(options: &SqliteConnectOptions) -> Result<SqliteConnection, Failure> {
+    let versions = VERSIONS.map(|(version, name, sql)| {
+        let sql = sql.into_sql_str();
+        Migration::new(version, name.into(), MigrationType::Simple, sql, false)
+    });
+    let one = SqlitePoolOptions::new().max_connections(1);
+    let one = one.connect_with(options.clone()).await?;
+    let migrator = Migrator::with_migrations(versions.into());
+    migrator.run(&one).await?;
+    Ok(one.acquire().await?.detach())
+}

@@ -1,0 +1,146 @@
+//! Reads. Each finds its rows through an index; none waits for the writer.
+
+use samovar_core::history::{MessageQuery, MessageRow, SessionQuery, SessionRow, Speakers, Totals};
+use samovar_core::{MessageId, SessionId};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row, SqlitePool};
+
+use super::failure::Failure;
+use super::{ledger, row};
+
+macro_rules! select_sessions {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, model, agent, metadata, created_at, updated_at, message_count, \
+             total_tokens_input, total_tokens_output, total_tokens_cache_read, \
+             total_tokens_cache_write, total_tokens_reasoning, projected FROM sessions ",
+            $rest
+        )
+    };
+}
+
+macro_rules! select_messages {
+    ($rest:literal) => {
+        concat!(
+            "SELECT m.id, s.id AS session_id, t.id AS turn_id, m.agent, m.role, m.parts, \
+             m.parent_message_id, m.model, m.finish_reason, m.tokens_input, m.tokens_output, \
+             m.tokens_cache_read, m.tokens_cache_write, m.tokens_reasoning, m.metadata, \
+             m.created_at \
+             FROM message_rows AS m \
+             JOIN sessions AS s ON s.key = m.session_key \
+             LEFT JOIN turns AS t ON t.key = m.turn_key ",
+            $rest
+        )
+    };
+}
+
+pub(super) const SESSION: &str = select_sessions!("WHERE id = ?1");
+pub(super) const SESSIONS: &str = select_sessions!(
+    "WHERE ?1 IS NULL OR instr(found_by, ?1) > 0 \
+     ORDER BY updated_at DESC, key DESC LIMIT ?2 OFFSET ?3"
+);
+const COUNT: &str = "SELECT count(*) FROM sessions WHERE ?1 IS NULL OR instr(found_by, ?1) > 0";
+/// The last messages before a place in the order, newest first.
+pub(super) const MESSAGES: &str = select_messages!(
+    "WHERE s.id = ?1 AND (m.turn_seq, m.seq) < (?2, ?3) AND m.depth <= ?4 \
+     ORDER BY m.turn_seq DESC, m.seq DESC LIMIT ?5"
+);
+pub(super) const MESSAGE: &str = select_messages!("WHERE m.id = ?1");
+pub(super) const PLACE: &str = "SELECT m.turn_seq, m.seq FROM message_rows AS m \
+                     JOIN sessions AS s ON s.key = m.session_key WHERE m.id = ?1 AND s.id = ?2";
+// Sums of floats, because a sum of integers that overflows is an error.
+const TOTALS: &str = "SELECT count(*) AS sessions, \
+     CAST(total(message_count) AS INTEGER) AS messages, \
+     CAST(total(total_tokens_input) AS INTEGER) AS total_tokens_input, \
+     CAST(total(total_tokens_output) AS INTEGER) AS total_tokens_output, \
+     CAST(total(total_tokens_cache_read) AS INTEGER) AS total_tokens_cache_read, \
+     CAST(total(total_tokens_cache_write) AS INTEGER) AS total_tokens_cache_write, \
+     CAST(total(total_tokens_reasoning) AS INTEGER) AS total_tokens_reasoning \
+     FROM sessions";
+
+/// One session.
+pub(super) async fn session(
+    readers: &SqlitePool,
+    id: &SessionId,
+) -> Result<Option<SessionRow>, Failure> {
+    let found = sqlx::query(SESSION).bind(id.as_str());
+    let found = found.fetch_optional(readers).await?;
+    found.as_ref().map(row::session).transpose()
+}
+
+/// A page of sessions, and how many there are on all pages, both as of one moment.
+pub(super) async fn sessions(
+    readers: &SqlitePool,
+    query: &SessionQuery,
+) -> Result<(Vec<SessionRow>, u64), Failure> {
+    let matching = query.matching.as_deref().map(ledger::folded);
+    let mut moment = readers.begin().await?;
+    let page = sqlx::query(SESSIONS)
+        .bind(matching.as_deref())
+        .bind(query.limit)
+        .bind(row::integer(query.offset))
+        .fetch_all(&mut *moment)
+        .await?;
+    let all = sqlx::query(COUNT).bind(matching.as_deref());
+    let all: i64 = all.fetch_one(&mut *moment).await?.try_get(0)?;
+    moment.rollback().await?;
+    let page: Result<_, Failure> = page.iter().map(row::session).collect();
+    Ok((page?, all.unsigned_abs()))
+}
+
+/// The last messages of a session, oldest first; none when `before` names no message of it.
+pub(super) async fn messages(
+    readers: &SqlitePool,
+    query: &MessageQuery,
+) -> Result<Vec<MessageRow>, Failure> {
+    let Some((turn_seq, seq)) = end(readers, query).await? else {
+        return Ok(Vec::new());
+    };
+    let max_depth = match query.of {
+        Speakers::All => i64::MAX,
+        Speakers::Master => 0,
+    };
+    let newest_first = sqlx::query(MESSAGES)
+        .bind(query.session.as_str())
+        .bind(turn_seq)
+        .bind(seq)
+        .bind(max_depth)
+        .bind(query.limit)
+        .fetch_all(readers)
+        .await?;
+    newest_first.iter().rev().map(row::message).collect()
+}
+
+/// The place in the order before which all wanted messages stand.
+async fn end(readers: &SqlitePool, query: &MessageQuery) -> Result<Option<(i64, i64)>, Failure> {
+    let Some(before) = &query.before else {
+        return Ok(Some((i64::MAX, i64::MAX)));
+    };
+    let place = sqlx::query(PLACE)
+        .bind(before.as_str())
+        .bind(query.session.as_str())
+        .fetch_optional(readers)
+        .await?;
+    let read = |row: SqliteRow| Ok((row.try_get("turn_seq")?, row.try_get("seq")?));
+    place.map(read).transpose()
+}
+
+/// One message of any session.
+pub(super) async fn message(
+    readers: &SqlitePool,
+    id: &MessageId,
+) -> Result<Option<MessageRow>, Failure> {
+    let found = sqlx::query(MESSAGE).bind(id.as_str());
+    let found = found.fetch_optional(readers).await?;
+    found.as_ref().map(row::message).transpose()
+}
+
+/// Totals over all sessions, from their rows alone.
+pub(super) async fn totals(readers: &SqlitePool) -> Result<Totals, Failure> {
+    let row = sqlx::query(TOTALS).fetch_one(readers).await?;
+    Ok(Totals {
+        sessions: row::count(&row, "sessions")?,
+        messages: row::count(&row, "messages")?,
+        usage: row::total_usage(&row)?,
+    })
+}

@@ -1,0 +1,146 @@
+use samovar_core::history::Change;
+use samovar_core::{Message, Millis, Part, Role, Seq};
+use sqlx::Row;
+use tempfile::TempDir;
+
+use super::*;
+
+async fn history() -> (TempDir, SqliteHistory) {
+    let folder = TempDir::new().unwrap();
+    let history = SqliteHistory::open(folder.path().join("history.db")).await;
+    (folder, history.unwrap())
+}
+
+/// A session with one long message.
+fn said(session: &str) -> Vec<Projection> {
+    let message = Message {
+        id: MessageId::new(session).unwrap(),
+        role: Role::User,
+        parts: vec![Part::Text {
+            text: "again and ".repeat(10_000),
+        }],
+        parent: None,
+        usage: None,
+        model: None,
+        finish_reason: None,
+        metadata: serde_json::Map::new(),
+        created_at: Millis(1),
+    };
+    let open = Change::Open {
+        model: "demo".to_owned(),
+        agent: "master".to_owned(),
+        metadata: serde_json::Map::new(),
+        at: Millis(1),
+    };
+    let put = Change::Put {
+        message: message.into(),
+        turn: None,
+        agent: samovar_core::AgentPath::root("master"),
+    };
+    vec![Projection {
+        session: SessionId::new(session).unwrap(),
+        up_to: Seq(2),
+        changes: vec![(Seq(1), open), (Seq(2), put)],
+    }]
+}
+
+/// How the database goes about a statement.
+async fn plan(history: &SqliteHistory, sql: &'static str) -> String {
+    let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}"));
+    let steps = sqlx::query(explain).fetch_all(&history.readers).await;
+    let steps = steps.unwrap();
+    let steps = steps.iter().map(|step| step.get::<String, _>("detail"));
+    steps.collect::<Vec<_>>().join("\n")
+}
+
+// proves PF-3
+#[tokio::test]
+async fn no_read_grows_with_what_it_does_not_answer() {
+    let (_folder, history) = history().await;
+    let page = plan(&history, reader::MESSAGES).await;
+    assert!(
+        page.contains("message_rows_in_order (session_key=? AND (turn_seq,seq)<(?,?))"),
+        "{page}"
+    );
+    let reads = [
+        reader::SESSION,
+        reader::MESSAGE,
+        reader::MESSAGES,
+        reader::PLACE,
+    ];
+    let writes = [
+        ledger::FIND_SESSION,
+        ledger::SAVE_SESSION,
+        ledger::CLOSE_SESSION,
+        turns::FINISH_TURN,
+        turns::PLACE_TURN,
+    ];
+    for sql in reads.into_iter().chain(writes) {
+        let plan = plan(&history, sql).await;
+        assert!(plan.contains("SEARCH"), "{sql}\n{plan}");
+        assert!(!plan.contains("SCAN"), "{sql}\n{plan}");
+        assert!(!plan.contains("TEMP B-TREE"), "{sql}\n{plan}");
+    }
+    // A page of sessions is read in the order of its index, so it ends with the page.
+    let sessions = plan(&history, reader::SESSIONS).await;
+    assert_eq!(sessions, "SCAN sessions USING INDEX sessions_by_update");
+}
+
+// proves DU-12
+#[tokio::test]
+async fn a_full_disk_keeps_nothing_of_the_batch_and_is_over_when_there_is_room() {
+    let (_folder, history) = history().await;
+    history.project(said("a")).await.unwrap();
+    {
+        let mut writer = history.writer.lock().await;
+        let connection = writer.connection.as_mut().unwrap();
+        let full = sqlx::raw_sql("PRAGMA max_page_count = 1");
+        full.execute(connection).await.unwrap();
+    }
+
+    let both = [said("b"), said("c")].concat();
+    let refused = history.project(both.clone()).await;
+    assert!(matches!(refused, Err(Broken::Full(_))), "{refused:?}");
+    assert_eq!(history.totals().await.unwrap().sessions, 1);
+
+    // The limit went with the connection that met it.
+    history.project(both).await.unwrap();
+    assert_eq!(history.totals().await.unwrap().sessions, 3);
+}
+
+#[tokio::test]
+async fn a_caller_that_goes_away_leaves_no_transaction_open() {
+    let (_folder, history) = history().await;
+    for steps in 0..12 {
+        let project = history.project(said("a"));
+        let steps = std::iter::repeat_n((), steps);
+        tokio::select! {
+            biased;
+            result = project => result.unwrap(),
+            () = async { for () in steps { tokio::task::yield_now().await } } => {}
+        }
+    }
+    history.project(said("b")).await.unwrap();
+    history.project(said("a")).await.unwrap();
+    history.sync().await.unwrap();
+    assert_eq!(history.totals().await.unwrap().messages, 2);
+}
+
+// proves DU-12
+#[tokio::test]
+async fn after_a_failed_fsync_nothing_is_written_any_more() {
+    const FSYNC_FAILED: i32 = 1034;
+    let (_folder, history) = history().await;
+    history.project(said("a")).await.unwrap();
+    {
+        let mut writer = history.writer.lock().await;
+        let connection = writer.take().await.unwrap();
+        let lost = Err(failure::tests::Coded::failure(FSYNC_FAILED));
+        writer.give_back(connection, lost).await.unwrap_err();
+    }
+
+    let again = history.project(said("b")).await;
+    assert!(matches!(again, Err(Broken::Io(_))), "{again:?}");
+    assert_eq!(history.sync().await, again);
+    assert_eq!(history.totals().await.unwrap().sessions, 1);
+}

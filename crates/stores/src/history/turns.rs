@@ -1,0 +1,159 @@
+//! Turns, and the order that they give their messages.
+//!
+//! A turn stands where it started, or where it ended when it never did. Until then it waits, and
+//! its messages stand behind all others.
+
+use std::collections::HashMap;
+
+use samovar_core::{AgentPath, CallId, FinishReason, Millis, Seq, TurnId, Usage};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row, SqliteConnection};
+
+use super::failure::Failure;
+use super::row::{bind_usage, integer, json};
+
+/// The place in the order of what waits.
+const WAITING: i64 = i64::MAX;
+
+// The update changes nothing; without it there would be nothing to return.
+const FIND_TURN: &str = "\
+    INSERT INTO turns (session_key, id, agent) VALUES (?1, ?2, ?3) \
+    ON CONFLICT (session_key, id) DO UPDATE SET id = id RETURNING key, turn_seq";
+const START_TURN: &str = "\
+    INSERT INTO turns (session_key, id, agent, parent_call, turn_seq, started_at) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+    ON CONFLICT (session_key, id) DO UPDATE SET agent = excluded.agent, \
+    parent_call = excluded.parent_call, turn_seq = coalesce(turn_seq, excluded.turn_seq), \
+    started_at = coalesce(started_at, excluded.started_at) RETURNING key, turn_seq";
+pub(super) const FINISH_TURN: &str = "\
+    UPDATE turns SET turn_seq = coalesce(turn_seq, ?3), finish_reason = ?4, finished_at = ?5, \
+    tokens_input = ?6, tokens_output = ?7, tokens_cache_read = ?8, tokens_cache_write = ?9, \
+    tokens_reasoning = ?10 WHERE session_key = ?1 AND id = ?2 RETURNING key, turn_seq";
+pub(super) const PLACE_TURN: &str = "\
+    UPDATE message_rows SET turn_seq = ?3 \
+    WHERE session_key = ?1 AND turn_seq = ?4 AND turn_key = ?2";
+
+/// When something happened, by the log and by the clock.
+#[derive(Clone, Copy)]
+pub(super) struct Moment {
+    pub(super) seq: Seq,
+    pub(super) at: Millis,
+}
+
+/// A turn's row.
+#[derive(Clone, Copy)]
+pub(super) struct Turn {
+    pub(super) key: i64,
+    turn_seq: Option<i64>,
+}
+
+/// The turns of one session. What was met stays known, so that each is looked up once.
+pub(super) struct Turns {
+    session_key: i64,
+    known: HashMap<TurnId, Turn>,
+}
+
+impl Turns {
+    pub(super) fn new(session_key: i64) -> Self {
+        Self {
+            session_key,
+            known: HashMap::new(),
+        }
+    }
+
+    /// A turn's row, made if this is the first that is heard of it.
+    pub(super) async fn find(
+        &mut self,
+        connection: &mut SqliteConnection,
+        id: &TurnId,
+        agent: &AgentPath,
+    ) -> Result<Turn, Failure> {
+        if let Some(turn) = self.known.get(id) {
+            return Ok(*turn);
+        }
+        let find = sqlx::query(FIND_TURN)
+            .bind(self.session_key)
+            .bind(id.as_str())
+            .bind(agent.to_string());
+        let turn = Turn::read(&find.fetch_one(connection).await?)?;
+        self.known.insert(id.clone(), turn);
+        Ok(turn)
+    }
+
+    /// A turn runs.
+    pub(super) async fn start(
+        &mut self,
+        connection: &mut SqliteConnection,
+        moment: Moment,
+        id: &TurnId,
+        agent: &AgentPath,
+        parent_call: Option<&CallId>,
+    ) -> Result<(), Failure> {
+        let start = sqlx::query(START_TURN)
+            .bind(self.session_key)
+            .bind(id.as_str())
+            .bind(agent.to_string())
+            .bind(parent_call.map(CallId::as_str))
+            .bind(integer(moment.seq.0))
+            .bind(moment.at.0);
+        let row = start.fetch_one(&mut *connection).await?;
+        self.place(connection, moment.seq, id, &row).await
+    }
+
+    /// A turn is over. There is nothing to tell of one that never ran and has no message.
+    pub(super) async fn finish(
+        &mut self,
+        connection: &mut SqliteConnection,
+        moment: Moment,
+        id: &TurnId,
+        reason: &FinishReason,
+        usage: Usage,
+    ) -> Result<(), Failure> {
+        let finish = sqlx::query(FINISH_TURN)
+            .bind(self.session_key)
+            .bind(id.as_str())
+            .bind(integer(moment.seq.0))
+            .bind(json(reason)?)
+            .bind(moment.at.0);
+        let finish = bind_usage(finish, Some(usage));
+        match finish.fetch_optional(&mut *connection).await? {
+            Some(row) => self.place(connection, moment.seq, id, &row).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Moves a turn's messages to its place in the order, when it has just got one.
+    async fn place(
+        &mut self,
+        connection: &mut SqliteConnection,
+        seq: Seq,
+        id: &TurnId,
+        row: &SqliteRow,
+    ) -> Result<(), Failure> {
+        let turn = Turn::read(row)?;
+        self.known.insert(id.clone(), turn);
+        if turn.turn_seq == Some(integer(seq.0)) {
+            let place = sqlx::query(PLACE_TURN)
+                .bind(self.session_key)
+                .bind(turn.key)
+                .bind(turn.turn_seq)
+                .bind(WAITING);
+            place.execute(connection).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Turn {
+    /// Its place in the order.
+    pub(super) fn seq(self) -> i64 {
+        self.turn_seq.unwrap_or(WAITING)
+    }
+
+    fn read(row: &SqliteRow) -> Result<Self, Failure> {
+        Ok(Self {
+            key: row.try_get("key")?,
+            turn_seq: row.try_get("turn_seq")?,
+        })
+    }
+}

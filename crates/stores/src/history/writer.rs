@@ -1,0 +1,151 @@
+//! The one writer: transactions, durability, checkpoints.
+//!
+//! A commit goes to the WAL without fsync (`synchronous = NORMAL`). [`Writer::sync`] makes all of
+//! them durable at once: it commits one small change under `synchronous = FULL`, for which `SQLite`
+//! syncs the whole WAL file, so every frame before that change is on the disk too. What has left
+//! the WAL by then is as safe: a checkpoint syncs the WAL before it copies pages into the database,
+//! and the database before the WAL may be written anew.
+//!
+//! `SQLite`'s automatic checkpoints are off, because they swallow their errors, a failed fsync too.
+//! The writer folds the WAL into the database itself after [`CHANGES_IN_WAL`] changes, and once
+//! more on closing.
+
+use samovar_core::Broken;
+use samovar_core::history::Projection;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection, SqliteConnection};
+
+use super::failure::Failure;
+use super::{file, ledger};
+
+/// After so many changes the WAL is folded: it stays at some ten megabytes.
+const CHANGES_IN_WAL: usize = 1000;
+
+/// The connection that writes.
+pub(super) struct Writer {
+    options: SqliteConnectOptions,
+    /// None after a failure, until the next write.
+    pub(super) connection: Option<SqliteConnection>,
+    unfolded: usize,
+    unsynced: bool,
+    /// Why nothing is written any more.
+    ended: Option<Broken>,
+}
+
+impl Writer {
+    /// Opens the file, with its tables up to date.
+    pub(super) async fn open(options: SqliteConnectOptions) -> Result<Self, Broken> {
+        let connection = file::migrate(&options).await?;
+        Ok(Self {
+            options,
+            connection: Some(connection),
+            unfolded: 0,
+            // What an earlier process left may have been written and never synced.
+            unsynced: true,
+            ended: None,
+        })
+    }
+
+    /// Writes projections in one transaction, not synced.
+    pub(super) async fn project(&mut self, projections: &[Projection]) -> Result<(), Broken> {
+        let mut connection = self.take().await?;
+        self.unsynced = true;
+        let mut written = ledger::write(&mut connection, projections).await;
+        let changes = projections
+            .iter()
+            .map(|projection| projection.changes.len());
+        self.unfolded += changes.sum::<usize>();
+        if written.is_ok() && self.unfolded >= CHANGES_IN_WAL {
+            self.unfolded = 0;
+            written = fold(&mut connection).await;
+        }
+        self.give_back(connection, written).await
+    }
+
+    /// Makes all that was projected durable.
+    pub(super) async fn sync(&mut self) -> Result<(), Broken> {
+        let mut connection = self.take().await?;
+        let synced = if self.unsynced {
+            commit_synced(&mut connection).await
+        } else {
+            Ok(())
+        };
+        self.unsynced &= synced.is_err();
+        self.give_back(connection, synced).await
+    }
+
+    /// Folds the whole WAL into the database and closes; later calls fail.
+    pub(super) async fn close(&mut self) -> Result<(), Broken> {
+        let mut connection = self.take().await?;
+        self.ended = Some(Broken::Io("history: it is closed".to_owned()));
+        let folded = sqlx::raw_sql("PRAGMA wal_checkpoint(TRUNCATE)");
+        let folded = folded.execute(&mut connection).await;
+        let closed = connection.close().await;
+        folded.map_err(Failure::from)?;
+        Ok(closed.map_err(Failure::from)?)
+    }
+
+    /// Takes the connection for one piece of work. It is given back only when that went well: a
+    /// caller that is dropped halfway drops the connection, and with it the open transaction.
+    pub(super) async fn take(&mut self) -> Result<SqliteConnection, Broken> {
+        if let Some(ended) = &self.ended {
+            return Err(ended.clone());
+        }
+        match self.connection.take() {
+            Some(connection) => Ok(connection),
+            None => Ok(self.options.connect().await.map_err(Failure::from)?),
+        }
+    }
+
+    /// Ends a piece of work. A connection that failed is closed, because `SQLite` may have rolled
+    /// back what the connection believes to be open.
+    pub(super) async fn give_back(
+        &mut self,
+        connection: SqliteConnection,
+        work: Result<(), Failure>,
+    ) -> Result<(), Broken> {
+        let Err(failure) = work else {
+            self.connection = Some(connection);
+            return Ok(());
+        };
+        if let Err(error) = connection.close().await {
+            tracing::debug!(%error, "the history's connection did not close well");
+        }
+        let is_lost_sync = failure.is_lost_sync();
+        let broken = Broken::from(failure);
+        if is_lost_sync {
+            self.ended = Some(broken.clone());
+        }
+        Err(broken)
+    }
+}
+
+/// Commits one change with an fsync of the WAL.
+async fn commit_synced(connection: &mut SqliteConnection) -> Result<(), Failure> {
+    // This pragma works while it is compiled, so it must not come out of the statement cache.
+    let full = sqlx::raw_sql("PRAGMA synchronous = FULL");
+    full.execute(&mut *connection).await?;
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    let change = sqlx::query("UPDATE syncs SET count = count + 1");
+    change.execute(&mut *transaction).await?;
+    samovar_core::failpoint!("history.sync.before");
+    transaction.commit().await?;
+    samovar_core::failpoint!("history.sync.after");
+    let normal = sqlx::raw_sql("PRAGMA synchronous = NORMAL");
+    normal.execute(&mut *connection).await?;
+    Ok(())
+}
+
+/// Copies what is in the WAL into the database, as far as no reader still needs it. What cannot be
+/// copied now stays in the WAL, where it is as good; only a lost sync counts as a failure.
+async fn fold(connection: &mut SqliteConnection) -> Result<(), Failure> {
+    let passive = sqlx::raw_sql("PRAGMA wal_checkpoint(PASSIVE)");
+    match passive.execute(connection).await.map_err(Failure::from) {
+        Err(failure) if failure.is_lost_sync() => Err(failure),
+        Err(failure) => {
+            tracing::warn!(?failure, "the history's WAL could not be folded");
+            Ok(())
+        }
+        Ok(_) => Ok(()),
+    }
+}
