@@ -1,0 +1,193 @@
+//! The history behind its port, on a real file.
+
+mod damage;
+mod disk;
+mod kill;
+mod projecting;
+mod reading;
+mod replay;
+mod said;
+mod schema;
+
+use std::sync::Arc;
+
+use samovar_core::history::{Change, MessageQuery, Projection, Speakers};
+use samovar_core::{
+    AgentPath, Broken, FinishReason, History, Message, MessageId, Millis, Part, Role, Seq,
+    SessionId, TurnId, Usage,
+};
+use samovar_stores::history::SqliteHistory;
+use serde_json::{Map, Value, json};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, SqliteConnection};
+use tempfile::TempDir;
+
+/// A history in a folder of its own.
+struct Place {
+    folder: TempDir,
+    history: SqliteHistory,
+}
+
+impl Place {
+    async fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let history = SqliteHistory::open(folder.path().join("history.db")).await;
+        Self {
+            folder,
+            history: history.unwrap(),
+        }
+    }
+
+    /// The same file, as the next start of the server finds it.
+    async fn reopened(self) -> Self {
+        self.history.close().await.unwrap();
+        let history = SqliteHistory::open(self.folder.path().join("history.db")).await;
+        Self {
+            history: history.unwrap(),
+            ..self
+        }
+    }
+
+    async fn project(&self, session: &str, changes: Vec<(u64, Change)>) {
+        let projection = projection(session, changes);
+        self.history.project(vec![projection]).await.unwrap();
+    }
+
+    /// The ids of a session's last messages, oldest first.
+    async fn ids(&self, query: MessageQuery) -> Vec<String> {
+        let messages = self.history.messages(query).await.unwrap();
+        let ids = messages.iter().map(|row| row.message.id.to_string());
+        ids.collect()
+    }
+
+    /// A connection beside the store's own.
+    async fn sql(&self) -> SqliteConnection {
+        let options = SqliteConnectOptions::new().filename(self.folder.path().join("history.db"));
+        options.connect().await.unwrap()
+    }
+
+    /// What a statement answers, each row as text.
+    async fn asked(&self, sql: &'static str) -> Vec<String> {
+        let mut connection = self.sql().await;
+        let rows = sqlx::query_scalar(sql).fetch_all(&mut connection);
+        rows.await.unwrap()
+    }
+}
+
+fn projection(session: &str, changes: Vec<(u64, Change)>) -> Projection {
+    let up_to = Seq(changes.last().map_or(0, |(seq, _)| *seq));
+    let changes = changes.into_iter().map(|(seq, change)| (Seq(seq), change));
+    Projection {
+        session: session_id(session),
+        up_to,
+        changes: changes.collect(),
+    }
+}
+
+fn session_id(id: &str) -> SessionId {
+    SessionId::new(id).unwrap()
+}
+
+fn message_id(id: &str) -> MessageId {
+    MessageId::new(id).unwrap()
+}
+
+fn turn_id(id: &str) -> TurnId {
+    TurnId::new(id).unwrap()
+}
+
+fn master() -> AgentPath {
+    AgentPath::root("master")
+}
+
+fn tokens(input: u64, output: u64) -> Usage {
+    Usage {
+        input,
+        output,
+        ..Usage::default()
+    }
+}
+
+fn open() -> Change {
+    open_with(Map::new(), 1000)
+}
+
+fn open_with(metadata: Map<String, Value>, at: i64) -> Change {
+    Change::Open {
+        model: "demo".to_owned(),
+        agent: "master".to_owned(),
+        metadata,
+        at: Millis(at),
+    }
+}
+
+fn titled(title: &str) -> Map<String, Value> {
+    Map::from_iter([("title".to_owned(), json!(title))])
+}
+
+/// A message with one text.
+fn message(id: &str, role: Role, text: &str) -> Message {
+    Message {
+        id: message_id(id),
+        role,
+        parts: vec![Part::Text {
+            text: text.to_owned(),
+        }],
+        parent: None,
+        usage: None,
+        model: None,
+        finish_reason: None,
+        metadata: Map::new(),
+        created_at: Millis(1000),
+    }
+}
+
+fn put(message: Message, turn: Option<&str>, agent: AgentPath) -> Change {
+    Change::Put {
+        message: Arc::new(message),
+        turn: turn.map(turn_id),
+        agent,
+    }
+}
+
+/// Something that a person said to the session's own agent.
+fn asked(id: &str, turn: Option<&str>) -> Change {
+    put(message(id, Role::User, "hello"), turn, master())
+}
+
+fn started(turn: &str) -> Change {
+    Change::TurnStarted {
+        turn: turn_id(turn),
+        agent: master(),
+        parent_call: None,
+        at: Millis(1000),
+    }
+}
+
+fn finished(turn: &str) -> Change {
+    Change::TurnFinished {
+        turn: turn_id(turn),
+        reason: FinishReason::Model("stop".to_owned()),
+        usage: tokens(3, 4),
+        at: Millis(1000),
+    }
+}
+
+/// The last `limit` messages of a session, everybody's.
+fn last(session: &str, limit: u32) -> MessageQuery {
+    MessageQuery {
+        session: session_id(session),
+        limit,
+        before: None,
+        of: Speakers::All,
+    }
+}
+
+/// What a store says that is damaged.
+fn damage<T>(of: &str, result: Result<T, Broken>) -> String {
+    match result {
+        Err(Broken::Damaged(why)) => why,
+        Err(other) => panic!("{of}: not damaged, but: {other}"),
+        Ok(_) => panic!("{of}: not damaged at all"),
+    }
+}

@@ -1,0 +1,172 @@
+//! Files that are not what they should be.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use samovar_core::{Broken, History, Role};
+use samovar_stores::history::SqliteHistory;
+use tempfile::TempDir;
+
+use super::{Place, asked, damage, last, master, message, message_id, open, put, session_id};
+
+/// The bytes of a history with some content.
+async fn bytes() -> Vec<u8> {
+    let place = Place::new().await;
+    let text = "said ".repeat(300);
+    let said = |n: u64| {
+        (
+            n,
+            put(message(&format!("m{n}"), Role::User, &text), None, master()),
+        )
+    };
+    let log = std::iter::once((1, open())).chain((2..40).map(said));
+    place.project("s", log.collect()).await;
+    place.history.close().await.unwrap();
+    fs::read(place.folder.path().join("history.db")).unwrap()
+}
+
+/// What opening a file with these bytes says; the bytes must stay as they are.
+async fn refusal(what: &str, bytes: &[u8]) -> String {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("history.db");
+    fs::write(&file, bytes).unwrap();
+    let why = damage(what, SqliteHistory::open(&file).await);
+    assert!(
+        fs::read(&file).unwrap() == bytes,
+        "{what}: the file was changed"
+    );
+    why
+}
+
+// proves DU-13
+#[tokio::test]
+async fn a_file_that_is_cut_short_is_damaged_and_left_alone() {
+    let whole = bytes().await;
+    assert!(whole.len() > 15 * 4096);
+    for length in [
+        50,
+        100,
+        1000,
+        4096,
+        5000,
+        8192,
+        10 * 4096,
+        whole.len() - 4096,
+    ] {
+        refusal(&length.to_string(), &whole[..length]).await;
+    }
+}
+
+// proves DU-13
+#[tokio::test]
+async fn a_file_that_is_no_database_is_damaged_and_left_alone() {
+    let script = b"#!/bin/sh\nexit 1\n".repeat(1000);
+    for (what, garbage) in [("a script", script), ("noise", vec![0xff; 9000])] {
+        let why = refusal(what, &garbage).await;
+        assert!(why.contains("not a database"), "{why}");
+    }
+}
+
+#[tokio::test]
+async fn a_history_of_a_newer_version_is_refused_in_plain_words() {
+    let place = Place::new().await;
+    place.project("s", vec![(1, open())]).await;
+    let newer = "INSERT INTO _sqlx_migrations (version, description, success, checksum, \
+                 execution_time) VALUES (99, 'later', true, x'00', 0)";
+    sqlx::query(newer)
+        .execute(&mut place.sql().await)
+        .await
+        .unwrap();
+    place.history.close().await.unwrap();
+
+    let why = damage(
+        "newer",
+        SqliteHistory::open(place.folder.path().join("history.db")).await,
+    );
+    assert!(
+        why.contains("newer version (tables of version 99)"),
+        "{why}"
+    );
+}
+
+#[tokio::test]
+async fn only_its_owner_may_read_the_files() {
+    let place = Place::new().await;
+    place.project("s", vec![(1, open())]).await;
+    let mut names = Vec::new();
+    for file in fs::read_dir(place.folder.path()).unwrap() {
+        let file = file.unwrap();
+        let mode = file.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", file.path().display());
+        names.push(file.file_name());
+    }
+    names.sort();
+    assert_eq!(names, ["history.db", "history.db-shm", "history.db-wal"]);
+}
+
+#[tokio::test]
+async fn a_path_that_cannot_hold_a_history_is_an_error() {
+    let folder = TempDir::new().unwrap();
+    for path in [
+        folder.path().to_owned(),
+        folder.path().join("missing/history.db"),
+    ] {
+        let opened = SqliteHistory::open(&path).await;
+        assert!(matches!(opened, Err(Broken::Io(_))), "{}", path.display());
+    }
+}
+
+// proves DU-13
+#[tokio::test]
+async fn a_row_that_makes_no_sense_is_named_and_others_are_served() {
+    let bad = [
+        "UPDATE message_rows SET parts = '[{' WHERE id = 'bad'",
+        "UPDATE message_rows SET parts = '[{\"type\":\"song\"}]' WHERE id = 'bad'",
+        "UPDATE message_rows SET parts = CAST(x'ff' AS TEXT) WHERE id = 'bad'",
+        "UPDATE message_rows SET role = 'poet' WHERE id = 'bad'",
+        "UPDATE message_rows SET metadata = '7' WHERE id = 'bad'",
+        "UPDATE message_rows SET tokens_input = -1 WHERE id = 'bad'",
+        "UPDATE message_rows SET parent_message_id = '' WHERE id = 'bad'",
+    ];
+    for sql in bad {
+        let place = Place::new().await;
+        place
+            .project("s", vec![(1, open()), (2, asked("bad", None))])
+            .await;
+        place
+            .project("other", vec![(1, open()), (2, asked("good", None))])
+            .await;
+        sqlx::query(sql)
+            .execute(&mut place.sql().await)
+            .await
+            .unwrap();
+
+        let why = damage(sql, place.history.message(&message_id("bad")).await);
+        assert!(why.contains("message bad"), "{sql}: {why}");
+        let why = damage(sql, place.history.messages(last("s", 9)).await);
+        assert!(why.contains("message bad"), "{sql}: {why}");
+        assert_eq!(place.ids(last("other", 9)).await, ["good"], "{sql}");
+    }
+}
+
+// proves DU-13
+#[tokio::test]
+async fn a_session_row_that_makes_no_sense_is_named_and_not_overwritten() {
+    let place = Place::new().await;
+    place.project("s", vec![(1, open())]).await;
+    let sql = "UPDATE sessions SET message_count = -1";
+    sqlx::query(sql)
+        .execute(&mut place.sql().await)
+        .await
+        .unwrap();
+
+    let why = damage("read", place.history.session(&session_id("s")).await);
+    assert!(
+        why.contains("session s") && why.contains("message_count is -1"),
+        "{why}"
+    );
+    let more = super::projection("s", vec![(2, asked("a", None))]);
+    let why = damage("written", place.history.project(vec![more]).await);
+    assert!(why.contains("session s"), "{why}");
+    place.project("other", vec![(1, open())]).await;
+}
