@@ -1,1 +1,13 @@
-//! Samovar: stores.
+//! The stores, one a file, behind the ports of `samovar-core`.
+//!
+//! Here: [`journal`], the hot store and the truth about every turn (LMDB, with the spool for live
+//! events beside it), and [`history`], the cold store that is projected from it (`SQLite`).
+//! Not here: what is kept when, what a turn does next, and who may open a data directory: one
+//! process at a time, which the owner of its lock sees to before it opens anything here.
+//!
+//! No store reads another (DU-1).
+//! Start with [`journal::LmdbJournal::open`].
+
+pub mod history;
+pub mod journal;
+mod spool;

@@ -1,0 +1,271 @@
+//! The journal: the hot store, and the truth about every turn until the history has it.
+//!
+//! [`LmdbJournal`] is an LMDB environment with one writing thread, whose commits are shared by
+//! whoever waits (DU-3), and the spool beside it for live events. Begin with [`LmdbJournal::open`],
+//! which also makes one again what a killed process left in the two (DU-18).
+//!
+//! A journal must be opened once at a time. Inside one process that is checked; between processes
+//! it is not, but left to the lock on the data directory, which its owner takes before.
+//!
+//! What a log is numbered by: an event's position goes on behind the log's `head`, and `head`
+//! outlives the rows. When the journal knows nothing of a session, its position goes on behind what
+//! the history has projected. A session that is deleted keeps its entry until the next boot, so a
+//! session made anew under its id begins a new log behind the old one's head, and no event id is
+//! given twice in one epoch.
+
+mod boot;
+mod fault;
+mod keep;
+mod row;
+mod run;
+mod sweep;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use samovar_core::journal::{Batch, LogEntry, LogNo};
+use samovar_core::{Broken, Epoch, Event, Future, Journal, Millis, Seq, SessionId};
+
+use crate::spool::{self, Spool};
+pub use boot::{Hole, Recovered};
+pub(crate) use fault::from_io;
+use keep::{Marks, PackedBatch};
+use row::{Place, Row};
+use tables::Tables;
+use writer::{Job, Jobs};
+
+/// Sizes, fixed for as long as the journal is open.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Bytes of LMDB's map, the most that the journal can ever hold: a multiple of the page size.
+    /// It takes address space, not memory or disk; when there is less, half as much is tried.
+    pub map_bytes: usize,
+    /// Bytes at which the spool begins another segment.
+    pub segment_bytes: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            map_bytes: 64 << 30,
+            segment_bytes: 8 << 20,
+        }
+    }
+}
+
+/// How full the map is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fill {
+    /// Bytes of pages that hold something.
+    pub used_bytes: usize,
+    /// Bytes that there are.
+    pub map_bytes: usize,
+}
+
+/// The journal over LMDB.
+pub struct LmdbJournal {
+    shared: Arc<Shared>,
+    jobs: Jobs,
+}
+
+/// What the callers and the writing thread both use.
+struct Shared {
+    tables: Tables,
+    spool: Spool,
+    epoch: Epoch,
+    next_log: AtomicU64,
+    /// Positions that the history has and the journal has not noted yet; one for each log.
+    marks: Mutex<Marks>,
+    commits: AtomicU64,
+    is_closed: AtomicBool,
+}
+
+impl LmdbJournal {
+    /// Opens the journal in a data directory, makes one again what an earlier process left, and
+    /// begins a new epoch: the one behind the last, or `now_seconds` (since 1970) when that is
+    /// later, so that a restored backup never gives an event id out again.
+    ///
+    /// # Errors
+    /// [`Broken`]; also when the journal has the format of a newer program.
+    pub fn open(dir: &Path, now_seconds: u64) -> Result<(Self, Recovered), Broken> {
+        Self::open_with(dir, now_seconds, Settings::default())
+    }
+
+    /// The same with other sizes.
+    ///
+    /// # Errors
+    /// As [`LmdbJournal::open`].
+    pub fn open_with(
+        dir: &Path,
+        now_seconds: u64,
+        settings: Settings,
+    ) -> Result<(Self, Recovered), Broken> {
+        let (journal_dir, spool_dir) = (dir.join("journal"), dir.join("spool"));
+        spool::make_dir(&journal_dir)?;
+        spool::make_dir(&spool_dir)?;
+        let tables = Tables::open(&journal_dir, settings.map_bytes)?;
+        // LMDB syncs its file, not the folders through which it is found.
+        sync_dir(&journal_dir)?;
+        sync_dir(dir)?;
+        let (epoch, next_log, recovered) = boot::recover(&tables, &spool_dir, now_seconds)?;
+        let shared = Arc::new(Shared {
+            tables,
+            spool: Spool::new(spool_dir, settings.segment_bytes),
+            epoch,
+            next_log: AtomicU64::new(next_log),
+            marks: Mutex::default(),
+            commits: AtomicU64::new(1),
+            is_closed: AtomicBool::new(false),
+        });
+        let jobs = writer::start(shared.clone())
+            .map_err(|error| from_io("the journal's thread", &error))?;
+        Ok((Self { shared, jobs }, recovered))
+    }
+
+    /// How many synced commits there were since the journal was opened, that of its epoch included.
+    pub fn commits(&self) -> u64 {
+        self.shared.commits.load(Ordering::Relaxed)
+    }
+
+    /// How full the map is.
+    ///
+    /// # Errors
+    /// [`Broken`].
+    pub fn fill(&self) -> Result<Fill, Broken> {
+        let tables = self.shared.tables()?;
+        let txn = tables.read_txn()?;
+        Ok(Fill {
+            used_bytes: tables.used_bytes(&txn)?,
+            map_bytes: tables.env.info().map_size,
+        })
+    }
+
+    fn ask(
+        &self,
+        job: impl FnOnce(writer::Waiter) -> Job + Send + 'static,
+    ) -> Future<'static, Result<(), Broken>> {
+        Box::pin(writer::ask(self.jobs.clone(), job))
+    }
+}
+
+impl Journal for LmdbJournal {
+    fn epoch(&self) -> Epoch {
+        self.shared.epoch
+    }
+
+    fn new_log(&self) -> LogNo {
+        LogNo(self.shared.next_log.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Dropping the future after it was polled does not take the batch back.
+    fn commit(&self, batch: Batch) -> Future<'static, Result<(), Broken>> {
+        let packed = self.shared.tables();
+        let packed = packed.and_then(|_| PackedBatch::pack(&batch, self.shared.epoch));
+        match packed {
+            Ok(packed) => self.ask(|waiter| Job::Commit(packed, waiter)),
+            Err(broken) => Box::pin(std::future::ready(Err(broken))),
+        }
+    }
+
+    fn spool(&self, log: LogNo, events: &[Arc<Event>]) -> Result<(), Broken> {
+        self.shared.tables()?;
+        keep::check_epoch(events.iter().map(AsRef::as_ref), self.shared.epoch)?;
+        self.shared.spool.write(log, events)
+    }
+
+    fn entry(&self, session: &SessionId) -> Result<Option<LogEntry>, Broken> {
+        let tables = self.shared.tables()?;
+        let txn = tables.read_txn()?;
+        let Some(log) = tables.log_of(&txn, session)? else {
+            return Ok(None);
+        };
+        let entry = tables.entry(&txn, log)?;
+        Ok(entry.map(|(_, entry)| entry))
+    }
+
+    fn read(&self, log: LogNo, after: Seq, max_bytes: usize) -> Result<Vec<Event>, Broken> {
+        let tables = self.shared.tables()?;
+        let txn = tables.read_txn()?;
+        let next = Seq(after.0.saturating_add(1));
+        let start = tables.covering(&txn, Place::new(log, next))?;
+        let (mut events, mut bytes) = (Vec::new(), 0);
+        for row in tables.rows(&txn, start)? {
+            let (place, row) = row?;
+            let unpacked = Row::read(place, row)?.events()?;
+            bytes += row.len() + unpacked.len() * size_of::<Event>();
+            events.extend(unpacked.into_iter().filter(|event| event.seq > after));
+            if bytes >= max_bytes && !events.is_empty() {
+                break;
+            }
+        }
+        Ok(events)
+    }
+
+    fn unsettled(&self) -> Result<Vec<(SessionId, LogEntry)>, Broken> {
+        let tables = self.shared.tables()?;
+        let txn = tables.read_txn()?;
+        let mut found = Vec::new();
+        for log in tables.unsettled(&txn)? {
+            match tables.entry(&txn, log) {
+                Err(fault) if fault.is_damage() => tracing::error!(%fault, "a log is set aside"),
+                entry => found.extend(entry?),
+            }
+        }
+        Ok(found)
+    }
+
+    fn projected(&self, marks: Vec<(LogNo, Seq)>) {
+        self.shared.put_marks_back(marks);
+    }
+
+    fn sweep(&self, before: Millis) -> Future<'static, Result<(), Broken>> {
+        self.ask(move |waiter| Job::Sweep(before, waiter))
+    }
+
+    fn close(&self) -> Future<'static, Result<(), Broken>> {
+        self.shared.is_closed.store(true, Ordering::Relaxed);
+        self.ask(Job::Close)
+    }
+}
+
+impl Shared {
+    /// The tables, unless the journal is closed.
+    fn tables(&self) -> Result<&Tables, Broken> {
+        if self.is_closed.load(Ordering::Relaxed) {
+            return Err(Broken::Io("the journal is closed".to_owned()));
+        }
+        Ok(&self.tables)
+    }
+
+    fn count_commit(&self) {
+        self.commits.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn take_marks(&self) -> Marks {
+        std::mem::take(&mut self.marks())
+    }
+
+    /// Adds marks to those that wait; the furthest of a log counts.
+    fn put_marks_back(&self, marks: impl IntoIterator<Item = (LogNo, Seq)>) {
+        let mut waiting = self.marks();
+        for (log, mark) in marks {
+            let furthest = waiting.entry(log).or_default();
+            *furthest = mark.max(*furthest);
+        }
+    }
+
+    fn marks(&self) -> MutexGuard<'_, Marks> {
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn sync_dir(dir: &Path) -> Result<(), Broken> {
+    let synced = File::open(dir).and_then(|dir| dir.sync_all());
+    synced.map_err(|error| from_io(&dir.display().to_string(), &error))
+}

@@ -1,0 +1,216 @@
+//! What a start finds: the rows of unfinished turns and the spool beside them, made into one again
+//! (DU-18).
+
+use std::collections::BTreeMap;
+use std::iter::Peekable;
+use std::path::Path;
+use std::sync::Arc;
+
+use heed::RwTxn;
+use samovar_core::journal::LogNo;
+use samovar_core::{Broken, Epoch, Event, Seq, SessionId, failpoint};
+
+use super::fault::Fault;
+use super::row::{self, Place, Row};
+use super::run;
+use super::tables::Tables;
+use crate::spool::{self, Frame};
+
+/// What a start found out; for the log of the server, and for readers of what is lost.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// The logs in which kept events lie behind lost ones. Each hole is told once.
+    pub holes: Vec<Hole>,
+    /// Live events that only the spool had and the journal has now.
+    pub folded: u64,
+    /// Rows of the journal that were looked at: those of unfinished turns, no others.
+    pub rows_read: u64,
+}
+
+/// A hole in a log: what a power cut took from the spool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hole {
+    /// The session.
+    pub session: SessionId,
+    /// Its log.
+    pub log: LogNo,
+    /// The first position that is lost; none of the live events behind it are believed.
+    pub missing: Seq,
+}
+
+/// Begins an epoch: folds what is believed of the spool into the journal, in one commit with the
+/// new epoch, and only then empties the spool. Answers with the epoch and the next log's number.
+pub(super) fn recover(
+    tables: &Tables,
+    spool_dir: &Path,
+    now_seconds: u64,
+) -> Result<(Epoch, u64, Recovered), Fault> {
+    let mut txn = tables.env.write_txn()?;
+    let mut meta = tables.meta(&txn)?;
+    let open = open_logs(tables, &txn)?;
+    // A frame of an older epoch was folded, or given up, by the boot that began the newer one.
+    let is_wanted = |frame: &Frame| frame.epoch == meta.epoch && open.contains_key(&frame.log);
+    let segments = spool::read_segments(spool_dir)?;
+    let frames = segments.iter().flat_map(|bytes| spool::frames(bytes));
+    let mut spooled = by_log(frames.filter(is_wanted));
+
+    let mut recovered = Recovered::default();
+    for (log, from) in open {
+        let frames = spooled.remove(&log).unwrap_or_default();
+        let from = Place::new(log, from);
+        match mend(tables, &mut txn, from, frames, &mut recovered) {
+            Err(fault) if fault.is_damage() => {
+                tracing::error!(%fault, "a log with an unfinished turn is left as it is");
+            }
+            mended => mended?,
+        }
+    }
+
+    tables.bury(&mut txn)?;
+    meta.epoch = Epoch(now_seconds.max(meta.epoch.0 + 1));
+    meta.next_log = meta.next_log.max(1);
+    meta.boot_id = boot_id();
+    tables.put_meta(&mut txn, &meta)?;
+    failpoint!("journal.epoch.before");
+    txn.commit()?;
+    failpoint!("journal.epoch.after");
+    spool::clear(spool_dir)?;
+    Ok((meta.epoch, meta.next_log, recovered))
+}
+
+fn open_logs(tables: &Tables, txn: &RwTxn<'_>) -> Result<BTreeMap<LogNo, Seq>, Fault> {
+    let logs = tables.open.iter(txn)?;
+    let logs = logs.map(|entry| entry.map(|(log, from)| (LogNo(log), Seq(from))));
+    Ok(logs.collect::<Result<_, _>>()?)
+}
+
+/// The frames of each log by position. Of two at one position the later: the earlier stood behind a
+/// durable event that could not be kept, so nobody saw it and its position was given again.
+fn by_log<'a>(
+    frames: impl Iterator<Item = Frame<'a>>,
+) -> BTreeMap<LogNo, BTreeMap<Seq, Frame<'a>>> {
+    let mut logs: BTreeMap<LogNo, BTreeMap<Seq, Frame<'a>>> = BTreeMap::new();
+    for frame in frames {
+        logs.entry(frame.log).or_default().insert(frame.seq, frame);
+    }
+    logs
+}
+
+/// Makes one log whole from a place on. Writes nothing when one of its rows is damaged: whoever
+/// reads it will meet that row.
+fn mend(
+    tables: &Tables,
+    txn: &mut RwTxn<'_>,
+    from: Place,
+    frames: BTreeMap<Seq, Frame<'_>>,
+    recovered: &mut Recovered,
+) -> Result<(), Fault> {
+    let mut rows = Vec::new();
+    for row in tables.rows(txn, from)? {
+        let (place, bytes) = row?;
+        recovered.rows_read += 1;
+        rows.push((place.seq, Row::read(place, bytes)?.last()));
+    }
+    let merged = merge(from.seq, &rows, frames.into_iter().peekable());
+    if merged == Merged::default() {
+        return Ok(());
+    }
+    let mut row = tables
+        .log_row(txn, from.log)?
+        .ok_or_else(|| missing(from.log))?;
+    keep_rows(tables, txn, from.log, &merged)?;
+    if let Some(last) = merged.believed.last() {
+        row.head = row.head.max(last.seq);
+        tables.put_log_row(txn, from.log, &row)?;
+    }
+    recovered.folded += merged.believed.len() as u64;
+    if let Some((missing, _)) = merged.holes.first() {
+        recovered.holes.push(Hole {
+            session: row.session,
+            log: from.log,
+            missing: *missing,
+        });
+    }
+    Ok(())
+}
+
+fn missing(log: LogNo) -> Broken {
+    Broken::Damaged(format!(
+        "log {} is open, but the table of logs lacks it",
+        log.0
+    ))
+}
+
+/// One log's events as one again.
+#[derive(Debug, Default, PartialEq)]
+struct Merged {
+    /// Live events that go on gaplessly from what the journal has.
+    believed: Vec<Arc<Event>>,
+    /// What is missing before a row: first position and how many.
+    holes: Vec<(Seq, u64)>,
+}
+
+/// Walks rows and frames by position. After the first hole no frame is believed; rows stay.
+fn merge<'a>(
+    from: Seq,
+    rows: &[(Seq, Seq)],
+    mut frames: Peekable<impl Iterator<Item = (Seq, Frame<'a>)>>,
+) -> Merged {
+    let mut merged = Merged::default();
+    let mut next = from;
+    for (first, last) in rows {
+        if merged.holes.is_empty() {
+            next = believe(next, Some(*first), &mut frames, &mut merged.believed);
+        }
+        if next < *first {
+            merged.holes.push((next, first.0 - next.0));
+        }
+        next = next.max(last.next());
+    }
+    if merged.holes.is_empty() {
+        believe(next, None, &mut frames, &mut merged.believed);
+    }
+    merged
+}
+
+/// Takes the frames that go on gaplessly from a position, up to a row; answers with the position
+/// behind them.
+fn believe<'a>(
+    mut next: Seq,
+    end: Option<Seq>,
+    frames: &mut Peekable<impl Iterator<Item = (Seq, Frame<'a>)>>,
+    believed: &mut Vec<Arc<Event>>,
+) -> Seq {
+    while end.is_none_or(|end| next < end) {
+        while frames.next_if(|(seq, _)| *seq < next).is_some() {}
+        let frame = frames.next_if(|(seq, _)| *seq == next);
+        let Some(event) = frame.and_then(|(_, frame)| frame.event()) else {
+            break;
+        };
+        believed.push(Arc::new(event));
+        next = next.next();
+    }
+    next
+}
+
+fn keep_rows(
+    tables: &Tables,
+    txn: &mut RwTxn<'_>,
+    log: LogNo,
+    merged: &Merged,
+) -> Result<(), Fault> {
+    let mut rows = run::pack(log, &merged.believed)?;
+    for (first, count) in &merged.holes {
+        rows.push((*first, row::hole(Place::new(log, *first), *count)?));
+    }
+    for (seq, row) in &rows {
+        tables.events.put(txn, &Place::new(log, *seq).key(), row)?;
+    }
+    Ok(tables.unprojected.put(txn, &log.0, &())?)
+}
+
+/// The kernel's id of its own start; empty where there is none.
+fn boot_id() -> String {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    id.unwrap_or_default().trim().to_owned()
+}

@@ -1,0 +1,301 @@
+//! The tables of the journal, and how they are opened.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+
+use heed::byteorder::BE;
+use heed::types::{Bytes, Str, U64, U128, Unit};
+use heed::{
+    CommitOrAbort, Database, DatabaseOpener, Env, EnvOpenOptions, RoTxn, RwTxn, WithoutTls,
+};
+use samovar_core::journal::{LogEntry, LogNo};
+use samovar_core::{Broken, Epoch, Seq, SessionId};
+use serde::{Deserialize, Serialize};
+
+use super::fault::{Fault, from_io};
+use super::row::{self, Place, Row};
+
+/// What a journal of this program looks like. A newer one is refused, never guessed at.
+const FORMAT: u32 = 1;
+const FORMAT_KEY: &str = "format";
+const META_KEY: &str = "meta";
+
+/// Each read holds a slot for as long as it lasts; more than there are threads that may block.
+const MAX_READERS: u32 = 1024;
+const MIN_MAP_BYTES: usize = 1 << 20;
+
+type Table<K, V> = Database<'static, K, V>;
+
+/// The environment and its tables. Log numbers and positions are keys in big-endian order.
+pub(super) struct Tables {
+    pub(super) env: Env<WithoutTls>,
+    /// Log and position to a [`Row`].
+    pub(super) events: Table<U128<BE>, Bytes>,
+    /// Log to its [`LogRow`].
+    pub(super) logs: Table<U64<BE>, Bytes>,
+    /// Session to its log: the newest, when it was deleted and made anew.
+    pub(super) sessions: Table<Str, U64<BE>>,
+    /// Logs with unfinished turns, with the position from where those must be read.
+    pub(super) open: Table<U64<BE>, U64<BE>>,
+    /// Logs of which the history may lack something.
+    pub(super) unprojected: Table<U64<BE>, Unit>,
+    /// Time and log to the position up to which nothing was unfinished at that time.
+    pub(super) retire: Table<U128<BE>, U64<BE>>,
+    /// Logs of deleted sessions whose rows are gone, with the session; the next boot forgets them.
+    pub(super) tombs: Table<U64<BE>, Str>,
+    meta: Table<Str, Bytes>,
+}
+
+/// What is kept of the journal as a whole.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Meta {
+    pub(super) epoch: Epoch,
+    pub(super) next_log: u64,
+    /// The kernel's, at the start of this epoch: tells a power cut from a killed process.
+    pub(super) boot_id: String,
+}
+
+/// What is kept of a log beside its events.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct LogRow {
+    pub(super) session: SessionId,
+    /// The last event that it holds, or has held.
+    pub(super) head: Seq,
+    /// Nothing up to here is unfinished.
+    pub(super) finished: Seq,
+    pub(super) deleted: bool,
+}
+
+impl Tables {
+    /// Opens the environment, makes what is missing, and frees the slots of readers that a killed
+    /// process left.
+    pub(super) fn open(dir: &Path, map_bytes: usize) -> Result<Self, Fault> {
+        let env = open_environment(dir, map_bytes)?;
+        env.clear_stale_readers()?;
+        let txn = env.write_txn()?;
+        let opened = env.create_databases_and_commit(txn, |opener, txn| {
+            let meta = opener.create_database::<Str, Bytes>(txn, Some("meta"))?;
+            if let Some(newer) = check_format(meta, txn)? {
+                return Ok::<_, Fault>(CommitOrAbort::Abort(newer));
+            }
+            let names = (
+                table(opener, txn, "events")?,
+                table(opener, txn, "logs")?,
+                table(opener, txn, "sessions")?,
+                table(opener, txn, "open")?,
+                table(opener, txn, "unprojected")?,
+                table(opener, txn, "retire")?,
+                table(opener, txn, "tombs")?,
+                meta,
+            );
+            Ok(CommitOrAbort::Commit(names))
+        })?;
+        let (events, logs, sessions, open, unprojected, retire, tombs, meta) = match opened {
+            CommitOrAbort::Commit(tables) => tables,
+            CommitOrAbort::Abort(broken) => return Err(broken.into()),
+        };
+        Ok(Self {
+            env,
+            events,
+            logs,
+            sessions,
+            open,
+            unprojected,
+            retire,
+            tombs,
+            meta,
+        })
+    }
+
+    pub(super) fn meta(&self, txn: &RoTxn<'_>) -> Result<Meta, Fault> {
+        let Some(bytes) = self.meta.get(txn, META_KEY)? else {
+            return Ok(Meta::default());
+        };
+        Ok(row::unseal_json(
+            "the journal's meta",
+            META_KEY.as_bytes(),
+            bytes,
+        )?)
+    }
+
+    pub(super) fn put_meta(&self, txn: &mut RwTxn<'_>, meta: &Meta) -> Result<(), Fault> {
+        let bytes = row::sealed_json(META_KEY.as_bytes(), meta)?;
+        Ok(self.meta.put(txn, META_KEY, &bytes)?)
+    }
+
+    #[cfg(test)]
+    pub(super) fn put_format(&self, txn: &mut RwTxn<'_>, format: u32) -> heed::Result<()> {
+        self.meta.put(txn, FORMAT_KEY, &format.to_be_bytes())
+    }
+
+    pub(super) fn log_row(&self, txn: &RoTxn<'_>, log: LogNo) -> Result<Option<LogRow>, Fault> {
+        let Some(bytes) = self.logs.get(txn, &log.0)? else {
+            return Ok(None);
+        };
+        let what = format!("log {}", log.0);
+        Ok(Some(row::unseal_json(&what, &log.0.to_be_bytes(), bytes)?))
+    }
+
+    pub(super) fn put_log_row(
+        &self,
+        txn: &mut RwTxn<'_>,
+        log: LogNo,
+        row: &LogRow,
+    ) -> Result<(), Fault> {
+        let bytes = row::sealed_json(&log.0.to_be_bytes(), row)?;
+        Ok(self.logs.put(txn, &log.0, &bytes)?)
+    }
+
+    pub(super) fn open_from(&self, txn: &RoTxn<'_>, log: LogNo) -> Result<Option<Seq>, Fault> {
+        Ok(self.open.get(txn, &log.0)?.map(Seq))
+    }
+
+    pub(super) fn is_unprojected(&self, txn: &RoTxn<'_>, log: LogNo) -> Result<bool, Fault> {
+        Ok(self.unprojected.get(txn, &log.0)?.is_some())
+    }
+
+    /// A view of what is committed, for one short read.
+    pub(super) fn read_txn(&self) -> Result<RoTxn<'_, WithoutTls>, Fault> {
+        Ok(self.env.read_txn()?)
+    }
+
+    pub(super) fn log_of(
+        &self,
+        txn: &RoTxn<'_>,
+        session: &SessionId,
+    ) -> Result<Option<LogNo>, Fault> {
+        Ok(self.sessions.get(txn, session.as_str())?.map(LogNo))
+    }
+
+    /// The logs that are open or unprojected, in the order in which they began.
+    pub(super) fn unsettled(&self, txn: &RoTxn<'_>) -> Result<BTreeSet<LogNo>, Fault> {
+        let mut logs = BTreeSet::new();
+        for open in self.open.iter(txn)? {
+            logs.insert(LogNo(open?.0));
+        }
+        for unprojected in self.unprojected.iter(txn)? {
+            logs.insert(LogNo(unprojected?.0));
+        }
+        Ok(logs)
+    }
+
+    /// A log with its session, as the port shows it.
+    pub(super) fn entry(
+        &self,
+        txn: &RoTxn<'_>,
+        log: LogNo,
+    ) -> Result<Option<(SessionId, LogEntry)>, Fault> {
+        let Some(row) = self.log_row(txn, log)? else {
+            return Ok(None);
+        };
+        let entry = LogEntry {
+            log,
+            head: row.head,
+            open_from: self.open_from(txn, log)?,
+            unprojected: self.is_unprojected(txn, log)?,
+            deleted: row.deleted,
+        };
+        Ok(Some((row.session, entry)))
+    }
+
+    /// Where to begin to read: the row that covers a position, else the position itself.
+    pub(super) fn covering(&self, txn: &RoTxn<'_>, place: Place) -> Result<Place, Fault> {
+        let below = self.events.get_lower_than_or_equal_to(txn, &place.key())?;
+        let Some((key, bytes)) = below else {
+            return Ok(place);
+        };
+        let found = Place::from_key(key);
+        let covers = found.log == place.log && Row::read(found, bytes)?.last() >= place.seq;
+        Ok(if covers { found } else { place })
+    }
+
+    /// The rows of a log from a key on, in order and unchecked.
+    pub(super) fn rows<'txn>(
+        &self,
+        txn: &'txn RoTxn<'_>,
+        from: Place,
+    ) -> Result<impl Iterator<Item = Result<(Place, &'txn [u8]), Fault>> + use<'txn>, Fault> {
+        let end = Place::new(from.log, Seq(u64::MAX));
+        let rows = self.events.range(txn, &(from.key()..=end.key()))?;
+        Ok(rows.map(|row| {
+            let (key, bytes) = row?;
+            Ok((Place::from_key(key), bytes))
+        }))
+    }
+
+    /// Bytes of all pages that hold something.
+    pub(super) fn used_bytes(&self, txn: &RoTxn<'_>) -> Result<usize, Fault> {
+        let tables = [
+            self.events.stat(txn)?,
+            self.logs.stat(txn)?,
+            self.sessions.stat(txn)?,
+            self.open.stat(txn)?,
+            self.unprojected.stat(txn)?,
+            self.retire.stat(txn)?,
+            self.tombs.stat(txn)?,
+            self.meta.stat(txn)?,
+        ];
+        Ok(tables
+            .iter()
+            .map(heed::DatabaseStat::non_free_page_size)
+            .sum())
+    }
+}
+
+fn table<'e, K: 'static, V: 'static>(
+    opener: &DatabaseOpener<'e, WithoutTls>,
+    txn: &mut RwTxn<'e>,
+    name: &str,
+) -> heed::Result<Database<'e, K, V>> {
+    opener.create_database(txn, Some(name))
+}
+
+/// Writes the format into a new journal; says why a journal of a newer one is not opened.
+fn check_format(
+    meta: Database<'_, Str, Bytes>,
+    txn: &mut RwTxn<'_>,
+) -> Result<Option<Broken>, Fault> {
+    let Some(bytes) = meta.get(txn, FORMAT_KEY)? else {
+        meta.put(txn, FORMAT_KEY, &FORMAT.to_be_bytes())?;
+        return Ok(None);
+    };
+    let found = <[u8; 4]>::try_from(bytes).map(u32::from_be_bytes);
+    let problem = match found {
+        Ok(FORMAT) => return Ok(None),
+        Ok(newer) if newer > FORMAT => Broken::Io(format!(
+            "the journal has format {newer}, this program knows up to {FORMAT}: \
+             start the newer program that wrote it"
+        )),
+        Ok(_) | Err(_) => Broken::Damaged(format!("the journal's format is {bytes:?}")),
+    };
+    Ok(Some(problem))
+}
+
+/// Opens with the largest map that the address space has room for.
+fn open_environment(dir: &Path, map_bytes: usize) -> Result<Env<WithoutTls>, Fault> {
+    let mut options = EnvOpenOptions::new().read_txn_without_tls();
+    options.max_dbs(8).max_readers(MAX_READERS);
+    let mut map_bytes = map_bytes;
+    loop {
+        options.map_size(map_bytes);
+        // Neither `NO_SYNC` nor `WRITE_MAP` is ever set: a commit is its fsync.
+        #[expect(
+            unsafe_code,
+            reason = "unsafe by heed's signature, since a map shows what others write to its file; \
+                      nobody else does: the data directory's lock is held by this process"
+        )]
+        let opened = unsafe { options.open(dir) };
+        match opened {
+            Err(heed::Error::Io(error))
+                if error.kind() == io::ErrorKind::OutOfMemory && map_bytes > MIN_MAP_BYTES =>
+            {
+                map_bytes /= 2;
+            }
+            Err(heed::Error::Io(error)) => {
+                return Err(from_io(&format!("{}", dir.display()), &error).into());
+            }
+            opened => return Ok(opened?),
+        }
+    }
+}

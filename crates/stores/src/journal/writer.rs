@@ -1,0 +1,280 @@
+//! The one thread that writes: whoever commits while it is busy shares the next fsync (DU-3).
+
+use std::path::Path;
+use std::sync::Arc;
+
+use samovar_core::{Broken, Millis, failpoint};
+use tokio::sync::{mpsc, oneshot};
+
+use super::Shared;
+use super::fault::{Fault, from_io};
+use super::keep::{Marks, PackedBatch};
+use super::sweep::Sweep;
+
+/// Jobs that may wait; who comes then waits for room.
+const QUEUE_JOBS: usize = 256;
+/// Bounds of one transaction.
+const GROUP_JOBS: usize = 256;
+const GROUP_BYTES: usize = 1 << 20;
+
+/// Who waits for an answer.
+pub(super) type Waiter = oneshot::Sender<Result<(), Broken>>;
+
+/// What the writer is asked for.
+pub(super) enum Job {
+    Commit(PackedBatch, Waiter),
+    Sweep(Millis, Waiter),
+    Close(Waiter),
+}
+
+/// The way to the writer.
+pub(super) type Jobs = mpsc::Sender<Job>;
+
+/// Hands a job over, waiting for room, and waits for its answer.
+pub(super) async fn ask(jobs: Jobs, job: impl FnOnce(Waiter) -> Job) -> Result<(), Broken> {
+    let gone = || Broken::Io("the journal is closed".to_owned());
+    let (waiter, answer) = oneshot::channel();
+    jobs.send(job(waiter)).await.map_err(|_| gone())?;
+    answer.await.map_err(|_| gone())?
+}
+
+/// Starts the thread. It ends when it is told to close, or when nobody can ask any longer.
+pub(super) fn start(shared: Arc<Shared>) -> std::io::Result<Jobs> {
+    let (sender, jobs) = mpsc::channel(QUEUE_JOBS);
+    let writer = Writer {
+        shared,
+        jobs,
+        held: None,
+        sweep: None,
+        failed: None,
+    };
+    std::thread::Builder::new()
+        .name("journal".to_owned())
+        .spawn(move || writer.run())?;
+    Ok(sender)
+}
+
+struct Writer {
+    shared: Arc<Shared>,
+    jobs: mpsc::Receiver<Job>,
+    /// What ended a group by not being a commit.
+    held: Option<Job>,
+    sweep: Option<(Sweep, Vec<Waiter>)>,
+    /// Set once a write or an fsync failed: nothing is known of the file from then on (DU-12).
+    failed: Option<Broken>,
+}
+
+type Commit = (PackedBatch, Waiter);
+
+enum Next {
+    Job(Job),
+    /// Nobody asks now, and a sweep is under way.
+    Nothing,
+    /// Nobody can ask any longer.
+    Over,
+}
+
+impl Writer {
+    fn run(mut self) {
+        let closing = self.work();
+        let last = self.keep(&[]);
+        // The environment is let go before the answer, so that it can be opened again after it.
+        drop(self);
+        if let Some(waiter) = closing {
+            answer(waiter, last);
+        }
+    }
+
+    fn work(&mut self) -> Option<Waiter> {
+        loop {
+            match self.next_job() {
+                Next::Job(Job::Commit(batch, waiter)) => {
+                    let group = self.gather((batch, waiter));
+                    self.commit(group);
+                }
+                Next::Job(Job::Sweep(before, waiter)) => self.begin_sweep(before, waiter),
+                Next::Job(Job::Close(waiter)) => return Some(waiter),
+                Next::Nothing => {}
+                Next::Over => return None,
+            }
+            self.sweep_on();
+        }
+    }
+
+    fn next_job(&mut self) -> Next {
+        if let Some(job) = self.held.take() {
+            return Next::Job(job);
+        }
+        if self.sweep.is_some() {
+            return self.jobs.try_recv().map_or(Next::Nothing, Next::Job);
+        }
+        self.jobs.blocking_recv().map_or(Next::Over, Next::Job)
+    }
+
+    /// Takes what else waits, up to what one transaction should hold.
+    fn gather(&mut self, first: Commit) -> Vec<Commit> {
+        let mut bytes = first.0.bytes();
+        let mut group = vec![first];
+        while group.len() < GROUP_JOBS && bytes < GROUP_BYTES {
+            match self.jobs.try_recv() {
+                Ok(Job::Commit(batch, waiter)) => {
+                    bytes += batch.bytes();
+                    group.push((batch, waiter));
+                }
+                Ok(other) => {
+                    self.held = Some(other);
+                    break;
+                }
+                Err(_) => break,
+            }
+        }
+        group
+    }
+
+    /// Keeps a group together; when that fails, each by itself, so that one batch that cannot be
+    /// kept costs nobody else theirs.
+    fn commit(&mut self, group: Vec<Commit>) {
+        let (batches, waiters): (Vec<_>, Vec<_>) = group.into_iter().unzip();
+        let together = self.keep(&batches);
+        if together.is_ok() || batches.len() == 1 {
+            answer_all(waiters, &together);
+            if together.is_ok() {
+                self.release(&batches);
+            }
+            return;
+        }
+        for (batch, waiter) in batches.iter().zip(waiters) {
+            let alone = std::slice::from_ref(batch);
+            let kept = self.keep(alone);
+            let is_kept = kept.is_ok();
+            answer(waiter, kept);
+            if is_kept {
+                self.release(alone);
+            }
+        }
+    }
+
+    /// What is in the journal now need not be in the spool.
+    fn release(&self, batches: &[PackedBatch]) {
+        for batch in batches {
+            self.shared.spool.release(batch.log, &batch.releases);
+        }
+    }
+
+    /// One synced transaction with these batches, and with what the history has kept meanwhile.
+    fn keep(&mut self, batches: &[PackedBatch]) -> Result<(), Broken> {
+        if let Some(failed) = &self.failed {
+            return Err(failed.clone());
+        }
+        let marks = self.shared.take_marks();
+        if batches.is_empty() && marks.is_empty() {
+            return Ok(());
+        }
+        let kept = self.try_keep(batches, &marks);
+        if kept.is_err() {
+            self.shared.put_marks_back(marks);
+        }
+        kept
+    }
+
+    fn try_keep(&mut self, batches: &[PackedBatch], marks: &Marks) -> Result<(), Broken> {
+        let shared = self.shared.clone();
+        let tables = &shared.tables;
+        let mut txn = self.begin(&shared)?;
+        for batch in batches {
+            tables.append(&mut txn, batch)?;
+        }
+        tables.note_projected(&mut txn, marks)?;
+        self.finish(txn)
+    }
+
+    fn begin<'a>(&mut self, shared: &'a Shared) -> Result<heed::RwTxn<'a>, Broken> {
+        let begun = shared.tables.env.write_txn();
+        begun.map_err(|error| self.fail(error))
+    }
+
+    fn finish(&mut self, txn: heed::RwTxn<'_>) -> Result<(), Broken> {
+        failpoint!("journal.commit.before");
+        txn.commit().map_err(|error| self.fail(error))?;
+        failpoint!("journal.commit.after");
+        self.shared.count_commit();
+        Ok(())
+    }
+
+    /// Whether there is room can change; what a file that failed holds can not be known. LMDB calls
+    /// a write that a full disk cut short an I/O error, too; nothing refers to what that wrote.
+    fn fail(&mut self, error: heed::Error) -> Broken {
+        match Broken::from(Fault::from(error)) {
+            Broken::Io(why) if !has_room(self.shared.tables.env.path()) => Broken::Full(why),
+            Broken::Full(why) => Broken::Full(why),
+            broken @ (Broken::Io(_) | Broken::Damaged(_)) => {
+                tracing::error!(%broken, "the journal takes nothing more until the next start");
+                self.failed = Some(broken.clone());
+                broken
+            }
+        }
+    }
+
+    fn begin_sweep(&mut self, before: Millis, waiter: Waiter) {
+        if let Err(broken) = self.keep(&[]) {
+            return answer(waiter, Err(broken));
+        }
+        // A sweep that comes while another is under way begins anew, with both their waiters.
+        let under_way = self.sweep.take();
+        let mut waiters = under_way.map_or_else(Vec::new, |(_, waiters)| waiters);
+        waiters.push(waiter);
+        self.sweep = Some((Sweep::new(before), waiters));
+    }
+
+    /// One bounded transaction of the sweep that is under way.
+    fn sweep_on(&mut self) {
+        let Some((mut sweep, waiters)) = self.sweep.take() else {
+            return;
+        };
+        match self.sweep_step(&mut sweep) {
+            Ok(false) => self.sweep = Some((sweep, waiters)),
+            Ok(true) => answer_all(waiters, &Ok(())),
+            Err(broken) => answer_all(waiters, &Err(broken)),
+        }
+    }
+
+    /// Whether it was the last.
+    fn sweep_step(&mut self, sweep: &mut Sweep) -> Result<bool, Broken> {
+        if let Some(failed) = &self.failed {
+            return Err(failed.clone());
+        }
+        let shared = self.shared.clone();
+        let mut txn = self.begin(&shared)?;
+        let step = sweep.step(&shared.tables, &mut txn).map_err(Broken::from)?;
+        if step.removed > 0 {
+            self.finish(txn)?;
+        }
+        Ok(step.is_last)
+    }
+}
+
+/// Whether as much can be written beside the journal as a group may have.
+fn has_room(dir: &Path) -> bool {
+    let probe = dir.join("probe");
+    let written = std::fs::write(&probe, vec![0; GROUP_BYTES]);
+    if let Err(error) = std::fs::remove_file(&probe) {
+        tracing::debug!(%error, "the probe for room could not be removed");
+    }
+    let written = written.map_err(|error| from_io("the probe for room", &error));
+    !matches!(written, Err(Broken::Full(_)))
+}
+
+fn answer_all(waiters: Vec<Waiter>, result: &Result<(), Broken>) {
+    for waiter in waiters {
+        answer(waiter, result.clone());
+    }
+}
+
+fn answer(waiter: Waiter, result: Result<(), Broken>) {
+    if waiter.send(result).is_err() {
+        tracing::debug!("nobody waits for this answer of the journal any longer");
+    }
+}
+
+#[cfg(test)]
+mod tests;

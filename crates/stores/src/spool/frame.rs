@@ -1,0 +1,78 @@
+//! One event in the spool: `crc32 (4) | length (4) | log (8) | seq (8) | epoch (8) | JSON`, numbers
+//! little-endian. The checksum covers all that follows it, the length is that of the JSON.
+
+use std::io::Write as _;
+
+use samovar_core::journal::LogNo;
+use samovar_core::{Broken, Epoch, Event, Seq};
+
+const HEADER_BYTES: usize = 32;
+const CRC_BYTES: usize = 4;
+
+/// What a delta usually takes, to make room at once.
+pub(super) const USUAL_BYTES: usize = 320;
+
+/// A frame whose checksum holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame<'a> {
+    pub(crate) log: LogNo,
+    pub(crate) seq: Seq,
+    pub(crate) epoch: Epoch,
+    json: &'a [u8],
+}
+
+impl Frame<'_> {
+    /// Its event; none when this program cannot read it.
+    pub(crate) fn event(&self) -> Option<Event> {
+        let event = serde_json::from_slice(self.json);
+        event
+            .inspect_err(|error| tracing::error!(%error, seq = self.seq.0, "an unreadable frame"))
+            .ok()
+    }
+}
+
+/// Appends an event's frame.
+pub(super) fn append(bytes: &mut Vec<u8>, log: LogNo, event: &Event) -> Result<(), Broken> {
+    let unwritable = |why: &str| Broken::Io(format!("an event cannot be written: {why}"));
+    let start = bytes.len();
+    bytes.resize(start + HEADER_BYTES, 0);
+    serde_json::to_writer(&mut *bytes, event).map_err(|error| unwritable(&error.to_string()))?;
+    let (_, frame) = bytes.split_at_mut(start);
+    let length = u32::try_from(frame.len() - HEADER_BYTES).map_err(|_| unwritable("too long"))?;
+    let mut header = &mut frame[CRC_BYTES..HEADER_BYTES];
+    let numbers = [log.0, event.seq.0, event.epoch.0];
+    header
+        .write_all(&length.to_le_bytes())
+        .and_then(|()| header.write_all(numbers.map(u64::to_le_bytes).as_flattened()))
+        .map_err(|error| unwritable(&error.to_string()))?;
+    let crc = crc32fast::hash(&frame[CRC_BYTES..]);
+    frame[..CRC_BYTES].copy_from_slice(&crc.to_le_bytes());
+    Ok(())
+}
+
+/// The frames of a segment, up to the first that is torn or damaged.
+pub(crate) fn frames(mut segment: &[u8]) -> impl Iterator<Item = Frame<'_>> {
+    std::iter::from_fn(move || {
+        let (frame, rest) = split(segment)?;
+        segment = rest;
+        Some(frame)
+    })
+}
+
+fn split(bytes: &[u8]) -> Option<(Frame<'_>, &[u8])> {
+    let (crc, content) = bytes.split_first_chunk::<CRC_BYTES>()?;
+    let (length, behind) = content.split_first_chunk::<4>()?;
+    let (log, behind) = behind.split_first_chunk::<8>()?;
+    let (seq, behind) = behind.split_first_chunk::<8>()?;
+    let (epoch, behind) = behind.split_first_chunk::<8>()?;
+    let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+    let (json, rest) = behind.split_at_checked(length)?;
+    let content = &content[..content.len() - rest.len()];
+    let frame = Frame {
+        log: LogNo(u64::from_le_bytes(*log)),
+        seq: Seq(u64::from_le_bytes(*seq)),
+        epoch: Epoch(u64::from_le_bytes(*epoch)),
+        json,
+    };
+    (u32::from_le_bytes(*crc) == crc32fast::hash(content)).then_some((frame, rest))
+}
