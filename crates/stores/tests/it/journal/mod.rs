@@ -1,0 +1,236 @@
+//! The journal with its spool, on real files.
+
+mod boot;
+mod commit;
+mod kill;
+mod spool;
+mod sweep;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use samovar_core::event::{Fragment, Kind};
+use samovar_core::journal::{Batch, LogNo};
+use samovar_core::message::Message;
+use samovar_core::{
+    AgentPath, Author, Epoch, Event, FinishReason, Journal, MessageId, Millis, Part, Role, Seq,
+    SessionId, TurnId, Usage,
+};
+use samovar_stores::journal::{LmdbJournal, Recovered, Settings};
+use tempfile::TempDir;
+
+/// Small files, so that tests reach their ends.
+const SMALL: Settings = Settings {
+    map_bytes: 64 << 20,
+    segment_bytes: 4096,
+};
+
+/// A data directory and the journal in it.
+struct Data {
+    dir: TempDir,
+    journal: LmdbJournal,
+    recovered: Recovered,
+}
+
+impl Data {
+    fn new() -> Self {
+        Self::open(TempDir::new().unwrap())
+    }
+
+    fn open(dir: TempDir) -> Self {
+        let (journal, recovered) = LmdbJournal::open_with(dir.path(), 1000, SMALL).unwrap();
+        Self {
+            dir,
+            journal,
+            recovered,
+        }
+    }
+
+    /// The data directory as a kill at this moment would leave it.
+    fn killed(&self) -> TempDir {
+        let copy = TempDir::new().unwrap();
+        for folder in ["journal", "spool"] {
+            fs::create_dir(copy.path().join(folder)).unwrap();
+            for file in files(&self.dir.path().join(folder)) {
+                let name = file.file_name().unwrap();
+                fs::copy(&file, copy.path().join(folder).join(name)).unwrap();
+            }
+        }
+        copy
+    }
+
+    /// What a start after a kill at this moment finds.
+    fn reborn(&self) -> Self {
+        Self::open(self.killed())
+    }
+
+    async fn reopened(self) -> Self {
+        self.journal.close().await.unwrap();
+        drop(self.journal);
+        Self::open(self.dir)
+    }
+
+    fn segments(&self) -> Vec<PathBuf> {
+        files(&self.dir.path().join("spool"))
+    }
+
+    /// A session with a log and an open turn: positions 1 to 3 are kept.
+    async fn session(&self, name: &str) -> Log<'_> {
+        let log = Log {
+            journal: &self.journal,
+            no: self.journal.new_log(),
+            session: SessionId::new(name).unwrap(),
+        };
+        let opening = [
+            log.fact(1, opened()),
+            log.fact(2, finished("question")),
+            log.fact(3, turn_started()),
+        ];
+        log.commit(&opening, &[], Some(2)).await;
+        log
+    }
+}
+
+/// A log and how its events are made.
+struct Log<'a> {
+    journal: &'a LmdbJournal,
+    no: LogNo,
+    session: SessionId,
+}
+
+impl Log<'_> {
+    fn fact(&self, seq: u64, kind: Kind) -> Arc<Event> {
+        fact(self.journal.epoch(), seq, kind)
+    }
+
+    fn delta(&self, seq: u64) -> Arc<Event> {
+        self.fact(seq, delta("answer", &format!("word {seq} ")))
+    }
+
+    fn deltas(&self, seqs: impl IntoIterator<Item = u64>) -> Vec<Arc<Event>> {
+        seqs.into_iter().map(|seq| self.delta(seq)).collect()
+    }
+
+    fn spool(&self, events: &[Arc<Event>]) {
+        self.journal.spool(self.no, events).unwrap();
+    }
+
+    fn batch(&self, events: &[Arc<Event>], folded: &[Arc<Event>], open: Option<u64>) -> Batch {
+        Batch {
+            log: self.no,
+            session: self.session.clone(),
+            events: events.to_vec(),
+            folded: folded.to_vec(),
+            open_from: open.map(Seq),
+        }
+    }
+
+    async fn commit(&self, events: &[Arc<Event>], folded: &[Arc<Event>], open: Option<u64>) {
+        let batch = self.batch(events, folded, open);
+        self.journal.commit(batch).await.unwrap();
+    }
+
+    /// Ends the open turn at a position.
+    async fn finish(&self, seq: u64) {
+        let end = self.fact(seq, turn_finished());
+        self.commit(&[end], &[], None).await;
+    }
+}
+
+/// Everything that a log holds, read in one go.
+fn all(journal: &LmdbJournal, log: LogNo) -> Vec<Event> {
+    journal.read(log, Seq(0), usize::MAX).unwrap()
+}
+
+fn seqs(journal: &LmdbJournal, log: LogNo) -> Vec<u64> {
+    all(journal, log).iter().map(|event| event.seq.0).collect()
+}
+
+fn fact(epoch: Epoch, seq: u64, kind: Kind) -> Arc<Event> {
+    Arc::new(Event {
+        seq: Seq(seq),
+        epoch,
+        at: Millis(1_000_000 + i64::try_from(seq).unwrap() * 10),
+        turn: Some(turn()),
+        agent: AgentPath::root("master"),
+        author: Author::Agent,
+        kind,
+    })
+}
+
+fn turn() -> TurnId {
+    TurnId::new("turn").unwrap()
+}
+
+fn message(id: &str) -> MessageId {
+    MessageId::new(id).unwrap()
+}
+
+fn opened() -> Kind {
+    Kind::SessionOpened {
+        model: "test/model".to_owned(),
+        metadata: serde_json::Map::new(),
+    }
+}
+
+fn turn_started() -> Kind {
+    Kind::TurnStarted {
+        model: "test/model".to_owned(),
+        limits: samovar_core::Limits::default(),
+        approval: samovar_core::Approval::Auto,
+        parent_call: None,
+    }
+}
+
+fn turn_finished() -> Kind {
+    Kind::TurnFinished {
+        reason: FinishReason::Model("stop".to_owned()),
+        iterations: 1,
+        usage: Usage::default(),
+        fault: None,
+    }
+}
+
+fn step_reset() -> Kind {
+    Kind::StepReset {
+        iteration: 1,
+        usage: Usage::default(),
+        reason: "cut".to_owned(),
+    }
+}
+
+fn delta(of: &str, text: &str) -> Kind {
+    Kind::Delta {
+        message: message(of),
+        part: 0,
+        fragment: Fragment::Text(text.to_owned()),
+    }
+}
+
+fn finished(id: &str) -> Kind {
+    Kind::MessageFinished {
+        message: Message {
+            id: message(id),
+            role: Role::Assistant,
+            parts: vec![Part::Text {
+                text: "whole".to_owned(),
+            }],
+            parent: None,
+            usage: None,
+            model: None,
+            finish_reason: None,
+            metadata: serde_json::Map::new(),
+            created_at: Millis(1),
+        },
+    }
+}
+
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<_> = fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    files
+}
