@@ -135,15 +135,36 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
-    /// Reads arguments as a model wrote them; no text at all means no arguments.
+    /// Reads arguments as a model wrote them; no text at all means no arguments. What is nested
+    /// deeper than [`MAX_ARGS_DEPTH`] stays text: it could be kept, but not be read back.
     pub fn parse_args(raw: &str) -> Value {
         if raw.trim().is_empty() {
             return Value::Object(Map::new());
         }
         match serde_json::from_str(raw) {
-            Ok(Value::Object(args)) => Value::Object(args),
+            Ok(Value::Object(args)) if is_shallow(&args, MAX_ARGS_DEPTH) => Value::Object(args),
             Ok(_) | Err(_) => Value::String(raw.to_owned()),
         }
+    }
+}
+
+/// Levels of nesting that the arguments of a call may have.
+pub const MAX_ARGS_DEPTH: usize = 64;
+
+fn is_shallow(map: &Map<String, Value>, levels: usize) -> bool {
+    levels > 0
+        && map
+            .values()
+            .all(|value| value_is_shallow(value, levels - 1))
+}
+
+fn value_is_shallow(value: &Value, levels: usize) -> bool {
+    match value {
+        Value::Object(map) => is_shallow(map, levels),
+        Value::Array(items) => {
+            levels > 0 && items.iter().all(|item| value_is_shallow(item, levels - 1))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
     }
 }
 
@@ -265,5 +286,16 @@ mod tests {
         assert_eq!(ToolCall::parse_args(" "), json!({}));
         assert_eq!(ToolCall::parse_args(r#"{"path": "#), json!(r#"{"path": "#));
         assert_eq!(ToolCall::parse_args("[1]"), json!("[1]"));
+    }
+
+    #[test]
+    fn arguments_that_could_not_be_read_back_stay_text() {
+        let nested =
+            |levels: usize| format!("{}1{}", r#"{"a":"#.repeat(levels), "}".repeat(levels));
+        assert!(ToolCall::parse_args(&nested(MAX_ARGS_DEPTH)).is_object());
+        let deep = nested(MAX_ARGS_DEPTH + 1);
+        assert_eq!(ToolCall::parse_args(&deep), Value::String(deep));
+        let list = format!(r#"{{"a":{}{}}}"#, "[".repeat(64), "]".repeat(64));
+        assert!(ToolCall::parse_args(&list).is_string());
     }
 }

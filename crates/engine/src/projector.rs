@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use samovar_core::history::Projection;
 use samovar_core::journal::LogNo;
 use samovar_core::{Broken, Clock, Event, History, Journal, Millis, Seq};
 use tokio::sync::watch;
@@ -204,13 +205,35 @@ impl Projector {
         if projections.is_empty() {
             return Ok(());
         }
-        self.history.project(projections).await?;
+        let left_out = self.write(projections).await?;
         let mut state = self.state();
-        for (log, up_to) in positions {
+        for (place, (log, up_to)) in positions.into_iter().enumerate() {
             state.done.insert(log, up_to);
-            state.unsynced.insert(log, up_to);
+            if !left_out.contains(&place) {
+                state.unsynced.insert(log, up_to);
+            }
         }
         Ok(())
+    }
+
+    /// Writes all of them, or, when one session's rows are damaged, all of the others. Answers with
+    /// the places of those that were left out: the journal keeps what they lack.
+    async fn write(&self, projections: Vec<Projection>) -> Result<Vec<usize>, Broken> {
+        match self.history.project(projections.clone()).await {
+            Err(Broken::Damaged(_)) => {}
+            written => return written.map(|()| Vec::new()),
+        }
+        let mut left_out = Vec::new();
+        for (place, one) in projections.into_iter().enumerate() {
+            match self.history.project(vec![one]).await {
+                Err(Broken::Damaged(why)) => {
+                    tracing::error!(why, "a session's rows are damaged and stay as they are");
+                    left_out.push(place);
+                }
+                written => written?,
+            }
+        }
+        Ok(left_out)
     }
 
     /// Makes the history durable, tells the journal, and lets it remove what is old.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use samovar_core::message::MAX_ARGS_DEPTH;
 use samovar_core::{CallContext, Error, Reply, ToolCall, ToolSpec, Toolset};
 use serde_json::Value;
 
@@ -105,6 +106,7 @@ impl Tool {
     fn check(&self, args: &Value) -> Result<(), String> {
         if let Value::String(raw) = args {
             let why = match serde_json::from_str::<Value>(raw) {
+                Ok(Value::Object(_)) => format!("nested deeper than {MAX_ARGS_DEPTH} levels"),
                 Ok(_) => "not an object".to_owned(),
                 Err(error) => error.to_string(),
             };

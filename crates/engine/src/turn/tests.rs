@@ -311,6 +311,8 @@ fn world(turn: &Turn, choice: u8, serial: &mut usize) -> Option<Kind> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
     /// Every prefix of a recorded log replays to the same next step.
     #[test]
     fn replay_gives_the_same_next_step(choices in prop::collection::vec(any::<u8>(), 1..120)) {
