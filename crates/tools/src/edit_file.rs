@@ -73,13 +73,10 @@ impl FileTool for EditFile {
 
 fn refuse_idle(old: &str, new: &str) -> Result<(), Refusal> {
     if old.is_empty() {
-        let why = "old is empty; give the text to be replaced, or use write_file";
-        return Err(why.to_owned().into());
+        return Err("old is empty; give the text to be replaced, or use write_file".into());
     }
     if old == new {
-        return Err("old and new are the same; nothing to change"
-            .to_owned()
-            .into());
+        return Err("old and new are the same; nothing to change".into());
     }
     Ok(())
 }

@@ -47,7 +47,7 @@ impl FileTool for ReadFile {
         let first = self.offset.unwrap_or(1);
         let limit = self.limit.unwrap_or(MAX_LINES).min(MAX_LINES);
         if first == 0 || limit == 0 {
-            return Err("offset and limit count from 1".to_owned().into());
+            return Err("offset and limit count from 1".into());
         }
         let place = workspace.place(&self.path)?;
         let file = workspace.jail().open_file(&place)?;

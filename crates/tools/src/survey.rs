@@ -85,3 +85,27 @@ impl LeftOut {
         notes
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::LeftOut;
+
+    #[test]
+    fn what_a_walk_left_out_is_said_with_its_number() {
+        assert!(LeftOut::default().notes().is_empty());
+        let left_out = LeftOut {
+            ignored: 1,
+            more: 2,
+            unreadable: 3,
+        };
+        assert_eq!(
+            left_out.notes(),
+            [
+                "[1 entry left out by .gitignore]",
+                "[stopped after 100,000 entries, at least 2 more were not looked at; \
+                 give a path further down]",
+                "[3 folders could not be read]",
+            ]
+        );
+    }
+}

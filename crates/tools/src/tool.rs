@@ -55,6 +55,12 @@ impl From<String> for Refusal {
     }
 }
 
+impl From<&str> for Refusal {
+    fn from(why: &str) -> Self {
+        Self(why.to_owned())
+    }
+}
+
 impl From<JailError> for Refusal {
     fn from(error: JailError) -> Self {
         Self(error.to_string())

@@ -74,7 +74,7 @@ impl Stop {
     /// Ends a call that is no longer wanted; nobody reads the reason.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         if self.is_set() {
-            return Err("the call was stopped".to_owned().into());
+            return Err("the call was stopped".into());
         }
         Ok(())
     }

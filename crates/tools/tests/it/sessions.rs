@@ -34,6 +34,27 @@ async fn edits_of_one_file_by_many_sessions_all_survive() {
 
 // proves TL-2
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_edit_never_brings_back_what_another_session_replaced() {
+    let yard = Yard::new();
+    let mut calls = JoinSet::new();
+    let paths: Vec<_> = (0..3 * SESSIONS).map(|number| number.to_string()).collect();
+    for path in &paths {
+        yard.put(path, "old keep");
+        let args = json!({ "path": path, "old": "keep", "new": "kept" });
+        calls.spawn(yard.call("edit_file", args));
+        let args = json!({ "path": path, "content": "new keep" });
+        calls.spawn(yard.call("write_file", args));
+    }
+    for outcome in calls.join_all().await {
+        assert!(!outcome.is_error(), "{}", outcome.text);
+    }
+    for path in &paths {
+        assert!(yard.content(path).starts_with("new "), "{path}");
+    }
+}
+
+// proves TL-2
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn whoever_reads_while_a_file_is_written_reads_one_content_or_the_other() {
     let yard = Yard::with(&[("a", &"x".repeat(9_000))]);
     let mut calls = JoinSet::new();
