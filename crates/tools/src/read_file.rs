@@ -105,11 +105,14 @@ fn present(place: &Place, bytes: u64, page: Page) -> Result<Outcome, Refusal> {
     let mut notes = page.notes();
     if bytes == 0 {
         notes.push("[empty file]".to_owned());
-    } else if to < lines || !is_counted {
-        let at_least = if is_counted { "" } else { "at least " };
+    }
+    if !is_counted {
+        notes.push("[only the lines in the first 64 MiB are counted]".to_owned());
+    }
+    if to < lines {
         let next = to + 1;
         notes.push(format!(
-            "[lines {from}-{to} of {at_least}{lines}; call again with offset={next}]"
+            "[lines {from}-{to} of {lines}; call again with offset={next}]"
         ));
     }
     let mut text = page.into_text();

@@ -193,7 +193,8 @@ async fn a_file_of_any_size_is_read_line_by_line() {
     let text = read(&yard, json!({ "path": "big", "limit": 1 })).await;
     assert_eq!(
         text,
-        "     1\tfirst\n[lines 1-1 of at least 9002; call again with offset=2]"
+        "     1\tfirst\n[only the lines in the first 64 MiB are counted]\n\
+         [lines 1-1 of 9002; call again with offset=2]"
     );
     let why = yard
         .refusal("read_file", json!({ "path": "big", "offset": 10_000 }))
