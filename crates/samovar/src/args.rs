@@ -25,15 +25,21 @@ pub(crate) enum Command {
     Doctor(Doctor),
 }
 
-/// Where things are.
+/// Where things are, and who answers. The variables are read in `config`, where an empty one counts
+/// as none.
 #[derive(clap::Args)]
-pub(crate) struct Places {
-    /// Where everything is kept [default: ./data if it is ours, else the user's data folder]
-    #[arg(long, value_name = "DIR", env = "DATA_DIR")]
+pub(crate) struct Common {
+    /// Where everything is kept [env: `DATA_DIR`; default: ./data if it is ours, else the user's
+    /// data folder]
+    #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
     /// The folder that tools work in [default: the current folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
+    /// The model for sessions that ask for none [env: `AGENT_MODEL`; default: that of the first
+    /// provider with a key, else `demo`]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
 }
 
 /// `samovar run`.
@@ -42,20 +48,17 @@ pub(crate) struct Run {
     /// What is to be done; `-` reads it from stdin
     pub(crate) prompt: String,
     #[command(flatten)]
-    pub(crate) places: Places,
-    /// Go on with this session, or make it [default: a new one]
+    pub(crate) common: Common,
+    /// Go on with this session [default: a new one, which --verbose names]
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
-    /// The model to ask [default: what is found, else `demo`]
-    #[arg(long, value_name = "NAME", env = "AGENT_MODEL")]
-    pub(crate) model: Option<String>,
     /// How much is asked before a tool runs
     #[arg(long, value_name = "LEVEL", default_value = "auto")]
     pub(crate) approval: Level,
     /// Passes of the loop, at most
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) max_iterations: u32,
-    /// Say more: how the model was chosen, what it cost
+    /// Say more: where it is kept, in which session, what it cost
     #[arg(short, long)]
     pub(crate) verbose: bool,
 }
@@ -64,16 +67,13 @@ pub(crate) struct Run {
 #[derive(clap::Args)]
 pub(crate) struct Serve {
     #[command(flatten)]
-    pub(crate) places: Places,
-    /// The address to listen on
-    #[arg(long, env = "SAMOVAR_HOST", default_value = "127.0.0.1")]
-    pub(crate) host: IpAddr,
-    /// The port; 0 lets the system choose one
-    #[arg(long, env = "SAMOVAR_PORT", default_value_t = 4747)]
-    pub(crate) port: u16,
-    /// The model for sessions that ask for none
-    #[arg(long, value_name = "NAME", env = "AGENT_MODEL")]
-    pub(crate) model: Option<String>,
+    pub(crate) common: Common,
+    /// The address to listen on [env: `SAMOVAR_HOST`; default: 127.0.0.1]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) host: Option<IpAddr>,
+    /// The port; 0 lets the system choose one [env: `SAMOVAR_PORT`; default: 4747]
+    #[arg(long)]
+    pub(crate) port: Option<u16>,
     /// How much is asked before a tool runs
     #[arg(long, value_name = "LEVEL", default_value = "supervised")]
     pub(crate) approval: Level,
@@ -83,10 +83,7 @@ pub(crate) struct Serve {
 #[derive(clap::Args)]
 pub(crate) struct Doctor {
     #[command(flatten)]
-    pub(crate) places: Places,
-    /// The model to look at
-    #[arg(long, value_name = "NAME", env = "AGENT_MODEL")]
-    pub(crate) model: Option<String>,
+    pub(crate) common: Common,
     /// One JSON document on stdout
     #[arg(long)]
     pub(crate) json: bool,

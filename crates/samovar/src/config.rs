@@ -1,36 +1,19 @@
-//! Reads the environment: the one place that does.
+//! Reads the environment: the one place that does. A variable that is empty counts as none.
 
+use std::fmt::Display;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use samovar_server::providers::{DemoUse, ProviderConfig, SPECS, Secret};
 use samovar_server::{Config, Token};
 use tracing_subscriber::EnvFilter;
 
-use crate::args::Places;
+use crate::args::{Common, Serve};
 use crate::exit::{Exit, Failure};
 
-/// A variable that is set and not empty.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is where the environment is read"
-)]
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name)
-        .ok()
-        .filter(|value| !value.trim().is_empty())
-}
-
-/// How much is logged on stderr: `SAMOVAR_LOG`, in the syntax of `tracing`.
-pub(crate) fn log_filter() -> EnvFilter {
-    let given = variable("SAMOVAR_LOG").and_then(|filter| EnvFilter::try_new(filter).ok());
-    given.unwrap_or_else(|| EnvFilter::new("warn"))
-}
-
-/// The named point at which this process is to end.
-#[cfg(feature = "failpoints")]
-pub(crate) fn failpoint() -> Option<String> {
-    variable("SAMOVAR_FAILPOINT")
-}
+/// The port of a server that nobody gave another.
+const PORT: u16 = 4747;
 
 /// What is done where there is no `./data` yet.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,30 +24,67 @@ pub(crate) enum LocalData {
     UseOnly,
 }
 
-/// What a command that opens the data directory starts from, and what a person should know of it.
-pub(crate) struct Found {
-    pub(crate) config: Config,
-    /// Why the data directory is this one, when it is not what one would expect.
-    pub(crate) data_dir_note: Option<String>,
+/// Who said which model answers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ModelFrom {
+    /// The command line.
+    Flag,
+    /// `AGENT_MODEL`.
+    Variable,
+    /// Nobody: one is looked for.
+    Nobody,
 }
 
-/// Reads places, keys and addresses.
-pub(crate) fn read(
-    places: &Places,
-    model: Option<String>,
-    local: LocalData,
-) -> Result<Found, Failure> {
+/// What a command starts from, and why it is that.
+pub(crate) struct Found {
+    pub(crate) config: Config,
+    /// Why the data directory is this one, for a person.
+    pub(crate) data_dir_reason: &'static str,
+    /// Why the workspace is this one, for a person.
+    pub(crate) workspace_reason: &'static str,
+    /// Whether the data directory is one that nobody named and that does not lie here.
+    pub(crate) is_data_elsewhere: bool,
+    pub(crate) model_from: ModelFrom,
+}
+
+impl Found {
+    /// Where everything is kept, in one line for a person.
+    pub(crate) fn data_line(&self) -> String {
+        let dir = self.config.data_dir.display();
+        format!("data: {dir}: {}", self.data_dir_reason)
+    }
+
+    /// Why the model is the one that it is, as far as somebody said so.
+    pub(crate) fn model_reason(&self) -> &'static str {
+        match self.model_from {
+            ModelFrom::Flag => "--model names it",
+            ModelFrom::Variable => "AGENT_MODEL names it",
+            ModelFrom::Nobody => "no provider key is set",
+        }
+    }
+}
+
+/// Reads places, keys and the model's name.
+///
+/// # Errors
+/// A variable that cannot mean anything, or no folder to work in: exit code 3.
+pub(crate) fn read(common: &Common, local: LocalData) -> Result<Found, Failure> {
     let here = std::env::current_dir().map_err(|error| {
-        let why = format!("the current folder cannot be read: {error}");
+        let why = format!("the current folder cannot be read: {error}; go to another one");
         Failure::new(Exit::Configuration, "workspace_unusable", why)
     })?;
-    let workspace = places.workspace.clone().unwrap_or_else(|| here.clone());
-    let (data_dir, data_dir_note) = match &places.data_dir {
-        Some(dir) => (dir.clone(), None),
-        None => data_dir(&here, local)?,
+    let (workspace, workspace_reason) = match &common.workspace {
+        Some(dir) => (here.join(dir), "--workspace names it"),
+        None => (here.clone(), "it is the current folder"),
     };
-    let mut config = Config::new(data_dir, workspace.clone());
-    config.providers = providers(model);
+    let data_dir = DataDir::choose(common.data_dir.as_deref(), &here, local)?;
+    let (model, model_from) = match (&common.model, variable("AGENT_MODEL")?) {
+        (Some(model), _) => (Some(model.clone()), ModelFrom::Flag),
+        (None, Some(model)) => (Some(model), ModelFrom::Variable),
+        (None, None) => (None, ModelFrom::Nobody),
+    };
+    let mut config = Config::new(data_dir.path, workspace.clone());
+    config.providers = providers(model)?;
     config.token = token()?;
     config.settings.workspace_note = format!(
         "The tools work in the folder {}. Paths are relative to it.",
@@ -72,59 +92,129 @@ pub(crate) fn read(
     );
     Ok(Found {
         config,
-        data_dir_note,
+        data_dir_reason: data_dir.reason,
+        workspace_reason,
+        is_data_elsewhere: data_dir.is_elsewhere,
+        model_from,
     })
 }
 
-/// `./data` only where it is ours, so that nobody else's folder is taken and no workspace is
-/// littered unasked; else the user's data folder (FC-3).
-fn data_dir(here: &Path, local: LocalData) -> Result<(PathBuf, Option<String>), Failure> {
-    let dir = here.join("data");
-    let is_ours = dir.join("lock").is_file() && dir.join("journal").is_dir();
-    let is_free = || match std::fs::read_dir(&dir) {
-        Ok(mut entries) => entries.next().is_none(),
-        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+/// Where `serve` listens.
+///
+/// # Errors
+/// A variable that is no address or no port: exit code 3.
+pub(crate) fn address(args: &Serve) -> Result<(IpAddr, u16), Failure> {
+    let host = match args.host {
+        Some(host) => Some(host),
+        None => parsed("SAMOVAR_HOST", "an IP address such as 127.0.0.1")?,
     };
-    if is_ours || local == LocalData::Make && is_free() {
-        return Ok((dir, None));
-    }
-    let base = variable("XDG_DATA_HOME")
-        .map(PathBuf::from)
-        .filter(|dir| dir.is_absolute());
-    let home = || variable("HOME").map(|home| PathBuf::from(home).join(".local/share"));
-    let Some(base) = base.or_else(home) else {
-        let why = "neither HOME nor XDG_DATA_HOME is set; name a folder with --data-dir";
-        return Err(Failure::new(Exit::Configuration, "data_dir_unusable", why));
+    let port = match args.port {
+        Some(port) => Some(port),
+        None => parsed("SAMOVAR_PORT", "a number from 0 to 65535")?,
     };
-    let dir = base.join("samovar");
-    let note = format!("data: {} (there is no ./data of ours here)", dir.display());
-    Ok((dir, Some(note)))
+    let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    Ok((host.unwrap_or(loopback), port.unwrap_or(PORT)))
 }
 
-fn providers(model: Option<String>) -> ProviderConfig {
+/// How much is logged on stderr: `SAMOVAR_LOG`, in the syntax of `tracing`; warnings when it is not
+/// set.
+///
+/// # Errors
+/// A filter that cannot be read: exit code 3.
+pub(crate) fn log_filter() -> Result<EnvFilter, Failure> {
+    let given = parsed("SAMOVAR_LOG", "a level such as info or samovar=debug")?;
+    Ok(given.unwrap_or_else(|| EnvFilter::new("warn")))
+}
+
+/// The named point at which this process is to end.
+#[cfg(feature = "failpoints")]
+pub(crate) fn failpoint() -> Result<Option<String>, Failure> {
+    variable("SAMOVAR_FAILPOINT")
+}
+
+/// A data directory, and why it is this one.
+struct DataDir {
+    path: PathBuf,
+    reason: &'static str,
+    is_elsewhere: bool,
+}
+
+impl DataDir {
+    /// The one that was named, else `./data` where it is ours, so that nobody else's folder is taken
+    /// and no workspace is littered unasked; else the user's data folder (FC-3).
+    fn choose(flag: Option<&Path>, here: &Path, local: LocalData) -> Result<Self, Failure> {
+        let named = |path: &Path, reason| Self {
+            path: here.join(path),
+            reason,
+            is_elsewhere: false,
+        };
+        if let Some(dir) = flag {
+            return Ok(named(dir, "--data-dir names it"));
+        }
+        if let Some(dir) = path("DATA_DIR") {
+            return Ok(named(&dir, "DATA_DIR names it"));
+        }
+        let beside = here.join("data");
+        if is_ours(&beside) {
+            return Ok(named(&beside, "the folder ./data is ours"));
+        }
+        match local {
+            LocalData::Make if is_free(&beside) => Ok(named(&beside, "it is made here")),
+            LocalData::Make => Self::of_user("the folder ./data is somebody else's"),
+            LocalData::UseOnly => Self::of_user("there is no ./data of ours here"),
+        }
+    }
+
+    fn of_user(reason: &'static str) -> Result<Self, Failure> {
+        let base = path("XDG_DATA_HOME").filter(|dir| dir.is_absolute());
+        let home = || path("HOME").map(|home| home.join(".local/share"));
+        let Some(base) = base.or_else(home) else {
+            let why = "neither HOME nor XDG_DATA_HOME is set; name a folder with --data-dir";
+            return Err(Failure::new(Exit::Configuration, "data_dir_unusable", why));
+        };
+        Ok(Self {
+            path: base.join("samovar"),
+            reason,
+            is_elsewhere: true,
+        })
+    }
+}
+
+fn is_ours(dir: &Path) -> bool {
+    dir.join("lock").is_file() && dir.join("journal").is_dir()
+}
+
+fn is_free(dir: &Path) -> bool {
+    match std::fs::read_dir(dir) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    }
+}
+
+fn providers(model: Option<String>) -> Result<ProviderConfig, Failure> {
     let mut config = ProviderConfig {
         default_model: model,
         ..ProviderConfig::default()
     };
     for spec in SPECS {
-        let key = spec.env_vars.iter().find_map(|name| variable(name));
+        let key = first(spec.env_vars.iter().copied())?;
         if let Some(key) = key.and_then(|key| Secret::new(&key)) {
             config.keys.insert(spec.name.to_owned(), key);
         }
-        let address = variable(&spec.base_url_var());
-        let address = address.or_else(|| spec.address_var.and_then(variable));
+        let base_url = spec.base_url_var();
+        let address = first([base_url.as_str()].into_iter().chain(spec.address_var))?;
         if let Some(address) = address {
             config.base_urls.insert(spec.name.to_owned(), address);
         }
     }
-    if variable("SAMOVAR_REQUIRE_MODEL").is_some_and(|value| value != "0") {
+    if variable("SAMOVAR_REQUIRE_MODEL")?.is_some_and(|value| value != "0") {
         config.demo = DemoUse::Forbidden;
     }
-    config
+    Ok(config)
 }
 
 fn token() -> Result<Option<Token>, Failure> {
-    let Some(given) = variable("SAMOVAR_TOKEN") else {
+    let Some(given) = variable("SAMOVAR_TOKEN")? else {
         return Ok(None);
     };
     let why = "SAMOVAR_TOKEN is shorter than 16 characters, which could be guessed; \
@@ -133,4 +223,44 @@ fn token() -> Result<Option<Token>, Failure> {
     token
         .map(Some)
         .ok_or_else(|| Failure::new(Exit::Configuration, "token_unusable", why))
+}
+
+/// The first of these variables that is set.
+fn first<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Option<String>, Failure> {
+    for name in names {
+        if let Some(value) = variable(name)? {
+            return Ok(Some(value));
+        }
+    }
+    Ok(None)
+}
+
+/// A variable that is set. What is no text is refused and not repeated: it may be a key.
+fn variable(name: &str) -> Result<Option<String>, Failure> {
+    let Some(value) = std::env::var_os(name) else {
+        return Ok(None);
+    };
+    let text = value.into_string().map_err(|_| {
+        let why = format!("{name} is not UTF-8; set it to text");
+        Failure::new(Exit::Configuration, "variable_unusable", why)
+    })?;
+    Ok(Some(text).filter(|text| !text.trim().is_empty()))
+}
+
+/// A variable that holds a path, which need not be text.
+fn path(name: &str) -> Option<PathBuf> {
+    let value = std::env::var_os(name)?;
+    (!value.is_empty()).then(|| value.into())
+}
+
+/// A variable that stands for something else. `right` is what it should be.
+fn parsed<T: FromStr<Err: Display>>(name: &str, right: &str) -> Result<Option<T>, Failure> {
+    let Some(value) = variable(name)? else {
+        return Ok(None);
+    };
+    let parsed = value.trim().parse().map(Some);
+    parsed.map_err(|error| {
+        let why = format!("{name} is {value:?}: {error}; set it to {right}");
+        Failure::new(Exit::Configuration, "variable_unusable", why)
+    })
 }

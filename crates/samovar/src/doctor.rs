@@ -1,136 +1,204 @@
-//! `samovar doctor`: every finding is a fact, a reason, and what to type.
+//! `samovar doctor`: every finding is a fact, a reason, and what to type. It opens no store and
+//! starts nothing, so it can be asked at any time, beside a running server too.
 
-use samovar_server::providers::{Access, Registry};
-use samovar_server::{Home, OpenError};
-use serde_json::json;
+use samovar_server::Home;
+use samovar_server::providers::{ProviderConfig, SPECS};
+use serde_json::{Value, json};
 
 use crate::args;
-use crate::config::{self, LocalData};
+use crate::config::{self, Found, LocalData};
 use crate::exit::{Exit, Failure};
-use crate::model;
+use crate::model::{CONNECT, Choice};
+use crate::screen::{put, visible};
 
+/// What was found out about one thing.
 struct Finding {
     what: &'static str,
-    is_good: bool,
+    /// The exit code that it asks for.
+    exit: Exit,
     fact: String,
-    /// What to type, when something is to be done.
-    remedy: Option<String>,
+    reason: String,
+    /// What to type, when something can be done.
+    command: Option<String>,
 }
 
 /// Looks at everything that a turn needs.
-pub(crate) async fn doctor(args: args::Doctor) -> Result<Exit, Failure> {
-    let found = config::read(&args.places, args.model.clone(), LocalData::UseOnly)?;
-    let config = found.config;
-    let mut findings = Vec::new();
-    let (stores, mut exit) = stores(&config).await;
-    findings.push(stores);
-    let (model, without_model) = chosen(&config.providers, args.model.is_some());
-    findings.push(model);
-    if exit == Exit::Ok {
-        exit = without_model;
-    }
-    findings.push(keys(&Registry::new(config.providers.clone())));
+pub(crate) fn doctor(args: &args::Doctor) -> Result<Exit, Failure> {
+    let findings = match config::read(&args.common, LocalData::UseOnly) {
+        Ok(found) => examine(&found),
+        Err(failure) => vec![unreadable(failure)],
+    };
+    let exits = findings.iter().map(|finding| finding.exit);
+    let exit = exits.fold(Exit::Ok, |first, next| match first {
+        Exit::Ok => next,
+        worse => worse,
+    });
     let shown = if args.json {
         as_json(&findings, exit)
     } else {
         as_text(&findings)
     };
-    crate::run::put(&shown)?;
-    Ok(exit)
+    // Whoever closed the pipe has read enough.
+    put(&shown).map(|_| exit)
 }
 
-async fn stores(config: &samovar_server::Config) -> (Finding, Exit) {
-    let dir = config.data_dir.display();
-    let opened = Home::open(config).await;
-    let finding = |is_good, fact, remedy| Finding {
+fn examine(found: &Found) -> Vec<Finding> {
+    let mut findings = vec![data_dir(found)];
+    // The tools must not see the data directory, so without one there is no workspace either.
+    if findings.iter().all(|finding| finding.exit == Exit::Ok) {
+        findings.push(workspace(found));
+    }
+    findings.push(model(found));
+    findings.push(providers(&found.config.providers));
+    findings
+}
+
+fn unreadable(failure: Failure) -> Finding {
+    Finding {
+        what: "configuration",
+        exit: failure.exit,
+        fact: failure.message,
+        reason: format!("the code is {}", failure.code),
+        command: None,
+    }
+}
+
+fn data_dir(found: &Found) -> Finding {
+    let dir = found.config.data_dir.display();
+    let (exit, fact, command) = match Home::try_data_dir(&found.config) {
+        Ok(()) => (Exit::Ok, format!("{dir} can be used"), None),
+        Err(error) if error.code() == "data_dir_busy" => {
+            let fact = format!("{dir} is in use by another samovar");
+            (Exit::Ok, fact, None)
+        }
+        Err(error) => {
+            let command = "export DATA_DIR=\"$HOME/samovar\"".to_owned();
+            (Exit::Configuration, error.to_string(), Some(command))
+        }
+    };
+    Finding {
         what: "data",
-        is_good,
+        exit,
         fact,
-        remedy,
-    };
-    match opened {
-        Ok(home) => {
-            let fact = format!(
-                "{dir} can be used; workspace {}",
-                home.workspace().display()
-            );
-            home.close_now().await;
-            (finding(true, fact, None), Exit::Ok)
-        }
-        Err(error) if error.code() == "data_dir_busy" => (
-            finding(true, format!("{dir} is in use: {error}"), None),
-            Exit::Ok,
-        ),
-        Err(error) => {
-            let remedy = match &error {
-                OpenError::Workspace(_) => "samovar doctor --workspace DIR",
-                _ => "samovar doctor --data-dir DIR",
-            };
-            let exit = Failure::from(error);
-            (
-                finding(false, exit.message, Some(remedy.to_owned())),
-                exit.exit,
-            )
-        }
+        reason: found.data_dir_reason.to_owned(),
+        command,
     }
 }
 
-fn chosen(providers: &samovar_server::providers::ProviderConfig, asked: bool) -> (Finding, Exit) {
-    let finding = |is_good, fact, remedy| Finding {
+fn workspace(found: &Found) -> Finding {
+    let dir = found.config.workspace.display();
+    let (exit, fact, command) = match Home::try_workspace(&found.config) {
+        Ok(()) => (Exit::Ok, format!("tools work in {dir}"), None),
+        Err(error) => {
+            let command = "samovar doctor --workspace \"$HOME\"".to_owned();
+            (Exit::Configuration, error.to_string(), Some(command))
+        }
+    };
+    Finding {
+        what: "workspace",
+        exit,
+        fact,
+        reason: found.workspace_reason.to_owned(),
+        command,
+    }
+}
+
+fn model(found: &Found) -> Finding {
+    let (exit, fact, reason, command) = match Choice::of(found) {
+        Ok(choice) => {
+            let fact = format!("{} answers", choice.what());
+            (
+                Exit::Ok,
+                fact,
+                choice.reason,
+                choice.command.map(str::to_owned),
+            )
+        }
+        Err(error) => {
+            let (exit, reason) = (Exit::NoModel, found.model_reason().to_owned());
+            let command = remedy(error.details.as_ref());
+            (exit, error.message.into_owned(), reason, Some(command))
+        }
+    };
+    Finding {
         what: "model",
-        is_good,
+        exit,
         fact,
-        remedy,
-    };
-    match model::choose(providers, asked) {
-        Ok(choice) => (finding(true, choice.line(), None), Exit::Ok),
-        Err(error) => {
-            let remedy = Some("export OPENAI_API_KEY=…".to_owned());
-            (
-                finding(false, error.message.into_owned(), remedy),
-                Exit::NoModel,
-            )
-        }
+        reason,
+        command,
     }
 }
 
-fn keys(registry: &Registry) -> Finding {
-    let usable = registry
-        .providers()
-        .filter(|(_, access)| *access != Access::Missing);
-    let usable: Vec<_> = usable.map(|(spec, _)| spec.name).collect();
-    let fact = format!("can be asked: {}", usable.join(", "));
+/// What to type when a model cannot be used.
+fn remedy(details: Option<&Value>) -> String {
+    let detail = |name: &str| details.and_then(|details| details[name][0].as_str());
+    match (detail("set"), detail("nearest")) {
+        (Some(variable), _) => format!("export {variable}=YOUR_KEY"),
+        (None, Some(name)) => format!("export AGENT_MODEL={name}"),
+        (None, None) => CONNECT.to_owned(),
+    }
+}
+
+fn providers(config: &ProviderConfig) -> Finding {
+    let is_set_up = |name| config.keys.contains_key(name) || config.base_urls.contains_key(name);
+    let names: Vec<_> = SPECS
+        .iter()
+        .map(|spec| spec.name)
+        .filter(|name| is_set_up(*name))
+        .collect();
+    let fact = match names.as_slice() {
+        [] => "none has a key or an address".to_owned(),
+        some => format!("{} have a key or an address", some.join(", ")),
+    };
+    let variables: Vec<_> = SPECS
+        .iter()
+        .flat_map(|spec| spec.env_vars)
+        .copied()
+        .collect();
+    let reason = format!(
+        "a key is read from {}, an address from NAME_BASE_URL, as in OPENAI_BASE_URL",
+        variables.join(", ")
+    );
     Finding {
         what: "providers",
-        is_good: true,
+        exit: Exit::Ok,
         fact,
-        remedy: None,
+        reason,
+        command: None,
     }
 }
 
 fn as_text(findings: &[Finding]) -> String {
-    let mut text = String::new();
-    for finding in findings {
-        let mark = if finding.is_good { "ok  " } else { "fail" };
-        text.push_str(&format!("{mark} {}: {}\n", finding.what, finding.fact));
-        if let Some(remedy) = &finding.remedy {
-            text.push_str(&format!("     try: {remedy}\n"));
-        }
-    }
-    text
+    let lines = findings.iter().flat_map(|finding| {
+        let mark = match finding.exit {
+            Exit::Ok => "ok  ",
+            _ => "fail",
+        };
+        let fact = format!("{mark} {}: {}\n", finding.what, finding.fact);
+        let reason = format!("     why: {}\n", finding.reason);
+        let command = finding
+            .command
+            .iter()
+            .map(|it| format!("     type: {it}\n"));
+        [fact, reason].into_iter().chain(command)
+    });
+    visible(&lines.collect::<String>())
 }
 
 fn as_json(findings: &[Finding], exit: Exit) -> String {
     let rows = findings.iter().map(|finding| {
         json!({
             "what": finding.what,
-            "ok": finding.is_good,
+            "ok": finding.exit == Exit::Ok,
             "fact": finding.fact,
-            "remedy": finding.remedy,
+            "reason": finding.reason,
+            "command": finding.command,
         })
     });
     let version = env!("CARGO_PKG_VERSION");
     let rows: Vec<_> = rows.collect();
-    let whole = json!({"version": version, "ok": exit == Exit::Ok, "findings": rows});
-    format!("{whole}\n")
+    format!(
+        "{}\n",
+        json!({"version": version, "ok": exit == Exit::Ok, "findings": rows})
+    )
 }

@@ -1,12 +1,13 @@
 //! Exit codes (FC-2), and errors as a person reads them (FC-6).
 
 use std::fmt::Display;
-use std::io::Write;
 use std::process::ExitCode;
 
 use samovar_core::error::FaultCode;
 use samovar_core::{Code, Error};
 use samovar_server::{OpenError, StartError};
+
+use crate::screen::{one_line, say};
 
 /// What a script can rely on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,17 @@ pub(crate) enum Exit {
     Busy = 8,
     /// Somebody interrupted it.
     Interrupted = 130,
+}
+
+impl Exit {
+    /// The exit code of a turn that ended in a fault.
+    pub(crate) fn of_fault(code: FaultCode) -> Self {
+        match code {
+            FaultCode::UnusableModel => Self::NoModel,
+            code if code.is_provider() => Self::Provider,
+            _ => Self::TurnFailed,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
@@ -66,10 +78,15 @@ impl Failure {
     }
 
     /// Says it on stderr.
-    pub(crate) fn report(self) -> ExitCode {
-        say(&format!("samovar: {} [{}]", self.message, self.code));
+    pub(crate) fn report(&self) -> ExitCode {
+        say(&complaint(&self.message, &self.code));
         self.exit.into()
     }
+}
+
+/// An error as a person reads it: one line, a sentence and its code.
+pub(crate) fn complaint(message: &str, code: &str) -> String {
+    format!("samovar: {} [{code}]", one_line(message))
 }
 
 impl From<Error> for Failure {
@@ -104,26 +121,22 @@ impl From<StartError> for Failure {
     }
 }
 
-/// The exit code of a turn that ended in a fault.
-pub(crate) fn of_fault(code: FaultCode) -> Exit {
-    match code {
-        FaultCode::UnusableModel => Exit::NoModel,
-        code if code.is_provider() => Exit::Provider,
-        _ => Exit::TurnFailed,
-    }
-}
-
-/// A line of prose on stderr. When nobody reads it any more, nobody misses it.
-pub(crate) fn say(line: &str) {
-    let _nobody_reads = writeln!(std::io::stderr(), "{line}");
-}
-
-/// What clap has to say: help on stdout, errors on stderr.
+/// What clap has to say: help on stdout; an error on stderr like every other, and below it what
+/// clap proposes.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    let _nobody_reads = error.print();
-    if error.use_stderr() {
-        Exit::Usage.into()
-    } else {
-        Exit::Ok.into()
+    if !error.use_stderr() {
+        // Whoever closed the pipe has read enough.
+        let _nobody_reads = error.print();
+        return Exit::Ok.into();
     }
+    let text = error.to_string();
+    let (sentence, proposals) = text.split_once("\n\n").unwrap_or((&text, ""));
+    let Some(sentence) = sentence.strip_prefix("error: ") else {
+        // Nothing was typed: this is the help.
+        say(text.trim_end());
+        return Exit::Usage.into();
+    };
+    let exit = Failure::usage(sentence).report();
+    say(proposals.trim_end());
+    exit
 }

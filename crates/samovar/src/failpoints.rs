@@ -4,6 +4,9 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::config;
+use crate::exit::Failure;
+
 struct Armed {
     name: String,
     visit: u64,
@@ -13,9 +16,9 @@ struct Armed {
 static ARMED: OnceLock<Armed> = OnceLock::new();
 
 /// Reads the variable and sets the hook.
-pub(crate) fn arm() {
-    let Some(given) = crate::config::failpoint() else {
-        return;
+pub(crate) fn arm() -> Result<(), Failure> {
+    let Some(given) = config::failpoint()? else {
+        return Ok(());
     };
     let (name, visit) = given.split_once(':').unwrap_or((&given, "1"));
     let visit = visit.parse().unwrap_or(1);
@@ -27,6 +30,7 @@ pub(crate) fn arm() {
     if ARMED.set(armed).is_err() || samovar_core::failpoint::arm(reached).is_err() {
         tracing::error!("a failpoint was armed before");
     }
+    Ok(())
 }
 
 fn reached(name: &'static str) {

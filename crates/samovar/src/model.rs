@@ -1,57 +1,97 @@
 //! Which model answers, and why, as a person reads it (FC-4).
 
-use samovar_core::Models;
 use samovar_core::provider::ModelKind;
-use samovar_server::providers::{Access, ProviderConfig, Registry};
+use samovar_core::{Code, Error, Models};
+use samovar_server::providers::{Access, Registry};
 
-/// A model and why it was chosen.
+use crate::config::{Found, ModelFrom};
+
+/// What to type where no provider is set up.
+pub(crate) const CONNECT: &str = "export OPENAI_API_KEY=YOUR_KEY";
+
+/// A model, and why it was chosen.
+#[derive(Clone)]
 pub(crate) struct Choice {
+    /// Its name, as it was asked for.
     pub(crate) name: String,
-    pub(crate) kind: ModelKind,
+    kind: ModelKind,
     pub(crate) reason: String,
-}
-
-/// Chooses a model for who asked for none, or for who asked for `asked`.
-///
-/// # Errors
-/// The refusal, which says what to do.
-pub(crate) fn choose(config: &ProviderConfig, asked: bool) -> Result<Choice, samovar_core::Error> {
-    let registry = Registry::new(config.clone());
-    let name = registry.default_name()?;
-    let model = registry.resolve(&name)?;
-    let usable = registry
-        .providers()
-        .filter(|(_, access)| *access != Access::Missing);
-    let reason = match model.kind {
-        _ if asked => "asked for".to_owned(),
-        ModelKind::Demo => "no provider key and no model server's address is set".to_owned(),
-        ModelKind::Remote | ModelKind::Local => {
-            let names: Vec<_> = usable
-                .filter(|(spec, _)| {
-                    config.keys.contains_key(spec.name) || config.base_urls.contains_key(spec.name)
-                })
-                .map(|(spec, _)| spec.display_name)
-                .collect();
-            format!("found in the environment: {}", names.join(", "))
-        }
-    };
-    Ok(Choice {
-        name: model.name,
-        kind: model.kind,
-        reason,
-    })
+    /// What to type for another, when nobody asked for this one.
+    pub(crate) command: Option<&'static str>,
 }
 
 impl Choice {
+    /// The model for who asks for none.
+    ///
+    /// # Errors
+    /// The refusal, which says what to do.
+    pub(crate) fn of(found: &Found) -> Result<Self, Error> {
+        let registry = Registry::new(found.config.providers.clone());
+        let name = registry.default_name()?;
+        let kind = registry.resolve(&name)?.kind;
+        let mut keyed = registry
+            .providers()
+            .filter(|(spec, access)| *access == Access::Key && spec.default_model.is_some());
+        let (reason, command) = match (found.model_from, keyed.next()) {
+            (ModelFrom::Nobody, Some((spec, _))) => {
+                (format!("the key of {} is set", spec.display_name), None)
+            }
+            (ModelFrom::Nobody, None) => (found.model_reason().to_owned(), Some(CONNECT)),
+            (ModelFrom::Flag | ModelFrom::Variable, _) => (found.model_reason().to_owned(), None),
+        };
+        Ok(Self {
+            name,
+            kind,
+            reason,
+            command,
+        })
+    }
+
+    /// The model of a session that is there, which nothing but the session decides.
+    ///
+    /// # Errors
+    /// The refusal of a model that can no longer be used, and of another one that the command line
+    /// names: it is not replaced in silence.
+    pub(crate) fn of_session(
+        models: &dyn Models,
+        name: String,
+        found: &Found,
+    ) -> Result<Self, Error> {
+        let model = models.resolve(&name)?;
+        let asked = found.config.providers.default_model.as_deref();
+        if let (Some(asked), ModelFrom::Flag) = (asked, found.model_from)
+            && models.resolve(asked)?.name != model.name
+        {
+            let why = format!(
+                "this session's model is {name:?}, not {asked:?}; leave --model out, or leave \
+                 --session out to begin a new one"
+            );
+            return Err(Error::new(Code::InvalidParams, why));
+        }
+        Ok(Self {
+            name,
+            kind: model.kind,
+            reason: "it is the session's".to_owned(),
+            command: None,
+        })
+    }
+
+    /// What answers, in a few words.
+    pub(crate) fn what(&self) -> String {
+        let name = &self.name;
+        match self.kind {
+            ModelKind::Demo => format!("{name} (rules, not a language model)"),
+            ModelKind::Local => format!("{name} (on this machine)"),
+            ModelKind::Remote => name.clone(),
+        }
+    }
+
     /// One line for a person.
     pub(crate) fn line(&self) -> String {
-        let what = match self.kind {
-            ModelKind::Demo => {
-                " (rules, not a language model; set OPENAI_API_KEY or OPENAI_BASE_URL for one)"
-            }
-            ModelKind::Local => " (on this machine)",
-            ModelKind::Remote => "",
-        };
-        format!("model: {}{what}: {}", self.name, self.reason)
+        let (what, reason) = (self.what(), &self.reason);
+        match self.command {
+            Some(command) => format!("model: {what}: {reason}; to connect one: {command}"),
+            None => format!("model: {what}: {reason}"),
+        }
     }
 }

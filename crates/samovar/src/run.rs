@@ -1,50 +1,77 @@
 //! `samovar run`: one turn, here.
 
-use std::io::{IsTerminal, Read, Write};
+use std::io::{IsTerminal, Read};
+use std::sync::Arc;
 
 use samovar_core::command::Text;
-use samovar_core::event::Fragment;
 use samovar_core::{
-    Accepted, Action, Approval, Command, Event, FinishReason, Kind, Part, Sender, SessionId, Status,
+    Accepted, Action, Approval, Code, Command, Error, Event, Sender, SessionId, TurnId,
 };
 use samovar_engine::{Engine, Follower};
 use samovar_server::Home;
 use serde_json::Map;
 
 use crate::args;
-use crate::config::{self, LocalData};
-use crate::exit::{self, Exit, Failure, say};
-use crate::model;
-use crate::screen;
+use crate::config::{self, Found, LocalData};
+use crate::exit::{Exit, Failure, complaint};
+use crate::model::Choice;
+use crate::screen::{Reader, say};
 use crate::stop::Stop;
+use crate::view::{Ending, View};
 
 /// Bytes of a prompt from stdin, at most: what the server takes in a body.
 const MAX_PROMPT_BYTES: u64 = 1024 * 1024;
-/// Characters of a tool call or a result that are shown.
-const SHOWN: usize = 160;
 
-/// Runs one turn and shows it.
+/// What is to be said, and where.
+struct Task {
+    found: Found,
+    session: Session,
+    text: Text,
+    is_verbose: bool,
+}
+
+/// The session of the turn.
+enum Session {
+    /// A new one, with this model.
+    New(Choice),
+    /// One that is there.
+    Known(SessionId),
+}
+
+/// Why the turn is no longer watched.
+enum Left {
+    /// It is over.
+    Ended(Ending),
+    /// Somebody asked the program to stop.
+    Asked,
+    /// Nobody reads its text any more.
+    Unread,
+}
+
+/// Runs one turn and shows it. Asked to stop, it cancels the turn; asked again, it ends at once.
 pub(crate) async fn run(args: args::Run) -> Result<Exit, Failure> {
     let text = Text::new(prompt(&args.prompt)?)?;
-    let found = config::read(&args.places, args.model.clone(), LocalData::UseOnly)?;
-    let mut config = found.config;
-    config.settings.approval = Approval::from(args.approval);
-    config.settings.limits.max_iterations = args.max_iterations;
-    let session = session(args.session.as_deref())?;
-    let choice = model::choose(&config.providers, args.model.is_some())?;
-    let mut stop = Stop::listen().map_err(|error| Failure::broken(&error))?;
-    say(&choice.line());
-    if let Some(note) = found.data_dir_note.filter(|_| args.verbose) {
-        say(&note);
+    let mut found = config::read(&args.common, LocalData::UseOnly)?;
+    found.config.settings.approval = Approval::from(args.approval);
+    found.config.settings.limits.max_iterations = args.max_iterations;
+    let session = match &args.session {
+        Some(id) => Session::Known(SessionId::new(id)?),
+        None => Session::New(Choice::of(&found)?),
+    };
+    let task = Task {
+        found,
+        session,
+        text,
+        is_verbose: args.verbose,
+    };
+    let mut stop = Stop::listen()?;
+    let home = Home::open(&task.found.config).await?;
+    let exit = converse(&home, task, &mut stop).await;
+    tokio::select! {
+        () = close(home, &exit) => {}
+        () = stop.asked() => {}
     }
-    let home = Home::open(&config).await?;
-    let ended = turn(home.engine(), &session, choice.name, text, &mut stop).await;
-    home.close().await;
-    let shown = ended?;
-    if args.verbose {
-        say(&format!("session: {session}, {} tokens", shown.tokens));
-    }
-    Ok(shown.exit)
+    exit
 }
 
 fn prompt(given: &str) -> Result<String, Failure> {
@@ -60,37 +87,89 @@ fn prompt(given: &str) -> Result<String, Failure> {
         .read_to_end(&mut bytes);
     read.map_err(|error| Failure::usage(format!("stdin cannot be read: {error}")))?;
     if bytes.len() as u64 > MAX_PROMPT_BYTES {
-        let why = format!("the prompt is larger than {MAX_PROMPT_BYTES} bytes");
-        return Err(Failure::new(Exit::Usage, "body_too_large", why));
+        let why = format!("the prompt is larger than {MAX_PROMPT_BYTES} bytes; put it into a file");
+        return Err(Error::new(Code::BodyTooLarge, why).into());
     }
     String::from_utf8(bytes).map_err(|_| Failure::usage("the prompt is not UTF-8"))
 }
 
-fn session(given: Option<&str>) -> Result<SessionId, Failure> {
-    match given {
-        Some(given) => Ok(SessionId::new(given)?),
-        None => Ok(Home::fresh_session()),
+/// A turn that ended by itself leaves time to those that an earlier process left behind.
+async fn close(home: Home, exit: &Result<Exit, Failure>) {
+    match exit {
+        Ok(Exit::Interrupted) | Err(_) => home.close_now().await,
+        Ok(_) => home.close().await,
     }
 }
 
-/// What was shown of a turn.
-struct Shown {
-    exit: Exit,
-    tokens: u64,
+async fn converse(home: &Home, task: Task, stop: &mut Stop) -> Result<Exit, Failure> {
+    let (session, choice) = enter(home, &task).await?;
+    say(&choice.line());
+    if task.is_verbose || task.found.is_data_elsewhere {
+        say(&task.found.data_line());
+    }
+    if task.is_verbose {
+        say(&format!("session: {session}"));
+    }
+    let engine = home.engine();
+    let (turn, follower) = post(engine, &session, task.text).await?;
+    let mut view = View::new();
+    match watch(follower, &turn, &mut view, stop).await {
+        Ok(Left::Ended(ending)) => {
+            if task.is_verbose {
+                say(&format!("tokens: {}", ending.tokens));
+            }
+            Ok(ending.exit)
+        }
+        Ok(Left::Asked) => {
+            view.end_line()?;
+            cancel(engine, &session, turn, stop).await?;
+            let why = "the turn was stopped; what was finished is kept";
+            say(&complaint(why, "cancelled"));
+            Ok(Exit::Interrupted)
+        }
+        Ok(Left::Unread) => cancel(engine, &session, turn, stop)
+            .await
+            .map(|()| Exit::Ok),
+        Err(failure) => cancel(engine, &session, turn, stop).await.and(Err(failure)),
+    }
 }
 
-async fn turn(
+/// The session, made if it is to be new, and the model that answers in it.
+async fn enter(home: &Home, task: &Task) -> Result<(SessionId, Choice), Failure> {
+    match &task.session {
+        Session::New(choice) => {
+            let session = Home::fresh_session();
+            let open = Action::Open {
+                model: Some(choice.name.clone()),
+                metadata: Map::new(),
+            };
+            submit(home.engine(), &session, open).await?;
+            Ok((session, choice.clone()))
+        }
+        Session::Known(session) => {
+            let row = home.engine().session(session).await.map_err(missing)?;
+            let choice = Choice::of_session(home.models(), row.model, &task.found)?;
+            Ok((session.clone(), choice))
+        }
+    }
+}
+
+/// What to do about a session that is not there, at this command line.
+fn missing(error: Error) -> Error {
+    match error.code {
+        Code::UnknownSession => {
+            let why = "there is no such session here; leave --session out to begin a new one";
+            Error::new(Code::UnknownSession, why)
+        }
+        _ => error,
+    }
+}
+
+async fn post(
     engine: &Engine,
     session: &SessionId,
-    model: String,
     text: Text,
-    stop: &mut Stop,
-) -> Result<Shown, Failure> {
-    let open = Action::Open {
-        model: Some(model),
-        metadata: Map::new(),
-    };
-    submit(engine, session, open).await?;
+) -> Result<(TurnId, Follower), Failure> {
     let post = Action::Post {
         message: None,
         text,
@@ -98,26 +177,44 @@ async fn turn(
     let Accepted::Posted { turn, after, .. } = submit(engine, session, post).await? else {
         return Err(Failure::broken(&"the message was not taken as one"));
     };
-    let mut follower = engine.follow(session, after).await?;
-    let mut view = View::default();
+    Ok((turn, engine.follow(session, after).await?))
+}
+
+/// Shows the turn while it runs.
+async fn watch(
+    mut follower: Follower,
+    turn: &TurnId,
+    view: &mut View,
+    stop: &mut Stop,
+) -> Result<Left, Failure> {
     loop {
         let events = tokio::select! {
-            events = follow(&mut follower) => events?,
-            () = stop.asked() => {
-                let cancel = Action::Cancel { turn: Some(turn.clone()) };
-                submit(engine, session, cancel).await?;
-                say("\nsamovar: stopped; what was finished is kept [cancelled]");
-                return Ok(Shown { exit: Exit::Interrupted, tokens: 0 });
-            }
+            events = follower.next() => events.map_err(|lost| Failure::broken(&lost))?,
+            () = stop.asked() => return Ok(Left::Asked),
         };
-        for event in events
-            .iter()
-            .filter(|event| event.turn.as_ref() == Some(&turn))
-        {
-            if let Some(shown) = view.show(event)? {
-                return Ok(shown);
+        let ours = |event: &&Arc<Event>| event.turn.as_ref() == Some(turn);
+        for event in events.iter().filter(ours) {
+            if let Some(ending) = view.show(event)? {
+                return Ok(Left::Ended(ending));
             }
         }
+        if view.reader() == Reader::Gone {
+            return Ok(Left::Unread);
+        }
+    }
+}
+
+/// Ends the turn; asked to stop meanwhile, it leaves that to the next start.
+async fn cancel(
+    engine: &Engine,
+    session: &SessionId,
+    turn: TurnId,
+    stop: &mut Stop,
+) -> Result<(), Failure> {
+    let cancel = Action::Cancel { turn: Some(turn) };
+    tokio::select! {
+        cancelled = submit(engine, session, cancel) => cancelled.map(drop),
+        () = stop.asked() => Ok(()),
     }
 }
 
@@ -128,109 +225,4 @@ async fn submit(engine: &Engine, session: &SessionId, action: Action) -> Result<
         action,
     };
     Ok(engine.submit(command).await?)
-}
-
-async fn follow(follower: &mut Follower) -> Result<Vec<std::sync::Arc<Event>>, Failure> {
-    follower.next().await.map_err(|lost| Failure::broken(&lost))
-}
-
-/// A turn on the terminal: text on stdout as it comes, everything else as lines on stderr.
-#[derive(Default)]
-struct View {
-    is_mid_line: bool,
-    was_denied: bool,
-}
-
-impl View {
-    fn show(&mut self, event: &Event) -> Result<Option<Shown>, Failure> {
-        match &event.kind {
-            Kind::Delta {
-                fragment: Fragment::Text(text),
-                ..
-            } => self.text(text)?,
-            Kind::PartAdded {
-                part: Part::Call(call),
-                ..
-            } => {
-                self.end_line()?;
-                say(&format!(
-                    "> {} {}",
-                    call.name,
-                    screen::line(&call.args.to_string(), SHOWN)
-                ));
-            }
-            Kind::CallClosed { name, outcome, .. } => {
-                self.was_denied |= outcome.status == Status::Denied;
-                let mark = if outcome.is_error() { "!" } else { "<" };
-                say(&format!(
-                    "{mark} {name}: {}",
-                    screen::line(&outcome.text, SHOWN)
-                ));
-            }
-            Kind::TurnFinished {
-                reason,
-                fault,
-                usage,
-                ..
-            } => {
-                self.end_line()?;
-                if let Some(fault) = fault {
-                    say(&format!(
-                        "samovar: {} [{}]",
-                        screen::visible(&fault.message),
-                        fault.code
-                    ));
-                }
-                let fault = fault.as_ref().map(|fault| exit::of_fault(fault.code));
-                let exit = fault.unwrap_or_else(|| self.exit(reason));
-                return Ok(Some(Shown {
-                    exit,
-                    tokens: usage.total(),
-                }));
-            }
-            _ => {}
-        }
-        Ok(None)
-    }
-
-    fn exit(&self, reason: &FinishReason) -> Exit {
-        match reason {
-            FinishReason::Model(_) if self.was_denied => {
-                say("samovar: a tool call was denied; see the reason above [approval_denied]");
-                Exit::Approval
-            }
-            FinishReason::Model(_) => Exit::Ok,
-            FinishReason::MaxIterations => {
-                say("samovar: the passes of the loop are used up [max_iterations]");
-                Exit::Limit
-            }
-            FinishReason::Budget => {
-                say("samovar: the budget is used up [budget]");
-                Exit::Limit
-            }
-            FinishReason::Cancelled => Exit::Interrupted,
-            FinishReason::Error => Exit::TurnFailed,
-        }
-    }
-
-    fn text(&mut self, text: &str) -> Result<(), Failure> {
-        let shown = screen::visible(text);
-        self.is_mid_line = !shown.ends_with('\n');
-        put(&shown)
-    }
-
-    fn end_line(&mut self) -> Result<(), Failure> {
-        if std::mem::take(&mut self.is_mid_line) {
-            put("\n")
-        } else {
-            Ok(())
-        }
-    }
-}
-
-pub(crate) fn put(text: &str) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
-    let put = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    // Whoever closed the pipe has read enough.
-    put.map_err(|error| Failure::new(Exit::Ok, "pipe_closed", error))
 }

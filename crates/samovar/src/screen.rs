@@ -1,4 +1,39 @@
-//! What comes from a model or a tool is shown, not obeyed.
+//! What is written on the terminal. What comes from a model or a tool is shown, not obeyed.
+
+use std::io::{self, ErrorKind, Write};
+
+use crate::exit::{Exit, Failure};
+
+/// Whether somebody reads what is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// Somebody does.
+    There,
+    /// The pipe was closed: whoever did it has read enough.
+    Gone,
+}
+
+/// Writes on stdout, as it is.
+///
+/// # Errors
+/// Everything but a closed pipe, such as a full disk: exit code 1.
+pub(crate) fn put(text: &str) -> Result<Reader, Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(Reader::There),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Reader::Gone),
+        Err(error) => {
+            let why = format!("stdout cannot be written: {error}");
+            Err(Failure::new(Exit::TurnFailed, "output_failed", why))
+        }
+    }
+}
+
+/// Prose on stderr, as one write. When nobody reads it any more, nobody misses it.
+pub(crate) fn say(text: &str) {
+    let text = format!("{}\n", visible(text));
+    let _nobody_reads = io::stderr().write_all(text.as_bytes());
+}
 
 /// Makes control characters visible, all but the line feed and the tab; so no text moves the
 /// cursor, renames the window, or hides what it says.
@@ -21,10 +56,16 @@ fn is_invisible(character: char) -> bool {
     matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// One line of at most `width` characters.
-pub(crate) fn line(text: &str, width: usize) -> String {
+/// The same text without line breaks.
+pub(crate) fn one_line(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join(" ")
+}
+
+/// The first line, cut to at most `width` characters.
+pub(crate) fn beginning(text: &str, width: usize) -> String {
     let first = text.lines().next().unwrap_or_default();
-    let mut shown: String = visible(first).chars().take(width).collect();
+    let mut shown: String = first.chars().take(width).collect();
     if first.chars().count() > width || text.lines().nth(1).is_some() {
         shown.push('…');
     }
@@ -47,9 +88,14 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_cut_where_it_ends() {
-        assert_eq!(line("abc", 10), "abc");
-        assert_eq!(line("abcdef", 3), "abc…");
-        assert_eq!(line("ab\ncd", 10), "ab…");
+    fn a_beginning_is_cut_where_it_ends() {
+        assert_eq!(beginning("abc", 10), "abc");
+        assert_eq!(beginning("abcdef", 3), "abc…");
+        assert_eq!(beginning("ab\ncd", 10), "ab…");
+    }
+
+    #[test]
+    fn an_error_of_several_lines_becomes_one() {
+        assert_eq!(one_line("  one\n\n two\r\nthree\n"), "one two three");
     }
 }

@@ -1,55 +1,71 @@
 //! `samovar serve`.
 
-use samovar_core::Approval;
-use samovar_server::{Config, Server};
+use std::time::Duration;
+
+use samovar_core::{Approval, Error};
+use samovar_server::Server;
 
 use crate::args;
-use crate::config::{self, LocalData};
-use crate::exit::{Exit, Failure, say};
-use crate::model::{self, Choice};
+use crate::config::{self, Found, LocalData, ModelFrom};
+use crate::exit::{Exit, Failure};
+use crate::model::Choice;
+use crate::screen::say;
 use crate::stop::Stop;
+
+/// How long writing everything out may take when the server is to stop at once. What is not written
+/// by then is found by the next start, as after a kill.
+const LAST_WRITES: Duration = Duration::from_secs(1);
 
 /// Serves until it is asked to stop; asked again, it stops at once.
 pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
-    let found = config::read(&args.places, args.model.clone(), LocalData::Make)?;
-    let mut config = found.config;
-    (config.host, config.port) = (args.host, args.port);
-    config.settings.approval = Approval::from(args.approval);
-    // Said in full below when there is none: sessions may still ask for a model that can be used.
-    let chosen = model::choose(&config.providers, args.model.is_some());
-    let mut stop = Stop::listen().map_err(|error| Failure::broken(&error))?;
-    let server = Server::start(config.clone()).await?;
-    say(&banner(&server, &config, &chosen));
+    let mut found = config::read(&args.common, LocalData::Make)?;
+    (found.config.host, found.config.port) = config::address(&args)?;
+    found.config.settings.approval = Approval::from(args.approval);
+    let chosen = Choice::of(&found);
+    if let (Err(error), ModelFrom::Flag | ModelFrom::Variable) = (&chosen, found.model_from) {
+        return Err(error.clone().into());
+    }
+    let mut stop = Stop::listen()?;
+    let server = Server::start(found.config.clone()).await?;
+    say(&banner(&server, &found, &chosen));
     stop.asked().await;
     say("samovar: stopping; running turns get 10 s to end, ask again to stop at once");
-    let home = server.home().engine().clone();
+    let engine = server.home().engine().clone();
+    // The server lives on until both are done with, and with it its hold on the data directory.
+    let at_once = async {
+        stop.asked().await;
+        let written = tokio::time::timeout(LAST_WRITES, engine.shutdown(Duration::ZERO)).await;
+        if written.is_err() {
+            tracing::warn!("not everything was written out; the next start finds it");
+        }
+    };
     tokio::select! {
         () = server.stop() => {}
-        () = stop.asked() => home.shutdown(std::time::Duration::ZERO).await,
+        () = at_once => {}
     }
     Ok(Exit::Ok)
 }
 
-fn banner(
-    server: &Server,
-    config: &Config,
-    chosen: &Result<Choice, samovar_core::Error>,
-) -> String {
+fn banner(server: &Server, found: &Found, chosen: &Result<Choice, Error>) -> String {
+    let config = &found.config;
     let model = match chosen {
         Ok(choice) => choice.line(),
+        // Sessions may still ask for one that can be used.
         Err(error) => format!("model: none: {error}"),
     };
     let token = match config.token {
         Some(_) => "the one in SAMOVAR_TOKEN".to_owned(),
         None => format!("in {}", config.data_dir.join("token").display()),
     };
-    let address = server.address();
-    let (data, approval) = (config.data_dir.display(), config.settings.approval.as_str());
-    let workspace = config.workspace.display();
+    let (address, data) = (server.address(), found.data_line());
+    let (workspace, approval) = (
+        config.workspace.display(),
+        config.settings.approval.as_str(),
+    );
     format!(
         "samovar listens on http://{address}\n\
          token: {token}\n\
-         data: {data}\n\
+         {data}\n\
          workspace: {workspace}\n\
          {model}\n\
          approval: {approval}"

@@ -2,6 +2,8 @@
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::exit::Failure;
+
 /// Ctrl-C and SIGTERM, each time they come.
 pub(crate) struct Stop {
     interrupt: Signal,
@@ -10,12 +12,11 @@ pub(crate) struct Stop {
 
 impl Stop {
     /// Begins to listen; from here on the signals end nothing by themselves.
-    pub(crate) fn listen() -> std::io::Result<Self> {
-        let interrupt = signal(SignalKind::interrupt())?;
-        let terminate = signal(SignalKind::terminate())?;
+    pub(crate) fn listen() -> Result<Self, Failure> {
+        let listen = |kind| signal(kind).map_err(|error| Failure::broken(&error));
         Ok(Self {
-            interrupt,
-            terminate,
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
         })
     }
 

@@ -15,8 +15,10 @@ use crate::clock::{SystemClock, UuidV7};
 use crate::config::{Config, Token};
 use crate::token;
 
-/// What lies in a workspace and is read by the server, so that no tool may write it (TL-18).
-const TRUSTED_NAMES: [&str; 8] = [
+/// What lies in a workspace and is trusted: by the server, which reads it, or by the person's own
+/// git, which runs what stands there. No tool may write it (TL-18).
+const TRUSTED_NAMES: [&str; 9] = [
+    ".git",
     "samovar.toml",
     "SOUL.md",
     "USER.md",
@@ -140,6 +142,23 @@ impl Home {
             drain,
             _lock: lock,
         })
+    }
+
+    /// Whether the data directory could be taken now. It is made when it is missing; no store is
+    /// opened, and no turn goes on.
+    ///
+    /// # Errors
+    /// [`OpenError::DataDir`].
+    pub fn try_data_dir(config: &Config) -> Result<(), OpenError> {
+        Ok(DirLock::acquire(&config.data_dir).map(drop)?)
+    }
+
+    /// Whether tools could work in the workspace.
+    ///
+    /// # Errors
+    /// [`OpenError::Workspace`], also when there is no data directory to hide from them.
+    pub fn try_workspace(config: &Config) -> Result<(), OpenError> {
+        toolbox(&config.workspace, &config.data_dir).map(drop)
     }
 
     /// An id for a session whose client gave none.

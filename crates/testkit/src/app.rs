@@ -1,18 +1,17 @@
 //! The server inside the test's process.
 
 use std::net::SocketAddr;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use reqwest::{Client, RequestBuilder, Response};
 use samovar_core::{Approval, Toolset};
 use samovar_model_server::{ModelServer, Script};
 use samovar_server::{Config, Server, Token};
-use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::MODEL;
-use crate::stream::{EventStream, Frame};
+use crate::api::Api;
 
 /// The token that tests bring.
 const TOKEN: &str = "a-token-for-tests-of-32-letters-";
@@ -22,7 +21,7 @@ pub struct App {
     server: Option<Server>,
     /// The model server.
     pub model: ModelServer,
-    client: Client,
+    api: Api,
     folders: Arc<Folders>,
     config: Config,
     toolsets: Vec<Arc<dyn Toolset>>,
@@ -37,24 +36,6 @@ pub struct AppBuilder {
     config: Config,
     folders: Arc<Folders>,
     toolsets: Vec<Arc<dyn Toolset>>,
-}
-
-/// An answer that is not a stream.
-#[derive(Debug)]
-pub struct Answer {
-    /// The HTTP status.
-    pub status: u16,
-    /// The headers.
-    pub headers: reqwest::header::HeaderMap,
-    /// The body as JSON; null when it is none.
-    pub body: Value,
-}
-
-impl Answer {
-    /// The `code` of a refusal.
-    pub fn code(&self) -> &str {
-        self.body["code"].as_str().unwrap_or_default()
-    }
 }
 
 impl AppBuilder {
@@ -105,10 +86,7 @@ impl AppBuilder {
     }
 
     async fn start_with(mut self, model: ModelServer) -> App {
-        // Only fails when another test of this process did it before.
-        let _was_there = rustls::crypto::ring::default_provider()
-            .install_default()
-            .is_err();
+        crate::api::install_tls();
         self.config
             .providers
             .base_urls
@@ -124,11 +102,11 @@ impl AppBuilder {
                 .add(toolset)
                 .expect("the tools fit");
         }
-        let client = Client::builder().no_proxy().build().expect("a client");
+        let api = Api::new(&server.address().to_string(), TOKEN);
         App {
             server: Some(server),
             model,
-            client,
+            api,
             folders: self.folders,
             config: self.config,
             toolsets: self.toolsets,
@@ -195,82 +173,13 @@ impl App {
     pub fn token(&self) -> &'static str {
         TOKEN
     }
+}
 
-    /// A request with the token, not sent yet.
-    pub fn request(&self, verb: reqwest::Method, path: &str) -> RequestBuilder {
-        let url = format!("http://{}{path}", self.address());
-        self.client.request(verb, url).bearer_auth(TOKEN)
-    }
+/// What can be asked of it.
+impl Deref for App {
+    type Target = Api;
 
-    /// Calls a method of the agent service.
-    ///
-    /// # Panics
-    /// When the server does not answer.
-    pub async fn call(&self, method: &str, params: Value) -> Answer {
-        let path = format!("/services/agent/{method}");
-        self.answer(self.request(reqwest::Method::POST, &path).json(&params))
-            .await
-    }
-
-    /// Calls a method of the agent service that has to succeed.
-    ///
-    /// # Panics
-    /// When it does not.
-    pub async fn ok(&self, method: &str, params: Value) -> Value {
-        let answer = self.call(method, params).await;
-        assert_eq!(answer.status, 200, "{method}: {}", answer.body);
-        answer.body
-    }
-
-    /// Sends any request.
-    ///
-    /// # Panics
-    /// When the server does not answer.
-    pub async fn answer(&self, request: RequestBuilder) -> Answer {
-        let response = request.send().await.expect("the server answers");
-        let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        let body = response.bytes().await.expect("the answer is whole");
-        let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
-        Answer {
-            status,
-            headers,
-            body,
-        }
-    }
-
-    /// Makes a session and gives its id.
-    pub async fn session(&self) -> String {
-        let session = self.ok("createSession", json!({})).await;
-        session["id"].as_str().unwrap_or_default().to_owned()
-    }
-
-    /// Says something, and leaves the stream to be read.
-    ///
-    /// # Panics
-    /// When it is refused.
-    pub async fn say(&self, session: &str, content: &str) -> EventStream {
-        let params = json!({"sessionId": session, "content": content});
-        let response = self.post_stream(params).await;
-        let status = response.status();
-        if status != 200 {
-            let why = response.text().await.unwrap_or_default();
-            panic!("{content:?} was refused with {status}: {why}");
-        }
-        EventStream::new(response)
-    }
-
-    /// Posts to `sendMessage/stream`.
-    ///
-    /// # Panics
-    /// When the server does not answer.
-    pub async fn post_stream(&self, params: Value) -> Response {
-        let path = "/services/agent/sendMessage/stream";
-        let request = self.request(reqwest::Method::POST, path).json(&params);
-        request.send().await.expect("the server answers")
-    }
-
-    /// Says something and reads the whole turn.
-    pub async fn turn(&self, session: &str, content: &str) -> Vec<Frame> {
-        self.say(session, content).await.rest().await
+    fn deref(&self) -> &Api {
+        &self.api
     }
 }

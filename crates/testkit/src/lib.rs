@@ -1,17 +1,21 @@
 //! For tests: a real server on a free port in a temporary data directory, in front of a model
 //! server that follows a script over real HTTP.
 //!
-//! Here: [`App`], the server inside the test's process, with a client that knows the API; and
-//! [`Program`], the built binary as a process of its own, which can be killed.
+//! Here: [`App`], the server inside the test's process; [`Program`], the built binary as a process
+//! of its own, which can be killed; and [`Api`], the client that both are spoken to with.
 //! Not here: assertions. Production code never uses this crate.
 
+#![expect(clippy::panic, reason = "a test that cannot go on ends there")]
+
+mod api;
 mod app;
 mod program;
 mod stream;
 mod tool;
 
-pub use app::{Answer, App, AppBuilder};
-pub use program::{Finished, Program, Serving};
+pub use api::{Answer, Api};
+pub use app::{App, AppBuilder};
+pub use program::{Finished, Program, Serving, Signal, send};
 pub use stream::{EventStream, Frame};
 pub use tool::TestTool;
 

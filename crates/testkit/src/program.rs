@@ -1,14 +1,21 @@
 //! The built binary, as a process of its own.
 
 use std::ffi::OsStr;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use rustix::process::{Pid, kill_process};
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{Child, Command};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStderr, Command};
 use tokio::task::JoinSet;
+
+use crate::api::Api;
+
+pub use rustix::process::Signal;
 
 /// How long a program may take before the test gives up on it.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -34,12 +41,17 @@ pub struct Finished {
 /// A `serve` that runs. It is killed when it is dropped.
 pub struct Serving {
     child: Child,
+    api: Api,
     /// Where it listens, as it said.
     pub address: String,
-    /// What it said before and with that.
+    /// What it said until it listened.
     pub banner: String,
-    _rest: JoinSet<()>,
+    output: Output,
+    readers: JoinSet<()>,
 }
+
+/// What a program has written so far.
+type Output = Arc<Mutex<String>>;
 
 impl Program {
     /// The binary at a path (`env!("CARGO_BIN_EXE_samovar")`), in fresh folders.
@@ -133,15 +145,7 @@ impl Program {
             // A program that has read enough closes its end.
             let _had_enough = stdin.write_all(&input).await.is_err();
         }
-        let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await;
-        let output = output
-            .expect("the program ends in time")
-            .expect("the program ran");
-        Finished {
-            code: output.status.code(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
+        Finished::of(child).await
     }
 
     /// Starts `serve` with these further arguments, and waits until it says where it listens.
@@ -149,30 +153,69 @@ impl Program {
     /// # Panics
     /// When it ends instead.
     pub async fn serve(&self, args: &[&str]) -> Serving {
+        let serving = self.try_serve(args).await;
+        serving.unwrap_or_else(|ended| panic!("the server did not start: {ended:?}"))
+    }
+
+    /// Starts `serve` with these further arguments, and waits until it says where it listens.
+    ///
+    /// # Errors
+    /// What it left behind, when it ends instead.
+    ///
+    /// # Panics
+    /// When it does not start at all.
+    pub async fn try_serve(&self, args: &[&str]) -> Result<Serving, Finished> {
         let args = ["serve", "--port", "0"].iter().chain(args);
         let mut child = self.command(args).spawn().expect("the program starts");
         let stderr = child.stderr.take().expect("stderr is piped");
         let mut lines = BufReader::new(stderr).lines();
-        let (mut banner, mut address) = (String::new(), None);
-        while let Ok(Some(line)) = lines.next_line().await {
-            if let Some((_, url)) = line.split_once("http://") {
-                address = Some(url.to_owned());
-            }
-            banner.push_str(&line);
-            banner.push('\n');
-            if line.starts_with("approval:") {
-                break;
-            }
+        let banner = read_banner(&mut lines).await;
+        if !banner.contains("\napproval:") {
+            let mut ended = Finished::of(child).await;
+            ended.stderr = banner;
+            return Err(ended);
         }
-        let address = address.unwrap_or_else(|| panic!("the server did not start: {banner}"));
+        let stdout = child.stdout.take().expect("stdout is piped");
+        let address = said(&banner, "samovar listens on http://").to_owned();
+        let token = match said(&banner, "token: in ") {
+            "" => self.variable("SAMOVAR_TOKEN").to_owned(),
+            path => std::fs::read_to_string(path).expect("the token that was said"),
+        };
         // What it says later is read on, or a full pipe would stop it.
-        let mut rest = JoinSet::new();
-        rest.spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-        Serving {
+        let (output, mut readers) = (Output::default(), JoinSet::new());
+        readers.spawn(gather(lines, output.clone()));
+        readers.spawn(gather(BufReader::new(stdout).lines(), output.clone()));
+        Ok(Serving {
             child,
+            api: Api::new(&address, token.trim()),
             address,
             banner,
-            _rest: rest,
+            output,
+            readers,
+        })
+    }
+
+    fn variable(&self, name: &str) -> &str {
+        let mut set = self.variables.iter().rev();
+        set.find(|(set, _)| set == name)
+            .map_or("", |(_, value)| value)
+    }
+}
+
+impl Finished {
+    /// Waits for the end of a program.
+    ///
+    /// # Panics
+    /// When that takes longer than a minute.
+    pub async fn of(child: Child) -> Self {
+        let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await;
+        let output = output
+            .expect("the program ends in time")
+            .expect("the program ran");
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
     }
 }
@@ -186,14 +229,74 @@ impl Serving {
         self.child.kill().await.expect("the server can be killed");
     }
 
-    /// Its process id.
-    pub fn pid(&self) -> u32 {
-        self.child.id().unwrap_or_default()
+    /// Sends it a signal.
+    ///
+    /// # Panics
+    /// When it has ended.
+    pub fn send(&self, signal: Signal) {
+        send(signal, &self.child);
     }
 
-    /// Waits for its end; the exit code.
-    pub async fn wait(&mut self) -> Option<i32> {
+    /// Waits until it has ended by itself: its exit code, and all that it wrote after its banner.
+    ///
+    /// # Panics
+    /// When that takes longer than a minute.
+    pub async fn end(mut self) -> Finished {
         let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await;
-        ended.ok()?.ok()?.code()
+        let status = ended.expect("the server ends in time").expect("it ran");
+        while self.readers.join_next().await.is_some() {}
+        let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        Finished {
+            code: status.code(),
+            stdout: String::new(),
+            stderr: output.clone(),
+        }
+    }
+}
+
+/// What can be asked of it.
+impl Deref for Serving {
+    type Target = Api;
+
+    fn deref(&self) -> &Api {
+        &self.api
+    }
+}
+
+/// Sends a signal to a program that was started.
+///
+/// # Panics
+/// When it has ended.
+pub fn send(signal: Signal, child: &Child) {
+    let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
+    let pid = pid.and_then(Pid::from_raw).expect("the program runs");
+    kill_process(pid, signal).expect("the program can be signalled");
+}
+
+async fn read_banner(lines: &mut Lines<BufReader<ChildStderr>>) -> String {
+    let mut banner = String::new();
+    while let Ok(Some(line)) = lines.next_line().await {
+        banner.push_str(&line);
+        banner.push('\n');
+        if line.starts_with("approval:") {
+            break;
+        }
+    }
+    banner
+}
+
+/// What stands behind this in a line.
+fn said<'a>(banner: &'a str, before: &str) -> &'a str {
+    let mut lines = banner.lines();
+    lines
+        .find_map(|line| line.strip_prefix(before))
+        .unwrap_or_default()
+}
+
+async fn gather(mut lines: Lines<BufReader<impl AsyncRead + Unpin>>, output: Output) {
+    while let Ok(Some(line)) = lines.next_line().await {
+        let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+        output.push_str(&line);
+        output.push('\n');
     }
 }
