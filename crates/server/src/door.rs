@@ -9,6 +9,9 @@ use samovar_core::{Code, Error, Sender};
 use crate::route::Scope;
 use crate::token::TokenHash;
 
+/// Bytes of a request's target and headers, at most.
+pub(crate) const MAX_HEAD_BYTES: usize = 64 * 1024;
+
 /// The rules of a server's door.
 pub(crate) struct Door {
     token: TokenHash,
@@ -27,14 +30,15 @@ impl Door {
         Self { token, authorities }
     }
 
-    /// Lets a request in, or says why not. Probes pass; everything else must be meant for this
-    /// server, not be sent by a foreign page, and bring the token.
+    /// Lets a request in, or says why not. Each must be meant for this server and not be sent by a
+    /// foreign page; all but the probes bring the token.
     pub(crate) fn admit(&self, request: &Parts, scope: Scope) -> Result<Sender, Error> {
+        check_size(request)?;
+        self.check_host(request)?;
+        self.check_origin(&request.headers)?;
         match scope {
             Scope::Public => Ok(Sender::Token("public".into())),
             Scope::Read | Scope::Use => {
-                self.check_host(request)?;
-                self.check_origin(&request.headers)?;
                 self.check_token(&request.headers)?;
                 check_media_type(request)?;
                 Ok(Sender::Token("owner".into()))
@@ -104,6 +108,19 @@ impl Door {
                    file `token` of the server's data directory";
         Err(Error::new(Code::Unauthorized, why))
     }
+}
+
+/// The buffer that a head is read into is bounded too, but not to the byte.
+fn check_size(request: &Parts) -> Result<(), Error> {
+    let target = request.uri.path_and_query();
+    let headers = request.headers.iter();
+    let headers = headers.map(|(name, value)| name.as_str().len() + value.len());
+    let bytes = target.map_or(0, |target| target.as_str().len()) + headers.sum::<usize>();
+    if bytes <= MAX_HEAD_BYTES {
+        return Ok(());
+    }
+    let why = format!("the headers are larger than {MAX_HEAD_BYTES} bytes");
+    Err(Error::new(Code::HeadersTooLarge, why))
 }
 
 /// A page of another origin can send a form without asking first, but not JSON.

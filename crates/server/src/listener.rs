@@ -19,14 +19,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::Config;
-use crate::door::{self, Door};
+use crate::door::{self, Door, MAX_HEAD_BYTES};
 use crate::home::{Home, OpenError, Shared};
 use crate::reply;
 use crate::route::{self, Call, Route, Scope, Verb};
 use crate::token::TokenHash;
 
-/// Bytes of a request's head, at most.
-const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// How long a connection that has nothing to say is kept after the server was asked to stop.
 const LINGER: Duration = Duration::from_secs(2);
 
@@ -147,14 +145,14 @@ impl Server {
 
 /// The router, made from the table.
 fn router(shared: &Arc<Shared>, door: &Arc<Door>) -> Router {
-    let routes: Arc<[Route]> = route::table().into();
+    let table: Arc<[Route]> = route::table().into();
     let mut router = Router::new();
-    for route in routes.iter() {
+    for route in table.iter() {
         router = router.route(&route.path, endpoint(route, shared));
     }
     let guard = Guard {
         door: door.clone(),
-        routes: routes.clone(),
+        routes: table,
     };
     router
         .fallback(|request: Request| async move { unknown(request.uri().path()) })
