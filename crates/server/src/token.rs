@@ -1,5 +1,6 @@
 //! The token that clients must bring (TL-11).
 
+use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -50,7 +51,11 @@ fn read(file: File) -> std::io::Result<Token> {
 fn make(path: &Path) -> std::io::Result<Token> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut hex = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        // Writing to a string cannot fail.
+        let _infallible = write!(hex, "{byte:02x}");
+    }
     let token = Token::new(&hex).ok_or(ErrorKind::InvalidData)?;
     // Written beside and renamed, so that a crash leaves no half token behind.
     let fresh = path.with_extension("new");
