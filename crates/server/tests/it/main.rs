@@ -1,4 +1,16 @@
 //! The server, driven over its real socket.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking, in its helpers too"
+)]
+
+mod contract;
+mod door;
 mod durability;
+mod limits;
+mod provider_faults;
+mod raw;
+mod shown;
 mod turns;

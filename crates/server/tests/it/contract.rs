@@ -1,0 +1,8 @@
+//! What clients of the agent service rely on: calls, streams, sessions, messages.
+
+mod calls;
+mod frames;
+mod messages;
+mod paging;
+mod seed;
+mod sessions;

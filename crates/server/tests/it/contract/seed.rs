@@ -1,0 +1,97 @@
+//! The verification list that the project began with.
+
+use samovar_core::{Outcome, Reply as Said, Toolset};
+use samovar_model_server::{call, say};
+use samovar_server::{Config, Server};
+use samovar_testkit::{App, TestTool};
+use serde_json::{Value, json};
+
+use crate::raw::Request;
+use crate::shown::{kinds, text};
+
+// proves AS-24
+#[tokio::test]
+async fn a_client_makes_a_session_streams_sees_a_tool_at_work_and_reads_it_all_back() {
+    let app = App::start([
+        say("hello there"),
+        call("clock", json!({})),
+        say("it is noon"),
+    ])
+    .await;
+
+    let made = app.ok("createSession", json!({})).await;
+    let session = made["sessionId"].as_str().unwrap();
+    let frames = app.turn(session, "hello").await;
+    assert!(kinds(&frames).contains(&"text_delta"));
+    assert_eq!(text(&frames), "hello there");
+
+    let clock = TestTool::new("clock", |_, _| async {
+        Said::Closed(Outcome::done("12:00"))
+    });
+    let clock: std::sync::Arc<dyn Toolset> = clock.build();
+    app.server().home().engine().toolbox().add(&clock).unwrap();
+    let frames = app.turn(session, "what time is it?").await;
+    let mut kinds = kinds(&frames);
+    kinds.dedup();
+    let expected = [
+        "iteration",
+        "tool_call_start",
+        "tool_call_result",
+        "iteration",
+        "text_delta",
+        "completed",
+        "[DONE]",
+    ];
+    assert_eq!(kinds, expected);
+    assert_eq!(frames[2].data["result"], "12:00");
+    assert_eq!(text(&frames), "it is noon");
+
+    let list = Request::new(&app, "GET", "/services/agent/listSessions")
+        .send()
+        .await;
+    let list = list.json();
+    assert_eq!(
+        (&list["totalCount"], &list["items"][0]["id"]),
+        (&json!(1), &json!(session))
+    );
+    assert_eq!(list["items"][0]["messageCount"], 6);
+    let stats = Request::new(&app, "GET", "/services/agent/getStats")
+        .send()
+        .await;
+    let stats = stats.json();
+    assert_eq!(
+        (&stats["sessions"], &stats["messages"]),
+        (&json!(1), &json!(6))
+    );
+    assert!(stats["tokens"]["total"].as_u64() > Some(0), "{stats}");
+}
+
+// proves AS-24
+#[tokio::test]
+async fn a_server_that_was_told_nothing_starts_and_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, workspace) = (folder.path().join("data"), folder.path().join("work"));
+    std::fs::create_dir(&workspace).unwrap();
+    let mut config = Config::new(data, workspace);
+    // The one thing that tests must not leave as it is.
+    config.port = 0;
+    let server = Server::start(config).await.unwrap();
+    let ask = async |method: &str, params: Value| {
+        let target = format!("/services/agent/{method}");
+        let token = server.home().token().expose();
+        let request = Request::to(server.address(), token, "POST", &target);
+        let response = request.json(params.to_string()).send().await;
+        assert_eq!(response.status, 200, "{}", response.body);
+        response
+    };
+
+    let session = ask("createSession", json!({})).await.json();
+    assert_eq!(session["model"], "demo");
+    let message = json!({"sessionId": session["id"], "content": "hello"});
+    let stream = ask("sendMessage/stream", message).await.body;
+
+    assert!(stream.contains(r#""type":"text_delta""#), "{stream}");
+    assert!(stream.contains(r#""type":"completed""#), "{stream}");
+    assert!(stream.ends_with("data: [DONE]\n\n"), "{stream}");
+    server.stop().await;
+}

@@ -1,0 +1,15 @@
+//! The door: whom it lets in, what it lets through, and how long it waits.
+
+mod origins;
+mod patience;
+mod tokens;
+
+use samovar_model_server::Rule;
+use samovar_testkit::App;
+
+const STATS: &str = "/services/agent/getStats";
+
+/// A server whose model is never asked.
+async fn app() -> App {
+    App::start(Vec::<Rule>::new()).await
+}

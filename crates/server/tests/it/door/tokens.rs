@@ -1,0 +1,121 @@
+//! Who is let in.
+
+use samovar_server::route::{self, Scope, Verb};
+use samovar_testkit::App;
+
+use super::{STATS, app};
+use crate::raw::Request;
+
+/// Every way to call a route that is not for everybody.
+fn guarded() -> Vec<(Verb, String)> {
+    let rows = route::table().into_iter();
+    rows.filter(|route| route.scope != Scope::Public)
+        .flat_map(|route| {
+            route
+                .verbs
+                .iter()
+                .map(move |verb| (*verb, route.path.clone()))
+        })
+        .collect()
+}
+
+/// The requests that bring no good token, made from one that does.
+fn strangers(app: &App, verb: &str, path: &str) -> Vec<Request> {
+    let good = Request::new(app, verb, path);
+    let token = app.token();
+    let basic = |value: &str| good.clone().set("authorization", value);
+    let in_query = ["token", "access_token", "authorization", "ticket"].map(|name| {
+        Request::new(app, verb, &format!("{path}?{name}={token}")).without("authorization")
+    });
+    let mut requests = vec![
+        good.clone().without("authorization"),
+        basic("Bearer"),
+        basic("Bearer "),
+        basic("Bearer wrong-token-of-32-letters-here-"),
+        basic(&format!("Bearer {}", &token[..token.len() - 1])),
+        basic(&format!("Bearer {token}x")),
+        basic(&format!("Basic {token}")),
+        // `owner:` and the token in base64 would be a password.
+        basic("Basic b3duZXI6YS10b2tlbi1mb3ItdGVzdHMtb2YtMzItbGV0dGVycy0="),
+        basic(token),
+        good.clone()
+            .without("authorization")
+            .with("cookie", format!("token={token}")),
+    ];
+    requests.extend(in_query);
+    requests
+}
+
+// proves TL-11
+#[tokio::test]
+async fn every_route_refuses_whoever_brings_no_good_token_with_one_and_the_same_answer() {
+    let app = app().await;
+    let guarded = guarded();
+    assert!(guarded.len() > 10, "the table is not empty");
+    let mut answers: Vec<String> = Vec::new();
+    for (verb, path) in &guarded {
+        let verb = verb.as_str();
+        for request in strangers(&app, verb, path) {
+            let response = request.send().await;
+            assert_eq!(response.status, 401, "{verb} {path}");
+            assert_eq!(response.header("www-authenticate"), Some("Bearer"));
+            answers.push(response.body);
+        }
+        let owner = Request::new(&app, verb, path).send().await;
+        assert!(![401, 403].contains(&owner.status), "{verb} {path}");
+    }
+    answers.dedup();
+    assert_eq!(answers.len(), 1, "{answers:?}");
+    assert!(!answers[0].contains(app.token()));
+}
+
+// proves TL-11
+#[tokio::test]
+async fn what_is_in_no_table_is_hidden_behind_the_token_too() {
+    let app = app().await;
+    let paths = [
+        "/",
+        "/index.html",
+        "/services/agent",
+        "/services/agent/",
+        "/services/agent/nothing",
+        "/services/agent/getStats/",
+        "//services/agent/getStats",
+        "/services/agent/%67etStats",
+        "/readyz/x",
+        "/healthz/../services/agent/getStats",
+    ];
+    for path in paths {
+        let request = Request::new(&app, "GET", path);
+        let stranger = request.clone().without("authorization").send().await;
+        assert_eq!(stranger.status, 401, "{path}");
+        let owner = request.send().await;
+        assert_eq!(
+            (owner.status, owner.code().as_str()),
+            (404, "unknown_method"),
+            "{path}"
+        );
+    }
+    for verb in ["PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "BREW"] {
+        let request = Request::new(&app, verb, STATS).without("authorization");
+        assert_eq!(request.send().await.status, 401, "{verb}");
+    }
+}
+
+// proves TL-11
+#[tokio::test]
+async fn only_the_two_probes_need_no_token() {
+    let app = app().await;
+    let public = route::table().into_iter();
+    let public = public.filter(|route| route.scope == Scope::Public);
+    let public: Vec<_> = public.map(|route| route.path).collect();
+    assert_eq!(public, ["/healthz", "/readyz"]);
+    for path in public {
+        let probe = Request::new(&app, "GET", &path).without("authorization");
+        let response = probe.send().await;
+        assert_eq!(
+            (response.status, response.body.as_str()),
+            (200, r#"{"status":"ok"}"#)
+        );
+    }
+}

@@ -1,0 +1,143 @@
+//! What cannot be had as things are: the session, the model, the queue, the id.
+
+use samovar_model_server::{Gate, say};
+use samovar_server::providers::Secret;
+use samovar_testkit::AppBuilder;
+use serde_json::json;
+
+use super::{app, check, methods, post, stored};
+use crate::shown::text;
+
+// proves AS-3
+#[tokio::test]
+async fn a_session_that_is_not_there_is_unknown_to_every_method() {
+    let app = app().await;
+    app.ok("createSession", json!({"sessionId": "deleted"}))
+        .await;
+    app.ok("deleteSession", json!({"sessionId": "deleted"}))
+        .await;
+    let before = stored(&app).await;
+    let without_session = ["createSession", "listSessions", "listTools", "getStats"];
+    let mut tried = 0;
+    for method in methods() {
+        if without_session.contains(&method.as_str()) {
+            continue;
+        }
+        // A session's name is taken letter for letter.
+        for id in ["nobody", "deleted", "S", "s ", "s\u{301}"] {
+            let body = json!({"sessionId": id, "content": "hello"}).to_string();
+            let response = post(&app, &method, &body).await;
+            check(
+                &response,
+                404,
+                "unknown_session",
+                &format!("{method} {body}"),
+            );
+            let named = format!("{id:?}");
+            assert!(
+                response.json()["error"].as_str().unwrap().contains(&named),
+                "{method}"
+            );
+            tried += 1;
+        }
+    }
+    assert_eq!(tried, 30);
+    assert_eq!(stored(&app).await, before);
+}
+
+// proves AS-3, AS-18
+#[tokio::test]
+async fn a_model_that_cannot_be_used_is_written_down_and_refused_when_it_is_to_speak() {
+    let app = AppBuilder::new()
+        .with(|config| {
+            // With two servers set by hand, a name that no row claims belongs to neither.
+            let urls = &mut config.providers.base_urls;
+            urls.insert("vllm".to_owned(), "http://127.0.0.1:0/v1".to_owned());
+            let key = Secret::new("a-key").unwrap();
+            config.providers.keys.insert("deepseek".to_owned(), key);
+        })
+        .start([say("hi")])
+        .await;
+    let models = [
+        ("gpt-4o", "OPENAI_API_KEY"),
+        ("openai/gpt-4o", "OPENAI_API_KEY"),
+        ("nobody-knows-this", "nobody-knows-this"),
+        ("", "names no model"),
+        ("custom/", "names no model"),
+        ("demo/7b", "demo"),
+    ];
+    for (model, word) in models {
+        let params = json!({"sessionId": format!("s-{model}"), "model": model});
+        let session = app.ok("createSession", params).await;
+        assert_eq!(session["model"], model);
+        let message = json!({"sessionId": session["id"], "content": "hello"}).to_string();
+        for method in ["sendMessage", "sendMessage/stream"] {
+            let response = post(&app, method, &message).await;
+            check(&response, 422, "unusable_model", model);
+            let sentence = response.json()["error"].as_str().unwrap().to_owned();
+            assert!(sentence.contains(word), "{model}: {sentence}");
+        }
+        let rows = app
+            .ok("getMessages", json!({"sessionId": session["id"]}))
+            .await;
+        assert_eq!(rows, json!([]), "{model}");
+    }
+    let stats = app.ok("getStats", json!({})).await;
+    assert_eq!(
+        (&stats["sessions"], &stats["messages"]),
+        (&json!(models.len()), &json!(0))
+    );
+    assert_eq!(app.model.requests().len(), 0);
+}
+
+// proves AS-3, AS-11
+#[tokio::test]
+async fn a_message_for_a_full_queue_is_refused_until_there_is_room() {
+    let gate = Gate::new("first");
+    let app = AppBuilder::new()
+        .with(|config| config.settings.max_queue = 1)
+        .start([say("one").hold_head(&gate), say("two"), say("three")])
+        .await;
+    app.ok("createSession", json!({"sessionId": "s"})).await;
+    let mut first = app.say("s", "first").await;
+    let mut second = app.say("s", "second").await;
+    let before = stored(&app).await;
+
+    for method in ["sendMessage", "sendMessage/stream"] {
+        let body = json!({"sessionId": "s", "content": "third"}).to_string();
+        let response = post(&app, method, &body).await;
+        check(&response, 429, "busy", method);
+        let wait: u32 = response.header("retry-after").unwrap().parse().unwrap();
+        assert!((1..=60).contains(&wait), "{wait}");
+    }
+
+    assert_eq!(stored(&app).await, before);
+    app.ok("createSession", json!({"sessionId": "other"})).await;
+    app.model.open(&gate).unwrap();
+    assert_eq!(text(&first.rest().await), "one");
+    assert_eq!(text(&second.rest().await), "two");
+    assert_eq!(text(&app.turn("s", "third").await), "three");
+}
+
+// proves AS-3
+#[tokio::test]
+async fn a_message_id_that_was_used_for_something_else_is_a_conflict() {
+    let app = app().await;
+    app.ok("createSession", json!({"sessionId": "other"})).await;
+    let message = json!({"sessionId": "s", "content": "hello", "messageId": "m"});
+    app.ok("sendMessage", message).await;
+    let before = stored(&app).await;
+    for (session, content) in [("s", "goodbye"), ("s", "hello "), ("other", "hello")] {
+        let body = json!({"sessionId": session, "content": content, "messageId": "m"}).to_string();
+        for method in ["sendMessage", "sendMessage/stream"] {
+            check(
+                &post(&app, method, &body).await,
+                409,
+                "message_conflict",
+                &body,
+            );
+        }
+    }
+    assert_eq!(stored(&app).await, before);
+    assert_eq!(app.model.prompts().len(), 2);
+}
