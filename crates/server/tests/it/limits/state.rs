@@ -1,12 +1,15 @@
 //! What cannot be had as things are: the session, the model, the queue, the id.
 
+use std::time::Duration;
+
 use samovar_model_server::{Gate, say};
 use samovar_server::providers::Secret;
-use samovar_testkit::AppBuilder;
+use samovar_testkit::{App, AppBuilder};
 use serde_json::json;
 
 use super::{app, check, methods, post, stored};
-use crate::shown::text;
+use crate::raw::Request;
+use crate::shown::{last, text};
 
 // proves AS-3
 #[tokio::test]
@@ -140,4 +143,37 @@ async fn a_message_id_that_was_used_for_something_else_is_a_conflict() {
     }
     assert_eq!(stored(&app).await, before);
     assert_eq!(app.model.prompts().len(), 2);
+}
+
+#[tokio::test]
+async fn a_server_that_is_stopping_takes_nothing_new_and_lets_the_running_turn_end() {
+    let gate = Gate::new("mid");
+    let app = App::start([say("to the end").hold_after(1, &gate)]).await;
+    app.ok("createSession", json!({"sessionId": "s"})).await;
+    let mut running = app.say("s", "hello").await;
+    let mut frames = running.until("text_delta").await;
+
+    let stop = app
+        .server()
+        .home()
+        .engine()
+        .shutdown(Duration::from_hours(1));
+    let meanwhile = async {
+        let probe = Request::new(&app, "GET", "/readyz").send().await;
+        let made = post(&app, "createSession", "{}").await;
+        let body = json!({"sessionId": "s", "content": "more"}).to_string();
+        let said = post(&app, "sendMessage", body).await;
+        for response in [probe, made, said] {
+            check(&response, 503, "unavailable", "stopping");
+            assert_eq!(response.header("retry-after"), Some("1"));
+        }
+        let lives = Request::new(&app, "GET", "/healthz").send().await;
+        assert_eq!(lives.status, 200);
+        app.model.open(&gate).unwrap();
+        frames.extend(running.rest().await);
+    };
+    tokio::join!(stop, meanwhile);
+
+    assert_eq!(text(&frames), "to the end");
+    assert_eq!(last(&frames)["finishReason"], "stop");
 }
