@@ -1,1 +1,29 @@
-//! Samovar: providers.
+//! Providers: whom a prompt can be put to, and how each is spoken to.
+//!
+//! Here: the table of providers ([`SPECS`]), which of them answers under which model's name
+//! ([`Registry`]), the dialects, one file each, and [`demo`], the built-in rules.
+//! Not here: when a model is asked and how often (the engine), and where keys come from (whoever
+//! fills in [`ProviderConfig`]).
+//!
+//! A provider that speaks a known dialect is one row in `specs/table.rs`. A dialect is a file beside
+//! `chat_completions.rs`, a variant of [`Dialect`], and an arm in `registry.rs`; what it needs of
+//! HTTP is in `http`, `frames`, `fault` and `timeouts`. Start with [`Registry`].
+
+pub mod demo;
+pub mod registry;
+pub mod specs;
+
+mod chat_completions;
+mod endpoint;
+mod fault;
+mod frames;
+mod http;
+mod secret;
+mod timeouts;
+mod words;
+
+pub use demo::Demo;
+pub use registry::{Access, DemoUse, ProviderConfig, Registry};
+pub use secret::Secret;
+pub use specs::{Dialect, ProviderSpec, SPECS};
+pub use timeouts::Timeouts;

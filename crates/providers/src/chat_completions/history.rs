@@ -1,0 +1,243 @@
+//! The conversation as the dialect writes it, in an order that the strictest server takes: one
+//! system message, first; no two messages of the user in a row; every call followed by its result.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use samovar_core::{CallId, Message, Outcome, Part, Prompt, Role, ToolCall};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+
+use super::details::{self, EXTRA_CONTENT, REASONING_DETAILS};
+use crate::specs::{ProviderSpec, Quirk};
+
+/// What stands for a result that is not there: its turn was stopped, or its server.
+const NO_RESULT: &str = "there is no result: the call was stopped, or what came of it was lost";
+
+/// What the assistant is made to say where a turn ended behind a result, for servers that insist.
+const BROKEN_OFF: &str = "(The turn was broken off here.)";
+
+/// A message.
+#[derive(Serialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+pub(super) enum Said<'a> {
+    System {
+        content: Cow<'a, str>,
+    },
+    User {
+        content: Cow<'a, str>,
+    },
+    Assistant {
+        content: Option<Cow<'a, str>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning_content: Option<Cow<'a, str>>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        reasoning_details: Vec<&'a Value>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<Call<'a>>,
+    },
+    Tool {
+        tool_call_id: Cow<'a, str>,
+        content: &'a str,
+    },
+}
+
+/// A call that the assistant asked for.
+#[derive(Serialize)]
+pub(super) struct Call<'a> {
+    id: Cow<'a, str>,
+    r#type: &'static str,
+    function: Function<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_content: Option<&'a Value>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    arguments: Arguments<'a>,
+}
+
+/// A call's arguments, which the dialect writes as JSON inside a string.
+enum Arguments<'a> {
+    Json(&'a Value),
+    /// What the model wrote, for servers that take any text back.
+    Verbatim(&'a str),
+    /// The same, for servers that read it: as an object.
+    Wrapped(&'a str),
+}
+
+impl Serialize for Arguments<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Json(args) => serializer.collect_str(args),
+            Self::Verbatim(text) => serializer.serialize_str(text),
+            Self::Wrapped(text) => serializer.collect_str(&json!({ "text": text })),
+        }
+    }
+}
+
+/// The messages of a request.
+pub(super) fn messages<'a>(spec: &ProviderSpec, prompt: &'a Prompt) -> Vec<Said<'a>> {
+    let mut history = History {
+        spec,
+        outcomes: outcomes(&prompt.messages),
+        said: Vec::with_capacity(prompt.messages.len() + 1),
+    };
+    let system = prompt.system();
+    if !system.is_empty() {
+        let content = Cow::Owned(system);
+        history.said.push(Said::System { content });
+    }
+    for message in &prompt.messages {
+        history.add(message);
+    }
+    history.said
+}
+
+/// What came of each call, wherever in the conversation it stands.
+fn outcomes(messages: &[Arc<Message>]) -> HashMap<&CallId, &Outcome> {
+    let parts = messages.iter().flat_map(|message| &message.parts);
+    let outcomes = parts.filter_map(|part| match part {
+        Part::Outcome { call, outcome, .. } => Some((call, outcome)),
+        Part::Text { .. } | Part::Reasoning { .. } | Part::Call(_) | Part::Data { .. } => None,
+    });
+    outcomes.collect()
+}
+
+struct History<'a, 's> {
+    spec: &'s ProviderSpec,
+    outcomes: HashMap<&'a CallId, &'a Outcome>,
+    said: Vec<Said<'a>>,
+}
+
+impl<'a> History<'a, '_> {
+    fn add(&mut self, message: &'a Message) {
+        match message.role {
+            // Only the first message may be the system's; later words of ours come as the user's.
+            Role::User | Role::System => self.add_user(text(message)),
+            Role::Assistant => self.add_assistant(message),
+            // Results are written behind their calls, and a result without a call nowhere.
+            Role::Tool => {}
+        }
+    }
+
+    fn add_user(&mut self, more: Cow<'a, str>) {
+        if more.is_empty() {
+            return;
+        }
+        match self.said.last_mut() {
+            Some(Said::User { content }) => {
+                let content = content.to_mut();
+                content.push_str("\n\n");
+                content.push_str(&more);
+                return;
+            }
+            Some(Said::Tool { .. }) if self.spec.has(Quirk::AnswerAfterResult) => {
+                self.said.push(spoken(Cow::Borrowed(BROKEN_OFF)));
+            }
+            Some(_) | None => {}
+        }
+        self.said.push(Said::User { content: more });
+    }
+
+    fn add_assistant(&mut self, message: &'a Message) {
+        let content = text(message);
+        let tool_calls: Vec<_> = message.calls().map(|call| self.call(call)).collect();
+        if content.is_empty() && tool_calls.is_empty() {
+            return;
+        }
+        let wants_reasoning = self.spec.has(Quirk::ReasoningBack) && !tool_calls.is_empty();
+        self.said.push(Said::Assistant {
+            content: (!content.is_empty()).then_some(content),
+            reasoning_content: wants_reasoning.then(|| reasoning(message)),
+            reasoning_details: self.details(message),
+            tool_calls,
+        });
+        for call in message.calls() {
+            let outcome = self.outcomes.get(&call.id);
+            self.said.push(Said::Tool {
+                tool_call_id: self.id(&call.id),
+                content: outcome.map_or(NO_RESULT, |outcome| &outcome.text),
+            });
+        }
+    }
+
+    fn call(&self, call: &'a ToolCall) -> Call<'a> {
+        let arguments = match &call.args {
+            Value::String(raw) if self.spec.has(Quirk::AnyArguments) => Arguments::Verbatim(raw),
+            Value::String(raw) => Arguments::Wrapped(raw),
+            args => Arguments::Json(args),
+        };
+        let state = call.provider_state.as_ref();
+        Call {
+            id: self.id(&call.id),
+            r#type: "function",
+            function: Function {
+                name: &call.name,
+                arguments,
+            },
+            extra_content: details::read(state, self.spec, EXTRA_CONTENT),
+        }
+    }
+
+    fn details(&self, message: &'a Message) -> Vec<&'a Value> {
+        let states = message.parts.iter().filter_map(|part| match part {
+            Part::Reasoning { provider_state, .. } => {
+                details::read(provider_state.as_ref(), self.spec, REASONING_DETAILS)
+            }
+            Part::Text { .. } | Part::Call(_) | Part::Outcome { .. } | Part::Data { .. } => None,
+        });
+        states.filter_map(Value::as_array).flatten().collect()
+    }
+
+    fn id(&self, id: &'a CallId) -> Cow<'a, str> {
+        if self.spec.has(Quirk::NineLetterIds) {
+            Cow::Owned(nine_letters(id.as_str()))
+        } else {
+            Cow::Borrowed(id.as_str())
+        }
+    }
+}
+
+fn spoken(content: Cow<'_, str>) -> Said<'_> {
+    Said::Assistant {
+        content: Some(content),
+        reasoning_content: None,
+        reasoning_details: Vec::new(),
+        tool_calls: Vec::new(),
+    }
+}
+
+/// A message's text, borrowed where it is in one piece.
+fn text(message: &Message) -> Cow<'_, str> {
+    match message.parts.as_slice() {
+        [Part::Text { text }] => Cow::Borrowed(text),
+        _ => Cow::Owned(message.text()),
+    }
+}
+
+/// What the model thought. Servers that want it back want it for every call, if need be empty.
+fn reasoning(message: &Message) -> Cow<'_, str> {
+    let texts = message.parts.iter().filter_map(|part| match part {
+        Part::Reasoning { text, .. } => Some(text.as_str()),
+        Part::Text { .. } | Part::Call(_) | Part::Outcome { .. } | Part::Data { .. } => None,
+    });
+    Cow::Owned(texts.collect())
+}
+
+/// The same nine letters and digits for the same id in every request, as good as never shared by
+/// two: 64-bit FNV-1a, of which 46 bits are written.
+fn nine_letters(id: &str) -> String {
+    const LETTERS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+    let mut hash = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let letters = (0..9).map(|_| {
+        let letter = LETTERS[usize::try_from(hash % 36).unwrap_or_default()];
+        hash /= 36;
+        char::from(letter)
+    });
+    letters.collect()
+}

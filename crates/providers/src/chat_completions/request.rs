@@ -1,0 +1,86 @@
+//! The body of a request.
+
+use samovar_core::{Prompt, ToolSpec};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::history::{Said, messages};
+use crate::specs::{Param, ProviderSpec, Quirk};
+
+#[derive(Serialize)]
+struct Request<'a> {
+    model: &'a str,
+    messages: Vec<Said<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    r#type: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+}
+
+impl<'a> Tool<'a> {
+    fn of(spec: &'a ToolSpec) -> Self {
+        Self {
+            r#type: "function",
+            function: Function {
+                name: &spec.name,
+                description: &spec.description,
+                parameters: &spec.parameters,
+            },
+        }
+    }
+}
+
+/// The body of the request that asks `prompt`.
+///
+/// # Errors
+/// Never for what the core can hold: it is all strings, numbers and trees of them.
+pub(super) fn body(spec: &ProviderSpec, prompt: &Prompt) -> serde_json::Result<Vec<u8>> {
+    let wants = spec.overrides(&prompt.model);
+    let limit = Some(wants.limit(prompt.max_tokens));
+    let (max_tokens, max_completion_tokens) = if wants.drops.contains(&Param::MaxTokens) {
+        (None, limit)
+    } else {
+        (limit, None)
+    };
+    let has_options = !spec.has(Quirk::NoStreamOptions);
+    serde_json::to_vec(&Request {
+        model: &prompt.model,
+        messages: messages(spec, prompt),
+        tools: prompt.tools.iter().map(|tool| Tool::of(tool)).collect(),
+        stream: true,
+        stream_options: has_options.then_some(StreamOptions {
+            include_usage: true,
+        }),
+        temperature: wants.temperature(prompt.temperature),
+        max_tokens,
+        max_completion_tokens,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,345 @@
+use std::sync::Arc;
+
+use samovar_core::provider::Layer;
+use samovar_core::tool::{Closer, DEFAULT_TIMEOUT, Sharing};
+use samovar_core::{
+    CallId, Capability, Effect, Message, MessageId, Millis, Outcome, Part, Role, Status, ToolCall,
+};
+use serde_json::{Map, json};
+
+use super::super::details::{self, EXTRA_CONTENT, REASONING_DETAILS};
+use super::*;
+use crate::specs::spec;
+
+fn message(role: Role, parts: Vec<Part>) -> Message {
+    Message {
+        id: MessageId::new("m").unwrap(),
+        role,
+        parts,
+        parent: None,
+        usage: None,
+        model: None,
+        finish_reason: None,
+        metadata: Map::new(),
+        created_at: Millis(0),
+    }
+}
+
+fn text(text: &str) -> Part {
+    Part::Text {
+        text: text.to_owned(),
+    }
+}
+
+fn user(said: &str) -> Message {
+    message(Role::User, vec![text(said)])
+}
+
+fn assistant(parts: Vec<Part>) -> Message {
+    message(Role::Assistant, parts)
+}
+
+fn call(id: &str, args: Value) -> Part {
+    Part::Call(ToolCall {
+        id: CallId::new(id).unwrap(),
+        name: "look".to_owned(),
+        args,
+        provider_state: None,
+    })
+}
+
+fn result(id: &str, said: &str) -> Message {
+    let outcome = Outcome::new(Status::Done, said);
+    let call = CallId::new(id).unwrap();
+    let name = "look".to_owned();
+    message(
+        Role::Tool,
+        vec![Part::Outcome {
+            call,
+            name,
+            outcome,
+        }],
+    )
+}
+
+fn prompt(messages: Vec<Message>) -> Prompt {
+    Prompt {
+        model: "m".to_owned(),
+        layers: Vec::new(),
+        tools: Vec::new().into(),
+        messages: messages.into_iter().map(Arc::new).collect(),
+        max_tokens: 4096,
+        temperature: 0.7,
+    }
+}
+
+fn sent(row: &str, prompt: &Prompt) -> Value {
+    let body = body(spec(row).unwrap(), prompt).unwrap();
+    serde_json::from_slice(&body).unwrap()
+}
+
+#[track_caller]
+fn check(row: &str, messages: Vec<Message>, wanted: &Value) {
+    assert_eq!(sent(row, &prompt(messages))["messages"], *wanted);
+}
+
+/// A call as it is sent.
+fn asked(id: &str, args: &str) -> Value {
+    json!({"id": id, "type": "function", "function": {"name": "look", "arguments": args}})
+}
+
+// proves MD-20
+#[test]
+fn a_prompt_is_written_as_the_dialect_wants_it() {
+    let mut prompt = prompt(vec![
+        user("How many?"),
+        assistant(vec![
+            text("I look."),
+            call("c1", json!({"path": "a \"b\".txt"})),
+        ]),
+        result("c1", "three"),
+        assistant(vec![text("Three.")]),
+    ]);
+    let layer = |name, text: &str| Layer {
+        name,
+        text: text.into(),
+    };
+    prompt.layers = vec![layer("soul", "Be kind."), layer("rules", "Be brief.")];
+    prompt.tools = vec![Arc::new(samovar_core::ToolSpec {
+        name: "look".to_owned(),
+        description: "Looks.".to_owned(),
+        parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
+        effect: Effect::Read,
+        capability: Capability::ReadWorkspace,
+        timeout: DEFAULT_TIMEOUT,
+        sharing: Sharing::Parallel,
+        closer: Closer::Tool,
+    })]
+    .into();
+    let wanted = json!({
+        "model": "m",
+        "messages": [
+            {"role": "system", "content": "Be kind.\n\n---\n\nBe brief."},
+            {"role": "user", "content": "How many?"},
+            {
+                "role": "assistant",
+                "content": "I look.",
+                "tool_calls": [asked("c1", r#"{"path":"a \"b\".txt"}"#)],
+            },
+            {"role": "tool", "tool_call_id": "c1", "content": "three"},
+            {"role": "assistant", "content": "Three."},
+        ],
+        "tools": [{
+            "type": "function",
+            "function": {
+                "name": "look",
+                "description": "Looks.",
+                "parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
+            },
+        }],
+        "stream": true,
+        "stream_options": {"include_usage": true},
+        "temperature": 0.7,
+        "max_tokens": 4096,
+    });
+    assert_eq!(sent("openai", &prompt).to_string(), wanted.to_string());
+}
+
+#[test]
+fn parameters_that_a_model_does_not_take_are_not_sent() {
+    let ask = |row: &str, model: &str| {
+        let model = model.to_owned();
+        sent(
+            row,
+            &Prompt {
+                model,
+                ..prompt(vec![user("Hi")])
+            },
+        )
+    };
+    let reasoner = ask("openai", "gpt-5-mini");
+    assert_eq!(reasoner["max_completion_tokens"], 4096);
+    for name in ["max_tokens", "temperature", "tools"] {
+        assert_eq!(reasoner.get(name), None, "{name}");
+    }
+    assert_eq!(ask("moonshot", "kimi-k2.5")["temperature"], 1.0);
+    let mistral = ask("mistral", "mistral-large-latest");
+    assert_eq!(mistral.get("stream_options"), None);
+    assert_eq!(mistral["max_tokens"], 4096);
+}
+
+#[test]
+fn every_call_is_followed_by_its_result_in_order() {
+    check(
+        "openai",
+        vec![
+            user("Go"),
+            assistant(vec![
+                call("c1", json!({})),
+                call("c2", json!({})),
+                call("c3", json!({})),
+            ]),
+            result("c3", "third"),
+            result("lost", "of a call that the window cut off"),
+            user("And?"),
+            result("c1", "first, late"),
+            assistant(vec![text("So.")]),
+        ],
+        &json!([
+            {"role": "user", "content": "Go"},
+            {
+                "role": "assistant",
+                "content": null,
+                "tool_calls": [asked("c1", "{}"), asked("c2", "{}"), asked("c3", "{}")],
+            },
+            {"role": "tool", "tool_call_id": "c1", "content": "first, late"},
+            {
+                "role": "tool",
+                "tool_call_id": "c2",
+                "content": "there is no result: the call was stopped, or what came of it was lost",
+            },
+            {"role": "tool", "tool_call_id": "c3", "content": "third"},
+            {"role": "user", "content": "And?"},
+            {"role": "assistant", "content": "So."},
+        ]),
+    );
+}
+
+#[test]
+fn what_a_strict_server_refuses_is_not_sent() {
+    let data = Part::Data {
+        name: "plan".to_owned(),
+        data: json!({}),
+    };
+    let thought = Part::Reasoning {
+        text: "Hm".to_owned(),
+        provider_state: None,
+    };
+    check(
+        "openai",
+        vec![
+            user("One"),
+            assistant(vec![thought]),
+            message(Role::User, vec![data]),
+            user("Two"),
+            message(Role::System, vec![text("A child is done.")]),
+            assistant(vec![text("a"), text("b")]),
+        ],
+        &json!([
+            {"role": "user", "content": "One\n\nTwo\n\nA child is done."},
+            {"role": "assistant", "content": "ab"},
+        ]),
+    );
+}
+
+#[test]
+fn malformed_arguments_go_back_as_the_model_wrote_them_or_inside_an_object() {
+    for (row, wanted) in [
+        ("openai", r#"{"path": "#),
+        ("ollama", r#"{"text":"{\"path\": "}"#),
+    ] {
+        let broken = assistant(vec![call("c1", json!(r#"{"path": "#))]);
+        let sent = sent(row, &prompt(vec![user("Go"), broken]));
+        let args = &sent["messages"][1]["tool_calls"][0]["function"]["arguments"];
+        assert_eq!(args, wanted, "{row}");
+    }
+}
+
+#[test]
+fn mistral_gets_ids_of_nine_letters_and_an_answer_behind_every_result() {
+    let long = "call_019a7d3e4b5c7000a1b2c3d4e5f60718";
+    let talk = vec![
+        user("Go"),
+        assistant(vec![call(long, json!({})), call("c2", json!({}))]),
+        result(long, "first"),
+        result("c2", "second"),
+        user("And?"),
+    ];
+    let sent = sent("mistral", &prompt(talk));
+    let said = sent["messages"].as_array().unwrap();
+    let roles: Vec<_> = said
+        .iter()
+        .map(|said| said["role"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        roles,
+        ["user", "assistant", "tool", "tool", "assistant", "user"]
+    );
+    let id = |at: usize| said[1]["tool_calls"][at]["id"].as_str().unwrap();
+    for at in [0, 1] {
+        assert_eq!(id(at).len(), 9);
+        assert!(
+            id(at).bytes().all(|letter| letter.is_ascii_alphanumeric()),
+            "{}",
+            id(at)
+        );
+        assert_eq!(said[at + 2]["tool_call_id"], id(at));
+    }
+    assert_ne!(id(0), id(1));
+}
+
+#[test]
+fn reasoning_goes_back_only_to_who_wants_it_and_then_with_every_call() {
+    let thought = Part::Reasoning {
+        text: "Hm".to_owned(),
+        provider_state: None,
+    };
+    let talk = vec![
+        user("Go"),
+        assistant(vec![thought.clone(), call("c1", json!({}))]),
+        result("c1", "r"),
+        assistant(vec![call("c2", json!({}))]),
+        result("c2", "r"),
+        assistant(vec![thought, text("Done.")]),
+    ];
+    for (row, wanted) in [
+        ("deepseek", [json!("Hm"), json!(""), Value::Null]),
+        ("openai", [Value::Null, Value::Null, Value::Null]),
+    ] {
+        let sent = sent(row, &prompt(talk.clone()));
+        let found = [1, 3, 5].map(|at| sent["messages"][at]["reasoning_content"].clone());
+        assert_eq!(found, wanted, "{row}");
+    }
+}
+
+// proves MD-3
+#[test]
+fn what_a_provider_wants_back_verbatim_goes_back_to_it_and_to_nobody_else() {
+    let (gemini, openrouter) = (spec("gemini").unwrap(), spec("openrouter").unwrap());
+    let extra = json!({"google": {"thought_signature": "AY8="}});
+    let entries = json!([{"type": "reasoning.encrypted", "data": "x"}]);
+    let mut signed = ToolCall {
+        id: CallId::new("c1").unwrap(),
+        name: "look".to_owned(),
+        args: json!({}),
+        provider_state: Some(details::write(gemini, EXTRA_CONTENT, extra.clone())),
+    };
+    let thought = Part::Reasoning {
+        text: String::new(),
+        provider_state: Some(details::write(
+            openrouter,
+            REASONING_DETAILS,
+            entries.clone(),
+        )),
+    };
+    let talk = prompt(vec![
+        user("Go"),
+        assistant(vec![thought, Part::Call(signed.clone())]),
+    ]);
+    let find = |row: &str| {
+        let said = sent(row, &talk)["messages"][1].clone();
+        (
+            said["tool_calls"][0]["extra_content"].clone(),
+            said["reasoning_details"].clone(),
+        )
+    };
+    assert_eq!(find("gemini"), (extra, Value::Null));
+    assert_eq!(find("openrouter"), (Value::Null, entries));
+    assert_eq!(find("openai"), (Value::Null, Value::Null));
+    signed.provider_state = Some(json!("of another dialect"));
+    let other = prompt(vec![user("Go"), assistant(vec![Part::Call(signed)])]);
+    assert_eq!(
+        sent("gemini", &other)["messages"][1]["tool_calls"][0].get("extra_content"),
+        None
+    );
+}

@@ -1,0 +1,66 @@
+//! Tests of the provider as its callers see it; the rules have tables of their own.
+
+use super::say::Sentence;
+use super::words::Language;
+
+mod abilities;
+mod events;
+mod honesty;
+mod world;
+
+const FILES: &[(&str, &str)] = &[
+    ("a file with spaces.txt", "123456789"),
+    ("docs/deep.txt", "123456789012345"),
+    ("middle.md", "12345678"),
+    ("notes.txt", "one\ntwo\nthree\n"),
+    ("small.txt", "1"),
+    ("twin of middle.md", "12345678"),
+];
+
+/// A request of each kind, in every language where its result is told in other words.
+const REQUESTS: &[&str] = &[
+    "list the three largest files here and write their names to largest.txt",
+    "перечисли три самых больших файла здесь и запиши их имена и размеры в largest.txt",
+    "列出这里最大的三个文件，把它们的名字写到 largest.txt",
+    "перелічи три найбільші файли тут і запиши їхні імена у файл largest.txt",
+    "append the names of the two smallest files to notes.txt",
+    "how many files are here? write the number to n.txt",
+    "show me notes.txt and middle.md",
+    "how many lines are in notes.txt? save it to n.txt",
+    "find two in notes.txt and write the matches to found.txt",
+    "write \"hello\" to a.txt",
+    "write hello to new.txt",
+    "create an empty file b.txt",
+    "append \"four\" to notes.txt",
+    "добавь «четыре» в notes.txt",
+    "replace two with 2 in notes.txt",
+    "把 notes.txt 里的 two 换成 2",
+    "calculate 2+2 and write it to sum.txt",
+    "what is in my notes.txt",
+];
+
+/// What is only said of deeds that were done.
+const DEEDS: &[Sentence] = &[
+    Sentence::WroteNames,
+    Sentence::WroteSizes,
+    Sentence::WroteText,
+    Sentence::WroteEmpty,
+    Sentence::Wrote,
+    Sentence::Appended,
+    Sentence::AppendedText,
+    Sentence::Replaced,
+];
+
+/// Whether a text tells of a deed, whatever its names.
+fn claims(text: &str) -> bool {
+    let tells = |deed: Sentence, language: Language| {
+        let told = language.fill(
+            deed,
+            &[("path", "\0"), ("text", "\0"), ("old", "\0"), ("new", "\0")],
+        );
+        told.split('\0').all(|piece| text.contains(piece))
+    };
+    Language::ALL
+        .iter()
+        .any(|language| DEEDS.iter().any(|deed| tells(*deed, *language)))
+}

@@ -1,0 +1,257 @@
+//! One provider's server: its address, its key, and how its failures are told.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use reqwest::header::HeaderValue;
+use reqwest::{Client, ClientBuilder, Url};
+use samovar_core::error::FaultCode;
+use samovar_core::{Code, Error, ProviderEvent};
+
+use crate::fault::{Fault, cause};
+use crate::secret::Secret;
+use crate::specs::ProviderSpec;
+use crate::timeouts::{Limit, Timeouts};
+
+/// The HTTP clients, one for each scheme, each made at its first use and shared by all providers.
+///
+/// The one for `http` asks for no system certificates: a machine without any can still use a local
+/// server, and nobody pays for reading them who needs none.
+pub(crate) struct Clients {
+    connect: Duration,
+    plain: OnceLock<Result<Client, String>>,
+    encrypted: OnceLock<Result<Client, String>>,
+}
+
+impl Clients {
+    pub(crate) fn new(connect: Duration) -> Self {
+        Self {
+            connect,
+            plain: OnceLock::new(),
+            encrypted: OnceLock::new(),
+        }
+    }
+
+    /// The client for an address.
+    fn client(&self, url: &Url) -> Result<Client, Fault> {
+        let made = if url.scheme() == "https" {
+            self.encrypted.get_or_init(|| build(self.builder()))
+        } else {
+            self.plain
+                .get_or_init(|| build(self.builder().tls_certs_only([])))
+        };
+        made.clone()
+            .map_err(|why| Fault::new(FaultCode::Internal, why))
+    }
+
+    /// Nothing from the environment, no hop that the configuration does not name.
+    fn builder(&self) -> ClientBuilder {
+        Client::builder()
+            .connect_timeout(self.connect)
+            .tcp_nodelay(true)
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .user_agent(concat!("samovar/", env!("CARGO_PKG_VERSION")))
+    }
+}
+
+fn build(builder: ClientBuilder) -> Result<Client, String> {
+    // reqwest panics where it finds none.
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        return Err("no TLS provider is installed in this process".to_owned());
+    }
+    builder
+        .build()
+        .map_err(|error| format!("cannot make the HTTP client: {}", cause(&error)))
+}
+
+/// One provider's server.
+pub(crate) struct Endpoint {
+    pub(crate) spec: &'static ProviderSpec,
+    pub(crate) base: Url,
+    pub(crate) timeouts: Timeouts,
+    key: Option<(Secret, HeaderValue)>,
+    clients: Arc<Clients>,
+}
+
+impl Endpoint {
+    pub(crate) fn new(
+        spec: &'static ProviderSpec,
+        base: Url,
+        timeouts: Timeouts,
+        clients: Arc<Clients>,
+    ) -> Self {
+        Self {
+            spec,
+            base,
+            timeouts,
+            key: None,
+            clients,
+        }
+    }
+
+    /// Adds the key.
+    ///
+    /// # Errors
+    /// [`Code::UnusableModel`] when no header can carry it.
+    pub(crate) fn with_key(mut self, key: &Secret) -> Result<Self, Error> {
+        let header = HeaderValue::try_from(format!("Bearer {}", key.expose()));
+        let mut header = header.map_err(|_| {
+            let why = format!(
+                "the key of {} holds a character that no header can carry; check {}",
+                self.spec.name,
+                self.key_var()
+            );
+            Error::new(Code::UnusableModel, why)
+        })?;
+        header.set_sensitive(true);
+        self.key = Some((key.clone(), header));
+        Ok(self)
+    }
+
+    pub(crate) fn client(&self) -> Result<Client, Fault> {
+        self.clients.client(&self.base)
+    }
+
+    pub(crate) fn authorization(&self) -> Option<HeaderValue> {
+        self.key.as_ref().map(|(_, header)| header.clone())
+    }
+
+    /// The address of something below the base URL.
+    pub(crate) fn url(&self, path: &[&str]) -> Url {
+        let mut url = self.base.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        url
+    }
+
+    /// The last event of an answer that is void: who failed, how, what to check. Whatever a server
+    /// repeats, the key is not in it.
+    pub(crate) fn failed(&self, fault: &Fault, model: &str) -> ProviderEvent {
+        let mut message = format!("{} ({}): {}", self.spec.name, self.host(), fault.message);
+        if let Some(advice) = self.advice(fault.code, model) {
+            message = format!("{message}; {advice}");
+        }
+        if let Some((key, _)) = &self.key {
+            message = message.replace(key.expose(), "***");
+        }
+        ProviderEvent::Failed {
+            code: fault.code,
+            message,
+            retry_after: fault.retry_after,
+        }
+    }
+
+    fn advice(&self, code: FaultCode, model: &str) -> Option<String> {
+        match code {
+            FaultCode::ProviderAuth if self.key.is_some() => {
+                Some(format!("check {}", self.key_var()))
+            }
+            FaultCode::ProviderAuth => Some(format!("set {}", self.key_var())),
+            FaultCode::ProviderUnreachable if self.spec.is_local => Some(format!(
+                "check that it runs, or set {} to where it does",
+                self.spec.base_url_var()
+            )),
+            FaultCode::ProviderUnreachable => Some(format!(
+                "check the network and {}",
+                self.spec.base_url_var()
+            )),
+            FaultCode::BadResponse => Some(format!("check {}", self.spec.base_url_var())),
+            FaultCode::ModelNotFound => Some(format!("it was asked for {model:?}")),
+            FaultCode::ProviderTimeout
+            | FaultCode::ProviderRateLimited
+            | FaultCode::ProviderError
+            | FaultCode::ProviderRejected
+            | FaultCode::StreamCut
+            | FaultCode::EmptyAnswer
+            | FaultCode::Interrupted
+            | FaultCode::UnusableModel
+            | FaultCode::StoreFailed
+            | FaultCode::Internal => None,
+        }
+    }
+
+    fn key_var(&self) -> &'static str {
+        self.spec.env_vars.first().copied().unwrap_or("its key")
+    }
+
+    fn host(&self) -> String {
+        let host = self.base.host_str().unwrap_or_default();
+        match self.base.port() {
+            Some(port) => format!("{host}:{port}"),
+            None => host.to_owned(),
+        }
+    }
+
+    /// A request that brought no response.
+    pub(crate) fn unanswered(&self, error: &reqwest::Error) -> Fault {
+        if error.is_connect() && error.is_timeout() {
+            let seconds = self.timeouts.connect.as_secs_f64();
+            let why = format!("took no connection within {seconds} s");
+            return Fault::new(FaultCode::ProviderTimeout, why);
+        }
+        let cause = cause(error);
+        if error.is_connect() {
+            let why = format!("cannot be reached: {cause}");
+            return Fault::new(FaultCode::ProviderUnreachable, why);
+        }
+        let why = format!("closed the connection without an answer: {cause}");
+        Fault::new(FaultCode::StreamCut, why)
+    }
+
+    /// A call that ran into one of its limits.
+    pub(crate) fn late(&self, limit: Limit) -> Fault {
+        let seconds = self.timeouts.length(limit).as_secs_f64();
+        let why = match limit {
+            Limit::FirstToken => format!("sent nothing of the answer within {seconds} s"),
+            Limit::BetweenTokens => format!("fell silent for {seconds} s in the middle"),
+            Limit::WholeCall => format!("did not finish within {seconds} s"),
+        };
+        Fault::new(FaultCode::ProviderTimeout, why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::specs::spec;
+
+    fn endpoint(base: &str) -> Endpoint {
+        let clients = Arc::new(Clients::new(Duration::from_secs(1)));
+        let base = Url::parse(base).unwrap();
+        Endpoint::new(spec("custom").unwrap(), base, Timeouts::default(), clients)
+    }
+
+    #[test]
+    fn a_path_is_put_behind_the_bases_own_and_before_its_query() {
+        for (base, wanted) in [
+            ("http://box/v1", "http://box/v1/chat/completions"),
+            ("http://box/v1/", "http://box/v1/chat/completions"),
+            ("http://box", "http://box/chat/completions"),
+            (
+                "http://box/a?version=2",
+                "http://box/a/chat/completions?version=2",
+            ),
+        ] {
+            assert_eq!(
+                endpoint(base).url(&["chat", "completions"]).as_str(),
+                wanted
+            );
+        }
+    }
+
+    // No test of this binary installs a TLS provider.
+    #[test]
+    fn a_process_without_a_tls_provider_is_told_so() {
+        for base in ["http://box/v1", "https://box/v1"] {
+            let fault = endpoint(base).client().unwrap_err();
+            assert_eq!(fault.code, FaultCode::Internal);
+            assert!(
+                fault.message.contains("no TLS provider"),
+                "{}",
+                fault.message
+            );
+        }
+    }
+}

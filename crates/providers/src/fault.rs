@@ -1,0 +1,232 @@
+//! What goes wrong with a model's server, in our codes and its own words.
+
+use std::time::Duration;
+
+use reqwest::header::{DATE, HeaderMap, LOCATION, RETRY_AFTER};
+use samovar_core::error::FaultCode;
+use serde_json::Value;
+
+/// How much of what a server says is repeated, in characters.
+const WORDS: usize = 500;
+
+/// Why an answer is void.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Fault {
+    pub(crate) code: FaultCode,
+    pub(crate) message: String,
+    pub(crate) retry_after: Option<Duration>,
+}
+
+impl Fault {
+    pub(crate) fn new(code: FaultCode, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            retry_after: None,
+        }
+    }
+
+    /// The answer is not what this kind of server sends.
+    pub(crate) fn bad(message: impl Into<String>) -> Self {
+        Self::new(FaultCode::BadResponse, message)
+    }
+
+    /// The server answered with a status that is no success.
+    pub(crate) fn refused(status: u16, headers: &HeaderMap, body: &[u8]) -> Self {
+        let said = Said::read(body);
+        let code = said.code(status);
+        let what = match (status, code) {
+            (404, FaultCode::ProviderRejected) => "knows no such address",
+            _ => meaning(code),
+        };
+        let elsewhere = headers.get(LOCATION).and_then(|to| to.to_str().ok());
+        let message = match elsewhere.unwrap_or(&said.words) {
+            "" => format!("{what} ({status})"),
+            words => format!("{what} ({status}): {words}"),
+        };
+        Self {
+            retry_after: retry_after(headers),
+            ..Self::new(code, message)
+        }
+    }
+
+    /// The server sent an error where an answer belongs: inside a stream, or with status 200.
+    pub(crate) fn inside(error: &str) -> Self {
+        let said = Said::read(error.as_bytes());
+        let code = said.code(500);
+        Self::new(code, format!("{}: {}", meaning(code), said.words))
+    }
+}
+
+/// The cause at the bottom of a transport error; the layers above it only repeat the address.
+pub(crate) fn cause(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    clean(&cause.to_string())
+}
+
+/// An error in a server's own words.
+struct Said {
+    words: String,
+    /// What it calls the error: its `code`, `type` and `status`, in lower case.
+    names: String,
+    /// A status that it gives inside the error.
+    status: Option<u16>,
+}
+
+impl Said {
+    fn read(body: &[u8]) -> Self {
+        match serde_json::from_slice::<Value>(body) {
+            Ok(value) => Self::of(&value),
+            Err(_) => Self {
+                words: page(&String::from_utf8_lossy(body)),
+                names: String::new(),
+                status: None,
+            },
+        }
+    }
+
+    /// Finds the error in what servers wrap it in: `{"error": {..}}`, `{"error": ".."}`,
+    /// `[{"error": {..}}]`, `{"detail": ..}`, or nothing.
+    fn of(value: &Value) -> Self {
+        let mut error = value.get(0).unwrap_or(value);
+        while let Some(inner) = error.get("error").filter(|inner| !inner.is_null()) {
+            error = inner;
+        }
+        let fields = ["code", "type", "status"].map(|name| error.get(name));
+        let names = fields.into_iter().flatten().filter_map(Value::as_str);
+        let names: Vec<_> = names.map(str::to_lowercase).collect();
+        let status = error.get("code").and_then(Value::as_u64);
+        Self {
+            words: clean(&words(error)),
+            names: names.join(" "),
+            status: status.and_then(|status| u16::try_from(status).ok()),
+        }
+    }
+
+    fn code(&self, status: u16) -> FaultCode {
+        let is_unknown_model =
+            self.names.contains("model_not_found") || (status == 404 && has_model(&self.words));
+        if is_unknown_model {
+            return FaultCode::ModelNotFound;
+        }
+        let named = NAMES.iter().find(|(name, _)| self.names.contains(name));
+        match (status, self.status, named) {
+            (500, Some(inner), _) if inner != 500 => by_status(inner),
+            (500, _, Some((_, code))) => *code,
+            (status, _, _) => by_status(status),
+        }
+    }
+}
+
+fn has_model(words: &str) -> bool {
+    words.to_lowercase().contains("model")
+}
+
+/// What a server's name for an error means when there is no status to go by.
+const NAMES: &[(&str, FaultCode)] = &[
+    ("rate_limit", FaultCode::ProviderRateLimited),
+    ("too_many_requests", FaultCode::ProviderRateLimited),
+    ("quota", FaultCode::ProviderRateLimited),
+    ("resource_exhausted", FaultCode::ProviderRateLimited),
+    ("api_key", FaultCode::ProviderAuth),
+    ("auth", FaultCode::ProviderAuth),
+    ("permission", FaultCode::ProviderAuth),
+    ("timeout", FaultCode::ProviderTimeout),
+    ("invalid_request", FaultCode::ProviderRejected),
+    ("bad_request", FaultCode::ProviderRejected),
+    ("badrequest", FaultCode::ProviderRejected),
+    ("context_length", FaultCode::ProviderRejected),
+    ("content_filter", FaultCode::ProviderRejected),
+];
+
+fn by_status(status: u16) -> FaultCode {
+    match status {
+        401 | 403 => FaultCode::ProviderAuth,
+        408 => FaultCode::ProviderTimeout,
+        429 => FaultCode::ProviderRateLimited,
+        // A conflict is a busy server's, and passes (AS-14).
+        409 | 425 => FaultCode::ProviderError,
+        400..500 => FaultCode::ProviderRejected,
+        300..400 => FaultCode::BadResponse,
+        _ => FaultCode::ProviderError,
+    }
+}
+
+/// A code as the beginning of a sentence.
+fn meaning(code: FaultCode) -> &'static str {
+    match code {
+        FaultCode::ProviderAuth => "refused the key",
+        FaultCode::ProviderTimeout => "took too long",
+        FaultCode::ProviderRateLimited => "wants fewer requests",
+        FaultCode::ProviderRejected => "refused the request",
+        FaultCode::ModelNotFound => "does not know the model",
+        FaultCode::BadResponse => "sends elsewhere, which is not followed",
+        FaultCode::ProviderError
+        | FaultCode::ProviderUnreachable
+        | FaultCode::StreamCut
+        | FaultCode::EmptyAnswer
+        | FaultCode::Interrupted
+        | FaultCode::UnusableModel
+        | FaultCode::StoreFailed
+        | FaultCode::Internal => "failed",
+    }
+}
+
+/// The sentence in an error object, and what a gateway passes on of the server behind it.
+fn words(error: &Value) -> String {
+    let sentence = ["message", "detail"]
+        .iter()
+        .find_map(|name| error.get(name))
+        .unwrap_or(error);
+    let sentence = text(sentence);
+    match error.pointer("/metadata/raw") {
+        Some(raw) => format!("{sentence}: {}", text(raw)),
+        None => sentence,
+    }
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            value.to_string()
+        }
+    }
+}
+
+/// The words of a body that is no JSON; of a page for a browser only that it is one.
+fn page(body: &str) -> String {
+    if body.trim_start().starts_with('<') {
+        return "a page for a browser".to_owned();
+    }
+    clean(body)
+}
+
+/// Foreign text, fit for a log and a terminal: one line, no control characters, not endless.
+pub(crate) fn clean(text: &str) -> String {
+    let line: String = text
+        .chars()
+        .take(WORDS * 4)
+        .map(|letter| if letter.is_control() { ' ' } else { letter })
+        .collect();
+    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().take(WORDS).collect()
+}
+
+/// How long the server asks to wait. A date is measured against the server's own clock.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let wanted = text(RETRY_AFTER)?.trim();
+    if let Ok(seconds) = wanted.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let then = httpdate::parse_http_date(wanted).ok()?;
+    let now = httpdate::parse_http_date(text(DATE)?).ok()?;
+    Some(then.duration_since(now).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests;

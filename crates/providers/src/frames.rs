@@ -1,0 +1,95 @@
+//! Server-sent events out of bytes that somebody else reads.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use sse_stream::{Sse, SseByteStream};
+
+use crate::fault::Fault;
+
+/// The longest event that is taken, in bytes.
+pub(crate) const MAX_EVENT_BYTES: usize = 8 * 1024 * 1024;
+
+/// Bytes in, events out, without waiting for anything: each read of the socket is [fed](Self::feed)
+/// and gives [all its events](Self::take) at once.
+pub(crate) struct Frames {
+    slot: Slot,
+    parser: SseByteStream<Slot>,
+    /// Bytes that came since a read brought an event: what the parser may hold of the next one.
+    unfinished: usize,
+}
+
+impl Frames {
+    pub(crate) fn new() -> Self {
+        let slot = Slot::default();
+        Self {
+            parser: SseByteStream::new(slot.clone()),
+            slot,
+            unfinished: 0,
+        }
+    }
+
+    /// Takes what one read brought. The events of the read before must have been taken out.
+    pub(crate) fn feed(&mut self, bytes: Bytes) {
+        self.unfinished += bytes.len();
+        self.slot.put(bytes);
+    }
+
+    /// The next event of what was fed, if it is whole.
+    ///
+    /// # Errors
+    /// The bytes are not UTF-8, or an event is longer than [`MAX_EVENT_BYTES`].
+    pub(crate) fn take(&mut self) -> Result<Option<Sse>, Fault> {
+        let mut context = Context::from_waker(Waker::noop());
+        match Pin::new(&mut self.parser).poll_next(&mut context) {
+            Poll::Ready(Some(Ok(event))) => {
+                self.unfinished = 0;
+                let length = event.data.as_ref().map_or(0, String::len);
+                bound(length)?;
+                Ok(Some(event))
+            }
+            Poll::Ready(Some(Err(error))) => {
+                Err(Fault::bad(format!("sent what is no event stream: {error}")))
+            }
+            Poll::Ready(None) => Ok(None),
+            Poll::Pending => {
+                bound(self.unfinished)?;
+                Ok(None)
+            }
+        }
+    }
+}
+
+fn bound(length: usize) -> Result<(), Fault> {
+    if length > MAX_EVENT_BYTES {
+        let why = format!("sent an event of more than {MAX_EVENT_BYTES} bytes");
+        return Err(Fault::bad(why));
+    }
+    Ok(())
+}
+
+/// What the parser reads from: at most one piece, put there by hand.
+#[derive(Clone, Default)]
+struct Slot(Arc<Mutex<Option<Bytes>>>);
+
+impl Slot {
+    fn put(&self, bytes: Bytes) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(bytes);
+    }
+}
+
+impl Stream for Slot {
+    type Item = Result<Bytes, Infallible>;
+
+    fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match taken {
+            Some(bytes) => Poll::Ready(Some(Ok(bytes))),
+            None => Poll::Pending,
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! One exchange with a model's server, up to the point where its answer can be read.
+
+use reqwest::Response;
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use samovar_core::error::FaultCode;
+
+use crate::endpoint::Endpoint;
+use crate::fault::{Fault, cause, clean};
+use crate::timeouts::Watch;
+
+/// How much of a refusal is read, in bytes.
+const MAX_REFUSAL_BYTES: usize = 64 * 1024;
+
+/// The form in which an answer comes.
+pub(crate) enum Form {
+    /// As server-sent events.
+    Events,
+    /// In one piece, from servers that do not stream.
+    Whole,
+}
+
+/// Sends a request whose body is JSON, and checks status and content type of what comes back.
+///
+/// # Errors
+/// There is no answer: nobody is there, it takes too long, or the server says no.
+pub(crate) async fn ask(
+    endpoint: &Endpoint,
+    path: &[&str],
+    body: Vec<u8>,
+    watch: &mut Watch,
+) -> Result<(Response, Form), Fault> {
+    let mut request = endpoint
+        .client()?
+        .post(endpoint.url(path))
+        .header(CONTENT_TYPE, "application/json")
+        .header(ACCEPT, "text/event-stream, application/json")
+        .body(body);
+    if let Some(key) = endpoint.authorization() {
+        request = request.header(AUTHORIZATION, key);
+    }
+    let sent = watch.wait(request.send()).await;
+    let mut response = sent
+        .map_err(|limit| endpoint.late(limit))?
+        .map_err(|error| endpoint.unanswered(&error))?;
+    if !response.status().is_success() {
+        return Err(refusal(&mut response, watch).await);
+    }
+    let form = form(&response)?;
+    Ok((response, form))
+}
+
+/// What the server says in place of an answer; as much of it as comes.
+async fn refusal(response: &mut Response, watch: &mut Watch) -> Fault {
+    let mut body = Vec::new();
+    while body.len() < MAX_REFUSAL_BYTES
+        && let Ok(Ok(Some(bytes))) = watch.wait(response.chunk()).await
+    {
+        body.extend_from_slice(&bytes);
+    }
+    Fault::refused(response.status().as_u16(), response.headers(), &body)
+}
+
+fn form(response: &Response) -> Result<Form, Fault> {
+    let header = response.headers().get(CONTENT_TYPE);
+    let header = header.map(|value| String::from_utf8_lossy(value.as_bytes()));
+    let name = header.as_deref().unwrap_or_default();
+    let media = name.split(';').next().unwrap_or_default().trim();
+    match media.to_ascii_lowercase().as_str() {
+        "text/event-stream" => Ok(Form::Events),
+        "application/json" => Ok(Form::Whole),
+        "" => Err(Fault::bad("answered without a content type")),
+        other => Err(Fault::bad(format!(
+            "answered with {}, which is no model's answer",
+            clean(other)
+        ))),
+    }
+}
+
+/// Reads a body that came in one piece.
+///
+/// # Errors
+/// It breaks off, takes too long, or has more than `bound` bytes.
+pub(crate) async fn whole(
+    endpoint: &Endpoint,
+    response: &mut Response,
+    bound: usize,
+    watch: &mut Watch,
+) -> Result<Vec<u8>, Fault> {
+    let mut body = Vec::new();
+    loop {
+        let chunk = watch.wait(response.chunk()).await;
+        match chunk.map_err(|limit| endpoint.late(limit))? {
+            Ok(Some(bytes)) if body.len() + bytes.len() > bound => {
+                let why = format!("sent an answer of more than {bound} bytes");
+                return Err(Fault::bad(why));
+            }
+            Ok(Some(bytes)) => body.extend_from_slice(&bytes),
+            Ok(None) => return Ok(body),
+            Err(error) => return Err(cut(&error)),
+        }
+    }
+}
+
+/// A connection that broke in the middle of an answer.
+pub(crate) fn cut(error: &reqwest::Error) -> Fault {
+    let why = format!("broke the answer off in the middle: {}", cause(error));
+    Fault::new(FaultCode::StreamCut, why)
+}

@@ -1,0 +1,272 @@
+//! Which provider answers under which model's name.
+
+mod refusal;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use reqwest::Url;
+use samovar_core::provider::ModelKind;
+use samovar_core::{Error, Model, Models, Provider};
+
+use self::refusal::{nameless, no_model, refuse, shown};
+use crate::chat_completions::ChatCompletions;
+use crate::demo::Demo;
+use crate::endpoint::{Clients, Endpoint};
+use crate::secret::Secret;
+use crate::specs::{self, Dialect, ProviderSpec, SPECS};
+use crate::timeouts::Timeouts;
+
+/// The longest name of a model, in bytes.
+const MAX_NAME_BYTES: usize = 256;
+
+/// What was set for the providers; whoever reads the environment and the files fills it in.
+#[derive(Clone, Debug, Default)]
+pub struct ProviderConfig {
+    /// Keys, by the provider's name in [`SPECS`].
+    pub keys: BTreeMap<String, Secret>,
+    /// Base URLs that were set by hand, by the provider's name in [`SPECS`].
+    pub base_urls: BTreeMap<String, String>,
+    /// The model for who asked for none (`AGENT_MODEL`).
+    pub default_model: Option<String>,
+    /// Whether `demo` may answer.
+    pub demo: DemoUse,
+    /// How long a model's server may take.
+    pub timeouts: Timeouts,
+}
+
+/// Whether `demo` may answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DemoUse {
+    /// When nothing else can, or when it is asked for.
+    #[default]
+    Allowed,
+    /// Never (`SAMOVAR_REQUIRE_MODEL=1`).
+    Forbidden,
+}
+
+/// How a provider can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// With its key.
+    Key,
+    /// Without one: it is local, or its address was set by hand.
+    Open,
+    /// Not at all: it wants a key or an address.
+    Missing,
+}
+
+/// The providers of [`SPECS`] as they are set up. Makes each at its first use.
+pub struct Registry {
+    config: ProviderConfig,
+    clients: Arc<Clients>,
+    /// As [`SPECS`].
+    made: Vec<OnceLock<Arc<dyn Provider>>>,
+}
+
+impl Registry {
+    /// Takes the configuration; nothing is opened or read.
+    pub fn new(config: ProviderConfig) -> Self {
+        let clients = Arc::new(Clients::new(config.timeouts.connect));
+        let made = SPECS.iter().map(|_| OnceLock::new()).collect();
+        Self {
+            config,
+            clients,
+            made,
+        }
+    }
+
+    /// Every provider, and how it can be used.
+    pub fn providers(&self) -> impl Iterator<Item = (&'static ProviderSpec, Access)> {
+        SPECS.iter().map(|spec| (spec, self.access(spec)))
+    }
+
+    fn access(&self, spec: &ProviderSpec) -> Access {
+        match spec.dialect {
+            Dialect::Demo if self.config.demo == DemoUse::Forbidden => Access::Missing,
+            Dialect::Demo => Access::Open,
+            Dialect::ChatCompletions if self.address(spec).is_none() => Access::Missing,
+            Dialect::ChatCompletions if self.config.keys.contains_key(spec.name) => Access::Key,
+            Dialect::ChatCompletions if spec.is_local || self.is_by_hand(spec) => Access::Open,
+            Dialect::ChatCompletions => Access::Missing,
+        }
+    }
+
+    fn address(&self, spec: &ProviderSpec) -> Option<&str> {
+        self.by_hand(spec).or(spec.default_api_base)
+    }
+
+    fn by_hand(&self, spec: &ProviderSpec) -> Option<&str> {
+        self.config.base_urls.get(spec.name).map(String::as_str)
+    }
+
+    fn is_by_hand(&self, spec: &ProviderSpec) -> bool {
+        self.config.base_urls.contains_key(spec.name)
+    }
+
+    fn is_usable(&self, spec: &ProviderSpec) -> bool {
+        self.access(spec) != Access::Missing
+    }
+
+    /// The rows whose base URL was set by hand.
+    fn set_by_hand(&self) -> Vec<&'static ProviderSpec> {
+        let is_by_hand =
+            |spec: &&ProviderSpec| spec.dialect != Dialect::Demo && self.is_by_hand(spec);
+        SPECS.iter().filter(is_by_hand).collect()
+    }
+
+    /// The row for a name, and what the endpoint calls the model. In this order:
+    ///
+    /// 1. what is spelled as only one provider spells it, or as `provider/model`: always wins;
+    /// 2. `vendor/model` of a vendor without a row: a gateway with a key, unless a base URL was set
+    ///    by hand, for then nothing may leave for elsewhere unasked;
+    /// 3. a keyword as a whole word: the first usable row that has it, else the first;
+    /// 4. the provider whose base URL was set by hand, if that is exactly one.
+    fn route(&self, name: &str) -> Result<(&'static ProviderSpec, String), Error> {
+        if let Some(spec) = SPECS.iter().find(|spec| spec.owns(name)) {
+            return Ok((spec, name.to_owned()));
+        }
+        if let Some((spec, model)) = explicit(name) {
+            return Ok((spec, spec.endpoint_name(model)));
+        }
+        let by_hand = self.set_by_hand();
+        let claimed = self.gateway(name, &by_hand).or_else(|| self.keyword(name));
+        match (claimed, by_hand.as_slice()) {
+            (Some(spec), _) | (None, &[spec]) => Ok((spec, name.to_owned())),
+            (None, _) => Err(self.unclaimed(name)),
+        }
+    }
+
+    fn gateway(&self, name: &str, by_hand: &[&ProviderSpec]) -> Option<&'static ProviderSpec> {
+        let is_open = name.contains('/') && by_hand.iter().all(|spec| spec.is_gateway);
+        let mut gateways = SPECS
+            .iter()
+            .filter(|spec| spec.is_gateway && self.is_usable(spec));
+        is_open.then(|| gateways.next()).flatten()
+    }
+
+    fn keyword(&self, name: &str) -> Option<&'static ProviderSpec> {
+        let claims = || SPECS.iter().filter(|spec| spec.has_keyword(name));
+        let usable = claims().find(|spec| self.is_usable(spec));
+        usable.or_else(|| claims().next())
+    }
+
+    fn make(&self, spec: &'static ProviderSpec) -> Result<Arc<dyn Provider>, Error> {
+        let place = SPECS.iter().position(|row| row.name == spec.name);
+        let place = place.and_then(|at| self.made.get(at));
+        if let Some(made) = place.and_then(OnceLock::get) {
+            return Ok(made.clone());
+        }
+        let provider: Arc<dyn Provider> = match spec.dialect {
+            Dialect::Demo => Arc::new(Demo::new()),
+            Dialect::ChatCompletions => Arc::new(ChatCompletions::new(self.endpoint(spec)?)),
+        };
+        Ok(match place {
+            Some(place) => place.get_or_init(|| provider).clone(),
+            None => provider,
+        })
+    }
+
+    fn endpoint(&self, spec: &'static ProviderSpec) -> Result<Endpoint, Error> {
+        let base = spec.base_url(self.by_hand(spec))?;
+        let endpoint = Endpoint::new(spec, base, self.config.timeouts, Arc::clone(&self.clients));
+        match self.config.keys.get(spec.name) {
+            Some(key) => endpoint.with_key(key),
+            None => Ok(endpoint),
+        }
+    }
+
+    fn demo(
+        &self,
+        spec: &'static ProviderSpec,
+        name: &str,
+        endpoint_name: String,
+    ) -> Result<Model, Error> {
+        if !self.is_usable(spec) {
+            let why = "demo is forbidden by SAMOVAR_REQUIRE_MODEL; ask for a language model";
+            return Err(refuse(why.to_owned(), name));
+        }
+        if endpoint_name != spec.name {
+            let why = format!("{:?} is no model; demo has one, \"demo\"", shown(name));
+            return Err(refuse(why, name));
+        }
+        Ok(Model {
+            name: spec.name.to_owned(),
+            kind: ModelKind::Demo,
+            provider: self.make(spec)?,
+            endpoint_name,
+        })
+    }
+
+    fn kind(&self, spec: &ProviderSpec) -> ModelKind {
+        let is_near = || {
+            let base = spec.base_url(self.by_hand(spec)).ok();
+            base.is_some_and(|url| is_loopback(&url))
+        };
+        match spec.dialect {
+            Dialect::Demo => ModelKind::Demo,
+            Dialect::ChatCompletions if spec.is_local || is_near() => ModelKind::Local,
+            Dialect::ChatCompletions => ModelKind::Remote,
+        }
+    }
+}
+
+impl Models for Registry {
+    fn resolve(&self, name: &str) -> Result<Model, Error> {
+        let name = name.trim();
+        if name.is_empty() || name.ends_with('/') || name.len() > MAX_NAME_BYTES {
+            let why = format!(
+                "{:?} names no model; a name has 1 to {MAX_NAME_BYTES} bytes and does not end in /",
+                shown(name)
+            );
+            return Err(refuse(why, name));
+        }
+        let (spec, endpoint_name) = self.route(name)?;
+        if spec.dialect == Dialect::Demo {
+            return self.demo(spec, name, endpoint_name);
+        }
+        if !self.is_usable(spec) {
+            return Err(self.unusable(spec, name));
+        }
+        Ok(Model {
+            name: spec.canonical(&endpoint_name),
+            kind: self.kind(spec),
+            provider: self.make(spec)?,
+            endpoint_name,
+        })
+    }
+
+    fn default_name(&self) -> Result<String, Error> {
+        if let Some(name) = &self.config.default_model {
+            self.resolve(name)?;
+            return Ok(name.trim().to_owned());
+        }
+        let mut keyed = SPECS.iter().filter(|spec| self.access(spec) == Access::Key);
+        let first = keyed.find_map(|spec| Some(spec.canonical(spec.default_model?)));
+        match (first, self.set_by_hand().first(), self.config.demo) {
+            (Some(name), _, _) => Ok(name),
+            (None, Some(spec), _) => Err(nameless(spec)),
+            (None, None, DemoUse::Allowed) => Ok("demo".to_owned()),
+            (None, None, DemoUse::Forbidden) => Err(no_model()),
+        }
+    }
+}
+
+/// `provider/model`, or `demo`, which has no other model.
+fn explicit(name: &str) -> Option<(&'static ProviderSpec, &str)> {
+    let (provider, model) = match name.split_once('/') {
+        Some((provider, model)) => (provider.to_lowercase(), model),
+        None if name == "demo" => (name.to_owned(), name),
+        None => return None,
+    };
+    Some((specs::spec(&provider)?, model))
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse();
+    host == "localhost" || address.is_ok_and(|address: std::net::IpAddr| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! The refusals: which model cannot be used, and what would make it usable.
+
+use samovar_core::{Code, Error};
+use serde_json::json;
+
+use super::Registry;
+use crate::specs::{ProviderSpec, SPECS};
+use crate::words::distance;
+
+/// How many known names a refusal proposes.
+const PROPOSED: usize = 3;
+
+/// How much of a name that somebody asked for a refusal repeats, in characters.
+const SHOWN: usize = 100;
+
+impl Registry {
+    /// A row claims the name, but cannot be used.
+    pub(super) fn unusable(&self, spec: &ProviderSpec, name: &str) -> Error {
+        let base = spec.base_url_var();
+        let mut why = match (spec.default_api_base, spec.env_vars.first()) {
+            (Some(_), Some(key)) => format!(
+                "the model {:?} is one of {}, which has no key; set {key}, or {base} for a server \
+                 that needs none",
+                shown(name),
+                spec.display_name
+            ),
+            _ => format!(
+                "the model {:?} has no server; set {base} to its address",
+                shown(name)
+            ),
+        };
+        if let [other] = self.set_by_hand().as_slice() {
+            let (people, row) = (other.display_name, other.name);
+            why = format!("{why}; for {people} ask for \"{row}/{}\"", shown(name));
+        }
+        let details = json!({ "model": shown(name), "provider": spec.name, "set": spec.env_vars });
+        Error::new(Code::UnusableModel, why).with_details(details)
+    }
+
+    /// No row claims the name.
+    pub(super) fn unclaimed(&self, name: &str) -> Error {
+        let nearest = nearest(name);
+        let by_hand = self.set_by_hand();
+        let how = match by_hand.as_slice() {
+            [] => "ask for PROVIDER/MODEL, as in \"openrouter/vendor/model\" or \"ollama/model\", \
+                   or set one base URL, as in CUSTOM_BASE_URL, and it is asked there"
+                .to_owned(),
+            several => {
+                let names: Vec<_> = several.iter().map(|spec| spec.name).collect();
+                format!("say which of {} with PROVIDER/MODEL", names.join(", "))
+            }
+        };
+        let why = format!(
+            "no provider claims the model {:?}; {how}; the nearest known names are {}",
+            shown(name),
+            nearest.join(", ")
+        );
+        let details = json!({ "model": shown(name), "nearest": nearest });
+        Error::new(Code::UnusableModel, why).with_details(details)
+    }
+}
+
+pub(super) fn refuse(why: String, name: &str) -> Error {
+    Error::new(Code::UnusableModel, why).with_details(json!({ "model": shown(name) }))
+}
+
+/// An address was set, but no model.
+pub(super) fn nameless(spec: &ProviderSpec) -> Error {
+    let why = format!(
+        "the base URL of {} was set by hand, but not which model it serves; set AGENT_MODEL, as in \
+         AGENT_MODEL={}/MODEL",
+        spec.display_name, spec.name
+    );
+    Error::new(Code::UnusableModel, why)
+}
+
+/// Nothing is set, and demo is forbidden.
+pub(super) fn no_model() -> Error {
+    let vars: Vec<_> = SPECS
+        .iter()
+        .filter(|spec| spec.default_api_base.is_some() && !spec.is_local)
+        .filter_map(|spec| spec.env_vars.first())
+        .copied()
+        .collect();
+    let why = format!(
+        "there is no model, and demo is forbidden by SAMOVAR_REQUIRE_MODEL; set a key ({}), or \
+         AGENT_MODEL to a local one, as in AGENT_MODEL=ollama/MODEL",
+        vars.join(", ")
+    );
+    Error::new(Code::UnusableModel, why)
+}
+
+/// The known names that are spelled most like this one, the nearest first.
+fn nearest(name: &str) -> Vec<String> {
+    let name = shown(name).to_lowercase();
+    let start = name.split(['-', '/', ':', ' ']).next().unwrap_or(&name);
+    let known = SPECS.iter().filter_map(|spec| {
+        let model = spec.default_model?;
+        let words = spec.keywords.iter().copied().chain([spec.name]);
+        let by_word = words.map(|word| distance(start, word)).min()?;
+        Some((by_word.min(distance(&name, model)), spec.canonical(model)))
+    });
+    let mut known: Vec<_> = known.collect();
+    known.sort_by_key(|(far, _)| *far);
+    known
+        .into_iter()
+        .take(PROPOSED)
+        .map(|(_, name)| name)
+        .collect()
+}
+
+/// As much of a name as is worth repeating.
+pub(super) fn shown(name: &str) -> String {
+    name.chars().take(SHOWN).collect()
+}

@@ -1,0 +1,362 @@
+use samovar_core::Code;
+
+use super::*;
+
+const HAND: &str = "http://127.0.0.1:9/v1";
+
+/// A registry with a key for some rows and an address by hand for others.
+fn registry(keys: &[&str], by_hand: &[&str]) -> Registry {
+    Registry::new(config(keys, by_hand))
+}
+
+fn config(keys: &[&str], by_hand: &[&str]) -> ProviderConfig {
+    let key = |name: &&str| ((*name).to_owned(), Secret::new("sk-test").unwrap());
+    let base = |name: &&str| ((*name).to_owned(), HAND.to_owned());
+    ProviderConfig {
+        keys: keys.iter().map(key).collect(),
+        base_urls: by_hand.iter().map(base).collect(),
+        ..ProviderConfig::default()
+    }
+}
+
+const CLOUD: &[&str] = &[
+    "openai",
+    "deepseek",
+    "groq",
+    "mistral",
+    "xai",
+    "together",
+    "fireworks",
+    "cerebras",
+    "gemini",
+    "moonshot",
+    "dashscope",
+    "zhipu",
+    "minimax",
+];
+
+/// Every key but the gateway's, no address by hand: name, canonical name, endpoint's name.
+const KEYED: &[(&str, &str, &str)] = &[
+    ("gpt-4o", "gpt-4o", "gpt-4o"),
+    (" gpt-4o ", "gpt-4o", "gpt-4o"),
+    ("GPT-4o", "GPT-4o", "GPT-4o"),
+    (
+        "chatgpt-4o-latest",
+        "chatgpt-4o-latest",
+        "chatgpt-4o-latest",
+    ),
+    ("o1", "o1", "o1"),
+    ("o3-mini", "o3-mini", "o3-mini"),
+    ("o4-mini-high", "o4-mini-high", "o4-mini-high"),
+    ("openai/gpt-4o", "gpt-4o", "gpt-4o"),
+    ("OpenAI/gpt-4o", "gpt-4o", "gpt-4o"),
+    ("openai/foo1bar", "openai/foo1bar", "foo1bar"),
+    (
+        "openai/ft:gpt-4o:acme::x",
+        "ft:gpt-4o:acme::x",
+        "ft:gpt-4o:acme::x",
+    ),
+    ("deepseek-chat", "deepseek/deepseek-chat", "deepseek-chat"),
+    (
+        "deepseek/deepseek-reasoner",
+        "deepseek/deepseek-reasoner",
+        "deepseek-reasoner",
+    ),
+    (
+        "groq/llama-3.3-70b-versatile",
+        "groq/llama-3.3-70b-versatile",
+        "llama-3.3-70b-versatile",
+    ),
+    (
+        "groq/openai/gpt-oss-120b",
+        "groq/openai/gpt-oss-120b",
+        "openai/gpt-oss-120b",
+    ),
+    ("groq/compound", "groq/compound", "groq/compound"),
+    (
+        "cerebras/gpt-oss-120b",
+        "cerebras/gpt-oss-120b",
+        "gpt-oss-120b",
+    ),
+    (
+        "mistral-large-latest",
+        "mistral/mistral-large-latest",
+        "mistral-large-latest",
+    ),
+    (
+        "codestral-latest",
+        "mistral/codestral-latest",
+        "codestral-latest",
+    ),
+    ("grok-4", "xai/grok-4", "grok-4"),
+    (
+        "together/meta-llama/Llama-3.3-70B-Instruct-Turbo",
+        "together/meta-llama/Llama-3.3-70B-Instruct-Turbo",
+        "meta-llama/Llama-3.3-70B-Instruct-Turbo",
+    ),
+    (
+        "accounts/fireworks/models/glm",
+        "accounts/fireworks/models/glm",
+        "accounts/fireworks/models/glm",
+    ),
+    (
+        "fireworks/accounts/acme/models/m",
+        "fireworks/accounts/acme/models/m",
+        "accounts/acme/models/m",
+    ),
+    ("gemini-2.5-pro", "gemini/gemini-2.5-pro", "gemini-2.5-pro"),
+    (
+        "gemini/gemini-flash-latest",
+        "gemini/gemini-flash-latest",
+        "gemini-flash-latest",
+    ),
+    ("kimi-k2.5", "moonshot/kimi-k2.5", "kimi-k2.5"),
+    (
+        "moonshot-v1-8k",
+        "moonshot/moonshot-v1-8k",
+        "moonshot-v1-8k",
+    ),
+    ("qwen-max", "dashscope/qwen-max", "qwen-max"),
+    ("dashscope/qwen-max", "dashscope/qwen-max", "qwen-max"),
+    (
+        "qwen3-coder-plus",
+        "dashscope/qwen3-coder-plus",
+        "qwen3-coder-plus",
+    ),
+    (
+        "qwen2.5-72b-instruct",
+        "dashscope/qwen2.5-72b-instruct",
+        "qwen2.5-72b-instruct",
+    ),
+    ("glm-4.6", "zhipu/glm-4.6", "glm-4.6"),
+    ("MiniMax-M2", "minimax/MiniMax-M2", "MiniMax-M2"),
+    ("ollama/llama3.2:3b", "ollama/llama3.2:3b", "llama3.2:3b"),
+    ("ollama/gpt-oss:20b", "ollama/gpt-oss:20b", "gpt-oss:20b"),
+    (
+        "ollama/hf.co/acme/model",
+        "ollama/hf.co/acme/model",
+        "hf.co/acme/model",
+    ),
+    (
+        "vllm/Qwen/Qwen3-32B",
+        "vllm/Qwen/Qwen3-32B",
+        "Qwen/Qwen3-32B",
+    ),
+    ("lm-studio/local", "lm-studio/local", "local"),
+    ("llama-cpp/local", "llama-cpp/local", "local"),
+    ("demo", "demo", "demo"),
+    ("demo/demo", "demo", "demo"),
+];
+
+// proves MD-20, MD-21
+#[test]
+fn a_name_finds_its_row_and_its_canonical_name_finds_it_again() {
+    let registry = registry(CLOUD, &[]);
+    for (name, canonical, endpoint) in KEYED {
+        let model = registry.resolve(name).unwrap();
+        let found = (model.name.as_str(), model.endpoint_name.as_str());
+        assert_eq!(found, (*canonical, *endpoint), "{name}");
+        let again = registry.resolve(canonical).unwrap();
+        assert_eq!(
+            (again.name, again.endpoint_name),
+            (model.name, model.endpoint_name)
+        );
+        assert!(
+            Arc::ptr_eq(&again.provider, &model.provider),
+            "{name} is asked at one place"
+        );
+    }
+}
+
+// proves MD-20
+#[test]
+fn a_name_that_no_row_claims_goes_where_the_one_address_set_by_hand_is() {
+    let registry = registry(&["openai", "openrouter"], &["vllm"]);
+    for (name, canonical) in [
+        ("foo1bar", "vllm/foo1bar"),
+        ("claude-sonnet-4", "vllm/claude-sonnet-4"),
+        ("meta-llama/Llama-3.3-70B", "vllm/meta-llama/Llama-3.3-70B"),
+        ("gpt-4o", "gpt-4o"),
+        ("openrouter/acme/m", "openrouter/acme/m"),
+        ("openrouter/auto", "openrouter/auto"),
+    ] {
+        assert_eq!(registry.resolve(name).unwrap().name, canonical);
+    }
+}
+
+#[test]
+fn a_gateway_with_a_key_takes_the_models_of_vendors_without_a_row() {
+    let registry = registry(&["openrouter", "deepseek"], &[]);
+    for (name, canonical, endpoint) in [
+        (
+            "anthropic/claude-sonnet-4",
+            "openrouter/anthropic/claude-sonnet-4",
+            "anthropic/claude-sonnet-4",
+        ),
+        (
+            "qwen/qwen3-32b",
+            "openrouter/qwen/qwen3-32b",
+            "qwen/qwen3-32b",
+        ),
+        (
+            "openrouter/openai/gpt-4o",
+            "openrouter/openai/gpt-4o",
+            "openai/gpt-4o",
+        ),
+        ("openrouter/auto", "openrouter/auto", "openrouter/auto"),
+        (
+            "deepseek/deepseek-chat",
+            "deepseek/deepseek-chat",
+            "deepseek-chat",
+        ),
+    ] {
+        let model = registry.resolve(name).unwrap();
+        assert_eq!(
+            (model.name.as_str(), model.endpoint_name.as_str()),
+            (canonical, endpoint)
+        );
+        assert_eq!(registry.resolve(canonical).unwrap().name, canonical);
+    }
+}
+
+// proves MD-20
+#[test]
+fn a_name_that_cannot_be_used_is_refused_with_what_it_would_need() {
+    let two = registry(&[], &["vllm", "custom"]);
+    let one = registry(&[], &["vllm"]);
+    let bare = registry(&[], &[]);
+    for (registry, name, needs) in [
+        (&bare, "gpt-4o", "OPENAI_API_KEY"),
+        (&bare, "openai/gpt-4o", "OPENAI_API_KEY"),
+        (&bare, "gpt-4o", "OPENAI_BASE_URL"),
+        (&bare, "gemini-2.5-pro", "GEMINI_API_KEY"),
+        (&bare, "openrouter/auto", "OPENROUTER_API_KEY"),
+        (&bare, "custom/m", "CUSTOM_BASE_URL"),
+        (&bare, "claude-sonnet-4", "PROVIDER/MODEL"),
+        (&bare, "anthropic/claude-sonnet-4", "openrouter/"),
+        (&bare, "foo1bar", "CUSTOM_BASE_URL"),
+        (&bare, "gtp-5-mini", "gpt-5-mini"),
+        (&bare, "grock-4", "xai/grok-4"),
+        (&bare, "qwem-max", "dashscope/qwen-max"),
+        (&bare, "demp", " demo"),
+        (&bare, "", "names no model"),
+        (&bare, "openai/", "names no model"),
+        (&bare, "openrouter/acme/", "names no model"),
+        (&bare, "demo/gpt", "\"demo\""),
+        (&one, "qwen-max", "ask for \"vllm/qwen-max\""),
+        (&two, "foo1bar", "which of vllm, custom"),
+    ] {
+        let refused = registry.resolve(name).map(|model| model.name).unwrap_err();
+        assert_eq!(refused.code, Code::UnusableModel, "{name}");
+        assert!(
+            refused.message.contains(needs),
+            "{name}: {}",
+            refused.message
+        );
+        assert_eq!(refused.details.unwrap()["model"], name);
+    }
+}
+
+#[test]
+fn a_refusal_does_not_repeat_an_endless_name() {
+    let name = "я".repeat(100_000);
+    let refused = registry(&[], &[])
+        .resolve(&name)
+        .map(|model| model.name)
+        .unwrap_err();
+    assert!(refused.message.len() < 1000, "{}", refused.message);
+}
+
+#[test]
+fn an_address_by_hand_needs_no_key_and_tells_how_near_it_is() {
+    let registry = registry(&["groq"], &["openai", "custom"]);
+    for (name, kind) in [
+        ("gpt-4o", ModelKind::Local),
+        ("custom/m", ModelKind::Local),
+        ("ollama/m", ModelKind::Local),
+        ("groq/m", ModelKind::Remote),
+        ("demo", ModelKind::Demo),
+    ] {
+        assert_eq!(registry.resolve(name).unwrap().kind, kind, "{name}");
+    }
+    let access: BTreeMap<_, _> = registry
+        .providers()
+        .map(|(spec, access)| (spec.name, access))
+        .collect();
+    assert_eq!(access["openai"], Access::Open);
+    assert_eq!(access["groq"], Access::Key);
+    assert_eq!(access["ollama"], Access::Open);
+    assert_eq!(access["mistral"], Access::Missing);
+    assert_eq!(access["demo"], Access::Open);
+}
+
+#[test]
+fn a_key_or_an_address_that_cannot_be_used_is_refused_without_showing_the_key() {
+    let mut config = config(&["groq"], &["openai"]);
+    let key = Secret::new("sk-a\u{7f}b").unwrap();
+    config.keys.insert("groq".to_owned(), key);
+    config
+        .base_urls
+        .insert("openai".to_owned(), "localhost:8080".to_owned());
+    let registry = Registry::new(config);
+    for (name, needs) in [("groq/m", "GROQ_API_KEY"), ("gpt-4o", "OPENAI_BASE_URL")] {
+        let refused = registry.resolve(name).map(|model| model.name).unwrap_err();
+        assert_eq!(refused.code, Code::UnusableModel);
+        assert!(refused.message.contains(needs), "{}", refused.message);
+        assert!(!refused.message.contains("sk-a"), "{}", refused.message);
+    }
+}
+
+#[test]
+fn the_default_is_the_configured_model_else_the_first_key_else_demo() {
+    for (keys, by_hand, default, wanted) in [
+        (&["groq", "openai"][..], &[][..], None, Ok("gpt-5-mini")),
+        (&["groq"], &[], None, Ok("groq/llama-3.3-70b-versatile")),
+        (&["openrouter"], &[], None, Ok("openrouter/auto")),
+        (&["groq"], &[], Some(" ollama/llama3 "), Ok("ollama/llama3")),
+        (&["groq"], &[], Some("qwen-max"), Err("DASHSCOPE_API_KEY")),
+        (
+            &["groq"],
+            &["vllm"],
+            None,
+            Ok("groq/llama-3.3-70b-versatile"),
+        ),
+        (&["vllm"], &["vllm"], None, Err("AGENT_MODEL=vllm/MODEL")),
+        (&[], &["openai"], None, Err("AGENT_MODEL=openai/MODEL")),
+        (&[], &["openai"], Some("m"), Ok("m")),
+        (&[], &[], None, Ok("demo")),
+    ] {
+        let mut config = config(keys, by_hand);
+        config.default_model = default.map(str::to_owned);
+        let found = Registry::new(config).default_name();
+        match (found, wanted) {
+            (Ok(name), Ok(wanted)) => assert_eq!(name, wanted),
+            (Err(refused), Err(needs)) => {
+                assert!(refused.message.contains(needs), "{}", refused.message);
+            }
+            (found, wanted) => panic!("{found:?}, not {wanted:?}"),
+        }
+    }
+}
+
+#[test]
+fn demo_is_never_used_where_it_is_forbidden() {
+    let registry = Registry::new(ProviderConfig {
+        demo: DemoUse::Forbidden,
+        ..ProviderConfig::default()
+    });
+    let refused = registry.default_name().unwrap_err();
+    for needs in ["OPENAI_API_KEY", "ZHIPU_API_KEY", "AGENT_MODEL"] {
+        assert!(refused.message.contains(needs), "{}", refused.message);
+    }
+    assert!(registry.resolve("demo").is_err());
+}
+
+#[test]
+fn the_debug_print_of_a_configuration_shows_no_key() {
+    let print = format!("{:?}", config(&["openai"], &[]));
+    assert!(
+        print.contains("openai") && !print.contains("sk-test"),
+        "{print}"
+    );
+}

@@ -1,0 +1,269 @@
+//! The rows, in the order in which a key in the environment is looked for.
+
+use super::{Dialect, ModelOverride, NO_OVERRIDE, Param, ProviderSpec, Quirk};
+
+/// What most services are; a row says only what is its own.
+const SERVICE: ProviderSpec = ProviderSpec {
+    name: "",
+    display_name: "",
+    dialect: Dialect::ChatCompletions,
+    keywords: &[],
+    env_vars: &[],
+    default_api_base: None,
+    address_var: None,
+    default_model: None,
+    prefix: None,
+    skip_prefix: &[],
+    model_overrides: &[],
+    quirks: &[],
+    is_gateway: false,
+    is_local: false,
+};
+
+const LOCAL: ProviderSpec = ProviderSpec {
+    is_local: true,
+    ..SERVICE
+};
+
+/// What a reasoning model of `openai` wants.
+const fn reasoner(pattern: &'static str) -> ModelOverride {
+    ModelOverride {
+        pattern,
+        drops: &[Param::Temperature, Param::MaxTokens],
+        ..NO_OVERRIDE
+    }
+}
+
+/// What every model of a provider wants whose scale of temperatures ends early.
+const fn up_to(max_temperature: f32) -> ModelOverride {
+    ModelOverride {
+        max_temperature: Some(max_temperature),
+        ..NO_OVERRIDE
+    }
+}
+
+/// Every provider.
+pub const SPECS: &[ProviderSpec] = &[
+    ProviderSpec {
+        name: "openai",
+        display_name: "OpenAI",
+        keywords: &["gpt", "chatgpt", "openai", "o1", "o3", "o4"],
+        env_vars: &["OPENAI_API_KEY"],
+        default_api_base: Some("https://api.openai.com/v1"),
+        default_model: Some("gpt-5-mini"),
+        model_overrides: &[
+            reasoner("o1"),
+            reasoner("o3"),
+            reasoner("o4"),
+            reasoner("gpt-5"),
+        ],
+        quirks: &[Quirk::AnyArguments],
+        ..SERVICE
+    },
+    ProviderSpec {
+        name: "openrouter",
+        display_name: "OpenRouter",
+        keywords: &["openrouter"],
+        env_vars: &["OPENROUTER_API_KEY"],
+        default_api_base: Some("https://openrouter.ai/api/v1"),
+        default_model: Some("openrouter/auto"),
+        prefix: Some("openrouter/"),
+        is_gateway: true,
+        ..SERVICE
+    },
+    ProviderSpec {
+        name: "deepseek",
+        display_name: "DeepSeek",
+        keywords: &["deepseek"],
+        env_vars: &["DEEPSEEK_API_KEY"],
+        default_api_base: Some("https://api.deepseek.com/v1"),
+        default_model: Some("deepseek-chat"),
+        prefix: Some("deepseek/"),
+        quirks: &[Quirk::ReasoningBack],
+        ..SERVICE
+    },
+    ProviderSpec {
+        name: "groq",
+        display_name: "Groq",
+        keywords: &["groq"],
+        env_vars: &["GROQ_API_KEY"],
+        default_api_base: Some("https://api.groq.com/openai/v1"),
+        default_model: Some("llama-3.3-70b-versatile"),
+        prefix: Some("groq/"),
+        skip_prefix: &["groq/compound"],
+        ..SERVICE
+    },
+    ProviderSpec {
+        name: "mistral",
+        display_name: "Mistral",
+        keywords: &[
+            "mistral",
+            "mixtral",
+            "ministral",
+            "magistral",
+            "codestral",
+            "devstral",
+            "pixtral",
+        ],
+        env_vars: &["MISTRAL_API_KEY"],
+        default_api_base: Some("https://api.mistral.ai/v1"),
+        default_model: Some("mistral-large-latest"),
+        prefix: Some("mistral/"),
+        model_overrides: &[up_to(1.5)],
+        quirks: &[
+            Quirk::NoStreamOptions,
+            Quirk::NineLetterIds,
+            Quirk::AnswerAfterResult,
+        ],
+        ..SERVICE
+    },
+    ProviderSpec {
+        name: "xai",
+        display_name: "xAI",
+        keywords: &["grok", "xai"],
+        env_vars: &["XAI_API_KEY"],
+        default_api_base: Some("https://api.x.ai/v1"),
+        default_model: Some("grok-4"),
+        prefix: Some("xai/"),
+        ..SERVICE
+    },
+    ProviderSpec {
+        name: "together",
+        display_name: "Together AI",
+        keywords: &["together"],
+        env_vars: &["TOGETHER_API_KEY"],
+        default_api_base: Some("https://api.together.xyz/v1"),
+        default_model: Some("meta-llama/Llama-3.3-70B-Instruct-Turbo"),
+        prefix: Some("together/"),
+        ..SERVICE
+    },
+    ProviderSpec {
+        name: "fireworks",
+        display_name: "Fireworks AI",
+        keywords: &["fireworks"],
+        env_vars: &["FIREWORKS_API_KEY"],
+        default_api_base: Some("https://api.fireworks.ai/inference/v1"),
+        default_model: Some("accounts/fireworks/models/llama-v3p3-70b-instruct"),
+        prefix: Some("fireworks/"),
+        skip_prefix: &["accounts/fireworks/"],
+        ..SERVICE
+    },
+    ProviderSpec {
+        name: "cerebras",
+        display_name: "Cerebras",
+        keywords: &["cerebras"],
+        env_vars: &["CEREBRAS_API_KEY"],
+        default_api_base: Some("https://api.cerebras.ai/v1"),
+        default_model: Some("gpt-oss-120b"),
+        prefix: Some("cerebras/"),
+        ..SERVICE
+    },
+    ProviderSpec {
+        name: "gemini",
+        display_name: "Google Gemini",
+        keywords: &["gemini"],
+        env_vars: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        default_api_base: Some("https://generativelanguage.googleapis.com/v1beta/openai"),
+        default_model: Some("gemini-flash-latest"),
+        prefix: Some("gemini/"),
+        ..SERVICE
+    },
+    ProviderSpec {
+        name: "moonshot",
+        display_name: "Moonshot AI",
+        keywords: &["kimi", "moonshot"],
+        env_vars: &["MOONSHOT_API_KEY"],
+        default_api_base: Some("https://api.moonshot.ai/v1"),
+        default_model: Some("kimi-k2.5"),
+        prefix: Some("moonshot/"),
+        model_overrides: &[
+            ModelOverride {
+                pattern: "kimi-k2.5",
+                min_temperature: Some(1.0),
+                ..NO_OVERRIDE
+            },
+            up_to(1.0),
+        ],
+        quirks: &[Quirk::ReasoningBack],
+        ..SERVICE
+    },
+    ProviderSpec {
+        name: "dashscope",
+        display_name: "Alibaba DashScope",
+        keywords: &["qwen", "qwen2", "qwen3", "qwq", "qvq", "dashscope"],
+        env_vars: &["DASHSCOPE_API_KEY"],
+        default_api_base: Some("https://dashscope.aliyuncs.com/compatible-mode/v1"),
+        default_model: Some("qwen-max"),
+        prefix: Some("dashscope/"),
+        ..SERVICE
+    },
+    ProviderSpec {
+        name: "zhipu",
+        display_name: "Zhipu AI",
+        keywords: &["glm", "chatglm", "zhipu"],
+        env_vars: &["ZHIPU_API_KEY", "ZHIPUAI_API_KEY"],
+        default_api_base: Some("https://open.bigmodel.cn/api/paas/v4"),
+        default_model: Some("glm-4.6"),
+        prefix: Some("zhipu/"),
+        model_overrides: &[up_to(1.0)],
+        ..SERVICE
+    },
+    ProviderSpec {
+        name: "minimax",
+        display_name: "MiniMax",
+        keywords: &["minimax", "abab"],
+        env_vars: &["MINIMAX_API_KEY"],
+        default_api_base: Some("https://api.minimax.io/v1"),
+        default_model: Some("MiniMax-M2"),
+        prefix: Some("minimax/"),
+        model_overrides: &[up_to(1.0)],
+        ..SERVICE
+    },
+    ProviderSpec {
+        name: "ollama",
+        display_name: "Ollama",
+        env_vars: &["OLLAMA_API_KEY"],
+        default_api_base: Some("http://127.0.0.1:11434/v1"),
+        address_var: Some("OLLAMA_HOST"),
+        prefix: Some("ollama/"),
+        ..LOCAL
+    },
+    ProviderSpec {
+        name: "vllm",
+        display_name: "vLLM",
+        env_vars: &["VLLM_API_KEY"],
+        default_api_base: Some("http://127.0.0.1:8000/v1"),
+        prefix: Some("vllm/"),
+        ..LOCAL
+    },
+    ProviderSpec {
+        name: "lm-studio",
+        display_name: "LM Studio",
+        env_vars: &["LM_STUDIO_API_KEY"],
+        default_api_base: Some("http://127.0.0.1:1234/v1"),
+        prefix: Some("lm-studio/"),
+        ..LOCAL
+    },
+    ProviderSpec {
+        name: "llama-cpp",
+        display_name: "llama.cpp",
+        env_vars: &["LLAMA_API_KEY"],
+        default_api_base: Some("http://127.0.0.1:8080/v1"),
+        prefix: Some("llama-cpp/"),
+        ..LOCAL
+    },
+    ProviderSpec {
+        name: "custom",
+        display_name: "custom",
+        env_vars: &["CUSTOM_API_KEY"],
+        prefix: Some("custom/"),
+        ..SERVICE
+    },
+    ProviderSpec {
+        name: "demo",
+        display_name: "demo rules",
+        dialect: Dialect::Demo,
+        default_model: Some("demo"),
+        ..SERVICE
+    },
+];

@@ -1,0 +1,140 @@
+use std::collections::HashSet;
+
+use super::*;
+#[test]
+fn names_variables_and_keywords_belong_to_one_row_each() {
+    let mut names = HashSet::new();
+    let mut variables = HashSet::new();
+    let mut keywords = HashSet::new();
+    for spec in SPECS {
+        assert!(names.insert(spec.name), "{}", spec.name);
+        assert_eq!(spec.name, spec.name.to_lowercase());
+        assert_eq!(super::spec(spec.name).unwrap().name, spec.name);
+        let own = spec.env_vars.iter().chain(&spec.address_var);
+        let base = spec.base_url_var();
+        for variable in own.copied().chain([base.as_str()]) {
+            assert!(variables.insert(variable.to_owned()), "{variable}");
+        }
+        for word in spec.keywords {
+            assert!(keywords.insert(word), "{word}");
+            assert_eq!(*word, word.to_lowercase());
+        }
+    }
+}
+
+#[test]
+fn every_address_in_the_table_can_be_asked() {
+    for spec in SPECS.iter().filter(|spec| spec.default_api_base.is_some()) {
+        let url = spec.base_url(None).unwrap();
+        assert_eq!(Some(url.as_str()), spec.default_api_base, "{}", spec.name);
+        let is_encrypted = url.scheme() == "https";
+        assert_eq!(is_encrypted, !spec.is_local, "{}", spec.name);
+    }
+}
+
+// proves MD-21
+#[test]
+fn a_canonical_name_has_the_prefix_once() {
+    for (row, model, wanted) in [
+        ("openai", "gpt-4o", "gpt-4o"),
+        ("openai", "o1", "o1"),
+        ("openai", "llama3", "openai/llama3"),
+        ("openai", "acme/gpt-4o", "openai/acme/gpt-4o"),
+        ("dashscope", "qwen-max", "dashscope/qwen-max"),
+        ("groq", "llama3", "groq/llama3"),
+        ("groq", "openai/gpt-oss-120b", "groq/openai/gpt-oss-120b"),
+        ("groq", "groq/compound-mini", "groq/compound-mini"),
+        (
+            "openrouter",
+            "anthropic/claude-sonnet-4",
+            "openrouter/anthropic/claude-sonnet-4",
+        ),
+        ("openrouter", "openrouter/auto", "openrouter/auto"),
+        (
+            "fireworks",
+            "accounts/fireworks/models/m",
+            "accounts/fireworks/models/m",
+        ),
+        (
+            "fireworks",
+            "accounts/acme/models/m",
+            "fireworks/accounts/acme/models/m",
+        ),
+        ("ollama", "llama3.2:3b", "ollama/llama3.2:3b"),
+    ] {
+        assert_eq!(spec(row).unwrap().canonical(model), wanted);
+    }
+}
+
+#[test]
+fn an_address_may_leave_out_what_a_local_servers_own_programs_leave_out() {
+    for (row, raw, wanted) in [
+        ("ollama", "127.0.0.1:4000", "http://127.0.0.1:4000/v1"),
+        ("ollama", "0.0.0.0", "http://0.0.0.0:11434/v1"),
+        ("ollama", "box", "http://box:11434/v1"),
+        ("ollama", "localhost:4000", "http://localhost:4000/v1"),
+        ("ollama", "http://box:4000", "http://box:4000/v1"),
+        ("ollama", "http://box:4000/", "http://box:4000/v1"),
+        ("ollama", "https://box/own/path", "https://box/own/path"),
+        (
+            "openai",
+            "http://127.0.0.1:4000/v1",
+            "http://127.0.0.1:4000/v1",
+        ),
+        (
+            "openai",
+            " http://127.0.0.1:4000 ",
+            "http://127.0.0.1:4000/",
+        ),
+        (
+            "custom",
+            "https://me@box/v1?version=2",
+            "https://me@box/v1?version=2",
+        ),
+    ] {
+        let url = spec(row).unwrap().base_url(Some(raw)).unwrap();
+        assert_eq!(url.as_str(), wanted);
+    }
+    for (row, raw) in [
+        ("openai", "127.0.0.1:4000"),
+        ("openai", "localhost:4000"),
+        ("openai", ""),
+        ("openai", "ftp://box/v1"),
+        ("openai", "/v1"),
+        ("ollama", "unix:///tmp/s"),
+        ("ollama", "a b"),
+    ] {
+        let refused = spec(row).unwrap().base_url(Some(raw)).unwrap_err();
+        assert_eq!(refused.code, Code::UnusableModel, "{raw}");
+        let variable = spec(row).unwrap().base_url_var();
+        assert!(refused.message.contains(&variable), "{}", refused.message);
+    }
+    assert!(spec("custom").unwrap().base_url(None).is_err());
+}
+
+#[test]
+fn the_first_override_whose_word_is_in_the_models_name_counts() {
+    let wanted = |row: &str, model: &str| {
+        let wants = spec(row).unwrap().overrides(model);
+        (
+            wants.temperature(0.7),
+            wants.drops.contains(&Param::MaxTokens),
+        )
+    };
+    assert_eq!(wanted("openai", "gpt-4o"), (Some(0.7), false));
+    assert_eq!(wanted("openai", "o3-mini"), (None, true));
+    assert_eq!(wanted("openai", "gpt-5-mini"), (None, true));
+    assert_eq!(wanted("openai", "gpt-50"), (Some(0.7), false));
+    assert_eq!(wanted("moonshot", "kimi-k2.5"), (Some(1.0), false));
+    assert_eq!(wanted("moonshot", "kimi-k2"), (Some(0.7), false));
+    let warm = |row: &str, model: &str| spec(row).unwrap().overrides(model).temperature(1.8);
+    assert_eq!(warm("moonshot", "kimi-k2.5"), Some(1.8));
+    assert_eq!(warm("moonshot", "kimi-k2"), Some(1.0));
+    assert_eq!(warm("mistral", "mistral-large-latest"), Some(1.5));
+    assert_eq!(NO_OVERRIDE.limit(4096), 4096);
+    let short = ModelOverride {
+        max_tokens: Some(100),
+        ..NO_OVERRIDE
+    };
+    assert_eq!((short.limit(4096), short.limit(10)), (100, 10));
+}

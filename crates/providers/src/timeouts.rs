@@ -1,0 +1,181 @@
+//! How long a model's server may take, and the watch that ends a call.
+
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// How long a model's server may take (AS-14).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// To take the connection: 10 s.
+    pub connect: Duration,
+    /// From the request to the first piece of the answer: 120 s.
+    pub first_token: Duration,
+    /// From one piece of the answer to the next: 60 s.
+    pub between_tokens: Duration,
+    /// For everything: 600 s.
+    pub whole_call: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            first_token: Duration::from_mins(2),
+            between_tokens: Duration::from_mins(1),
+            whole_call: Duration::from_mins(10),
+        }
+    }
+}
+
+/// What stands for a limit that is too long for the clock.
+const NEVER: Duration = Duration::from_hours(24 * 365);
+
+impl Timeouts {
+    /// How long a limit is.
+    pub(crate) fn length(&self, limit: Limit) -> Duration {
+        match limit {
+            Limit::FirstToken => self.first_token,
+            Limit::BetweenTokens => self.between_tokens,
+            Limit::WholeCall => self.whole_call,
+        }
+    }
+}
+
+/// The limit that a call ran into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    FirstToken,
+    BetweenTokens,
+    WholeCall,
+}
+
+/// Watches one call.
+pub(crate) struct Watch {
+    timeouts: Timeouts,
+    began: Instant,
+    /// When the last piece of the answer came.
+    heard: Option<Instant>,
+    /// One timer for the whole call. It is not set back for every piece: it looks, when it rings,
+    /// whether somebody spoke meanwhile.
+    sleep: Pin<Box<Sleep>>,
+}
+
+impl Watch {
+    /// Starts with the request.
+    pub(crate) fn start(timeouts: Timeouts) -> Self {
+        let began = Instant::now();
+        let sleep = Box::pin(sleep_until(began));
+        let mut watch = Self {
+            timeouts,
+            began,
+            heard: None,
+            sleep,
+        };
+        watch.rewind();
+        watch
+    }
+
+    /// A piece of the answer came.
+    pub(crate) fn hear(&mut self) {
+        let is_first = self.heard.replace(Instant::now()).is_none();
+        if is_first {
+            self.rewind();
+        }
+    }
+
+    /// Waits for `work`, but not beyond the next limit.
+    pub(crate) async fn wait<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Limit> {
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            if let Poll::Ready(done) = work.as_mut().poll(context) {
+                return Poll::Ready(Ok(done));
+            }
+            while self.sleep.as_mut().poll(context).is_ready() {
+                let (due, limit) = self.next();
+                if Instant::now() >= due {
+                    return Poll::Ready(Err(limit));
+                }
+                self.sleep.as_mut().reset(due);
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    fn rewind(&mut self) {
+        let (due, _) = self.next();
+        self.sleep.as_mut().reset(due);
+    }
+
+    fn next(&self) -> (Instant, Limit) {
+        let quiet = match self.heard {
+            None => (self.began, Limit::FirstToken),
+            Some(heard) => (heard, Limit::BetweenTokens),
+        };
+        let quiet = self.end(quiet);
+        let whole = self.end((self.began, Limit::WholeCall));
+        if whole.0 < quiet.0 { whole } else { quiet }
+    }
+
+    fn end(&self, (from, limit): (Instant, Limit)) -> (Instant, Limit) {
+        let end = from.checked_add(self.timeouts.length(limit));
+        (end.unwrap_or(from + NEVER), limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+
+    fn timeouts(first_token: u64, between_tokens: u64, whole_call: u64) -> Timeouts {
+        Timeouts {
+            first_token: Duration::from_secs(first_token),
+            between_tokens: Duration::from_secs(between_tokens),
+            whole_call: Duration::from_secs(whole_call),
+            ..Timeouts::default()
+        }
+    }
+
+    /// Hears something every second, so many times, and then waits for nothing; gives the limit,
+    /// and the second at which it struck.
+    async fn strike(timeouts: Timeouts, heard: u64) -> (Limit, u64) {
+        let began = Instant::now();
+        let mut watch = Watch::start(timeouts);
+        let mut limit = None;
+        for _ in 0..heard {
+            let second = tokio::time::sleep(Duration::from_secs(1));
+            limit = limit.or(watch.wait(second).await.err());
+            watch.hear();
+        }
+        let limit = match limit {
+            Some(limit) => limit,
+            None => watch.wait(pending::<()>()).await.unwrap_err(),
+        };
+        (limit, began.elapsed().as_secs())
+    }
+    #[tokio::test(start_paused = true)]
+    async fn the_limit_that_ends_first_ends_the_call() {
+        for (timeouts, heard, wanted) in [
+            (timeouts(5, 60, 600), 0, (Limit::FirstToken, 5)),
+            (timeouts(60, 5, 600), 1, (Limit::BetweenTokens, 6)),
+            (timeouts(5, 60, 600), 1, (Limit::BetweenTokens, 61)),
+            (timeouts(60, 5, 600), 30, (Limit::BetweenTokens, 35)),
+            (timeouts(60, 60, 5), 0, (Limit::WholeCall, 5)),
+            (timeouts(60, 60, 5), 3, (Limit::WholeCall, 5)),
+            (timeouts(2, 2, 600), 20, (Limit::BetweenTokens, 22)),
+            (timeouts(u64::MAX, 1, 7), 0, (Limit::WholeCall, 7)),
+        ] {
+            assert_eq!(
+                strike(timeouts, heard).await,
+                wanted,
+                "{timeouts:?} {heard}"
+            );
+        }
+    }
+}

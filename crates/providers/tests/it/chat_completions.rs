@@ -1,0 +1,378 @@
+//! A whole call: the request on the wire, the answer's events, and everything that goes wrong
+//! between the two.
+
+use std::net::TcpListener;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use samovar_core::error::FaultCode;
+use samovar_core::{Models as _, Prompt, ProviderEvent, Role, Usage};
+use samovar_providers::{ProviderConfig, Registry, Timeouts};
+use serde_json::json;
+
+use crate::asking::{KEY, config, prompt, said};
+use crate::server::{Answer, Server, begun, response, stream};
+
+const HELLO: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Привет\"}}]}\n\n";
+
+const STOP: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\
+                    \"usage\":{\"prompt_tokens\":3,\"completion_tokens\":2}}\n\n";
+
+const DONE: &str = "data: [DONE]\n\n";
+
+fn hello_prompt(model: &str) -> Prompt {
+    prompt(model, vec![said(Role::User, "Say hello")])
+}
+
+/// Asks, and gives every item of the answer.
+async fn ask(registry: &Registry) -> Vec<Vec<ProviderEvent>> {
+    let model = registry.resolve("gpt-test").unwrap();
+    let answer = model.provider.stream(hello_prompt(&model.endpoint_name));
+    answer.collect().await
+}
+
+/// The events of an answer to which the server sends these bytes, and then closes.
+async fn events(bytes: Vec<u8>) -> Vec<ProviderEvent> {
+    let server = Server::start(vec![Answer::Close(bytes)]);
+    let items = ask(&Registry::new(config(&server.base))).await;
+    assert!(items.iter().all(|item| !item.is_empty()), "{items:?}");
+    items.concat()
+}
+
+fn hello() -> ProviderEvent {
+    ProviderEvent::TextDelta("Привет".to_owned())
+}
+
+fn complete() -> ProviderEvent {
+    let usage = Usage {
+        input: 3,
+        output: 2,
+        ..Usage::default()
+    };
+    ProviderEvent::MessageComplete {
+        finish_reason: "stop".to_owned(),
+        usage,
+    }
+}
+
+/// The code and the words of an answer's last event.
+#[track_caller]
+fn failure(events: &[ProviderEvent]) -> (FaultCode, &str) {
+    match events.last() {
+        Some(ProviderEvent::Failed { code, message, .. }) => (*code, message),
+        other => panic!("{other:?} is no failure"),
+    }
+}
+
+// proves MD-5, MD-20
+#[tokio::test]
+async fn a_prompt_goes_out_and_its_answer_comes_back() {
+    let body = [HELLO, STOP, DONE].concat();
+    let server = Server::start(vec![Answer::Keep(stream(&[body.as_bytes()]))]);
+    let items = ask(&Registry::new(config(&server.base))).await;
+    assert_eq!(items.concat(), [hello(), complete()]);
+    let request = server.request();
+    assert_eq!(request.line, "POST /v1/chat/completions HTTP/1.1");
+    assert_eq!(
+        request.header("authorization"),
+        Some("Bearer sk-secret-123")
+    );
+    assert_eq!(request.header("content-type"), Some("application/json"));
+    let wanted = json!({
+        "model": "gpt-test",
+        "messages": [
+            {"role": "system", "content": "Be kind."},
+            {"role": "user", "content": "Say hello"},
+        ],
+        "stream": true,
+        "stream_options": {"include_usage": true},
+        "temperature": 0.5,
+        "max_tokens": 100,
+    });
+    assert_eq!(request.body, wanted);
+}
+
+// proves MD-5
+#[tokio::test]
+async fn one_connection_serves_call_after_call() {
+    let body = [HELLO, STOP, DONE].concat();
+    let mut late_end = begun(&[body.as_bytes()]);
+    let answers = [
+        stream(&[body.as_bytes()]),
+        response("200 OK", "content-type: text/event-stream\r\n", &body),
+        response("429 Too Many Requests", "", "slow down"),
+        stream(&[HELLO.as_bytes(), STOP.as_bytes(), DONE.as_bytes()]),
+        {
+            late_end.extend_from_slice(b"0\r\n\r\n");
+            late_end
+        },
+    ];
+    let server = Server::start(answers.into_iter().map(Answer::Keep).collect());
+    let registry = Registry::new(config(&server.base));
+    for _ in 0..5 {
+        ask(&registry).await;
+        assert_eq!(server.request().connection, 0);
+    }
+}
+
+// proves MD-3
+#[tokio::test]
+async fn an_answer_in_tiny_chunks_is_the_same_answer() {
+    let body = [HELLO, STOP, DONE].concat();
+    let bytes: Vec<_> = body.as_bytes().chunks(1).collect();
+    assert_eq!(events(stream(&bytes)).await, [hello(), complete()]);
+}
+
+// proves MD-5
+#[tokio::test]
+async fn all_that_one_read_brought_is_told_at_once() {
+    let mut pieces = vec![HELLO.as_bytes(); 30];
+    pieces.extend([STOP.as_bytes(), DONE.as_bytes()]);
+    let server = Server::start(vec![Answer::Keep(stream(&pieces))]);
+    let items = ask(&Registry::new(config(&server.base))).await;
+    let sizes: Vec<_> = items.iter().map(Vec::len).collect();
+    assert_eq!(sizes, [31]);
+}
+
+// proves MD-3
+#[tokio::test]
+async fn a_cut_anywhere_is_told_as_one_cut_behind_what_came() {
+    let inside_a_letter = HELLO.find('П').unwrap() + 1;
+    for (came, wanted) in [
+        (HELLO.as_bytes(), 1),
+        (&HELLO.as_bytes()[..inside_a_letter], 0),
+        (b"", 0),
+        (b": still here\n\n", 0),
+    ] {
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
+        let until_close = [head.as_bytes(), b"\r\n", came].concat();
+        let too_short = [head.as_bytes(), b"content-length: 999\r\n\r\n", came].concat();
+        for bytes in [begun(&[came]), stream(&[came]), until_close, too_short] {
+            let events = events(bytes).await;
+            let (code, message) = failure(&events);
+            assert_eq!(code, FaultCode::StreamCut, "{message}");
+            assert!(message.starts_with("openai (127.0.0.1:"), "{message}");
+            assert_eq!(events.len(), wanted + 1, "{events:?}");
+        }
+    }
+    let said_all = begun(&[HELLO.as_bytes(), STOP.as_bytes()]);
+    assert_eq!(events(said_all).await, [hello(), complete()]);
+}
+#[tokio::test]
+async fn a_refusal_is_told_with_its_code_its_words_and_without_the_key() {
+    let echo = format!(r#"{{"error":{{"message":"wrong key {KEY}, sorry"}}}}"#);
+    for (status, body, code, needs) in [
+        (
+            "401 Unauthorized",
+            echo.as_str(),
+            FaultCode::ProviderAuth,
+            "check OPENAI_API_KEY",
+        ),
+        (
+            "403 Forbidden",
+            &echo,
+            FaultCode::ProviderAuth,
+            "wrong key ***, sorry",
+        ),
+        (
+            "404 Not Found",
+            "no such model",
+            FaultCode::ModelNotFound,
+            "\"gpt-test\"",
+        ),
+        (
+            "400 Bad Request",
+            "bad\u{1b}[2J",
+            FaultCode::ProviderRejected,
+            "(400): bad [2J",
+        ),
+        ("500 Oops", "", FaultCode::ProviderError, "(500)"),
+        ("529 Overloaded", "", FaultCode::ProviderError, "(529)"),
+    ] {
+        let events = events(response(status, "", body)).await;
+        let (found, message) = failure(&events);
+        assert_eq!((found, events.len()), (code, 1), "{message}");
+        assert!(message.contains(needs), "{needs} is in {message}");
+        assert!(!message.contains(KEY), "{message}");
+    }
+    let headers = "retry-after: 3\r\n";
+    let events = events(response("429 Too Many Requests", headers, "slow down")).await;
+    let wanted = Some(Duration::from_secs(3));
+    assert!(
+        matches!(
+            &events[..],
+            [ProviderEvent::Failed { code: FaultCode::ProviderRateLimited, retry_after, .. }]
+                if *retry_after == wanted
+        ),
+        "{events:?}"
+    );
+}
+
+// proves MD-3
+#[tokio::test]
+async fn a_body_is_read_as_events_only_if_it_says_that_it_is_events() {
+    let body = [HELLO, STOP, DONE].concat();
+    for (headers, needs) in [
+        ("content-type: text/html; charset=utf-8\r\n", "text/html"),
+        (
+            "content-type: application/x-ndjson\r\n",
+            "application/x-ndjson",
+        ),
+        ("", "without a content type"),
+    ] {
+        let events = events(response("200 OK", headers, &body)).await;
+        let (code, message) = failure(&events);
+        assert_eq!((code, events.len()), (FaultCode::BadResponse, 1));
+        assert!(message.contains(needs), "{message}");
+        assert!(message.contains("OPENAI_BASE_URL"), "{message}");
+    }
+    for media in ["text/event-stream;charset=utf-8", "Text/Event-Stream"] {
+        let headers = format!("content-type: {media}\r\n");
+        let events = events(response("200 OK", &headers, &body)).await;
+        assert_eq!(events, [hello(), complete()]);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_in_one_piece_is_taken_from_a_server_that_does_not_stream() {
+    let body = r#"{"choices":[{"message":{"content":"Привет"},"finish_reason":"stop"}],
+        "usage":{"prompt_tokens":3,"completion_tokens":2}}"#;
+    let headers = "content-type: application/json\r\n";
+    assert_eq!(
+        events(response("200 OK", headers, body)).await,
+        [hello(), complete()]
+    );
+    let body = r#"{"error":{"message":"busy","code":503}}"#;
+    let events = events(response("200 OK", headers, body)).await;
+    assert_eq!(failure(&events).0, FaultCode::ProviderError);
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    let elsewhere = Server::start(Vec::new());
+    let headers = format!("location: {}/chat/completions\r\n", elsewhere.base);
+    for status in ["301 Moved Permanently", "307 Temporary Redirect"] {
+        let events = events(response(status, &headers, "")).await;
+        let (code, message) = failure(&events);
+        assert_eq!(code, FaultCode::BadResponse);
+        assert!(message.contains(&elsewhere.base), "{message}");
+    }
+    assert_eq!(elsewhere.others(), 0);
+}
+
+#[tokio::test]
+async fn a_server_that_is_down_is_unreachable_and_named() {
+    let address = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let events = ask(&Registry::new(config(&format!("http://{address}/v1"))))
+        .await
+        .concat();
+    let (code, message) = failure(&events);
+    assert_eq!((code, events.len()), (FaultCode::ProviderUnreachable, 1));
+    for needs in [address.to_string().as_str(), "refused", "OPENAI_BASE_URL"] {
+        assert!(message.contains(needs), "{needs} is in {message}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_up_without_an_answer_cut_the_answer() {
+    let events = events(Vec::new()).await;
+    assert_eq!(
+        (failure(&events).0, events.len()),
+        (FaultCode::StreamCut, 1)
+    );
+}
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_silent_server_is_given_up_at_the_limit_that_is_set() {
+    let soon = Duration::from_millis(30);
+    let patient = Timeouts::default();
+    let nothing = Vec::new();
+    let comments = begun(&[b": still here\n\n"]);
+    let text = begun(&[HELLO.as_bytes()]);
+    let refusal = b"HTTP/1.1 500 Oops\r\ncontent-length: 9\r\n\r\nbro".to_vec();
+    for (bytes, timeouts, said, needs) in [
+        (
+            &nothing,
+            Timeouts {
+                first_token: soon,
+                ..patient
+            },
+            0,
+            "nothing of the answer",
+        ),
+        (
+            &comments,
+            Timeouts {
+                first_token: soon,
+                ..patient
+            },
+            0,
+            "nothing of the answer",
+        ),
+        (
+            &text,
+            Timeouts {
+                between_tokens: soon,
+                ..patient
+            },
+            1,
+            "fell silent",
+        ),
+        (
+            &nothing,
+            Timeouts {
+                whole_call: soon,
+                ..patient
+            },
+            0,
+            "did not finish",
+        ),
+        (
+            &refusal,
+            Timeouts {
+                first_token: soon,
+                ..patient
+            },
+            0,
+            "(500): bro",
+        ),
+    ] {
+        let server = Server::start(vec![Answer::Hold(bytes.clone())]);
+        let config = ProviderConfig {
+            timeouts,
+            ..config(&server.base)
+        };
+        let events = ask(&Registry::new(config)).await.concat();
+        let (code, message) = failure(&events);
+        assert!(message.contains(needs), "{needs} is in {message}");
+        assert_eq!(events.len(), said + 1);
+        let is_late = bytes != &refusal;
+        assert_eq!(code == FaultCode::ProviderTimeout, is_late, "{message}");
+        server.left();
+    }
+}
+
+// proves MD-5
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_dropped_answer_closes_its_connection() {
+    let server = Server::start(vec![Answer::Hold(begun(&[HELLO.as_bytes()]))]);
+    let model = Registry::new(config(&server.base))
+        .resolve("gpt-test")
+        .unwrap();
+    let mut answer = model.provider.stream(hello_prompt("gpt-test"));
+    assert_eq!(answer.next().await, Some(vec![hello()]));
+    drop(answer);
+    server.left();
+}
+
+#[tokio::test]
+async fn nothing_is_asked_before_the_answer_is_wanted() {
+    let server = Server::start(Vec::new());
+    let model = Registry::new(config(&server.base))
+        .resolve("gpt-test")
+        .unwrap();
+    drop(model.provider.stream(hello_prompt("gpt-test")));
+    assert_eq!(server.others(), 0);
+}

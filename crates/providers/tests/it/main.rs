@@ -1,0 +1,12 @@
+//! The providers against real sockets.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+mod asking;
+mod chat_completions;
+mod conversation;
+mod server;
