@@ -3,7 +3,7 @@
 //! is that (FC-5). It needs no network and gives the same answer to the same prompt.
 //!
 //! It reads only the prompt: the last thing a user said, and the results of the calls since then.
-//! [`understand`] makes a request of the text, by tables of words and rules over them; [`plan`]
+//! `understand` makes a request of the text, by tables of words and rules over them; `plan`
 //! looks at the request and the results and asks for the next calls, or says what came of them.
 //! A new language is a file of words and a column of sentences; a new ability is a rule, a source
 //! and a report.

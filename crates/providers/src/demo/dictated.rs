@@ -24,7 +24,10 @@ const THINGS: &[Concept] = &[File, Files, Folder, Folders, Largest, Smallest, Fi
 pub(super) fn marked(reading: &mut Reading<'_>, sink: Option<&Sink>) -> Understood {
     reading.first(&[Write, Append])?;
     let anchor = sink.and_then(|_| anchor(reading));
-    if reading.has(&[Find]) || (reading.has(&[Holding]) && anchor.is_none()) {
+    let is_list =
+        reading.has(&[Largest, Smallest]) || (reading.has(&[Names]) && reading.has(&[Files]));
+    let is_search = reading.has(&[Find]) || (reading.has(&[Holding]) && anchor.is_none());
+    if is_list || is_search {
         return None;
     }
     let quoted = reading.mentions().into_iter().find(|mention| {
@@ -37,10 +40,6 @@ pub(super) fn marked(reading: &mut Reading<'_>, sink: Option<&Sink>) -> Understo
         return Some(Ok(marked_text(String::new())));
     }
     let anchor = anchor?;
-    let tells = reading.is(anchor, &[Holding, Content]) && reading.has(&[Names, Files]);
-    if tells {
-        return None;
-    }
     let last = reading.pieces.len() - 1;
     reading.take(anchor, last);
     let text = reading.text[reading.pieces[anchor].end..].trim();
@@ -71,9 +70,9 @@ fn anchor(reading: &Reading<'_>) -> Option<usize> {
 /// A text to write that is the words behind the verb, or before it where the verb comes last.
 pub(super) fn plain(reading: &mut Reading<'_>, sink: Option<&Sink>) -> Understood {
     let verb = reading.last(&[Write, Append])?;
-    if sink.is_none() {
+    let Some(sink) = sink else {
         return reading.has(&[File, Text]).then_some(Err(Unclear::NoSink));
-    }
+    };
     let with = reading.first(&[With]).filter(|with| *with > verb);
     let mut run = reading.run(with.unwrap_or(verb) + 1, &[]);
     if run.0 == run.1 {
@@ -84,20 +83,11 @@ pub(super) fn plain(reading: &mut Reading<'_>, sink: Option<&Sink>) -> Understoo
     if reading.core(run).is_none() && reading.has(&[Take]) {
         run = reading.run_before(verb, &[Take]);
     }
-    let text = literal(reading, run);
-    // Plain words are put into new files only, which the plan looks after.
-    let is_append = sink.is_some_and(|sink| sink.mode == Mode::Append);
-    Some(text.and_then(|source| match source {
-        Source::Dictated {
-            wording: Wording::Plain,
-            ..
-        } if is_append => Err(Unclear::NoText),
-        source => Ok(source),
-    }))
+    Some(literal(reading, run, sink.mode))
 }
 
 /// Words to write, unless they more likely tell what the text should be than are it.
-fn literal(reading: &mut Reading<'_>, run: (usize, usize)) -> Result<Source, Unclear> {
+fn literal(reading: &mut Reading<'_>, run: (usize, usize), mode: Mode) -> Result<Source, Unclear> {
     let (first, last) = reading.core(run).ok_or(Unclear::NoText)?;
     let words = &reading.pieces[first..=last];
     if words.iter().any(|piece| piece.is(Composition)) {
@@ -109,7 +99,8 @@ fn literal(reading: &mut Reading<'_>, run: (usize, usize)) -> Result<Source, Unc
         .any(|piece| piece.is_any(&[Text, Lines]));
     let is_vague = reading.pieces[run.0].is_any(VAGUE);
     let is_command = words.iter().any(|piece| piece.is_any(COMMANDS));
-    if !is_announced && (is_vague || is_command) {
+    // Plain words are put into new files only, which the plan sees to.
+    if !is_announced && (is_vague || is_command || mode == Mode::Append) {
         return Err(Unclear::NoText);
     }
     let wording = if is_announced {

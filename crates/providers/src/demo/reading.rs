@@ -30,11 +30,10 @@ const LEADING: &[Concept] = &[Filler, Article, Text, All, Lines, Called, Of, For
 impl<'a> Reading<'a> {
     /// Reads a text; none when it is too long.
     pub(super) fn new(text: &'a str) -> Option<Self> {
-        let tokens = if text.len() > text::MAX_BYTES {
+        if text.len() > text::MAX_BYTES {
             return None;
-        } else {
-            text::tokens(text)
-        };
+        }
+        let tokens = text::tokens(text);
         if tokens.len() > text::MAX_TOKENS {
             return None;
         }
