@@ -185,6 +185,20 @@ fn a_name_that_no_row_claims_goes_where_the_one_address_set_by_hand_is() {
 }
 
 #[test]
+fn a_name_that_several_rows_claim_goes_to_the_first_that_can_be_used() {
+    let name = "deepseek-r1-distill-qwen-32b";
+    for (keys, wanted) in [
+        (&["deepseek", "dashscope"][..], Some("deepseek/")),
+        (&["dashscope"], Some("dashscope/")),
+        (&["openai"], None),
+    ] {
+        let found = registry(keys, &[]).resolve(name).ok();
+        let wanted = wanted.map(|prefix| format!("{prefix}{name}"));
+        assert_eq!(found.map(|model| model.name), wanted);
+    }
+}
+
+#[test]
 fn a_gateway_with_a_key_takes_the_models_of_vendors_without_a_row() {
     let registry = registry(&["openrouter", "deepseek"], &[]);
     for (name, canonical, endpoint) in [
