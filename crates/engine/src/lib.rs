@@ -9,6 +9,7 @@
 mod answer;
 mod bus;
 mod context;
+mod edges;
 mod engine;
 pub mod gate;
 mod log;

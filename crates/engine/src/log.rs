@@ -13,6 +13,7 @@ use samovar_core::{
 use tokio::sync::watch;
 
 use self::tail::Tail;
+use crate::edges;
 
 mod follower;
 mod tail;
@@ -121,6 +122,7 @@ impl Log {
     /// # Errors
     /// [`Broken`]; nothing was kept or shown then.
     pub(crate) async fn append(&self, drafts: Vec<Draft>) -> Result<Vec<Arc<Event>>, Broken> {
+        edges::before(&drafts);
         let (batch, fold, before) = {
             let mut state = self.shared.state();
             state.check()?;
@@ -144,6 +146,7 @@ impl Log {
         let mut state = self.shared.state();
         match kept {
             Ok(()) => {
+                edges::after(&events);
                 state.tail.folded(&fold);
                 state.tail.kept(&events);
                 self.shared.publish(&mut state);

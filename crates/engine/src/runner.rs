@@ -5,7 +5,7 @@ use std::sync::Arc;
 use samovar_core::error::FaultCode;
 use samovar_core::{
     Accepted, AgentPath, Author, Broken, CallId, Code, Error, Kind, Message, Millis, Model,
-    Outcome, Prompt, ToolCall, TurnId, failpoint,
+    Outcome, Prompt, ToolCall, TurnId,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -161,7 +161,6 @@ impl Runner {
                 self.transcript.push(Arc::new(message));
             }
         }
-        failpoint!("turn.kept");
         Ok(())
     }
 

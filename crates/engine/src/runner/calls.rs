@@ -100,9 +100,7 @@ impl<'a> Calls<'a> {
         if admitted.is_empty() {
             return Ok(());
         }
-        failpoint!("tools.intent.before");
         self.runner.keep().await?;
-        failpoint!("tools.intent.after");
         for (call, tool) in admitted {
             self.spawn(call, tool);
         }
