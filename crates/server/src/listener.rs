@@ -291,12 +291,15 @@ impl Accepting {
     async fn run(self, listener: TcpListener) {
         loop {
             // Who comes when all places are taken waits in the system's queue.
-            let Ok(permit) = self.permits.clone().acquire_owned().await else {
-                return;
+            let accepting = async {
+                let permit = self.permits.clone().acquire_owned().await;
+                (permit, listener.accept().await)
             };
-            let accepted = tokio::select! {
-                accepted = listener.accept() => accepted,
+            let (Ok(permit), accepted) = (tokio::select! {
+                accepted = accepting => accepted,
                 () = self.stop.cancelled() => return,
+            }) else {
+                return;
             };
             match accepted {
                 Ok((stream, _)) => {
