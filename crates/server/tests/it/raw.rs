@@ -11,8 +11,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// A test that waits longer than this has hung.
-pub(crate) const HANG: Duration = Duration::from_secs(30);
+/// A test that waits longer than this has hung. Less than the server's own patience by default, so
+/// that a limit that was set is told from one that was not.
+pub(crate) const HANG: Duration = Duration::from_secs(10);
 
 /// A request that is let in as it is, until a line of it is changed.
 #[derive(Clone)]

@@ -23,21 +23,23 @@ fn guarded() -> Vec<(Verb, String)> {
 fn strangers(app: &App, verb: &str, path: &str) -> Vec<Request> {
     let good = Request::new(app, verb, path);
     let token = app.token();
-    let basic = |value: &str| good.clone().set("authorization", value);
+    let with = |value: &str| good.clone().set("authorization", value);
     let in_query = ["token", "access_token", "authorization", "ticket"].map(|name| {
         Request::new(app, verb, &format!("{path}?{name}={token}")).without("authorization")
     });
     let mut requests = vec![
         good.clone().without("authorization"),
-        basic("Bearer"),
-        basic("Bearer "),
-        basic("Bearer wrong-token-of-32-letters-here-"),
-        basic(&format!("Bearer {}", &token[..token.len() - 1])),
-        basic(&format!("Bearer {token}x")),
-        basic(&format!("Basic {token}")),
+        with("Bearer"),
+        with("Bearer "),
+        with("Bearer wrong-token-of-32-letters-here-"),
+        with(&format!("Bearer {}", &token[..token.len() - 1])),
+        with(&format!("Bearer {token}x")),
+        with(&format!("Basic {token}")),
+        with(&format!("Basic  {token}")),
+        with(&format!("Digest {token}")),
         // `owner:` and the token in base64 would be a password.
-        basic("Basic b3duZXI6YS10b2tlbi1mb3ItdGVzdHMtb2YtMzItbGV0dGVycy0="),
-        basic(token),
+        with("Basic b3duZXI6YS10b2tlbi1mb3ItdGVzdHMtb2YtMzItbGV0dGVycy0="),
+        with(token),
         good.clone()
             .without("authorization")
             .with("cookie", format!("token={token}")),
