@@ -7,12 +7,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Code, Error};
+use crate::ports::Ids;
 
 /// The longest id that is accepted, in bytes of UTF-8 (AS-4).
 pub const MAX_ID_BYTES: usize = 256;
 
 macro_rules! id {
-    ($(#[$doc:meta])* $name:ident, $what:literal) => {
+    ($(#[$doc:meta])* $name:ident, $what:literal, $prefix:literal) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
@@ -26,6 +27,14 @@ macro_rules! id {
             pub fn new(raw: &str) -> Result<Self, Error> {
                 check_id($what, raw)?;
                 Ok(Self(raw.into()))
+            }
+
+            /// A new id, never given before: at most 40 characters, which is what every provider
+            /// takes.
+            pub fn fresh(ids: &dyn Ids) -> Self {
+                let uuid = ids.uuid();
+                let uuid = if $prefix.is_empty() { uuid } else { uuid.replace('-', "") };
+                Self(format!(concat!($prefix, "{}"), uuid).into())
             }
 
             /// The id as text.
@@ -63,20 +72,20 @@ macro_rules! id {
 
 id! {
     /// A session, under the name that its client chose (arbitrary text) or a UUID v7 of ours.
-    SessionId, "sessionId"
+    SessionId, "sessionId", ""
 }
 id! {
     /// One agent's run from an input to its finish.
-    TurnId, "turnId"
+    TurnId, "turnId", ""
 }
 id! {
     /// A message: the client's own id for what a user said, ours for everything else.
-    MessageId, "messageId"
+    MessageId, "messageId", ""
 }
 id! {
     /// A tool call. Always made here, never by the model, so it is unique over all sessions; it is
     /// also the call's idempotency key and the id of the message that holds its result.
-    CallId, "callId"
+    CallId, "callId", "call_"
 }
 
 impl CallId {

@@ -231,6 +231,15 @@ impl Outcome {
         self
     }
 
+    /// Leaves out a structured value that nests so deep that it could be kept and not be read back.
+    #[must_use]
+    pub fn readable(mut self) -> Self {
+        self.data = self
+            .data
+            .filter(|data| value_is_shallow(data, MAX_ARGS_DEPTH));
+        self
+    }
+
     /// Whether the model and clients are to see it as an error.
     pub fn is_error(&self) -> bool {
         self.status != Status::Done

@@ -37,7 +37,8 @@ pub enum Capability {
 }
 
 /// How much a person is asked before a call runs (TL-4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// The stricter of two is the greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Approval {
     /// What stays in the workspace runs unasked.

@@ -108,7 +108,7 @@ impl Answer {
     }
 
     fn open(&mut self, provider_id: String, name: String, ids: &dyn Ids, out: &mut Vec<Kind>) {
-        let id = call_id(ids);
+        let id = CallId::fresh(ids);
         let args = Value::Object(Map::new());
         let call = ToolCall {
             id: id.clone(),
@@ -191,12 +191,6 @@ impl Answer {
         }
         (!self.is_empty()).then(|| self.finish(ending, at))
     }
-}
-
-/// Ours, in the form that every provider takes back.
-fn call_id(ids: &dyn Ids) -> CallId {
-    let id = format!("call_{}", ids.uuid().replace('-', ""));
-    CallId::new(&id).expect("a uuid is a short text without control characters")
 }
 
 fn place(at: usize) -> u16 {

@@ -54,6 +54,8 @@ struct Shared {
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
+    /// Held by whoever commits: the journal gets a log's commits in the order of their numbers.
+    turnstile: tokio::sync::Mutex<()>,
     published: watch::Sender<Seq>,
 }
 
@@ -81,6 +83,7 @@ impl Log {
             journal,
             clock,
             state: Mutex::new(state),
+            turnstile: tokio::sync::Mutex::default(),
             published,
         };
         Self {
@@ -123,6 +126,7 @@ impl Log {
     /// [`Broken`]; nothing was kept or shown then.
     pub(crate) async fn append(&self, drafts: Vec<Draft>) -> Result<Vec<Arc<Event>>, Broken> {
         edges::before(&drafts);
+        let _in_order = self.shared.turnstile.lock().await;
         let (batch, fold, before) = {
             let mut state = self.shared.state();
             state.check()?;
@@ -147,17 +151,14 @@ impl Log {
         match kept {
             Ok(()) => {
                 edges::after(&events);
-                state.tail.folded(&fold);
+                state.tail.folded();
                 state.tail.kept(&events);
                 self.shared.publish(&mut state);
                 Ok(events)
             }
             Err(broken) => {
-                let is_mended = state.tail.unfold(&fold);
+                state.tail.unfold(fold);
                 state.undo(&events, before, &broken);
-                if !is_mended {
-                    state.broken = Some(broken.clone());
-                }
                 Err(broken)
             }
         }

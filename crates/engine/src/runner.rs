@@ -194,7 +194,7 @@ impl Runner {
             answer(reply, Err(not_open(&call)));
             return Ok(());
         };
-        let name = name.to_owned();
+        let (name, outcome) = (name.to_owned(), outcome.readable());
         self.note_by(
             Author::Host,
             Kind::CallClosed {

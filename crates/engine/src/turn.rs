@@ -6,7 +6,8 @@
 use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
 use samovar_core::{
-    CallId, Closer, FinishReason, Kind, Limits, Message, Outcome, Role, Status, ToolCall, Usage,
+    Approval, CallId, Closer, FinishReason, Kind, Limits, Message, Outcome, Role, Status, ToolCall,
+    Usage,
 };
 
 #[cfg(test)]
@@ -36,6 +37,7 @@ pub enum Step {
 pub struct Turn {
     phase: Phase,
     limits: Limits,
+    approval: Approval,
     iteration: u32,
     attempt: u32,
     reserved: u64,
@@ -85,6 +87,7 @@ impl Turn {
         Self {
             phase: Phase::Queued,
             limits: Limits::default(),
+            approval: Approval::ReadOnly,
             iteration: 0,
             attempt: 0,
             reserved: 0,
@@ -96,8 +99,10 @@ impl Turn {
     /// Takes in what happened. Events of other turns must not be given.
     pub fn apply(&mut self, kind: &Kind) {
         match kind {
-            Kind::TurnStarted { limits, .. } => {
-                self.limits = *limits;
+            Kind::TurnStarted {
+                limits, approval, ..
+            } => {
+                (self.limits, self.approval) = (*limits, *approval);
                 self.phase = Phase::Between;
             }
             Kind::StepStarted {
@@ -269,10 +274,22 @@ impl Turn {
             .map(|open| open.call.name.as_str())
     }
 
+    /// Whether all that is open is open on somebody outside. After a crash a call may be open whose
+    /// tool is gone: that one nobody will ever close.
+    pub fn is_parked(&self) -> bool {
+        let is_ours = |open: &Open| open.state == CallState::Running;
+        self.next() == Step::Wait && !self.calls.iter().any(is_ours)
+    }
+
     /// Whether the call has its outcome.
     pub fn is_closed(&self, id: &CallId) -> bool {
         let closed = |open: &Open| open.call.id == *id && open.state == CallState::Closed;
         self.calls.iter().any(closed)
+    }
+
+    /// How much is asked before its calls run.
+    pub fn approval(&self) -> Approval {
+        self.approval
     }
 
     /// Which pass of the loop is on.

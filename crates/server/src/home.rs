@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use samovar_core::{Broken, Clock, Ids, Journal, Models, SessionId};
+use samovar_core::{Broken, Clock, Journal, Models, SessionId};
 use samovar_engine::{Engine, Ports, Toolbox};
 use samovar_providers::Registry;
 use samovar_sandbox::{DirLock, Jail, JailError, LockError, Protected};
@@ -163,7 +163,7 @@ impl Home {
 
     /// An id for a session whose client gave none.
     pub fn fresh_session() -> SessionId {
-        SessionId::new(&UuidV7.uuid()).expect("a uuid is a valid id")
+        SessionId::fresh(&UuidV7)
     }
 
     /// The engine.

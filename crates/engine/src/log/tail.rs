@@ -17,14 +17,8 @@ pub(super) struct Tail {
     published: Seq,
     /// Live events up to here are in the journal, or in a commit on its way there.
     taken: Seq,
-    /// Where the live events of each commit on its way begin.
-    under_way: Vec<Seq>,
-}
-
-/// Live events that are on their way to the journal.
-pub(super) struct Fold {
-    first: Option<Seq>,
-    last: Seq,
+    /// Where those of the commit on its way begin.
+    under_way: Option<Seq>,
 }
 
 struct Entry {
@@ -42,7 +36,7 @@ impl Tail {
             head,
             published: head,
             taken: head,
-            under_way: Vec::new(),
+            under_way: None,
         }
     }
 
@@ -61,39 +55,33 @@ impl Tail {
         });
     }
 
-    /// Hands out the live events that the journal does not have yet, in order and once.
-    pub(super) fn fold(&mut self) -> (Vec<Arc<Event>>, Fold) {
-        let from = self.place(self.taken.next());
+    /// Hands out the live events that the journal does not have yet, in order, for one commit at a
+    /// time; with them the position to go back to when that fails.
+    pub(super) fn fold(&mut self) -> (Vec<Arc<Event>>, Seq) {
+        let before = self.taken;
+        let from = self.place(before.next());
         let newer = self.entries.iter().skip(from).map(|entry| &entry.event);
         let live = newer.filter(|event| !event.kind.is_durable());
         let live: Vec<_> = live.cloned().collect();
-        let first = live.first().map(|event| event.seq);
-        self.under_way.extend(first);
-        self.taken = live.last().map_or(self.taken, |event| event.seq);
-        let last = self.taken;
-        (live, Fold { first, last })
+        self.under_way = live.first().map(|event| event.seq);
+        self.taken = live.last().map_or(before, |event| event.seq);
+        (live, before)
     }
 
     /// Notes that the journal has what was handed out.
-    pub(super) fn folded(&mut self, fold: &Fold) {
-        self.under_way.retain(|first| Some(*first) != fold.first);
+    pub(super) fn folded(&mut self) {
+        self.under_way = None;
     }
 
-    /// Takes back what was handed out; false when more was handed out since.
-    pub(super) fn unfold(&mut self, fold: &Fold) -> bool {
-        let Some(first) = fold.first else { return true };
-        self.under_way.retain(|other| *other != first);
-        let is_last = self.taken == fold.last;
-        if is_last {
-            self.taken = Seq(first.0 - 1);
-        }
-        is_last
+    /// Takes back what was handed out.
+    pub(super) fn unfold(&mut self, before: Seq) {
+        self.under_way = None;
+        self.taken = before;
     }
 
     /// Live events up to here can be read from the journal.
     fn in_journal(&self) -> Seq {
-        let first = self.under_way.iter().min();
-        first.map_or(self.taken, |first| Seq(first.0 - 1))
+        self.under_way.map_or(self.taken, |first| Seq(first.0 - 1))
     }
 
     /// Notes that events are kept.

@@ -21,7 +21,7 @@ impl Runner {
     /// Asks the model once, and notes what came of it.
     pub(super) async fn ask(&mut self, max_tokens: u32) -> Result<(), Broken> {
         failpoint!("model.ask");
-        let id = MessageId::new(&self.parts.ids.uuid()).expect("a uuid is a valid id");
+        let id = MessageId::fresh(self.parts.ids.as_ref());
         let mut answer = Answer::new(id, self.model.name.clone());
         let heard = self.hear(&mut answer, max_tokens).await?;
         match heard {

@@ -30,7 +30,6 @@ struct Running {
     name: String,
     sharing: Sharing,
     closer: Closer,
-    timeout: Duration,
 }
 
 type Joined = Result<(Id, Said), JoinError>;
@@ -52,6 +51,11 @@ impl<'a> Calls<'a> {
     /// on, so that the last result shares its commit with the next step.
     pub(super) async fn run(mut self) -> Result<(), Broken> {
         loop {
+            while let Ok(input) = self.runner.inbox.try_recv() {
+                if self.attend(input).await? {
+                    return Ok(());
+                }
+            }
             self.start_some().await?;
             if self.running.is_empty() {
                 return Ok(());
@@ -59,23 +63,38 @@ impl<'a> Calls<'a> {
             // All are safe to drop halfway: a task's result and a channel's items wait.
             tokio::select! {
                 Some(joined) = self.running.join_next_with_id() => self.close(joined),
-                Some(input) = self.runner.inbox.recv() => match input {
-                    Input::Settle(call, outcome, reply) => {
-                        self.runner.settle(call, outcome, reply).await?;
-                    }
-                    Input::Cancel(reply) => {
-                        // The tasks end with the set.
-                        self.runner.stop(reply);
+                Some(input) = self.runner.inbox.recv() => {
+                    if self.attend(input).await? {
                         return Ok(());
                     }
-                },
+                }
             }
             // What is ready together shares a commit.
-            while let Some(joined) = self.running.try_join_next_with_id() {
-                self.close(joined);
-            }
+            self.close_ready();
             if !self.running.is_empty() {
                 self.runner.keep().await?;
+            }
+        }
+    }
+
+    fn close_ready(&mut self) {
+        while let Some(joined) = self.running.try_join_next_with_id() {
+            self.close(joined);
+        }
+    }
+
+    /// Does what somebody sent to the turn; whether it is stopped. Its tasks end with the set, and
+    /// results that are there already stay.
+    async fn attend(&mut self, input: Input) -> Result<bool, Broken> {
+        match input {
+            Input::Settle(call, outcome, reply) => {
+                self.runner.settle(call, outcome, reply).await?;
+                Ok(false)
+            }
+            Input::Cancel(reply) => {
+                self.close_ready();
+                self.runner.stop(reply);
+                Ok(true)
             }
         }
     }
@@ -110,7 +129,13 @@ impl<'a> Calls<'a> {
     /// The gate: schema, capability, policy (TL-4).
     fn admit(&self, call: &ToolCall) -> Result<Arc<Tool>, Outcome> {
         let tool = self.shelf.find(call).map_err(Outcome::failed)?;
-        match gate::judge(self.runner.parts.settings.approval, &tool.spec) {
+        // A turn that was started elsewhere keeps its level; a stricter one of this server counts.
+        let level = self
+            .runner
+            .turn
+            .approval()
+            .max(self.runner.parts.settings.approval);
+        match gate::judge(level, &tool.spec) {
             Verdict::Allow => Ok(tool),
             Verdict::Deny(why) => Err(Outcome::new(Status::Denied, format!("denied: {why}"))),
             Verdict::Ask(why) => {
@@ -166,9 +191,8 @@ impl<'a> Calls<'a> {
             name: call.name.clone(),
             sharing: tool.spec.sharing,
             closer: tool.spec.closer,
-            timeout: tool.spec.timeout,
         };
-        let timeout = running.timeout;
+        let timeout = tool.spec.timeout;
         let task = async move {
             let run = tool.run(call, context);
             tokio::time::timeout(timeout, run)
@@ -201,7 +225,7 @@ impl<'a> Calls<'a> {
             // Somebody outside was faster.
             return;
         }
-        let (call, name) = (running.call, running.name);
+        let (call, name, outcome) = (running.call, running.name, outcome.readable());
         self.runner.note(Kind::CallClosed {
             call,
             name,

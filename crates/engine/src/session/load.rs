@@ -15,7 +15,7 @@ use crate::context::Transcript;
 use crate::log::{Log, Origin, note_turn};
 use crate::parts::Parts;
 use crate::projection;
-use crate::turn::{Step, Turn};
+use crate::turn::Turn;
 
 /// Bytes of events that are read from the journal at once, about.
 const READ_BYTES: usize = 1024 * 1024;
@@ -149,7 +149,7 @@ impl Mailbox {
                         message: message.clone(),
                     });
                 }
-                _ if turn.next() == Step::Wait => {
+                _ if turn.is_parked() => {
                     let state = Progress::Parked(Box::new(turn));
                     open.current = Some(Current { turn_id, state });
                 }

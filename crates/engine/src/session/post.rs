@@ -98,7 +98,7 @@ impl Mailbox {
 
 impl crate::parts::Parts {
     fn user_message(&self, id: Option<MessageId>, text: String) -> Message {
-        let fresh = || MessageId::new(&self.ids.uuid()).expect("a uuid is a valid id");
+        let fresh = || MessageId::fresh(self.ids.as_ref());
         Message {
             id: id.unwrap_or_else(fresh),
             role: Role::User,
@@ -121,7 +121,7 @@ impl OpenSession {
 }
 
 fn new_turn(parts: &crate::parts::Parts) -> TurnId {
-    TurnId::new(&parts.ids.uuid()).expect("a uuid is a valid id")
+    TurnId::fresh(parts.ids.as_ref())
 }
 
 fn conflict(id: &MessageId, whereabouts: &str) -> Error {

@@ -128,7 +128,7 @@ impl Mailbox {
                 let closed = Kind::CallClosed {
                     call,
                     name,
-                    outcome,
+                    outcome: outcome.readable(),
                 };
                 (vec![closed], reply, Accepted::Settled, Author::Host)
             }

@@ -215,6 +215,19 @@ fn a_turn_whose_calls_are_open_outside_parks_until_the_last_is_settled() {
 }
 
 #[test]
+fn a_turn_whose_tool_is_gone_is_not_parked() {
+    let facts = |closer| {
+        [
+            started(Limits::default()),
+            answer(vec![call(1)], 1),
+            begun(1, closer),
+        ]
+    };
+    assert!(turn_of(&facts(Closer::Outside)).is_parked());
+    assert!(!turn_of(&facts(Closer::Tool)).is_parked());
+}
+
+#[test]
 fn a_step_that_is_reset_is_tried_again_under_its_own_number() {
     let mut turn = turn_of(&[
         started(Limits::default()),
