@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use samovar_core::{Accepted, Code, Command, Error, SessionId};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::log::Log;
@@ -16,13 +15,15 @@ use crate::session::{Letter, Mailbox, refusal};
 /// Letters that wait in a session's mailbox, at most; more are refused with 429.
 const MAX_LETTERS: usize = 64;
 
+type Mail = mpsc::Sender<Letter>;
+type Sessions = HashMap<SessionId, Mail>;
+
 /// The sessions in memory, and the way to them. A session comes into memory when something is sent
 /// to it, and leaves when nothing needs it there.
 pub(crate) struct Bus {
     parts: Arc<Parts>,
-    sessions: Mutex<HashMap<SessionId, mpsc::Sender<Letter>>>,
+    sessions: Mutex<Sessions>,
     tasks: TaskTracker,
-    stop: CancellationToken,
 }
 
 impl Bus {
@@ -32,7 +33,6 @@ impl Bus {
             parts,
             sessions,
             tasks,
-            stop: CancellationToken::new(),
         })
     }
 
@@ -40,55 +40,50 @@ impl Bus {
     pub(crate) async fn submit(self: &Arc<Self>, command: Command) -> Result<Accepted, Error> {
         let (reply, accepted) = oneshot::channel();
         let session = command.session.clone();
-        self.send(&session, Letter::Command(command, reply)).await?;
+        self.send(&session, Letter::Command(command, reply))?;
         accepted.await.unwrap_or_else(|_| Err(stopping()))
     }
 
     /// The log of a session, if there is such a session.
     pub(crate) async fn log(self: &Arc<Self>, session: &SessionId) -> Result<Option<Log>, Error> {
         let (reply, log) = oneshot::channel();
-        self.send(session, Letter::Follow(reply)).await?;
+        self.send(session, Letter::Follow(reply))?;
         log.await.map_err(|_| stopping())
     }
 
     /// Brings a session into memory, so that it looks after its unfinished turns.
     pub(crate) fn wake(self: &Arc<Self>, session: &SessionId) {
-        drop(self.mailbox(session));
+        drop(self.mailbox(&mut self.lock(), session));
     }
 
-    async fn send(self: &Arc<Self>, session: &SessionId, letter: Letter) -> Result<(), Error> {
-        let mut letter = letter;
-        loop {
-            if self.stop.is_cancelled() {
-                return Err(stopping());
-            }
-            match self.mailbox(session).try_send(letter) {
-                Ok(()) => return Ok(()),
-                Err(TrySendError::Full(_)) => {
-                    let why = format!("session {session} has {MAX_LETTERS} requests waiting");
-                    return Err(Error::new(Code::Busy, why));
-                }
-                // The session left memory between the two lines above; it comes back.
-                Err(TrySendError::Closed(back)) => letter = back,
-            }
-            tokio::task::yield_now().await;
+    fn send(self: &Arc<Self>, session: &SessionId, letter: Letter) -> Result<(), Error> {
+        if self.parts.stop.is_cancelled() {
+            return Err(stopping());
         }
+        // Sent under the lock: a session that leaves memory looks under it whether anything came.
+        let sent = self.mailbox(&mut self.lock(), session).try_send(letter);
+        sent.map_err(|error| match error {
+            TrySendError::Full(_) => {
+                let why = format!("session {session} has {MAX_LETTERS} requests waiting");
+                Error::new(Code::Busy, why)
+            }
+            TrySendError::Closed(_) => stopping(),
+        })
     }
 
-    fn mailbox(self: &Arc<Self>, session: &SessionId) -> mpsc::Sender<Letter> {
-        let mut sessions = self.lock();
-        if let Some(sender) = sessions.get(session).filter(|sender| !sender.is_closed()) {
-            return sender.clone();
+    fn mailbox(self: &Arc<Self>, sessions: &mut Sessions, session: &SessionId) -> Mail {
+        if let Some(mail) = sessions.get(session).filter(|mail| !mail.is_closed()) {
+            return mail.clone();
         }
-        let (sender, letters) = mpsc::channel(MAX_LETTERS);
-        sessions.insert(session.clone(), sender.clone());
+        let (mail, letters) = mpsc::channel(MAX_LETTERS);
+        sessions.insert(session.clone(), mail.clone());
         self.tasks
             .spawn(self.clone().look_after(session.clone(), letters));
-        sender
+        mail
     }
 
     async fn look_after(self: Arc<Self>, id: SessionId, mut letters: mpsc::Receiver<Letter>) {
-        let loaded = Mailbox::load(self.parts.clone(), id.clone(), self.stop.clone()).await;
+        let loaded = Mailbox::load(self.parts.clone(), id.clone(), self.parts.stop.clone()).await;
         let mut mailbox = match loaded {
             Ok(mailbox) => mailbox,
             Err(broken) => {
@@ -104,9 +99,8 @@ impl Bus {
         loop {
             mailbox.run(&mut letters).await;
             let mut sessions = self.lock();
-            // Senders are handed out under this lock, so nobody holds a new one here.
             let is_free = letters.is_empty() && !mailbox.is_followed() && mailbox.forget();
-            if is_free || self.stop.is_cancelled() {
+            if is_free || self.parts.stop.is_cancelled() {
                 sessions.remove(&id);
                 letters.close();
                 return;
@@ -116,12 +110,12 @@ impl Bus {
 
     /// Stops every session; turns that run are left as they are, for the next start.
     pub(crate) async fn close(&self) {
-        self.stop.cancel();
+        self.parts.stop.cancel();
         self.tasks.close();
         self.tasks.wait().await;
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, mpsc::Sender<Letter>>> {
+    fn lock(&self) -> MutexGuard<'_, Sessions> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

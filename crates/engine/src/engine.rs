@@ -1,7 +1,6 @@
 //! The engine's face: commands in, events and rows out.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use samovar_core::history::{MessageQuery, MessageRow, SessionQuery, SessionRow, Totals};
@@ -18,7 +17,7 @@ use crate::parts::{Parts, Running};
 use crate::projection;
 use crate::projector::{Projector, read_all};
 use crate::session::load::finish_deletion;
-use crate::settings::Settings;
+use crate::settings::{Recovery, Settings};
 use crate::toolbox::Toolbox;
 
 /// What the engine works with: the leaves behind their ports.
@@ -41,14 +40,14 @@ pub struct Ports {
 pub struct Engine {
     parts: Arc<Parts>,
     bus: Arc<Bus>,
-    is_stopping: AtomicBool,
     stop_projector: CancellationToken,
     tasks: TaskTracker,
 }
 
 impl Engine {
-    /// Starts: the projector runs, and every session that a former run left unfinished is brought
-    /// into memory, where its turns are looked after. Answers before that is done.
+    /// Starts: the projector runs, and the sessions that a former run left unfinished are brought
+    /// into memory, as [`Recovery`] says, where their turns are looked after. Answers before that is
+    /// done.
     ///
     /// # Errors
     /// [`Broken`] when the journal cannot be read.
@@ -67,9 +66,6 @@ impl Engine {
             clock.clone(),
             &settings,
         ));
-        let (tasks, stop_projector) = (TaskTracker::new(), CancellationToken::new());
-        tasks.spawn(projector.clone().run(stop_projector.clone()));
-        let running = Running::new();
         let shared = Arc::new(Parts {
             settings,
             journal,
@@ -78,8 +74,10 @@ impl Engine {
             toolbox,
             clock,
             ids,
-            projector,
-            running,
+            projector: projector.clone(),
+            running: Running::new(),
+            stopping: CancellationToken::new(),
+            stop: CancellationToken::new(),
         });
         let bus = Bus::new(shared.clone());
         let journal = shared.journal.clone();
@@ -89,16 +87,17 @@ impl Engine {
         let (deleted, alive): (Vec<_>, Vec<_>) =
             unsettled.into_iter().partition(|(_, entry)| entry.deleted);
         for (session, entry) in deleted {
-            finish_deletion(&shared, session, &entry).await?;
+            finish_deletion(&shared, session, &entry);
         }
-        for (session, _) in &alive {
-            bus.wake(session);
+        let (tasks, stop_projector) = (TaskTracker::new(), CancellationToken::new());
+        tasks.spawn(projector.run(stop_projector.clone()));
+        match shared.settings.recovery {
+            Recovery::EverySession => alive.iter().for_each(|(session, _)| bus.wake(session)),
+            Recovery::UsedSessions => {}
         }
-        let is_stopping = AtomicBool::new(false);
         Ok(Arc::new(Self {
             parts: shared,
             bus,
-            is_stopping,
             stop_projector,
             tasks,
         }))
@@ -110,7 +109,7 @@ impl Engine {
     /// The refusal, with its code.
     pub async fn submit(&self, command: Command) -> Result<Accepted, Error> {
         let starts_work = matches!(command.action, Action::Post { .. } | Action::Open { .. });
-        if starts_work && self.is_stopping.load(Ordering::Relaxed) {
+        if starts_work && self.is_stopping() {
             let why = "the server is stopping; try again in a moment";
             return Err(Error::new(Code::Unavailable, why));
         }
@@ -123,8 +122,8 @@ impl Engine {
     /// [`Code::UnknownSession`] when there is no such session.
     pub async fn follow(&self, session: &SessionId, after: Seq) -> Result<Follower, Error> {
         let log = self.bus.log(session).await?;
-        log.map(|log| log.follow(after))
-            .ok_or_else(|| unknown(session))
+        let log = log.ok_or_else(|| unknown(session))?;
+        Ok(log.follow(after).until(self.parts.stop.clone()))
     }
 
     /// One session.
@@ -149,13 +148,14 @@ impl Engine {
         let id = query.session.clone();
         self.session(&id).await?;
         let (limit, is_newest) = (query.limit as usize, query.before.is_none());
-        let rows = self.parts.history.messages(query).await.map_err(broke)?;
+        // Before the rows are read: what is projected in between is in both, and not in neither.
         // What the history lacks is newer than all it has.
         let lag = if is_newest {
             self.lag(&id).await?
         } else {
             None
         };
+        let rows = self.parts.history.messages(query).await.map_err(broke)?;
         let Some(events) = lag else { return Ok(rows) };
         let mut rows = projection::overlay_messages(rows, &id, &events);
         rows.drain(..rows.len().saturating_sub(limit));
@@ -197,13 +197,13 @@ impl Engine {
 
     /// Whether it takes no new work.
     pub fn is_stopping(&self) -> bool {
-        self.is_stopping.load(Ordering::Relaxed)
+        self.parts.stopping.is_cancelled()
     }
 
     /// Takes no new turns, gives those that run `drain` to end, then writes everything out. Turns
     /// that are not over by then are found by the next start.
     pub async fn shutdown(&self, drain: Duration) {
-        self.is_stopping.store(true, Ordering::Relaxed);
+        self.parts.stopping.cancel();
         if tokio::time::timeout(drain, self.parts.running.none())
             .await
             .is_err()

@@ -24,5 +24,5 @@ pub mod turn;
 
 pub use engine::{Engine, Ports};
 pub use log::{Follower, Lost};
-pub use settings::Settings;
+pub use settings::{Recovery, Settings};
 pub use toolbox::Toolbox;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use samovar_core::{Clock, History, Ids, Journal, Models};
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::projector::Projector;
 use crate::settings::Settings;
@@ -20,6 +21,10 @@ pub(crate) struct Parts {
     pub(crate) ids: Arc<dyn Ids>,
     pub(crate) projector: Arc<Projector>,
     pub(crate) running: Running,
+    /// Cancelled when no turn may begin any more.
+    pub(crate) stopping: CancellationToken,
+    /// Cancelled when everything ends.
+    pub(crate) stop: CancellationToken,
 }
 
 /// How many turns run.

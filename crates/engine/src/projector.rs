@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use samovar_core::history::Projection;
+use samovar_core::history::{Change, Projection};
 use samovar_core::journal::LogNo;
 use samovar_core::{Broken, Clock, Event, History, Journal, Millis, Seq};
 use tokio::sync::watch;
@@ -190,7 +190,8 @@ impl Projector {
             let from = self.position(log.number()).unwrap_or_default();
             let events = match read_all(log, from, log.published()).await {
                 Ok(events) => events,
-                Err(broken) => {
+                Err(broken @ (Broken::Full(_) | Broken::Io(_))) => return Err(broken),
+                Err(broken @ Broken::Damaged(_)) => {
                     // One bad log must not keep the others back; its rows stay in the journal.
                     tracing::error!(session = %log.session(), %broken, "a log cannot be read");
                     continue;
@@ -199,7 +200,8 @@ impl Projector {
             let Some(projection) = projection::project(log.session(), &events) else {
                 continue;
             };
-            positions.push((log.number(), projection.up_to));
+            let is_closed = matches!(projection.changes.last(), Some((_, Change::Close)));
+            positions.push((log.number(), projection.up_to, is_closed));
             projections.push(projection);
         }
         if projections.is_empty() {
@@ -207,8 +209,12 @@ impl Projector {
         }
         let left_out = self.write(projections).await?;
         let mut state = self.state();
-        for (place, (log, up_to)) in positions.into_iter().enumerate() {
-            state.done.insert(log, up_to);
+        for (place, (log, up_to, is_closed)) in positions.into_iter().enumerate() {
+            if is_closed {
+                state.done.remove(&log);
+            } else {
+                state.done.insert(log, up_to);
+            }
             if !left_out.contains(&place) {
                 state.unsynced.insert(log, up_to);
             }
@@ -273,6 +279,7 @@ pub(crate) async fn read_all(log: &Log, from: Seq, to: Seq) -> Result<Vec<Arc<Ev
                 events.extend(more.into_iter().filter(|event| event.kind.is_durable()));
             }
             Err(Lost::Broken(broken)) => return Err(broken),
+            Err(Lost::Stopping) => return Err(Broken::Io("the log is closed".to_owned())),
             Err(Lost::Gone(seq)) => {
                 let lost = format!("{} lacks the events behind {}", log.session(), seq.0);
                 return Err(Broken::Damaged(lost));

@@ -208,8 +208,12 @@ impl Mailbox {
         model: Option<String>,
         metadata: Map<String, Value>,
     ) -> Result<(), Error> {
-        if self.open.is_some() {
-            return Ok(());
+        if let Some(open) = &self.open {
+            if open.closing.is_empty() {
+                return Ok(());
+            }
+            let why = "the session is being deleted; try again in a moment";
+            return Err(Error::new(Code::Busy, why));
         }
         let model = model.map_or_else(|| self.parts.models.default_name(), Ok)?;
         let log = self.new_log();

@@ -27,6 +27,8 @@ pub struct Settings {
     pub read_wait: Duration,
     /// How often the history is synced and the journal swept.
     pub sync_every: Duration,
+    /// Which sessions of a former run are looked after at start.
+    pub recovery: Recovery,
     /// What the model is told about where it works; empty for nothing.
     pub workspace_note: String,
 }
@@ -44,7 +46,18 @@ impl Default for Settings {
             idle: Duration::from_secs(10),
             read_wait: Duration::from_secs(1),
             sync_every: Duration::from_secs(5),
+            recovery: Recovery::EverySession,
             workspace_note: String::new(),
         }
     }
+}
+
+/// Which sessions of a former run are looked after at start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// All that have unfinished turns: what a server does.
+    EverySession,
+    /// Those that somebody uses. For a program that works in another place, or at another approval
+    /// level, than the one that accepted the others' messages.
+    UsedSessions,
 }

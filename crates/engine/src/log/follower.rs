@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use samovar_core::{Broken, Event, Seq};
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use super::Log;
 
@@ -16,6 +17,7 @@ pub struct Follower {
     pub(super) log: Log,
     pub(super) at: Seq,
     published: watch::Receiver<Seq>,
+    stop: CancellationToken,
 }
 
 /// Why a follower cannot go on.
@@ -24,6 +26,9 @@ pub enum Lost {
     /// The events behind its position are no longer kept.
     #[error("the events behind position {} are no longer kept", .0.0)]
     Gone(Seq),
+    /// The server stops. What follows stands behind its position.
+    #[error("the server stops")]
+    Stopping,
     /// The store failed.
     #[error(transparent)]
     Broken(#[from] Broken),
@@ -31,7 +36,18 @@ pub enum Lost {
 
 impl Follower {
     pub(super) fn new(log: Log, at: Seq, published: watch::Receiver<Seq>) -> Self {
-        Self { log, at, published }
+        Self {
+            log,
+            at,
+            published,
+            stop: CancellationToken::new(),
+        }
+    }
+
+    /// Ends the reader once this is cancelled and it has all that was shown before.
+    pub(crate) fn until(mut self, stop: CancellationToken) -> Self {
+        self.stop = stop;
+        self
     }
 
     /// The next events, at least one; waits until there is one.
@@ -48,9 +64,12 @@ impl Follower {
                 self.at = last.seq;
                 return Ok(events);
             }
-            // The sender lives in the log, which this follower holds.
-            if self.published.changed().await.is_err() {
-                return Err(Lost::Gone(self.at));
+            tokio::select! {
+                changed = self.published.changed() => {
+                    // The sender lives in the log, which this follower holds.
+                    changed.map_err(|_| Lost::Stopping)?;
+                }
+                () = self.stop.cancelled() => return Err(Lost::Stopping),
             }
         }
     }

@@ -31,7 +31,12 @@ impl Runner {
             Heard::Whole(ending) => {
                 let message = "the model answered with neither text nor a tool call; \
                                what was said before is kept, send the message again";
-                self.note_salvage(answer, ending);
+                // The attempt is void, but it was paid for.
+                self.note(Kind::StepReset {
+                    iteration: self.turn.iteration(),
+                    usage: ending.usage.unwrap_or_default(),
+                    reason: message.to_owned(),
+                });
                 self.fail(FaultCode::EmptyAnswer, message);
             }
             Heard::Failed(code, message) => {

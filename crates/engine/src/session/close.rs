@@ -1,6 +1,6 @@
 //! Deleting a session.
 
-use samovar_core::{Accepted, Author, Kind};
+use samovar_core::{Accepted, Author, Broken, Kind};
 use tokio::sync::oneshot;
 
 use super::{Mailbox, master, refusal};
@@ -52,7 +52,19 @@ impl Mailbox {
                 for reply in closing {
                     answer(reply, Err(refusal(broken.clone())));
                 }
+                Box::pin(self.go_on()).await;
             }
+        }
+    }
+
+    /// Gives a deletion up that could not stop the session's turn.
+    pub(super) fn give_up_closing(&mut self, broken: &Broken) {
+        let closing = self
+            .open
+            .as_mut()
+            .map(|open| std::mem::take(&mut open.closing));
+        for reply in closing.unwrap_or_default() {
+            answer(reply, Err(refusal(broken.clone())));
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use samovar_core::Seq;
 use samovar_core::error::FaultCode;
-use samovar_core::{Broken, TurnId};
+use samovar_core::{Broken, Code, Error, TurnId};
 use tokio::task::JoinError;
 
 use super::load::fault_message;
-use super::{Current, Mailbox, Progress};
+use super::{Current, Mailbox, Progress, refuse_input};
 use crate::projector::read_all;
 use crate::runner::{Ended, How};
 use crate::turn::Turn;
@@ -17,9 +17,11 @@ impl Mailbox {
             Ok(ended) => ended,
             Err(error) => {
                 tracing::error!(session = %self.id, %error, "a turn panicked");
-                self.turn_broke(FaultCode::Internal).await;
+                self.set_stuck(FaultCode::Internal);
+                // Before anything may start that shows it to a model.
                 self.restore_transcript().await;
-                return self.go_on().await;
+                self.unstick().await;
+                return;
             }
         };
         let Some(open) = &mut self.open else { return };
@@ -27,24 +29,36 @@ impl Mailbox {
         match ended.how {
             How::Finished => open.current = None,
             How::Parked => {
-                let (turn_id, state) = (ended.turn_id, Progress::Parked(Box::new(ended.turn)));
+                let (turn_id, state) = (
+                    ended.turn_id.clone(),
+                    Progress::Parked(Box::new(ended.turn)),
+                );
                 open.current = Some(Current { turn_id, state });
             }
-            How::Broken(_) => self.turn_broke(FaultCode::StoreFailed).await,
+            How::Broken(_) => self.set_stuck(FaultCode::StoreFailed),
         }
-        // What came too late for the task is for the turn as it is now.
+        // What came too late for the task is for this turn as it is now, and for no other.
         for input in ended.leftover {
-            self.forward(input).await;
+            if self.is_current(&ended.turn_id) {
+                self.forward(input).await;
+            } else {
+                refuse_input(input, &Error::new(Code::UnknownCall, "no call is open"));
+            }
         }
+        self.unstick().await;
         self.go_on().await;
     }
 
+    fn is_current(&self, turn: &TurnId) -> bool {
+        let current = self.open.as_ref().and_then(|open| open.current.as_ref());
+        current.is_some_and(|current| current.turn_id == *turn)
+    }
+
     /// A turn's task is gone without an end, which is made from what the log has of the turn.
-    async fn turn_broke(&mut self, code: FaultCode) {
+    fn set_stuck(&mut self, code: FaultCode) {
         if let Some(current) = self.open.as_mut().and_then(|open| open.current.as_mut()) {
             current.state = Progress::Stuck(code);
         }
-        self.unstick().await;
     }
 
     /// What is to be done when no turn runs: delete, or start the next one.

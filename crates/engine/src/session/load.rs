@@ -22,13 +22,7 @@ const READ_BYTES: usize = 1024 * 1024;
 
 /// Brings a deletion into the history that a former run could only keep. The session itself may have
 /// been made anew since, so its newest log would not show it.
-pub(crate) async fn finish_deletion(
-    parts: &Parts,
-    session: SessionId,
-    entry: &LogEntry,
-) -> Result<(), Broken> {
-    let row = parts.history.session(&session).await?;
-    let projected = row.map_or(Seq::default(), |row| row.projected);
+pub(crate) fn finish_deletion(parts: &Parts, session: SessionId, entry: &LogEntry) {
     let origin = Origin {
         session,
         log: entry.log,
@@ -37,9 +31,9 @@ pub(crate) async fn finish_deletion(
         tail_bytes: 0,
     };
     let log = Log::new(origin, parts.journal.clone(), parts.clock.clone());
-    parts.projector.begin(&log, projected);
+    // The deletion is the log's last event, and all that is left to do.
+    parts.projector.begin(&log, Seq(entry.head.0 - 1));
     parts.projector.mark(&log);
-    Ok(())
 }
 
 /// What the stores have of a session.
@@ -131,7 +125,10 @@ impl Mailbox {
             number.unwrap_or_else(|| self.parts.journal.new_log()),
             fold.open,
         );
-        self.parts.projector.begin(&log, found.projected());
+        // A log of a session that was made anew begins behind the one that was deleted.
+        let first = found.events.first().map(|event| Seq(event.seq.0 - 1));
+        let projected = found.projected().max(first.unwrap_or_default());
+        self.parts.projector.begin(&log, projected);
         if is_unprojected {
             self.parts.projector.mark(&log);
         }

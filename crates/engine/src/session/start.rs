@@ -38,6 +38,9 @@ impl Parts {
 impl Mailbox {
     /// Starts the turn of the oldest message that waits.
     pub(super) async fn start_next(&mut self) {
+        if self.parts.stopping.is_cancelled() {
+            return; // The next start begins them.
+        }
         while let Some(queued) = self.open.as_mut().and_then(|open| open.queue.pop_front()) {
             match self.start(&queued).await {
                 Ok(true) => return,
@@ -159,7 +162,8 @@ impl Mailbox {
         {
             Ok(events) => events,
             Err(broken) => {
-                answer(reply, Err(refusal(broken)));
+                answer(reply, Err(refusal(broken.clone())));
+                self.give_up_closing(&broken);
                 return self.park(turn_id, turn);
             }
         };
