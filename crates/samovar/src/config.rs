@@ -51,7 +51,7 @@ impl Found {
     /// Where everything is kept, in one line for a person.
     pub(crate) fn data_line(&self) -> String {
         let dir = self.config.data_dir.display();
-        format!("data: {dir}: {}", self.data_dir_reason)
+        format!("data: {dir}, because {}", self.data_dir_reason)
     }
 
     /// Why the model is the one that it is, as far as somebody said so.
@@ -159,7 +159,7 @@ impl DataDir {
             return Ok(named(&beside, "the folder ./data is ours"));
         }
         match local {
-            LocalData::Make if is_free(&beside) => Ok(named(&beside, "it is made here")),
+            LocalData::Make if is_free(&beside) => Ok(named(&beside, "no other was named")),
             LocalData::Make => Self::of_user("the folder ./data is somebody else's"),
             LocalData::UseOnly => Self::of_user("there is no ./data of ours here"),
         }

@@ -90,8 +90,8 @@ impl Choice {
     pub(crate) fn line(&self) -> String {
         let (what, reason) = (self.what(), &self.reason);
         match self.command {
-            Some(command) => format!("model: {what}: {reason}; to connect one: {command}"),
-            None => format!("model: {what}: {reason}"),
+            Some(command) => format!("model: {what}, because {reason}; to connect one: {command}"),
+            None => format!("model: {what}, because {reason}"),
         }
     }
 }

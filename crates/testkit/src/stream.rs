@@ -35,7 +35,8 @@ pub struct EventStream {
 }
 
 impl EventStream {
-    pub(crate) fn new(response: reqwest::Response) -> Self {
+    /// Reads the body of an answer.
+    pub fn new(response: reqwest::Response) -> Self {
         Self {
             frames: Box::pin(SseByteStream::new(response.bytes_stream())),
         }

@@ -1,0 +1,139 @@
+//! What is left after `kill -9`.
+
+use samovar_model_server::{Gate, ModelServer, When, call, say};
+use samovar_testkit::{Frame, Program, Serving};
+use serde_json::{Value, json};
+
+use crate::setup::{last, messages, text, with_model};
+
+/// A post with the client's own id, so that it can be sent again.
+fn post(session: &str, message: &str, content: &str) -> Value {
+    json!({"sessionId": session, "messageId": message, "content": content})
+}
+
+/// A server that was killed while one turn ran and another waited.
+struct Killed {
+    program: Program,
+    model: ModelServer,
+    session: String,
+    /// What a client saw of the turn that ran.
+    seen: Vec<Frame>,
+}
+
+impl Killed {
+    /// The turn has called a tool and is in the middle of its answer.
+    async fn in_mid_answer() -> Self {
+        let never = Gate::new("never");
+        let first = || When::user("first");
+        let (program, model) = with_model([
+            call("list_dir", json!({"path": "."})).when(first()),
+            say("half an answer")
+                .deltas_of(6)
+                .hold_after(1, &never)
+                .when(first()),
+            say("the second answer").when(When::user("second")),
+            say("the third answer").when(When::user("third")),
+        ])
+        .await;
+        let server = program.serve(&[]).await;
+        let session = server.session().await;
+        let mut stream = server.stream(post(&session, "m1", "first")).await;
+        let seen = stream.until("text_delta").await;
+        // The 200 says that the message is kept, though its turn has to wait.
+        let waiting = server.stream(post(&session, "m2", "second")).await;
+        server.kill().await;
+        drop(waiting);
+        Self {
+            program,
+            model,
+            session,
+            seen,
+        }
+    }
+
+    async fn restart(&self) -> Serving {
+        self.program.serve(&[]).await
+    }
+}
+
+// proves DU-1, DU-3
+#[tokio::test]
+async fn a_killed_turn_is_told_again_as_far_as_it_was_shown_and_ends_as_interrupted() {
+    let killed = Killed::in_mid_answer().await;
+    assert_eq!(text(&killed.seen), "half a");
+
+    let server = killed.restart().await;
+    let mut again = server.stream(post(&killed.session, "m1", "first")).await;
+    let again = again.rest().await;
+
+    let (told, ending) = again.split_at(killed.seen.len());
+    assert_eq!(told, killed.seen);
+    assert_eq!(last(ending)["type"], "error");
+    assert_eq!(last(ending)["code"], "interrupted");
+    assert_eq!(ending.len(), 2, "{ending:?}");
+}
+
+// proves DU-1
+#[tokio::test]
+async fn what_was_accepted_before_a_kill_is_there_and_what_waited_runs() {
+    let killed = Killed::in_mid_answer().await;
+
+    let server = killed.restart().await;
+    let mut second = server.stream(post(&killed.session, "m2", "second")).await;
+    let second = second.rest().await;
+
+    assert_eq!(text(&second), "the second answer");
+    assert_eq!(last(&second)["type"], "completed");
+    let third = server.turn(&killed.session, "third").await;
+    assert_eq!(text(&third), "the third answer");
+    let kept = messages(&server, &killed.session).await;
+    let roles: Vec<_> = kept
+        .iter()
+        .map(|row| row.split(':').next().unwrap())
+        .collect();
+    // The call and its result were finished; the half answer was not.
+    assert_eq!(
+        roles,
+        [
+            "user",
+            "assistant",
+            "tool",
+            "user",
+            "assistant",
+            "user",
+            "assistant"
+        ]
+    );
+    assert_eq!(
+        kept[3..],
+        [
+            "user: second",
+            "assistant: the second answer",
+            "user: third",
+            "assistant: the third answer"
+        ]
+    );
+    assert!(killed.model.left_over().is_empty());
+}
+
+// proves DU-1
+#[tokio::test]
+async fn what_was_finished_survives_kill_after_kill() {
+    let (program, model) = with_model([say("an answer").forever()]).await;
+    let server = program.serve(&[]).await;
+    let session = server.session().await;
+    server.kill().await;
+    let mut expected = Vec::new();
+    for round in 0..4 {
+        let server = program.serve(&[]).await;
+        assert_eq!(messages(&server, &session).await, expected);
+        let content = format!("round {round}");
+        server.turn(&session, &content).await;
+        expected.extend([
+            format!("user: {content}"),
+            "assistant: an answer".to_owned(),
+        ]);
+        server.kill().await;
+    }
+    assert_eq!(model.prompts().len(), 4);
+}

@@ -1,0 +1,101 @@
+//! The commands of the pages, run as a reader would run them.
+
+use std::path::Path;
+
+use samovar_testkit::{Finished, Program};
+use tokio::process::Command;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_samovar");
+
+/// The shell blocks of a page of the repository.
+fn blocks(page: &str) -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = std::fs::read_to_string(root.join(page)).unwrap();
+    let blocks = text.split("```sh\n").skip(1);
+    let blocks: Vec<_> = blocks
+        .map(|block| block.split("```").next().unwrap().to_owned())
+        .collect();
+    assert!(!blocks.is_empty(), "{page} has no commands");
+    blocks
+}
+
+async fn shell(folder: &Path, script: &str) -> Finished {
+    let mut command = Command::new("bash");
+    let command = command
+        .args(["-euo", "pipefail", "-c", script])
+        .current_dir(folder);
+    let output = command.output().await.unwrap();
+    Finished {
+        code: output.status.code(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Like the page, but a refusal fails the command.
+fn strict(script: &str, port: &str) -> String {
+    script
+        .replace("4747", port)
+        .replace("curl ", "curl --fail-with-body ")
+}
+
+#[tokio::test]
+async fn the_curl_lines_of_the_readme_talk_to_the_server_that_it_starts() {
+    let program = Program::new(BINARY);
+    let server = program.serve(&[]).await;
+    let port = server.address.rsplit(':').next().unwrap();
+    let blocks = blocks("README.md");
+    let curls: Vec<_> = blocks
+        .iter()
+        .filter(|block| block.contains("curl"))
+        .collect();
+    assert_eq!(curls.len(), 1);
+
+    let said = shell(&program.folder(), &strict(curls[0], port)).await;
+
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.stdout.contains("\"type\":\"text_delta\""), "{said:?}");
+    assert!(said.stdout.ends_with("data: [DONE]\n\n"), "{said:?}");
+}
+
+#[tokio::test]
+async fn every_command_of_the_protocol_page_is_answered() {
+    let program = Program::new(BINARY);
+    let server = program.serve(&[]).await;
+    let port = server.address.rsplit(':').next().unwrap();
+    let mut blocks = blocks("docs/protocols.md").into_iter();
+    let setup = format!("TOKEN=$(cat data/token)\n{}", blocks.next().unwrap());
+    let session = "call \"$BASE/createSession\" -d '{\"sessionId\": \"notes\"}'";
+
+    for block in blocks {
+        let script = format!("{setup}\n{session} >&2\n{block}");
+        let said = shell(&program.folder(), &strict(&script, port)).await;
+        assert_eq!(said.code, Some(0), "{block}\n{said:?}");
+        assert!(!said.stdout.is_empty(), "{block}");
+    }
+}
+
+#[tokio::test]
+async fn the_first_command_of_the_readme_does_what_it_says() {
+    let blocks = blocks("README.md");
+    let line = blocks[0].lines().next().unwrap();
+    let prompt = line.strip_prefix("cargo run --release -- run \"").unwrap();
+    let prompt = prompt.strip_suffix('"').unwrap();
+    let program = Program::new(BINARY);
+    for (name, bytes) in [("a.bin", 10), ("b c.bin", 40), ("d.bin", 30), ("e.bin", 20)] {
+        program.file(name, vec![0; bytes]);
+    }
+
+    let said = program.run(["run", prompt]).await;
+
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let written = std::fs::read_to_string(program.folder().join("largest.txt")).unwrap();
+    assert_eq!(
+        written.lines().collect::<Vec<_>>(),
+        ["b c.bin", "d.bin", "e.bin"]
+    );
+    assert!(
+        said.stderr.contains("demo"),
+        "it says which model: {said:?}"
+    );
+}

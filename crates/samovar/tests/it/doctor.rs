@@ -1,0 +1,121 @@
+//! `samovar doctor`.
+
+use samovar_model_server::{Gate, When, say};
+use samovar_testkit::Finished;
+use serde_json::{Value, json};
+
+use crate::setup::{program, with_model};
+
+/// The one document on stdout.
+fn document(said: &Finished) -> Value {
+    serde_json::from_str(&said.stdout).unwrap_or_else(|error| panic!("{error}: {said:?}"))
+}
+
+/// The finding of this name.
+fn finding<'a>(document: &'a Value, what: &str) -> &'a Value {
+    let mut findings = document["findings"].as_array().unwrap().iter();
+    findings.find(|finding| finding["what"] == what).unwrap()
+}
+
+// proves FC-1, FC-4
+#[tokio::test]
+async fn every_finding_is_a_fact_a_reason_and_a_command() {
+    let program = program();
+
+    let said = program.run(["doctor", "--json"]).await;
+
+    let found = document(&said);
+    assert_eq!(
+        (said.code, &found["ok"]),
+        (Some(0), &json!(true)),
+        "{said:?}"
+    );
+    let findings = found["findings"].as_array().unwrap();
+    let names: Vec<_> = findings.iter().map(|finding| &finding["what"]).collect();
+    assert_eq!(names, ["data", "workspace", "model", "providers"]);
+    for finding in findings {
+        assert!(!finding["fact"].as_str().unwrap().is_empty(), "{finding}");
+        assert!(!finding["reason"].as_str().unwrap().is_empty(), "{finding}");
+    }
+    let model = finding(&found, "model");
+    assert_eq!(model["fact"], "demo (rules, not a language model) answers");
+    assert_eq!(model["command"], "export OPENAI_API_KEY=YOUR_KEY");
+}
+
+// proves FC-1
+#[tokio::test]
+async fn text_for_people_says_the_same() {
+    let said = program()
+        .set("OPENAI_API_KEY", "sk-something")
+        .run(["doctor"])
+        .await;
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(
+        said.stdout.contains("\nok   model: gpt-5-mini answers\n"),
+        "{said:?}"
+    );
+    assert!(
+        said.stdout.contains("     why: the key of OpenAI is set\n"),
+        "{said:?}"
+    );
+    assert_eq!(said.stderr, "");
+}
+
+// proves FC-2
+#[tokio::test]
+async fn what_is_wrong_decides_the_exit_code() {
+    for (name, value, what, exit) in [
+        ("AGENT_MODEL", "claude-x", "model", 4),
+        ("DATA_DIR", "/dev/null", "data", 3),
+        ("SAMOVAR_TOKEN", "short", "configuration", 3),
+    ] {
+        let said = program().set(name, value).run(["doctor", "--json"]).await;
+        let found = document(&said);
+        assert_eq!(
+            (said.code, &found["ok"]),
+            (Some(exit), &json!(false)),
+            "{said:?}"
+        );
+        assert_eq!(finding(&found, what)["ok"], false, "{said:?}");
+    }
+    let said = program()
+        .run(["doctor", "--json", "--workspace", "nowhere"])
+        .await;
+    assert_eq!(said.code, Some(3));
+    assert_eq!(finding(&document(&said), "workspace")["ok"], false);
+}
+
+#[tokio::test]
+async fn a_server_that_runs_is_no_complaint() {
+    let program = program();
+    let _server = program.serve(&[]).await;
+    let said = program.run(["doctor", "--json"]).await;
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let found = document(&said);
+    let fact = finding(&found, "data")["fact"].as_str().unwrap().to_owned();
+    assert!(fact.ends_with("is in use by another samovar"), "{fact}");
+}
+
+#[tokio::test]
+async fn it_starts_no_turn_that_waits_in_the_data_directory() {
+    let never = Gate::new("never");
+    let (program, model) = with_model([
+        say("half").hold_after(1, &never).when(When::user("first")),
+        say("done").when(When::user("second")),
+    ])
+    .await;
+    let server = program.serve(&[]).await;
+    let session = server.session().await;
+    let mut first = server.say(&session, "first").await;
+    first.until("text_delta").await;
+    let second = server.say(&session, "second").await;
+    server.kill().await;
+    drop((first, second));
+
+    let said = program.run(["doctor"]).await;
+
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(model.prompts().len(), 1);
+    let _server = program.serve(&[]).await;
+    model.seen(2).await;
+}

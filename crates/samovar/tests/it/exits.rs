@@ -1,0 +1,235 @@
+//! The exit codes of `run` (FC-2), each with its error in one line (FC-6) and nothing half-written.
+
+use std::net::TcpListener;
+
+use samovar_model_server::{Ending, ModelServer, Part, Point, call, fail, page, reset, say};
+use samovar_model_server::{Failure, Reply};
+use samovar_testkit::Program;
+use serde_json::json;
+
+use crate::setup::{ended_with, program, with_model};
+
+const KEY: &str = "sk-a-wrong-key-of-32-letters-----";
+
+/// Whether the program has left anything in its home.
+fn has_kept(program: &Program) -> bool {
+    program.home().read_dir().unwrap().next().is_some()
+}
+
+// proves FC-2, FC-6
+#[tokio::test]
+async fn what_was_typed_wrong_exits_2_before_anything_is_made() {
+    for (args, code) in [
+        (&["run"][..], "invalid_params"),
+        (&["run", "go", "--bogus"], "invalid_params"),
+        (&["run", "go", "--approval", "yolo"], "invalid_params"),
+        (&["run", "go", "--max-iterations", "0"], "invalid_params"),
+        (&["boil"], "invalid_params"),
+        (&["serve", "--host", "localhost"], "invalid_params"),
+        (&["run", ""], "blank_content"),
+        (&["run", " \t\u{3000}\n"], "blank_content"),
+        (&["run", "go", "--session", "\u{7}"], "invalid_params"),
+    ] {
+        let program = program();
+        let said = program.run(args).await;
+        let first = said.stderr.lines().next().unwrap_or_default();
+        assert_eq!(said.code, Some(2), "{args:?}: {said:?}");
+        assert!(first.starts_with("samovar: "), "{args:?}: {said:?}");
+        assert!(first.ends_with(&format!(" [{code}]")), "{args:?}: {said:?}");
+        assert!(!has_kept(&program), "{args:?}");
+    }
+}
+
+// proves FC-2
+#[tokio::test]
+async fn a_prompt_from_stdin_has_its_bounds() {
+    let program = program();
+    for (input, code) in [
+        (vec![b'a'; 1024 * 1024 + 1], "body_too_large"),
+        (b"\xff".to_vec(), "invalid_params"),
+        (b" \n".to_vec(), "blank_content"),
+        (Vec::new(), "blank_content"),
+    ] {
+        let said = program.run_with_stdin(["run", "-"], Some(input)).await;
+        ended_with(&said, 2, code);
+    }
+    assert!(!has_kept(&program));
+}
+
+// proves FC-2
+#[tokio::test]
+async fn an_unknown_session_exits_2() {
+    let said = program().run(["run", "--session", "nobody", "go"]).await;
+    ended_with(&said, 2, "unknown_session");
+}
+
+// proves FC-2, FC-6
+#[tokio::test]
+async fn what_is_configured_wrong_exits_3() {
+    for (name, value, code) in [
+        ("SAMOVAR_TOKEN", "short", "token_unusable"),
+        ("SAMOVAR_LOG", "a=b=c", "variable_unusable"),
+        ("SAMOVAR_PORT", "http", "variable_unusable"),
+        ("SAMOVAR_HOST", "localhost", "variable_unusable"),
+        ("DATA_DIR", "/dev/null", "data_dir_unusable"),
+        ("DATA_DIR", "/proc/nowhere", "data_dir_unusable"),
+        ("HOME", "", "data_dir_unusable"),
+    ] {
+        let program = program().set(name, value);
+        program.file("data/not-ours", "");
+        ended_with(&program.run(["serve"]).await, 3, code);
+    }
+    let said = program().run(["run", "--workspace", "nowhere", "go"]).await;
+    ended_with(&said, 3, "workspace_unusable");
+}
+
+#[tokio::test]
+async fn an_empty_variable_counts_as_none() {
+    let mut program = program();
+    for name in [
+        "AGENT_MODEL",
+        "DATA_DIR",
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+        "SAMOVAR_LOG",
+    ] {
+        program = program.set(name, "");
+    }
+    let said = program.run(["run", "hello"]).await;
+    assert_eq!(said.code, Some(0), "{said:?}");
+}
+
+// proves FC-2, FC-4
+#[tokio::test]
+async fn a_model_that_cannot_be_used_exits_4_and_is_not_replaced() {
+    for (name, value) in [
+        ("AGENT_MODEL", "no-such-model"),
+        ("AGENT_MODEL", "gpt-5-mini"),
+        ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1"),
+        ("SAMOVAR_REQUIRE_MODEL", "1"),
+    ] {
+        let program = program().set(name, value);
+        let said = program.run(["run", "go"]).await;
+        ended_with(&said, 4, "unusable_model");
+        assert_eq!(said.stdout, "");
+        assert!(!has_kept(&program), "{value}");
+    }
+}
+
+// proves FC-2, FC-6
+#[tokio::test]
+async fn a_refused_key_exits_5() {
+    let model = ModelServer::builder()
+        .key("another")
+        .start([say("no")])
+        .await
+        .unwrap();
+    let program = program()
+        .set("OPENAI_API_KEY", KEY)
+        .set("OPENAI_BASE_URL", &model.base_url());
+    let said = program.run(["run", "go"]).await;
+    ended_with(&said, 5, "provider_auth");
+    assert!(said.stderr.contains("check OPENAI_API_KEY"), "{said:?}");
+    assert_eq!(said.stdout, "");
+}
+
+// proves FC-2, FC-6
+#[tokio::test]
+async fn a_model_server_that_is_down_exits_5() {
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let program = program()
+        .set("CUSTOM_BASE_URL", &format!("http://127.0.0.1:{port}/v1"))
+        .set("AGENT_MODEL", "custom/any");
+    let said = program.run(["run", "go"]).await;
+    ended_with(&said, 5, "provider_unreachable");
+    assert_eq!(said.stdout, "");
+}
+
+// proves FC-2, FC-6
+#[tokio::test]
+async fn whatever_else_a_model_server_does_wrong_exits_5() {
+    let cut = |reply: Reply| {
+        reply.deltas_of(6).cut_at(
+            Point::IntoDelta {
+                deltas: 1,
+                bytes: 9,
+            },
+            Ending::Close,
+        )
+    };
+    for (reply, code, shown) in [
+        (cut(say("half an answer")), "stream_cut", "half a\n"),
+        (
+            say("half an answer")
+                .deltas_of(6)
+                .cut_after(1, Ending::Reset),
+            "stream_cut",
+            "half a\n",
+        ),
+        (reset(), "stream_cut", ""),
+        (fail(Failure::server_error()), "provider_error", ""),
+        (fail(Failure::quota_exceeded()), "provider_rate_limited", ""),
+        (
+            fail(Failure::unknown_model("scripted")),
+            "model_not_found",
+            "",
+        ),
+        (
+            page(200, "text/html", "<html>Please log in</html>"),
+            "bad_response",
+            "",
+        ),
+        (
+            say("half a")
+                .and(Part::Failure(Failure::overloaded()))
+                .deltas_of(6),
+            "provider_error",
+            "half a\n",
+        ),
+        (say(""), "empty_answer", ""),
+    ] {
+        let (program, _model) = with_model([reply]).await;
+        let said = program.run(["run", "go"]).await;
+        ended_with(&said, 5, code);
+        assert_eq!(said.stdout, shown, "{code}: {said:?}");
+    }
+}
+
+// proves FC-2
+#[tokio::test]
+async fn a_call_that_is_denied_exits_6_and_changes_nothing() {
+    for level in ["read-only", "supervised"] {
+        let write = json!({"path": "new.txt", "content": "x"});
+        let (program, _model) = with_model([call("write_file", write), say("I may not.")]).await;
+
+        let said = program.run(["run", "--approval", level, "go"]).await;
+
+        ended_with(&said, 6, "approval_denied");
+        assert!(said.stderr.contains("\n! write_file: denied: "), "{said:?}");
+        assert_eq!(said.stdout, "I may not.\n");
+        assert!(!program.folder().join("new.txt").exists());
+    }
+}
+
+// proves FC-2
+#[tokio::test]
+async fn a_turn_that_uses_up_its_passes_exits_7() {
+    let (program, model) = with_model([call("list_dir", json!({"path": "."})).forever()]).await;
+    let said = program.run(["run", "--max-iterations", "2", "go"]).await;
+    ended_with(&said, 7, "max_iterations");
+    assert_eq!(model.prompts().len(), 2);
+}
+
+// proves FC-2
+#[tokio::test]
+async fn a_data_directory_that_somebody_holds_exits_8() {
+    let program = program();
+    let _server = program.serve(&[]).await;
+    let said = program.run(["run", "go"]).await;
+    ended_with(&said, 8, "data_dir_busy");
+    assert_eq!(said.stdout, "");
+}

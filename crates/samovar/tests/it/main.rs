@@ -1,0 +1,19 @@
+//! The built program, used as a person, a script, a service manager and a killer use it. The model
+//! is scripted, over HTTP; everything else is real.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on ends there"
+)]
+
+mod crash;
+mod docs;
+mod doctor;
+mod exits;
+#[cfg(feature = "failpoints")]
+mod failpoints;
+mod run;
+mod secrets;
+mod serve;
+mod setup;
