@@ -73,6 +73,8 @@ codes! {
     HeadersTooLarge = "headers_too_large", 431;
     /// Something broke on our side; it is in the log, and the turn it hit has ended.
     Internal = "internal", 500;
+    /// The server stops while a stream runs; the turn goes on behind the position that is named.
+    ServerRestart = "server_restart", 503;
     /// The server is starting or stopping; try again after `Retry-After`.
     Unavailable = "unavailable", 503;
     /// The store cannot take more: the disk is full or fails.

@@ -7,7 +7,7 @@ use samovar_core::command::Text;
 use samovar_core::{
     Accepted, Action, Approval, Code, Command, Error, Event, Sender, SessionId, TurnId,
 };
-use samovar_engine::{Engine, Follower};
+use samovar_engine::{Engine, Follower, Recovery};
 use samovar_server::Home;
 use serde_json::Map;
 
@@ -53,6 +53,8 @@ pub(crate) async fn run(args: args::Run) -> Result<Exit, Failure> {
     let text = Text::new(prompt(&args.prompt)?)?;
     let mut found = config::read(&args.common, LocalData::UseOnly)?;
     found.config.settings.approval = Approval::from(args.approval);
+    // What others asked a server for, in another folder or at another level, is not for this run.
+    found.config.settings.recovery = Recovery::UsedSessions;
     found.config.settings.limits.max_iterations = args.max_iterations;
     let session = match &args.session {
         Some(id) => Session::Known(SessionId::new(id)?),

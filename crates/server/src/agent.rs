@@ -74,7 +74,7 @@ async fn send_message(call: Call, params: SendMessageParams) -> Result<SendMessa
     let Posted { turn, mut reader } = post(&call, params).await?;
     let mut collector = Collector::new(turn);
     loop {
-        let events = reader.next().await.map_err(stream::lost)?;
+        let events = reader.next().await.map_err(|why| stream::lost(why, None))?;
         for event in events {
             if let Some(result) = collector.collect(&event) {
                 return Ok(result);

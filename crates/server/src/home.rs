@@ -101,8 +101,17 @@ impl Home {
     /// # Errors
     /// [`OpenError`]; nothing is left open then.
     pub async fn open(config: &Config) -> Result<Self, OpenError> {
+        Self::open_held(config, Self::hold(config)?).await
+    }
+
+    /// Takes the data directory, and nothing else yet.
+    pub(crate) fn hold(config: &Config) -> Result<DirLock, OpenError> {
+        Ok(DirLock::acquire(&config.data_dir)?)
+    }
+
+    /// Opens a data directory that is held already.
+    pub(crate) async fn open_held(config: &Config, lock: DirLock) -> Result<Self, OpenError> {
         let dir = &config.data_dir;
-        let lock = DirLock::acquire(dir)?;
         let token = match &config.token {
             Some(token) => token.clone(),
             None => token::of_data_dir(dir).map_err(|source| OpenError::Token {
@@ -150,7 +159,7 @@ impl Home {
     /// # Errors
     /// [`OpenError::DataDir`].
     pub fn try_data_dir(config: &Config) -> Result<(), OpenError> {
-        Ok(DirLock::acquire(&config.data_dir).map(drop)?)
+        Self::hold(config).map(drop)
     }
 
     /// Whether tools could work in the workspace.

@@ -78,18 +78,14 @@ impl Server {
         if !config.host.is_loopback() {
             return Err(StartError::NotLoopback(config.host));
         }
-        // The lock comes before the port, so that who is second on a data directory hears of that.
-        let home = Home::open(&config).await?;
+        // The lock comes before the port, so that who is second on a data directory hears of that;
+        // the port before the engine, so that no turn begins in a server that cannot start.
+        let lock = Home::hold(&config)?;
         let address = SocketAddr::new(config.host, config.port);
-        let bound = TcpListener::bind(address).await;
-        let bound = bound.and_then(|listener| Ok((listener.local_addr()?, listener)));
-        let (address, listener) = match bound {
-            Ok(bound) => bound,
-            Err(source) => {
-                home.close_now().await;
-                return Err(StartError::Listen { address, source });
-            }
-        };
+        let listen = |source| StartError::Listen { address, source };
+        let listener = TcpListener::bind(address).await.map_err(listen)?;
+        let address = listener.local_addr().map_err(listen)?;
+        let home = Home::open_held(&config, lock).await?;
         let door = Arc::new(Door::new(TokenHash::of(home.token()), address));
         let router = router(&home.shared, &door);
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());

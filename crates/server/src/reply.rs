@@ -30,7 +30,7 @@ pub(crate) fn refusal(error: &Error) -> Response<Body> {
     let body = serde_json::to_vec(&ErrorBody::from(error)).unwrap_or_default();
     let mut response = with_json(status, body);
     match error.code {
-        Code::Busy | Code::Unavailable => {
+        Code::Busy | Code::Unavailable | Code::ServerRestart => {
             response
                 .headers_mut()
                 .insert(header::RETRY_AFTER, RETRY_AFTER);

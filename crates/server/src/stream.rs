@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Response, header};
 use bytes::Bytes;
 use futures_util::stream;
-use samovar_core::{Code, Error, Kind, TurnId};
+use samovar_core::{Code, Error, EventId, TurnId};
 use samovar_engine::{Follower, Lost};
 use samovar_wire::agent::{Encoder, Profile};
 use samovar_wire::sse;
@@ -17,6 +17,8 @@ struct Reading {
     encoder: Encoder,
     reader: Follower,
     ping_every: Duration,
+    /// The last event that was read.
+    at: Option<EventId>,
 }
 
 /// The stream of one turn.
@@ -30,6 +32,7 @@ pub(crate) fn of_turn(
         encoder: Encoder::new(turn, profile),
         reader,
         ping_every,
+        at: None,
     };
     let chunks = stream::unfold(reading, |mut reading| async move {
         let chunk = reading.next().await?;
@@ -59,14 +62,11 @@ impl Reading {
             let pulled = tokio::time::timeout(self.ping_every, self.reader.next()).await;
             match pulled {
                 Err(_) => out.extend_from_slice(sse::PING.as_bytes()),
-                Ok(Err(why)) => self.encoder.abort(&lost(why), &mut out),
+                Ok(Err(why)) => self.encoder.abort(&lost(why, self.at), &mut out),
                 Ok(Ok(events)) => {
                     for event in events {
                         self.encoder.encode(&event, &mut out);
-                        if matches!(event.kind, Kind::SessionClosed) {
-                            let gone = Error::new(Code::UnknownSession, "the session was deleted");
-                            self.encoder.abort(&gone, &mut out);
-                        }
+                        self.at = Some(event.id());
                     }
                 }
             }
@@ -76,8 +76,13 @@ impl Reading {
 }
 
 /// Why a reader cannot go on, as a client sees it.
-pub(crate) fn lost(why: Lost) -> Error {
+pub(crate) fn lost(why: Lost, at: Option<EventId>) -> Error {
     match why {
+        Lost::Stopping => {
+            let behind = at.map_or_else(String::new, |at| format!(" behind {at}"));
+            let why = format!("the server stops; what is kept of the turn goes on{behind}");
+            Error::new(Code::ServerRestart, why)
+        }
         Lost::Gone(_) => Error::new(Code::UnknownTurn, "the turn's events are no longer kept"),
         Lost::Broken(broken) => {
             tracing::error!(%broken, "a stream broke off");
