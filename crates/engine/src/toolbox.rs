@@ -1,8 +1,9 @@
 //! The tools of a server: who runs which, and whether arguments fit.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
+use jsonschema::Validator;
 use samovar_core::message::MAX_ARGS_DEPTH;
 use samovar_core::{CallContext, Error, Reply, ToolCall, ToolSpec, Toolset};
 use serde_json::Value;
@@ -26,7 +27,8 @@ pub(crate) struct Shelf {
 /// A tool, ready to be called.
 pub(crate) struct Tool {
     pub(crate) spec: Arc<ToolSpec>,
-    validator: jsonschema::Validator,
+    /// Made once, by the first call at the latest.
+    validator: OnceLock<Result<Validator, String>>,
     toolset: Arc<dyn Toolset>,
 }
 
@@ -38,17 +40,41 @@ impl Toolbox {
     /// [`Code::InvalidParams`](samovar_core::Code) when a name is taken, is not a name that
     /// providers take, or a schema is not valid.
     pub fn add(&self, toolset: &Arc<dyn Toolset>) -> Result<(), Error> {
+        self.put(toolset, |tool| {
+            tool.validator().map(drop).map_err(|why| {
+                let name = &tool.spec.name;
+                refused(format!(
+                    "the parameters of {name:?} are not a JSON Schema: {why}"
+                ))
+            })
+        })
+    }
+
+    /// Adds a toolset of our own, whose schemas are known to be valid: they are made ready by the
+    /// first call, so that a start does not pay for calls that never come.
+    ///
+    /// # Errors
+    /// As [`Toolbox::add`], but for the schemas.
+    pub fn add_built_in(&self, toolset: &Arc<dyn Toolset>) -> Result<(), Error> {
+        self.put(toolset, |_| Ok(()))
+    }
+
+    fn put(
+        &self,
+        toolset: &Arc<dyn Toolset>,
+        check: impl Fn(&Tool) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let mut current = self.shelf.write().unwrap_or_else(PoisonError::into_inner);
         let mut tools = current.tools.clone();
         for spec in toolset.specs() {
             check_name(&spec.name)?;
-            let validator = compile(&spec)?;
             let name = spec.name.clone();
             let tool = Arc::new(Tool {
                 spec,
-                validator,
+                validator: OnceLock::new(),
                 toolset: toolset.clone(),
             });
+            check(&tool)?;
             if tools.insert(name.clone(), tool).is_some() {
                 return Err(refused(format!(
                     "there is a tool {name:?} already; take another name"
@@ -103,6 +129,15 @@ impl Shelf {
 }
 
 impl Tool {
+    fn validator(&self) -> Result<&Validator, &str> {
+        let make =
+            || jsonschema::validator_for(&self.spec.parameters).map_err(|error| error.to_string());
+        self.validator
+            .get_or_init(make)
+            .as_ref()
+            .map_err(String::as_str)
+    }
+
     fn check(&self, args: &Value) -> Result<(), String> {
         if let Value::String(raw) = args {
             let why = match serde_json::from_str::<Value>(raw) {
@@ -114,7 +149,10 @@ impl Tool {
                 "the arguments are not a JSON object: {why}; send them again"
             ));
         }
-        let violations = self.validator.iter_errors(args).take(MAX_VIOLATIONS);
+        let validator = self
+            .validator()
+            .map_err(|why| format!("the tool's own schema is broken: {why}"))?;
+        let violations = validator.iter_errors(args).take(MAX_VIOLATIONS);
         let violations: Vec<String> = violations.map(|error| describe(&error)).collect();
         if violations.is_empty() {
             return Ok(());
@@ -139,15 +177,6 @@ fn describe(error: &jsonschema::ValidationError<'_>) -> String {
         path
     };
     format!("at {path}: {error} (rule {})", error.schema_path())
-}
-
-fn compile(spec: &ToolSpec) -> Result<jsonschema::Validator, Error> {
-    jsonschema::validator_for(&spec.parameters).map_err(|error| {
-        refused(format!(
-            "the parameters of {:?} are not a JSON Schema: {error}",
-            spec.name
-        ))
-    })
 }
 
 fn check_name(name: &str) -> Result<(), Error> {

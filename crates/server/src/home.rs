@@ -233,7 +233,7 @@ fn toolbox(workspace: &Path, data_dir: &Path) -> Result<Toolbox, OpenError> {
     let jail = Arc::new(Jail::open(workspace, &protected)?);
     let toolbox = Toolbox::default();
     for toolset in samovar_tools::catalog(&jail) {
-        toolbox.add(&toolset).map_err(OpenError::Tools)?;
+        toolbox.add_built_in(&toolset).map_err(OpenError::Tools)?;
     }
     Ok(toolbox)
 }
