@@ -8,6 +8,7 @@ use samovar_core::{
     Accepted, Action, Broken, Clock, Code, Command, Error, Event, History, Ids, Journal, Models,
     Seq, SessionId,
 };
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -42,6 +43,8 @@ pub struct Engine {
     bus: Arc<Bus>,
     stop_projector: CancellationToken,
     tasks: TaskTracker,
+    /// Whether all is written out, so that a stop in a hurry and the one it overtakes do it once.
+    is_closed: Mutex<bool>,
 }
 
 impl Engine {
@@ -100,6 +103,7 @@ impl Engine {
             bus,
             stop_projector,
             tasks,
+            is_closed: Mutex::new(false),
         }))
     }
 
@@ -210,6 +214,10 @@ impl Engine {
         {
             tracing::warn!("turns are still running; the next start finds them");
         }
+        let mut is_closed = self.is_closed.lock().await;
+        if *is_closed {
+            return;
+        }
         self.bus.close().await;
         self.stop_projector.cancel();
         self.tasks.close();
@@ -220,6 +228,7 @@ impl Engine {
         if let Err(broken) = self.parts.journal.close().await {
             tracing::error!(%broken, "the journal did not close cleanly");
         }
+        *is_closed = true;
     }
 
     async fn caught_up(&self) -> bool {

@@ -65,6 +65,8 @@ impl Follower {
                 return Ok(events);
             }
             tokio::select! {
+                // What was shown before the stop comes before the word of it.
+                biased;
                 changed = self.published.changed() => {
                     // The sender lives in the log, which this follower holds.
                     changed.map_err(|_| Lost::Stopping)?;
