@@ -12,9 +12,9 @@ use crate::model::Choice;
 use crate::screen::say;
 use crate::stop::Stop;
 
-/// How long writing everything out may take when the server is to stop at once. What is not written
-/// by then is found by the next start, as after a kill.
-const LAST_WRITES: Duration = Duration::from_secs(1);
+/// How long the last words to clients and the last writes may take when the server is to stop at
+/// once. What is not done by then is found by the next start, as after a kill.
+const LAST_MOMENT: Duration = Duration::from_secs(1);
 
 /// Serves until it is asked to stop; asked again, it stops at once.
 pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
@@ -31,17 +31,15 @@ pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
     stop.asked().await;
     say("samovar: stopping; running turns get 10 s to end, ask again to stop at once");
     let engine = server.home().engine().clone();
-    // The server lives on until both are done with, and with it its hold on the data directory.
-    let at_once = async {
-        stop.asked().await;
-        let written = tokio::time::timeout(LAST_WRITES, engine.shutdown(Duration::ZERO)).await;
-        if written.is_err() {
-            tracing::warn!("not everything was written out; the next start finds it");
-        }
-    };
+    let stopped = server.stop();
+    tokio::pin!(stopped);
     tokio::select! {
-        () = server.stop() => {}
-        () = at_once => {}
+        () = &mut stopped => return Ok(Exit::Ok),
+        () = stop.asked() => {}
+    }
+    let at_once = async { tokio::join!(engine.shutdown(Duration::ZERO), stopped) };
+    if tokio::time::timeout(LAST_MOMENT, at_once).await.is_err() {
+        tracing::warn!("not everything was written out; the next start finds it");
     }
     Ok(Exit::Ok)
 }

@@ -168,6 +168,35 @@ async fn sigterm_lets_a_running_turn_end_and_takes_no_new_one() {
 
 // proves DU-11
 #[tokio::test]
+async fn a_message_that_waits_when_sigterm_comes_is_left_to_the_next_start() {
+    let rest = Gate::new("rest");
+    let (program, model) = with_model([
+        say("half an answer").deltas_of(6).hold_after(1, &rest),
+        say("the second answer"),
+    ])
+    .await;
+    let server = program.serve(&[]).await;
+    let session = server.session().await;
+    let mut first = server.say(&session, "first").await;
+    first.until("text_delta").await;
+    let waiting = json!({"sessionId": session, "messageId": "m2", "content": "second"});
+    let mut second = server.stream(waiting.clone()).await;
+
+    server.send(Signal::TERM);
+    not_ready(&server).await;
+    model.open(&rest).unwrap();
+
+    assert_eq!(last(&first.rest().await)["type"], "completed");
+    assert_eq!(last(&second.rest().await)["code"], "server_restart");
+    assert_eq!(server.end().await.code, Some(0));
+    assert_eq!(model.prompts().len(), 1);
+    let server = program.serve(&[]).await;
+    let answer = server.stream(waiting).await.rest().await;
+    assert_eq!(text(&answer), "the second answer");
+}
+
+// proves DU-11
+#[tokio::test]
 async fn a_second_signal_stops_at_once_and_leaves_the_turn_to_the_next_start() {
     let never = Gate::new("never");
     let (program, model) = with_model([
@@ -191,6 +220,8 @@ async fn a_second_signal_stops_at_once_and_leaves_the_turn_to_the_next_start() {
         .unwrap();
 
     assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(!said.stderr.contains("ERROR"), "{said:?}");
+    assert_eq!(last(&stream.rest().await)["code"], "server_restart");
     model.wait_for_disconnect().await;
     let server = program.serve(&[]).await;
     assert_eq!(text(&server.turn(&session, "second").await), "well");
