@@ -1,5 +1,5 @@
-//! The named points around everything that is kept: before and after each edge of the contract
-//! (`docs/adr/0001`, `ARCHITECTURE.md`). Without the feature `failpoints` they are no code.
+//! The named points around what a turn keeps: before each fact goes to the journal, and after that,
+//! before anybody sees it. Without the feature `failpoints` they are no code.
 
 use std::sync::Arc;
 

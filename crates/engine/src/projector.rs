@@ -36,7 +36,7 @@ struct State {
     /// The logs that have something new, in the order in which they were marked: a session that was
     /// deleted and made anew has two logs, and the deletion goes first.
     dirty: VecDeque<Log>,
-    /// What is in `dirty` or in the running transaction.
+    /// What is in `dirty`.
     waiting: HashSet<LogNo>,
     /// How far each warm log is in the history.
     done: HashMap<LogNo, Seq>,

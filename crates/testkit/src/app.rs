@@ -128,15 +128,25 @@ impl App {
     /// # Panics
     /// When it does not start again.
     pub async fn restart(mut self) -> Self {
-        if let Some(server) = self.server.take() {
-            server.stop_now().await;
-        }
+        self.stop_now().await;
         let builder = AppBuilder {
             config: self.config,
             folders: self.folders,
             toolsets: self.toolsets,
         };
         builder.start_with(self.model).await
+    }
+
+    /// Stops the server at once, as turns stand.
+    pub async fn stop_now(&mut self) {
+        if let Some(server) = self.server.take() {
+            server.stop_now().await;
+        }
+    }
+
+    /// What the server is started with.
+    pub fn config(&self) -> &Config {
+        &self.config
     }
 
     /// Stops the server in good order.

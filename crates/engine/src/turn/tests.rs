@@ -349,3 +349,24 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_turn_keeps_the_approval_level_that_it_was_started_at() {
+    assert_eq!(
+        Turn::new().approval(),
+        Approval::ReadOnly,
+        "nothing is known"
+    );
+    assert_eq!(
+        turn_of(&[started(Limits::default())]).approval(),
+        Approval::Auto
+    );
+    assert_eq!(
+        Approval::Supervised.max(Approval::Auto),
+        Approval::Supervised
+    );
+    assert_eq!(
+        Approval::Supervised.max(Approval::ReadOnly),
+        Approval::ReadOnly
+    );
+}

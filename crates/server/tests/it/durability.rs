@@ -5,6 +5,8 @@ use samovar_model_server::{Gate, When, call, say};
 use samovar_testkit::{App, AppBuilder, TestTool};
 use serde_json::json;
 
+use crate::shown;
+
 // proves DU-4
 #[tokio::test]
 async fn a_text_answer_costs_two_synced_commits_and_a_tool_step_two_more() {
@@ -158,4 +160,88 @@ async fn a_restart_projects_again_what_the_history_has_not_and_counts_nothing_tw
         1 + 4 * 2 + 1,
         "the model sees the whole conversation after a restart"
     );
+}
+
+// proves AS-8
+#[tokio::test]
+async fn a_stream_that_the_server_leaves_says_so_and_where_to_go_on() {
+    let gate = Gate::new("never");
+    let mut app = App::start([say("some words").hold_after(1, &gate)]).await;
+    let session = app.session().await;
+    let mut stream = app.say(&session, "go").await;
+    let shown = stream.until("text_delta").await;
+    let last = shown.last().and_then(|frame| frame.id.clone()).unwrap();
+
+    let (rest, ()) = tokio::join!(stream.rest(), app.stop_now());
+
+    let (error, done) = (&rest[rest.len() - 2], &rest[rest.len() - 1]);
+    assert_eq!(error.data["code"], "server_restart");
+    let message = error.data["message"].as_str().unwrap();
+    assert!(message.contains(&last), "{message} names {last}");
+    assert!(error.id.is_none() && done.is_done());
+}
+
+// proves DU-11
+#[tokio::test]
+async fn a_server_that_stops_begins_no_turn_and_the_next_one_does() {
+    let gate = Gate::new("first");
+    let app = App::start([
+        say("one two")
+            .hold_after(1, &gate)
+            .when(When::user("first")),
+        say("three").when(When::user("second")),
+    ])
+    .await;
+    let session = app.session().await;
+    let mut first = app.say(&session, "first").await;
+    first.until("text_delta").await;
+    let second = app.say(&session, "second").await;
+
+    let engine = app.server().home().engine().clone();
+    let stopping = engine.shutdown(std::time::Duration::from_mins(1));
+    let finishing = async {
+        while !engine.is_stopping() {
+            tokio::task::yield_now().await;
+        }
+        app.model.open(&gate).unwrap();
+        first.rest().await
+    };
+    let ((), first) = tokio::join!(stopping, finishing);
+
+    assert_eq!(shown::last(&first)["finishReason"], "stop");
+    assert_eq!(app.model.prompts().len(), 1);
+    drop((second, engine));
+    let app = app.restart().await;
+    app.model.seen(2).await;
+}
+
+#[tokio::test]
+async fn a_server_whose_port_is_taken_begins_no_turn() {
+    let gate = Gate::new("never");
+    let mut app = App::start([
+        say("one two")
+            .hold_after(1, &gate)
+            .when(When::user("first")),
+        say("three").when(When::user("second")),
+    ])
+    .await;
+    let session = app.session().await;
+    let mut first = app.say(&session, "first").await;
+    first.until("text_delta").await;
+    drop(app.say(&session, "second").await);
+    app.stop_now().await;
+
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut config = app.config().clone();
+    config.port = taken.local_addr().unwrap().port();
+    config
+        .providers
+        .base_urls
+        .insert("custom".to_owned(), app.model.base_url());
+    let refused = samovar_server::Server::start(config).await;
+    assert_eq!(refused.err().unwrap().code(), "address_unusable");
+    assert_eq!(app.model.prompts().len(), 1);
+
+    let app = app.restart().await;
+    app.model.seen(2).await;
 }
