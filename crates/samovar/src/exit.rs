@@ -37,10 +37,12 @@ pub(crate) enum Exit {
 impl Exit {
     /// The exit code of a turn that ended in a fault.
     pub(crate) fn of_fault(code: FaultCode) -> Self {
-        match code {
-            FaultCode::UnusableModel => Self::NoModel,
-            code if code.is_provider() => Self::Provider,
-            _ => Self::TurnFailed,
+        if code == FaultCode::UnusableModel {
+            Self::NoModel
+        } else if code.is_provider() {
+            Self::Provider
+        } else {
+            Self::TurnFailed
         }
     }
 }
@@ -93,9 +95,26 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let exit = match error.code {
             Code::UnusableModel => Exit::NoModel,
-            Code::Busy | Code::Unavailable => Exit::Busy,
+            Code::Busy | Code::Unavailable | Code::ServerRestart | Code::RequestTimeout => {
+                Exit::Busy
+            }
             Code::StoreFull | Code::Internal => Exit::TurnFailed,
-            _ => Exit::Usage,
+            Code::InvalidParams
+            | Code::InvalidJson
+            | Code::BlankContent
+            | Code::Unauthorized
+            | Code::Forbidden
+            | Code::HostRefused
+            | Code::OriginRefused
+            | Code::UnknownMethod
+            | Code::UnknownSession
+            | Code::UnknownTurn
+            | Code::UnknownCall
+            | Code::WrongVerb
+            | Code::MessageConflict
+            | Code::BodyTooLarge
+            | Code::UnsupportedMediaType
+            | Code::HeadersTooLarge => Exit::Usage,
         };
         Self::new(exit, error.code.as_str(), error.message)
     }

@@ -67,7 +67,10 @@ pub(crate) async fn run(args: args::Run) -> Result<Exit, Failure> {
         is_verbose: args.verbose,
     };
     let mut stop = Stop::listen()?;
-    let home = Home::open(&task.found.config).await?;
+    let home = tokio::select! {
+        home = Home::open(&task.found.config) => home?,
+        () = stop.asked() => return Ok(Exit::Interrupted),
+    };
     let exit = converse(&home, task, &mut stop).await;
     tokio::select! {
         () = close(home, &exit) => {}
@@ -95,7 +98,7 @@ fn prompt(given: &str) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|_| Failure::usage("the prompt is not UTF-8"))
 }
 
-/// A turn that ended by itself leaves time to those that an earlier process left behind.
+/// A turn that ended by itself leaves time to those that an earlier process left in its session.
 async fn close(home: Home, exit: &Result<Exit, Failure>) {
     match exit {
         Ok(Exit::Interrupted) | Err(_) => home.close_now().await,

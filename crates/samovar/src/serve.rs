@@ -26,10 +26,16 @@ pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
         return Err(error.clone().into());
     }
     let mut stop = Stop::listen()?;
-    let server = Server::start(found.config.clone()).await?;
+    let server = tokio::select! {
+        server = Server::start(found.config.clone()) => server?,
+        () = stop.asked() => return Ok(Exit::Ok),
+    };
     say(&banner(&server, &found, &chosen));
     stop.asked().await;
-    say("samovar: stopping; running turns get 10 s to end, ask again to stop at once");
+    let drain = found.config.drain.as_secs();
+    say(&format!(
+        "samovar: stopping; running turns get {drain} s to end, ask again to stop at once"
+    ));
     let engine = server.home().engine().clone();
     let stopped = server.stop();
     tokio::pin!(stopped);
@@ -49,7 +55,7 @@ fn banner(server: &Server, found: &Found, chosen: &Result<Choice, Error>) -> Str
     let model = match chosen {
         Ok(choice) => choice.line(),
         // Sessions may still ask for one that can be used.
-        Err(error) => format!("model: none: {error}"),
+        Err(error) => format!("model: none, because {error}"),
     };
     let token = match config.token {
         Some(_) => "the one in SAMOVAR_TOKEN".to_owned(),

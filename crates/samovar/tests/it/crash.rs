@@ -23,12 +23,13 @@ struct Killed {
 impl Killed {
     /// The turn has called a tool and is in the middle of its answer.
     async fn in_mid_answer() -> Self {
-        let never = Gate::new("never");
+        let (begin, never) = (Gate::new("begin"), Gate::new("never"));
         let first = || When::user("first");
         let (program, model) = with_model([
             call("list_dir", json!({"path": "."})).when(first()),
             say("half an answer")
                 .deltas_of(6)
+                .hold_head(&begin)
                 .hold_after(1, &never)
                 .when(first()),
             say("the second answer").when(When::user("second")),
@@ -38,9 +39,11 @@ impl Killed {
         let server = program.serve(&[]).await;
         let session = server.session().await;
         let mut stream = server.stream(post(&session, "m1", "first")).await;
-        let seen = stream.until("text_delta").await;
         // The 200 says that the message is kept, though its turn has to wait.
         let waiting = server.stream(post(&session, "m2", "second")).await;
+        // Only now does the answer begin, so that no commit comes after what is shown of it.
+        model.open(&begin).unwrap();
+        let seen = stream.until("text_delta").await;
         server.kill().await;
         drop(waiting);
         Self {

@@ -58,77 +58,86 @@ fn script() -> [Rule; 3] {
 /// A client that remembers what it was told.
 #[derive(Default)]
 struct Client {
-    /// The ids of the messages that were accepted.
-    accepted: Vec<String>,
-    /// The answers of the turns that it saw complete.
-    completed: Vec<String>,
-    /// The results that it saw.
-    results: usize,
-    /// The ids of all frames.
-    seen: Vec<(u64, u64)>,
+    /// What it said and the server accepted.
+    posts: Vec<Post>,
+}
+
+/// A message that was accepted, and what was seen of its turn.
+struct Post {
+    id: &'static str,
+    content: &'static str,
+    frames: Vec<Frame>,
 }
 
 impl Client {
-    /// Says something under an id; none when the server is no more.
-    async fn post(&mut self, server: &Serving, id: &str, content: &str) -> Option<EventStream> {
-        let path = "/services/agent/sendMessage/stream";
-        let params = json!({"sessionId": SESSION, "messageId": id, "content": content});
-        let request = server.request(Method::POST, path).json(&params);
-        let response = request.send().await.ok()?;
+    /// Says something; none when the server is no more.
+    async fn post(
+        &mut self,
+        server: &Serving,
+        id: &'static str,
+        content: &'static str,
+    ) -> Option<EventStream> {
+        let response = send(server, id, content).await.ok()?;
         assert_eq!(response.status(), 200, "{id}");
-        self.accepted.push(id.to_owned());
+        let frames = Vec::new();
+        self.posts.push(Post {
+            id,
+            content,
+            frames,
+        });
         Some(EventStream::new(response))
     }
 
-    /// Reads a stream as far as it goes.
-    async fn read(&mut self, stream: Option<EventStream>) -> Vec<Frame> {
-        let Some(mut stream) = stream else {
-            return Vec::new();
-        };
-        let frames = stream.rest().await;
-        for frame in &frames {
-            self.seen.extend(frame.id.as_deref().map(position));
-            self.results += usize::from(frame.kind() == "tool_call_result");
-            if frame.kind() == "completed" {
-                self.completed.push(text(&frames));
-            }
+    /// Reads the stream of a message as far as it goes.
+    async fn read(&mut self, id: &str, stream: Option<EventStream>) {
+        if let Some(mut stream) = stream {
+            let mut posts = self.posts.iter_mut();
+            posts.find(|post| post.id == id).unwrap().frames = stream.rest().await;
         }
-        frames
     }
 
     /// Talks until all is said or the server is no more.
     async fn talk(&mut self, server: &Serving) {
         let opened = server.request(Method::POST, "/services/agent/createSession");
-        if opened
-            .json(&json!({"sessionId": SESSION}))
-            .send()
-            .await
-            .is_err()
-        {
+        let opened = opened.json(&json!({"sessionId": SESSION})).send();
+        if opened.await.is_err() {
             return;
         }
         let first = self.post(server, "m1", "say something").await;
-        self.read(first).await;
+        self.read("m1", first).await;
         let second = self.post(server, "m2", "write a file").await;
         let waiting = self.post(server, "m3", "say more").await;
-        self.read(second).await;
-        self.read(waiting).await;
+        self.read("m2", second).await;
+        self.read("m3", waiting).await;
     }
 
-    /// Holds what a new server knows against what was told.
+    /// Holds a new server against what the one before it told.
     async fn check(mut self, server: &Serving) {
         server
             .ok("createSession", json!({"sessionId": SESSION}))
             .await;
-        let before = std::mem::take(&mut self.seen);
         let stream = self.post(server, "m4", "say the last").await;
-        let frames = self.read(stream).await;
-        assert_eq!(last(&frames)["type"], "completed");
-        assert_eq!(text(&frames), "a spoken answer");
-        for old in &before {
-            let is_later = |new: &(u64, u64)| new.0 > old.0 && new.1 > old.1;
-            assert!(self.seen.iter().all(is_later), "{old:?} {:?}", self.seen);
+        self.read("m4", stream).await;
+        let after = self.posts.pop().unwrap();
+        assert_eq!(last(&after.frames)["type"], "completed");
+        assert_eq!(text(&after.frames), "a spoken answer");
+        let ids = |frames: &[Frame]| -> Vec<_> { frames.iter().filter_map(position).collect() };
+        let before: Vec<_> = self
+            .posts
+            .iter()
+            .flat_map(|post| ids(&post.frames))
+            .collect();
+        for new in ids(&after.frames) {
+            let is_later = |old: &(u64, u64)| new.0 > old.0 && new.1 > old.1;
+            assert!(before.iter().all(is_later), "{new:?} {before:?}");
         }
+        self.check_messages(server).await;
+        for post in self.posts {
+            post.check(server).await;
+        }
+    }
+
+    async fn check_messages(&self, server: &Serving) {
         let rows = server
             .ok("getMessages", json!({"sessionId": SESSION}))
             .await;
@@ -136,24 +145,62 @@ impl Client {
         let of = |role: &'static str| rows.iter().filter(move |row| row["role"] == role);
         // A message may be kept whose acceptance the kill cut off; none may be missing.
         let mut said: Vec<_> = of("user").map(|row| row["id"].as_str().unwrap()).collect();
-        said.retain(|id| self.accepted.iter().any(|accepted| accepted == id));
-        assert_eq!(said, self.accepted, "{rows:#?}");
-        for answer in &self.completed {
-            let is_kept = of("assistant").any(|row| row["content"] == **answer);
-            assert!(is_kept, "{answer:?} in {rows:#?}");
+        let accepted: Vec<_> = self.posts.iter().map(|post| post.id).collect();
+        said.retain(|id| accepted.contains(id));
+        assert_eq!(said, accepted, "{rows:#?}");
+        let results = self.posts.iter().flat_map(|post| &post.frames);
+        let results = results.filter(|frame| frame.kind() == "tool_call_result");
+        assert!(of("tool").count() >= results.count(), "{rows:#?}");
+        for post in self.posts.iter().filter(|post| post.is_complete()) {
+            let is_kept = of("assistant").any(|row| row["content"] == *text(&post.frames));
+            assert!(is_kept, "{:?} in {rows:#?}", post.frames);
         }
-        assert!(of("tool").count() >= self.results, "{rows:#?}");
         let ids: BTreeSet<_> = rows.iter().map(|row| row["id"].as_str()).collect();
         assert_eq!(ids.len(), rows.len());
-        let session = server.ok("getSession", json!({"sessionId": SESSION})).await;
-        assert_eq!(session["messageCount"], rows.len());
+        let session = server.ok("getSession", json!({"sessionId": SESSION}));
+        assert_eq!(session.await["messageCount"], rows.len());
     }
 }
 
+impl Post {
+    fn is_complete(&self) -> bool {
+        self.frames.iter().any(|frame| frame.kind() == "completed")
+    }
+
+    /// Says it again: what was shown of its turn is told again, word for word.
+    async fn check(&self, server: &Serving) {
+        let again = send(server, self.id, self.content).await.unwrap();
+        // The history knows a turn that was over; its stream is no longer kept for this.
+        if again.status() != 409 {
+            assert_eq!(again.status(), 200);
+            let again = EventStream::new(again).rest().await;
+            assert!(
+                again.starts_with(&self.frames),
+                "{again:#?} {:#?}",
+                self.frames
+            );
+        }
+    }
+}
+
+async fn send(
+    server: &Serving,
+    id: &str,
+    content: &str,
+) -> Result<reqwest::Response, reqwest::Error> {
+    let path = "/services/agent/sendMessage/stream";
+    let params = json!({"sessionId": SESSION, "messageId": id, "content": content});
+    server
+        .request(Method::POST, path)
+        .json(&params)
+        .send()
+        .await
+}
+
 /// The epoch and the place in the log of a frame's id.
-fn position(id: &str) -> (u64, u64) {
-    let mut numbers = id.split('.').map(|number| number.parse().unwrap());
-    (numbers.next().unwrap(), numbers.next().unwrap())
+fn position(frame: &Frame) -> Option<(u64, u64)> {
+    let mut numbers = frame.id.as_deref()?.split('.').map(str::parse);
+    Some((numbers.next()?.unwrap(), numbers.next()?.unwrap()))
 }
 
 /// Stops a server at a point, and holds the next one against what clients of the first were told.

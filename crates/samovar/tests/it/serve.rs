@@ -114,6 +114,20 @@ async fn a_named_model_that_cannot_be_used_ends_the_start() {
     assert!(!program.folder().join("data").exists());
 }
 
+// proves FC-4
+#[tokio::test]
+async fn a_server_that_must_not_use_demo_serves_and_says_that_it_has_no_model() {
+    let program = program().set("SAMOVAR_REQUIRE_MODEL", "1");
+    let server = program.serve(&[]).await;
+    assert!(
+        server.banner.contains("\nmodel: none, because "),
+        "{}",
+        server.banner
+    );
+    let refused = server.call("createSession", json!({})).await;
+    assert_eq!((refused.status, refused.code()), (422, "unusable_model"));
+}
+
 // proves TL-11
 #[tokio::test]
 async fn the_token_is_made_once_and_nobody_comes_in_without_it() {
