@@ -6,9 +6,23 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 use samovar_core::Approval;
 
+/// What a script can rely on (FC-2), for people; `exit` has the same for the program.
+const EXIT_CODES: &str = "\
+Exit codes:
+    0  all is well
+    1  the turn failed
+    2  what was typed is wrong
+    3  what is configured is wrong
+    4  no model can be used
+    5  the model's server failed
+    6  a call needed an approval that nobody gave
+    7  a limit was reached
+    8  the port or the data directory is taken
+  130  it was interrupted";
+
 /// Runs AI agents that survive.
 #[derive(Parser)]
-#[command(name = "samovar", version, about, max_term_width = 100)]
+#[command(name = "samovar", version, about, max_term_width = 100, after_help = EXIT_CODES)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,

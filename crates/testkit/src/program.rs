@@ -46,7 +46,8 @@ pub struct Serving {
     pub address: String,
     /// What it said until it listened.
     pub banner: String,
-    output: Output,
+    stdout: Output,
+    stderr: Output,
     readers: JoinSet<()>,
 }
 
@@ -182,15 +183,17 @@ impl Program {
             path => std::fs::read_to_string(path).expect("the token that was said"),
         };
         // What it says later is read on, or a full pipe would stop it.
-        let (output, mut readers) = (Output::default(), JoinSet::new());
-        readers.spawn(gather(lines, output.clone()));
-        readers.spawn(gather(BufReader::new(stdout).lines(), output.clone()));
+        let mut readers = JoinSet::new();
+        let (out, err) = (Output::default(), Output::default());
+        readers.spawn(gather(BufReader::new(stdout).lines(), out.clone()));
+        readers.spawn(gather(lines, err.clone()));
         Ok(Serving {
             child,
             api: Api::new(&address, token.trim()),
             address,
             banner,
-            output,
+            stdout: out,
+            stderr: err,
             readers,
         })
     }
@@ -245,11 +248,14 @@ impl Serving {
         let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await;
         let status = ended.expect("the server ends in time").expect("it ran");
         while self.readers.join_next().await.is_some() {}
-        let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = |output: &Output| {
+            let output = output.lock().unwrap_or_else(PoisonError::into_inner);
+            output.clone()
+        };
         Finished {
             code: status.code(),
-            stdout: String::new(),
-            stderr: output.clone(),
+            stdout: all(&self.stdout),
+            stderr: all(&self.stderr),
         }
     }
 }

@@ -136,6 +136,7 @@ async fn the_token_is_made_once_and_nobody_comes_in_without_it() {
     server.session().await;
     let token = std::fs::read_to_string(program.folder().join("data/token")).unwrap();
     assert_eq!(token.trim().len(), 64);
+    assert!(!server.banner.contains(token.trim()), "{}", server.banner);
     let stranger = samovar_testkit::Api::new(&server.address, "not-the-token");
     assert_eq!(stranger.call("listTools", json!({})).await.status, 401);
 
