@@ -96,9 +96,10 @@ impl Text {
     /// Takes a text as it was given; it is kept unchanged.
     ///
     /// # Errors
-    /// [`Code::BlankContent`] when it holds white space alone, in the sense of Unicode.
+    /// [`Code::BlankContent`] when it holds nothing but white space, in the sense of Unicode, and
+    /// characters that have no width.
     pub fn new(raw: String) -> Result<Self, Error> {
-        if raw.trim().is_empty() {
+        if raw.chars().all(is_blank) {
             let why = "the content is blank; say at least one visible character";
             return Err(Error::new(Code::BlankContent, why));
         }
@@ -113,5 +114,33 @@ impl Text {
     /// The text, owned.
     pub fn into_string(self) -> String {
         self.0
+    }
+}
+
+fn is_blank(character: char) -> bool {
+    let is_widthless = matches!(
+        character,
+        '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}'
+    );
+    is_widthless || character.is_whitespace()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_has_something_to_see() {
+        for blank in [
+            "",
+            " \n\t",
+            "\u{a0}\u{3000}",
+            "\u{200b}\u{feff}",
+            "\u{ad} \u{2060}",
+        ] {
+            let refused = Text::new(blank.to_owned()).unwrap_err();
+            assert_eq!(refused.code, Code::BlankContent, "{blank:?}");
+        }
+        assert_eq!(Text::new(" x ".to_owned()).unwrap().as_str(), " x ");
     }
 }

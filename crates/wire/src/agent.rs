@@ -19,8 +19,8 @@ pub use encoder::{Encoder, Profile};
 pub use event::{AgentStreamEvent, AgentStreamEventType};
 pub use message::{AgentMessage, MessagePart, ToolCallRequest};
 pub use request::{
-    AtMost, CancelParams, CreateSessionParams, GetMessagesParams, NoParams, PaginationParams,
-    SendMessageParams, SessionParams, StreamParams,
+    AtMost, CancelParams, CreateSessionParams, Delivery, GetMessagesParams, NoParams,
+    PaginationParams, SendMessageParams, SessionParams, StreamParams,
 };
 
 /// Where the methods of the service lie: `/services/agent/{method}`.

@@ -47,7 +47,8 @@ impl Runner {
                         usage: None,
                     },
                 );
-                self.fail(code, message);
+                let kept = "what was said before is kept, send the message again";
+                self.fail(code, format!("{message}; {kept}"));
             }
             Heard::Stopped(reply) => {
                 self.note_salvage(
@@ -85,7 +86,7 @@ impl Runner {
                 },
             };
             let Some(said) = said else {
-                let message = "the answer ended before it was whole; send the message again";
+                let message = "the answer ended before it was whole";
                 return Ok(Heard::Failed(FaultCode::StreamCut, message.to_owned()));
             };
             if let Some(heard) = self.take(answer, said)? {

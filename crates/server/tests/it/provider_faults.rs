@@ -94,6 +94,7 @@ fn check_stream(row: &Row, frames: &[Frame]) {
     assert_eq!(text(frames), row.shown, "{name}");
     let error = last(frames);
     let message = error["message"].as_str().unwrap();
+    assert!(message.contains("kept"), "{message}");
     assert_eq!(error["code"], row.code, "{name}: {message}");
     assert!(message.contains(row.says), "{name}: {message}");
     assert!(

@@ -123,6 +123,18 @@ pub struct SendMessageParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub message_id: Option<MessageId>,
+    /// What happens while another turn runs (AS-11).
+    #[serde(default)]
+    pub delivery: Delivery,
+}
+
+/// What happens to a message while another turn runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Delivery {
+    /// It waits for its turn.
+    #[default]
+    Queue,
 }
 
 impl SendMessageParams {

@@ -75,6 +75,11 @@ async fn parameters_that_are_missing_or_of_another_type_are_named() {
         ("createSession", "sessionId", no_text()),
         ("createSession", "metadata", no_map),
         ("sendMessage", "messageId", no_text()),
+        (
+            "sendMessage",
+            "delivery",
+            vec![json!("reject"), json!("steer"), json!(1)],
+        ),
         ("getMessages", "before", no_text()),
         ("cancel", "turnId", no_text()),
         ("listSessions", "query", no_text()),
