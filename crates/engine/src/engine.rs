@@ -18,6 +18,7 @@ use crate::parts::{Parts, Running};
 use crate::projection;
 use crate::projector::{Projector, read_all};
 use crate::session::load::finish_deletion;
+use crate::session::unknown;
 use crate::settings::{Recovery, Settings};
 use crate::toolbox::Toolbox;
 
@@ -256,14 +257,6 @@ impl Engine {
             .map(Some)
             .map_err(broke)
     }
-}
-
-fn unknown(id: &SessionId) -> Error {
-    let why = format!(
-        "there is no session {:?}; make it with createSession",
-        id.as_str()
-    );
-    Error::new(Code::UnknownSession, why)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it stands in `map_err`")]

@@ -196,11 +196,7 @@ impl Mailbox {
     }
 
     fn missing(&self) -> Error {
-        let why = format!(
-            "there is no session {:?}; make it with createSession",
-            self.id.as_str()
-        );
-        Error::new(Code::UnknownSession, why)
+        unknown(&self.id)
     }
 
     async fn create(
@@ -378,4 +374,13 @@ pub(crate) fn refusal(broken: Broken) -> Error {
     tracing::error!(%broken, "a command could not be kept");
     let why = format!("{broken}; nothing was accepted, try again when it has room");
     Error::new(Code::StoreFull, why)
+}
+
+/// The refusal of what is asked of a session that is not there.
+pub(crate) fn unknown(id: &SessionId) -> Error {
+    let why = format!(
+        "there is no session {:?}; make it with createSession",
+        id.as_str()
+    );
+    Error::new(Code::UnknownSession, why)
 }

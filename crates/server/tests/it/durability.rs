@@ -1,11 +1,19 @@
 //! What a restart finds, and what it costs to keep it. Hard kills are proven on the real binary.
 
 use samovar_core::{Effect, Outcome, Reply};
-use samovar_model_server::{Gate, When, call, say};
+use samovar_model_server::{Gate, Rule, When, call, say};
 use samovar_testkit::{App, AppBuilder, TestTool};
 use serde_json::json;
 
 use crate::shown;
+
+/// The first message's answer stops in the middle until the gate is opened.
+fn first_held(gate: &Gate) -> [Rule; 2] {
+    [
+        say("one two").hold_after(1, gate).when(When::user("first")),
+        say("three").when(When::user("second")),
+    ]
+}
 
 // proves DU-4
 #[tokio::test]
@@ -185,13 +193,7 @@ async fn a_stream_that_the_server_leaves_says_so_and_where_to_go_on() {
 #[tokio::test]
 async fn a_server_that_stops_begins_no_turn_and_the_next_one_does() {
     let gate = Gate::new("first");
-    let app = App::start([
-        say("one two")
-            .hold_after(1, &gate)
-            .when(When::user("first")),
-        say("three").when(When::user("second")),
-    ])
-    .await;
+    let app = App::start(first_held(&gate)).await;
     let session = app.session().await;
     let mut first = app.say(&session, "first").await;
     first.until("text_delta").await;
@@ -218,13 +220,7 @@ async fn a_server_that_stops_begins_no_turn_and_the_next_one_does() {
 #[tokio::test]
 async fn a_server_whose_port_is_taken_begins_no_turn() {
     let gate = Gate::new("never");
-    let mut app = App::start([
-        say("one two")
-            .hold_after(1, &gate)
-            .when(When::user("first")),
-        say("three").when(When::user("second")),
-    ])
-    .await;
+    let mut app = App::start(first_held(&gate)).await;
     let session = app.session().await;
     let mut first = app.say(&session, "first").await;
     first.until("text_delta").await;
