@@ -29,6 +29,8 @@ const fn row(
 
 const TABLE: &[Row] = &[
     row("core", &[], &[]),
+    row("locale", &[], &[]),
+    row("config", &["locale"], &[]),
     row("engine", &["core"], &[]),
     row("providers", &["core"], &["model-server"]),
     row("tools", &["core", "sandbox", "egress"], &[]),
@@ -52,8 +54,17 @@ const TABLE: &[Row] = &[
     ),
     row(
         "samovar",
-        &["core", "engine", "server", "model-server", "prove"],
-        &["testkit", "wire"],
+        &[
+            "config",
+            "core",
+            "engine",
+            "locale",
+            "server",
+            "wire",
+            "model-server",
+            "prove",
+        ],
+        &["testkit"],
     ),
     row("model-server", &["core"], &[]),
     row("prove", &["model-server", "wire"], &["testkit"]),

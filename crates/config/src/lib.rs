@@ -1,0 +1,1 @@
+//! The configuration: its types, its layers, and where each value came from.

@@ -1,0 +1,1 @@
+//! Every sentence that a person sees, from one catalogue.
