@@ -55,6 +55,10 @@ codes! {
     UnknownTurn = "unknown_turn", 404;
     /// No call with this id is open in this session.
     UnknownCall = "unknown_call", 404;
+    /// No such tool.
+    UnknownTool = "unknown_tool", 404;
+    /// No token of this name.
+    UnknownToken = "unknown_token", 404;
     /// The path exists, but not with this verb.
     WrongVerb = "wrong_verb", 405;
     /// The client took too long to send its request.

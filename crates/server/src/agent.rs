@@ -37,7 +37,7 @@ async fn create_session(call: Call, params: CreateSessionParams) -> Result<Sessi
     let (session, action) = params.into_action();
     let session = session.unwrap_or_else(Home::fresh_session);
     submit(&call, &session, action).await?;
-    let row = call.shared.engine.session(&session).await?;
+    let row = call.engine().await?.session(&session).await?;
     Ok(SessionInfo::from(&row))
 }
 
@@ -55,7 +55,7 @@ async fn post(call: &Call, params: SendMessageParams) -> Result<Posted, Error> {
             "the message was not taken as one",
         ));
     };
-    let reader = call.shared.engine.follow(&session, after).await?;
+    let reader = call.engine().await?.follow(&session, after).await?;
     Ok(Posted { turn, reader })
 }
 
@@ -84,14 +84,14 @@ async fn send_message(call: Call, params: SendMessageParams) -> Result<SendMessa
 }
 
 async fn get_session(call: Call, params: SessionParams) -> Result<SessionInfo, Error> {
-    let row = call.shared.engine.session(&params.session_id).await?;
+    let row = call.engine().await?.session(&params.session_id).await?;
     Ok(SessionInfo::from(&row))
 }
 
 async fn get_messages(call: Call, params: GetMessagesParams) -> Result<Vec<AgentMessage>, Error> {
     let rows = call
-        .shared
-        .engine
+        .engine()
+        .await?
         .messages(MessageQuery::from(params))
         .await?;
     Ok(rows.iter().map(AgentMessage::from).collect())
@@ -102,8 +102,8 @@ async fn list_sessions(
     params: PaginationParams,
 ) -> Result<PaginatedResult<SessionInfo>, Error> {
     let (rows, total_count) = call
-        .shared
-        .engine
+        .engine()
+        .await?
         .sessions(SessionQuery::from(params))
         .await?;
     Ok(PaginatedResult {
@@ -127,7 +127,7 @@ async fn cancel(call: Call, params: CancelParams) -> Result<CancelResult, Error>
 }
 
 async fn list_tools(call: Call, _params: NoParams) -> Result<Vec<ToolDefinition>, Error> {
-    let specs = call.shared.engine.toolbox().specs();
+    let specs = call.engine().await?.toolbox().specs();
     Ok(specs
         .iter()
         .map(|spec| ToolDefinition::from(spec.as_ref()))
@@ -135,14 +135,14 @@ async fn list_tools(call: Call, _params: NoParams) -> Result<Vec<ToolDefinition>
 }
 
 async fn get_stats(call: Call, _params: NoParams) -> Result<Stats, Error> {
-    call.shared.engine.totals().await.map(Stats::from)
+    call.engine().await?.totals().await.map(Stats::from)
 }
 
 async fn submit(call: &Call, session: &SessionId, action: Action) -> Result<Accepted, Error> {
     let command = Command {
-        by: call.by.clone(),
+        by: call.by.sender.clone(),
         session: session.clone(),
         action,
     };
-    call.shared.engine.submit(command).await
+    call.engine().await?.submit(command).await
 }

@@ -7,43 +7,42 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use samovar_core::{Code, Error, Sender};
 
 use crate::route::Scope;
-use crate::token::TokenHash;
+use crate::tokens::{Guest, Tokens};
 
 /// Bytes of a request's target and headers, at most.
 pub(crate) const MAX_HEAD_BYTES: usize = 64 * 1024;
 
 /// The rules of a server's door.
 pub(crate) struct Door {
-    token: TokenHash,
     /// The `Host` values that mean this server, lower case.
     authorities: Vec<String>,
 }
 
 impl Door {
-    pub(crate) fn new(token: TokenHash, address: SocketAddr) -> Self {
-        let port = address.port();
-        let mut authorities = vec![address.to_string()];
-        if address.ip().is_loopback() {
-            let names = ["localhost", "127.0.0.1", "[::1]"];
-            authorities.extend(names.iter().map(|name| format!("{name}:{port}")));
-        }
-        Self { token, authorities }
+    pub(crate) fn new(authorities: Vec<String>) -> Self {
+        let lower = authorities.iter().map(|name| name.to_ascii_lowercase());
+        let authorities = lower.collect();
+        Self { authorities }
     }
 
-    /// Lets a request in, or says why not. Each must be meant for this server and not be sent by a
-    /// foreign page; all but the probes bring the token.
-    pub(crate) fn admit(&self, request: &Parts, scope: Scope) -> Result<Sender, Error> {
+    /// Lets a request in that brings a token, or says why not.
+    pub(crate) fn admit(&self, request: &Parts, tokens: &Tokens) -> Result<Guest, Error> {
+        self.greet(request)?;
+        let guest = recognise(&request.headers, tokens)?;
+        check_media_type(request)?;
+        Ok(guest)
+    }
+
+    /// Lets a request in that needs no token. Each must be meant for this server and not be sent by
+    /// a foreign page.
+    pub(crate) fn greet(&self, request: &Parts) -> Result<Guest, Error> {
         check_size(request)?;
         self.check_host(request)?;
         self.check_origin(&request.headers)?;
-        match scope {
-            Scope::Public => Ok(Sender::Token("public".into())),
-            Scope::Read | Scope::Use => {
-                self.check_token(&request.headers)?;
-                check_media_type(request)?;
-                Ok(Sender::Token("owner".into()))
-            }
-        }
+        Ok(Guest {
+            sender: Sender::Token("public".into()),
+            scope: Scope::Public,
+        })
     }
 
     fn check_host(&self, request: &Parts) -> Result<(), Error> {
@@ -91,23 +90,46 @@ impl Door {
             .strip_prefix("http://")
             .is_some_and(|authority| self.is_ours(authority))
     }
+}
 
-    /// One text for a missing and a wrong token.
-    fn check_token(&self, headers: &HeaderMap) -> Result<(), Error> {
-        let given = headers
-            .get(header::AUTHORIZATION)
-            .map_or(&b""[..], HeaderValue::as_bytes);
-        let token = match given.split_at_checked(7) {
-            Some((scheme, token)) if scheme.eq_ignore_ascii_case(b"bearer ") => token,
-            Some(_) | None => b"",
-        };
-        if self.token.matches(token.trim_ascii()) {
-            return Ok(());
-        }
+/// One text for a missing and a wrong token.
+fn recognise(headers: &HeaderMap, tokens: &Tokens) -> Result<Guest, Error> {
+    let given = headers
+        .get(header::AUTHORIZATION)
+        .map_or(&b""[..], HeaderValue::as_bytes);
+    let token = match given.split_at_checked(7) {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case(b"bearer ") => token,
+        Some(_) | None => b"",
+    };
+    tokens.recognise(token.trim_ascii()).ok_or_else(|| {
         let why = "a valid token is needed: `Authorization: Bearer TOKEN`, where TOKEN is in the \
                    file `token` of the server's data directory";
-        Err(Error::new(Code::Unauthorized, why))
+        Error::new(Code::Unauthorized, why)
+    })
+}
+
+/// Whether a token covers what is asked.
+///
+/// # Errors
+/// [`Code::Forbidden`].
+pub(crate) fn check_scope(guest: &Guest, needed: Scope) -> Result<(), Error> {
+    if guest.scope >= needed {
+        return Ok(());
     }
+    let (has, needs) = (guest.scope.as_str(), needed.as_str());
+    let why = format!("this token has the scope {has}, and {needs} is needed");
+    Err(Error::new(Code::Forbidden, why))
+}
+
+/// The `Host` values of a server that listens here.
+pub(crate) fn authorities(address: SocketAddr) -> Vec<String> {
+    let port = address.port();
+    let mut authorities = vec![address.to_string()];
+    if address.ip().is_loopback() {
+        let names = ["localhost", "127.0.0.1", "[::1]"];
+        authorities.extend(names.iter().map(|name| format!("{name}:{port}")));
+    }
+    authorities
 }
 
 /// The buffer that a head is read into is bounded too, but not to the byte.

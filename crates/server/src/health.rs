@@ -27,7 +27,7 @@ async fn alive(_call: Call, _params: NoParams) -> Result<Health, Error> {
 }
 
 async fn ready(call: Call, _params: NoParams) -> Result<Health, Error> {
-    if call.shared.engine.is_stopping() {
+    if call.shared.slot.now()?.is_stopping() {
         return Err(Error::new(Code::Unavailable, "the server is stopping"));
     }
     Ok(Health { status: "ok" })

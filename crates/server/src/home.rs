@@ -1,19 +1,25 @@
 //! An opened data directory with its engine: what every way in shares, with a socket or without.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use samovar_core::{Broken, Clock, Journal, Models, SessionId};
+use axum::Router;
+use samovar_core::{Approval, Broken, Clock, Journal, Models, SessionId};
 use samovar_engine::{Engine, Ports, Toolbox};
 use samovar_providers::Registry;
 use samovar_sandbox::{DirLock, Jail, JailError, LockError, Protected};
 use samovar_stores::history::SqliteHistory;
 use samovar_stores::journal::LmdbJournal;
 
+use crate::address::{Address, AddressFile};
 use crate::clock::{SystemClock, UuidV7};
 use crate::config::{Config, Token};
+use crate::router;
+use crate::slot::{Filler, Slot, slot};
 use crate::token;
+use crate::tokens::Tokens;
 
 /// What lies in a workspace and is trusted: by the server, which reads it, or by the person's own
 /// git, which runs what stands there. No tool may write it (TL-18).
@@ -29,13 +35,22 @@ const TRUSTED_NAMES: [&str; 9] = [
     "memory",
 ];
 
+/// A data directory that is held, and not opened yet. What is asked meanwhile waits (AS-22).
+pub struct Opening {
+    pub(crate) shared: Arc<Shared>,
+    filler: Filler,
+    config: Config,
+    token: Token,
+    local: Token,
+    lock: DirLock,
+}
+
 /// An opened data directory and the engine that works on it. End it with [`Home::close`].
 pub struct Home {
     pub(crate) shared: Arc<Shared>,
-    registry: Arc<Registry>,
+    engine: Arc<Engine>,
     journal: Arc<LmdbJournal>,
     token: Token,
-    workspace: PathBuf,
     drain: Duration,
     /// Held until everything is closed: nobody else may open the stores meanwhile.
     _lock: DirLock,
@@ -43,7 +58,11 @@ pub struct Home {
 
 /// What the routes work with.
 pub(crate) struct Shared {
-    pub(crate) engine: Arc<Engine>,
+    pub(crate) slot: Slot,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) tokens: Tokens,
+    pub(crate) workspace: PathBuf,
+    pub(crate) approval: Approval,
     pub(crate) ping_every: Duration,
     pub(crate) max_body_bytes: usize,
     pub(crate) slow_client: Duration,
@@ -61,6 +80,14 @@ pub enum OpenError {
     /// The token cannot be read or made.
     #[error("the file `token` in {dir:?} cannot be used: {source}")]
     Token {
+        /// The data directory.
+        dir: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The list of tokens cannot be read.
+    #[error("the file `tokens.json` in {dir:?} cannot be used: {source}")]
+    Tokens {
         /// The data directory.
         dir: PathBuf,
         /// What the system said.
@@ -88,10 +115,101 @@ impl OpenError {
             Self::DataDir(LockError::Held { .. }) => "data_dir_busy",
             Self::DataDir(_) => "data_dir_unusable",
             Self::Workspace(_) => "workspace_unusable",
-            Self::Token { .. } => "token_unusable",
+            Self::Token { .. } | Self::Tokens { .. } => "token_unusable",
             Self::Store { .. } => "store_unusable",
             Self::Tools(_) => "tools_unusable",
         }
+    }
+}
+
+impl Opening {
+    /// Takes the data directory, and makes it where it is missing; no store is opened yet.
+    ///
+    /// # Errors
+    /// [`OpenError`]: it is held, or it or the tokens in it cannot be used.
+    pub fn begin(config: &Config) -> Result<Self, OpenError> {
+        let lock = hold(config)?;
+        let dir = &config.data_dir;
+        AddressFile::sweep(dir);
+        let token_error = |source| OpenError::Token {
+            dir: dir.clone(),
+            source,
+        };
+        let token = match &config.token {
+            Some(token) => token.clone(),
+            None => token::of_data_dir(dir).map_err(token_error)?,
+        };
+        let local = token::fresh().map_err(token_error)?;
+        let tokens = Tokens::open(dir, &token, &local).map_err(|source| OpenError::Tokens {
+            dir: dir.clone(),
+            source,
+        })?;
+        let (filler, slot) = slot();
+        let shared = Shared {
+            slot,
+            registry: Arc::new(Registry::new(config.providers.clone())),
+            tokens,
+            workspace: config.workspace.clone(),
+            approval: config.settings.approval,
+            ping_every: config.ping_every,
+            max_body_bytes: config.max_body_bytes,
+            slow_client: config.slow_client,
+        };
+        Ok(Self {
+            shared: Arc::new(shared),
+            filler,
+            config: config.clone(),
+            token,
+            local,
+            lock,
+        })
+    }
+
+    /// The routes, for an axum program to mount. They answer to these authorities (`host:port`, as
+    /// they stand in `Host` and `Origin`), and what is asked before [`Opening::finish`] is done
+    /// waits up to four seconds.
+    pub fn router(&self, authorities: impl IntoIterator<Item = impl Into<String>>) -> Router {
+        let authorities = authorities.into_iter().map(Into::into).collect();
+        router::router(&self.shared, authorities)
+    }
+
+    /// Where the owner's own commands reach a server that listens there.
+    pub(crate) fn address(&self, address: SocketAddr) -> Address {
+        let token = self.local.clone();
+        Address { address, token }
+    }
+
+    /// Opens the stores, makes again what an earlier process left, starts the engine, and lets those
+    /// in who wait.
+    ///
+    /// # Errors
+    /// [`OpenError`]; nothing is left open then.
+    pub async fn finish(self) -> Result<Home, OpenError> {
+        let config = self.config;
+        let dir = &config.data_dir;
+        let toolbox = toolbox(&config.workspace, dir)?;
+        let journal = open_journal(dir).await?;
+        let history = SqliteHistory::open(dir.join("history.db")).await;
+        let history = history.map_err(|source| store_error("the history", dir, source))?;
+        let ports = Ports {
+            journal: journal.clone(),
+            history: Arc::new(history),
+            models: self.shared.registry.clone(),
+            toolbox: Arc::new(toolbox),
+            clock: Arc::new(SystemClock),
+            ids: Arc::new(UuidV7),
+        };
+        let engine = Engine::start(ports, config.settings).await;
+        let engine = engine.map_err(|source| store_error("the journal", dir, source))?;
+        self.filler.fill(engine.clone());
+        Ok(Home {
+            shared: self.shared,
+            engine,
+            journal,
+            token: self.token,
+            drain: config.drain,
+            _lock: self.lock,
+        })
     }
 }
 
@@ -101,56 +219,7 @@ impl Home {
     /// # Errors
     /// [`OpenError`]; nothing is left open then.
     pub async fn open(config: &Config) -> Result<Self, OpenError> {
-        Self::open_held(config, Self::hold(config)?).await
-    }
-
-    /// Takes the data directory, and nothing else yet.
-    pub(crate) fn hold(config: &Config) -> Result<DirLock, OpenError> {
-        Ok(DirLock::acquire(&config.data_dir)?)
-    }
-
-    /// Opens a data directory that is held already.
-    pub(crate) async fn open_held(config: &Config, lock: DirLock) -> Result<Self, OpenError> {
-        let dir = &config.data_dir;
-        let token = match &config.token {
-            Some(token) => token.clone(),
-            None => token::of_data_dir(dir).map_err(|source| OpenError::Token {
-                dir: dir.clone(),
-                source,
-            })?,
-        };
-        let toolbox = toolbox(&config.workspace, dir)?;
-        let journal = open_journal(dir).await?;
-        let history = SqliteHistory::open(dir.join("history.db")).await;
-        let history = history.map_err(|source| store_error("the history", dir, source))?;
-        let registry = Arc::new(Registry::new(config.providers.clone()));
-        let ports = Ports {
-            journal: journal.clone(),
-            history: Arc::new(history),
-            models: registry.clone(),
-            toolbox: Arc::new(toolbox),
-            clock: Arc::new(SystemClock),
-            ids: Arc::new(UuidV7),
-        };
-        let engine = Engine::start(ports, config.settings.clone()).await;
-        let engine = engine.map_err(|source| store_error("the journal", dir, source))?;
-        let shared = Shared {
-            engine,
-            ping_every: config.ping_every,
-            max_body_bytes: config.max_body_bytes,
-            slow_client: config.slow_client,
-        };
-        let (workspace, drain) = (config.workspace.clone(), config.drain);
-        let shared = Arc::new(shared);
-        Ok(Self {
-            shared,
-            registry,
-            journal,
-            token,
-            workspace,
-            drain,
-            _lock: lock,
-        })
+        Opening::begin(config)?.finish().await
     }
 
     /// Whether the data directory could be taken now. It is made when it is missing; no store is
@@ -159,7 +228,7 @@ impl Home {
     /// # Errors
     /// [`OpenError::DataDir`].
     pub fn try_data_dir(config: &Config) -> Result<(), OpenError> {
-        Self::hold(config).map(drop)
+        hold(config).map(drop)
     }
 
     /// Whether tools could work in the workspace.
@@ -177,17 +246,17 @@ impl Home {
 
     /// The engine.
     pub fn engine(&self) -> &Arc<Engine> {
-        &self.shared.engine
+        &self.engine
     }
 
     /// The providers, for whoever explains which model answers and why.
     pub fn registry(&self) -> &Registry {
-        &self.registry
+        &self.shared.registry
     }
 
     /// The models.
     pub fn models(&self) -> &dyn Models {
-        self.registry.as_ref()
+        self.shared.registry.as_ref()
     }
 
     /// Synced commits of the journal so far (DU-4).
@@ -207,7 +276,7 @@ impl Home {
 
     /// The folder that tools work in.
     pub fn workspace(&self) -> &Path {
-        &self.workspace
+        &self.shared.workspace
     }
 
     pub(crate) fn drain(&self) -> Duration {
@@ -216,13 +285,17 @@ impl Home {
 
     /// Lets running turns end, for as long as was configured, then writes everything out.
     pub async fn close(self) {
-        self.shared.engine.shutdown(self.drain).await;
+        self.engine.shutdown(self.drain).await;
     }
 
     /// Writes everything out at once; turns that run are found by the next start.
     pub async fn close_now(self) {
-        self.shared.engine.shutdown(Duration::ZERO).await;
+        self.engine.shutdown(Duration::ZERO).await;
     }
+}
+
+fn hold(config: &Config) -> Result<DirLock, OpenError> {
+    Ok(DirLock::acquire(&config.data_dir)?)
 }
 
 fn toolbox(workspace: &Path, data_dir: &Path) -> Result<Toolbox, OpenError> {

@@ -5,8 +5,28 @@
 //! which the router, the door's rules and the GET forms are made.
 //! Not here: what commands mean (`engine`), how protocols are spelled (`wire`), where configuration
 //! comes from (the binary).
+//!
+//! Another program starts a server with [`start`], or mounts the routes in an axum router of its own
+//! (AS-22); what is asked before everything is opened waits up to four seconds, then is told to come
+//! again:
+//!
+//! ```no_run
+//! # async fn example(config: samovar_server::Config) -> Result<(), Box<dyn std::error::Error>> {
+//! let opening = samovar_server::Opening::begin(&config)?;
+//! let agents = opening.router(["agents.example:8080"]);
+//! let app = axum::Router::new().nest("/agents", agents);
+//! let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
+//! let serving = axum::serve(listener, app);
+//! let home = opening.finish().await?;
+//! serving.await?;
+//! home.close().await;
+//! # Ok(())
+//! # }
+//! ```
 
+mod address;
 mod agent;
+mod api;
 mod clock;
 mod config;
 mod door;
@@ -15,11 +35,15 @@ mod home;
 mod listener;
 mod reply;
 pub mod route;
+mod router;
+mod slot;
 mod stream;
 mod token;
+mod tokens;
 
+pub use address::Address;
 pub use config::{Config, Token};
-pub use home::{Home, OpenError};
+pub use home::{Home, OpenError, Opening};
 pub use listener::{Server, StartError};
 
 /// The table of providers and what is set for them, for whoever reads the configuration.
@@ -27,4 +51,13 @@ pub mod providers {
     pub use samovar_providers::{
         Access, DemoUse, Dialect, ProviderConfig, ProviderSpec, Registry, SPECS, Secret, Timeouts,
     };
+}
+
+/// Opens the data directory of a configuration, serves it, and answers once calls are taken. What a
+/// program sets in its [`Config`] is all that counts: no file and no variable is read.
+///
+/// # Errors
+/// [`StartError`]; nothing is left open then.
+pub async fn start(config: Config) -> Result<Server, StartError> {
+    Server::start(config).await
 }

@@ -5,25 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
-use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, Response, header};
-use axum::middleware::{self, Next};
-use axum::routing::{MethodFilter, MethodRouter, on};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use samovar_core::{Code, Error, Sender};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::Config;
-use crate::door::{self, Door, MAX_HEAD_BYTES};
-use crate::home::{Home, OpenError, Shared};
-use crate::reply;
-use crate::route::{self, Call, Route, Scope, Verb};
-use crate::token::TokenHash;
+use crate::address::AddressFile;
+use crate::config::{Config, Token};
+use crate::door::{self, MAX_HEAD_BYTES};
+use crate::home::{Home, OpenError, Opening};
+use crate::router;
 
 /// How long a connection that has nothing to say is kept after the server was asked to stop.
 const LINGER: Duration = Duration::from_secs(2);
@@ -34,6 +27,8 @@ pub struct Server {
     address: SocketAddr,
     stop: CancellationToken,
     tasks: TaskTracker,
+    /// Tells the owner's own commands where it listens.
+    file: AddressFile,
 }
 
 /// Why a server cannot start.
@@ -50,6 +45,9 @@ pub enum StartError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The owner's own commands cannot be told where it is.
+    #[error("the file `server.json` in the data directory cannot be written: {0}")]
+    Address(std::io::Error),
     /// The address would let others in.
     #[error(
         "{0} is not a loopback address; a server that others can reach needs TLS, \
@@ -64,6 +62,7 @@ impl StartError {
         match self {
             Self::Open(error) => error.code(),
             Self::Listen { .. } => "address_unusable",
+            Self::Address(_) => "data_dir_unusable",
             Self::NotLoopback(_) => "address_refused",
         }
     }
@@ -80,29 +79,42 @@ impl Server {
         }
         // The lock comes before the port, so that who is second on a data directory hears of that;
         // the port before the engine, so that no turn begins in a server that cannot start.
-        let lock = Home::hold(&config)?;
+        let opening = Opening::begin(&config)?;
         let address = SocketAddr::new(config.host, config.port);
         let listen = |source| StartError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
-        let home = Home::open_held(&config, lock).await?;
-        let door = Arc::new(Door::new(TokenHash::of(home.token()), address));
-        let router = router(&home.shared, &door);
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         let accepting = Accepting {
-            router,
+            router: router::router(&opening.shared, door::authorities(address)),
             stop: stop.clone(),
             tasks: tasks.clone(),
             permits: Arc::new(Semaphore::new(config.max_connections)),
             slow_client: config.slow_client,
         };
         tasks.spawn(accepting.run(listener));
+        let local = opening.address(address);
+        let home = match opening.finish().await {
+            Ok(home) => home,
+            Err(error) => {
+                stop.cancel();
+                return Err(error.into());
+            }
+        };
+        let file = AddressFile::write(&config.data_dir, &local).map_err(StartError::Address)?;
         Ok(Self {
             home,
             address,
             stop,
             tasks,
+            file,
         })
+    }
+
+    /// The same routes without the socket, for commands of this very process, and what lets them in.
+    pub fn way_in(&self) -> (Router, &Token) {
+        let router = router::router(&self.home.shared, door::authorities(self.address));
+        (router, self.home.token())
     }
 
     /// Where it listens.
@@ -117,17 +129,18 @@ impl Server {
 
     /// Stops: no new turns, running ones get their time to end, then everything is written out.
     pub async fn stop(self) {
-        self.home.shared.engine.shutdown(self.home.drain()).await;
+        self.home.engine().shutdown(self.home.drain()).await;
         self.hang_up().await;
     }
 
     /// Stops at once; turns that run are found by the next start.
     pub async fn stop_now(self) {
-        self.home.shared.engine.shutdown(Duration::ZERO).await;
+        self.home.engine().shutdown(Duration::ZERO).await;
         self.hang_up().await;
     }
 
     async fn hang_up(self) {
+        drop(self.file);
         self.stop.cancel();
         self.tasks.close();
         if tokio::time::timeout(LINGER, self.tasks.wait())
@@ -137,141 +150,6 @@ impl Server {
             tracing::debug!("connections that did not end are dropped");
         }
     }
-}
-
-/// The router, made from the table.
-fn router(shared: &Arc<Shared>, door: &Arc<Door>) -> Router {
-    let table: Arc<[Route]> = route::table().into();
-    let mut router = Router::new();
-    for route in table.iter() {
-        router = router.route(&route.path, endpoint(route, shared));
-    }
-    let guard = Guard {
-        door: door.clone(),
-        routes: table,
-    };
-    router
-        .fallback(|request: Request| async move { unknown(request.uri().path()) })
-        .layer(middleware::from_fn_with_state(guard, admit))
-}
-
-fn endpoint(route: &Route, shared: &Arc<Shared>) -> MethodRouter {
-    let mut methods = MethodRouter::new();
-    for &verb in route.verbs {
-        let filter = match verb {
-            Verb::Get => MethodFilter::GET,
-            Verb::Post => MethodFilter::POST,
-        };
-        let (route, shared) = (route.clone(), shared.clone());
-        methods = methods.merge(on(filter, move |request: Request| async move {
-            serve(&route, verb, shared, request).await
-        }));
-    }
-    let allowed: Vec<_> = route.verbs.iter().map(|verb| verb.as_str()).collect();
-    let allowed = allowed.join(" or ");
-    methods.fallback(move |request: Request| async move {
-        let why = format!(
-            "{} takes {allowed}, not {}",
-            request.uri().path(),
-            request.method()
-        );
-        reply::refusal(&Error::new(Code::WrongVerb, why))
-    })
-}
-
-/// What the door works with, in front of every route.
-#[derive(Clone)]
-struct Guard {
-    door: Arc<Door>,
-    routes: Arc<[Route]>,
-}
-
-/// One layer before every route, and before the answer that there is none: deny by default.
-async fn admit(State(guard): State<Guard>, request: Request, next: Next) -> Response<Body> {
-    let (mut parts, body) = request.into_parts();
-    let path = parts
-        .extensions
-        .get::<MatchedPath>()
-        .map(MatchedPath::as_str);
-    let route = guard.routes.iter().find(|route| path == Some(&route.path));
-    let scope = route.map_or(Scope::Use, |route| route.scope);
-    let mut response = match guard.door.admit(&parts, scope) {
-        Ok(sender) => {
-            parts.extensions.insert(sender);
-            next.run(Request::from_parts(parts, body)).await
-        }
-        Err(error) => reply::refusal(&error),
-    };
-    door::seal(response.headers_mut());
-    response
-}
-
-async fn serve(route: &Route, verb: Verb, shared: Arc<Shared>, request: Request) -> Response<Body> {
-    let (mut parts, body) = request.into_parts();
-    let Some(by) = parts.extensions.remove::<Sender>() else {
-        return reply::refusal(&Error::new(Code::Unauthorized, "the door was passed by"));
-    };
-    let query = match axum::extract::Query::try_from_uri(&parts.uri) {
-        Ok(axum::extract::Query(query)) => query,
-        Err(error) => {
-            let why = format!("the query cannot be read: {error}");
-            return reply::refusal(&Error::new(Code::InvalidParams, why));
-        }
-    };
-    let body = match read_body(&shared, &parts.headers, body).await {
-        Ok(body) => body,
-        Err(error) => return reply::refusal(&error),
-    };
-    (route.handler)(
-        verb,
-        Call {
-            shared,
-            by,
-            query,
-            body,
-        },
-    )
-    .await
-}
-
-async fn read_body(
-    shared: &Shared,
-    headers: &HeaderMap,
-    body: Body,
-) -> Result<bytes::Bytes, Error> {
-    let max = shared.max_body_bytes;
-    let too_large = || {
-        let why = format!("the body is larger than {max} bytes");
-        Error::new(Code::BodyTooLarge, why)
-    };
-    let announced = headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok());
-    let announced = announced
-        .and_then(|text| text.parse::<u64>().ok())
-        .unwrap_or(0);
-    if usize::try_from(announced).map_or(true, |bytes| bytes > max) {
-        return Err(too_large());
-    }
-    let limited = http_body_util::Limited::new(body, max);
-    let read = http_body_util::BodyExt::collect(limited);
-    match tokio::time::timeout(shared.slow_client, read).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(too_large()),
-        Ok(Err(error)) => Err(Error::new(
-            Code::InvalidJson,
-            format!("the body ended early: {error}"),
-        )),
-        Err(_) => Err(Error::new(
-            Code::RequestTimeout,
-            "the body took too long to arrive",
-        )),
-    }
-}
-
-fn unknown(path: &str) -> Response<Body> {
-    let why = format!("there is nothing at {path}; the methods are under /services/agent/");
-    reply::refusal(&Error::new(Code::UnknownMethod, why))
 }
 
 /// The task that accepts connections.

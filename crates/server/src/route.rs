@@ -6,7 +6,8 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::Response;
 use bytes::Bytes;
-use samovar_core::{Error, Future, Sender};
+use samovar_core::{Error, Future};
+use samovar_engine::Engine;
 use samovar_wire::params;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
@@ -14,7 +15,8 @@ use serde::de::DeserializeOwned;
 
 use crate::home::Shared;
 use crate::reply;
-use crate::{agent, health};
+use crate::tokens::Guest;
+use crate::{agent, api, health};
 
 /// A verb that a route answers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,6 +25,8 @@ pub enum Verb {
     Get,
     /// `POST`, with the parameters in a JSON body.
     Post,
+    /// `DELETE`, with the parameters in the path and the query.
+    Delete,
 }
 
 impl Verb {
@@ -31,12 +35,13 @@ impl Verb {
         match self {
             Self::Get => "GET",
             Self::Post => "POST",
+            Self::Delete => "DELETE",
         }
     }
 }
 
-/// Who may use a route.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// Who may use a route, and what a token may do: each may what those before it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
     /// Everybody, without a token.
     Public,
@@ -44,16 +49,54 @@ pub enum Scope {
     Read,
     /// A token that may change sessions.
     Use,
+    /// A token of the owner.
+    Admin,
+}
+
+impl Scope {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Public => "public",
+            Self::Read => "read",
+            Self::Use => "use",
+            Self::Admin => "admin",
+        }
+    }
 }
 
 /// What a route is called with.
 pub(crate) struct Call {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) by: Sender,
+    pub(crate) by: Guest,
+    /// The parts of the path that stand for something, by their names.
+    pub(crate) segments: Vec<(String, String)>,
     /// What stands behind the `?`, decoded.
     pub(crate) query: Vec<(String, String)>,
     /// The JSON body of a `POST`.
     pub(crate) body: Bytes,
+}
+
+impl Call {
+    /// The engine, waited for while the server starts.
+    ///
+    /// # Errors
+    /// [`Code::Unavailable`](samovar_core::Code::Unavailable).
+    pub(crate) async fn engine(&self) -> Result<Arc<Engine>, Error> {
+        self.shared.slot.engine().await
+    }
+
+    /// A part of the path.
+    #[expect(
+        dead_code,
+        reason = "the first route that needs it comes with the call of a tool"
+    )]
+    pub(crate) fn segment(&self, name: &str) -> &str {
+        let mut segments = self.segments.iter();
+        segments
+            .find(|(other, _)| other == name)
+            .map_or("", |(_, value)| value)
+    }
 }
 
 type Handler = Arc<dyn Fn(Verb, Call) -> Future<'static, Response<Body>> + Send + Sync>;
@@ -63,7 +106,7 @@ type Handler = Arc<dyn Fn(Verb, Call) -> Future<'static, Response<Body>> + Send 
 pub struct Route {
     /// The verbs that it answers to, the main one first.
     pub verbs: &'static [Verb],
-    /// Its path, without parameters.
+    /// Its path, with parts such as `{name}` that stand for something.
     pub path: String,
     /// Who may use it.
     pub scope: Scope,
@@ -78,6 +121,7 @@ pub struct Route {
 pub fn table() -> Vec<Route> {
     let mut routes = health::routes();
     routes.extend(agent::routes());
+    routes.extend(api::routes());
     routes
 }
 
@@ -159,7 +203,11 @@ where
     Arc::new(move |verb, mut call| {
         Box::pin(async move {
             let given = match verb {
-                Verb::Get => params::from_query(std::mem::take(&mut call.query)),
+                Verb::Get | Verb::Delete => {
+                    let mut pairs = call.segments.clone();
+                    pairs.append(&mut call.query);
+                    params::from_query(pairs)
+                }
                 Verb::Post => params::from_body(&call.body),
             };
             let given = match given {

@@ -6,6 +6,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
@@ -14,18 +15,43 @@ use crate::config::Token;
 /// Bytes of a token file, at most.
 const MAX_TOKEN_BYTES: u64 = 4096;
 
-/// What is compared with what a client brings: never the token itself.
+/// What is compared with what a client brings, and kept of a named token: never the token itself.
+#[derive(Clone)]
 pub(crate) struct TokenHash([u8; 32]);
 
 impl TokenHash {
     pub(crate) fn of(token: &Token) -> Self {
-        Self(Sha256::digest(token.expose().as_bytes()).into())
+        Self::of_bytes(token.expose().as_bytes())
     }
 
-    /// Whether a client's token is the right one, in a time that does not depend on it.
-    pub(crate) fn matches(&self, given: &[u8]) -> bool {
-        let given: [u8; 32] = Sha256::digest(given).into();
-        self.0.ct_eq(&given).into()
+    /// The hash of whatever a client brought.
+    pub(crate) fn of_bytes(given: &[u8]) -> Self {
+        Self(Sha256::digest(given).into())
+    }
+
+    /// Whether both are of one token, in a time that does not depend on it.
+    pub(crate) fn equals(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+impl Serialize for TokenHash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&hex(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for TokenHash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let mut hash = [0; 32];
+        let is_hex = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        for (at, byte) in hash.iter_mut().enumerate() {
+            let digits = is_hex.then(|| text.get(2 * at..2 * at + 2)).flatten();
+            let read = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+            *byte = read.ok_or_else(|| de::Error::custom("a hash has 64 hexadecimal digits"))?;
+        }
+        Ok(Self(hash))
     }
 }
 
@@ -48,15 +74,27 @@ fn read(file: File) -> std::io::Result<Token> {
     })
 }
 
-fn make(path: &Path) -> std::io::Result<Token> {
+/// A token that nobody had before: 256 random bits.
+///
+/// # Errors
+/// When the system gives no random bits.
+pub(crate) fn fresh() -> std::io::Result<Token> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
+    Token::new(&hex(&bytes)).ok_or_else(|| ErrorKind::InvalidData.into())
+}
+
+fn hex(bytes: &[u8]) -> String {
     let mut hex = String::with_capacity(2 * bytes.len());
     for byte in bytes {
         // Writing to a string cannot fail.
         let _infallible = write!(hex, "{byte:02x}");
     }
-    let token = Token::new(&hex).ok_or(ErrorKind::InvalidData)?;
+    hex
+}
+
+fn make(path: &Path) -> std::io::Result<Token> {
+    let token = fresh()?;
     // Written beside and renamed, so that a crash leaves no half token behind.
     let fresh = path.with_extension("new");
     let mut file = OpenOptions::new()
@@ -65,7 +103,7 @@ fn make(path: &Path) -> std::io::Result<Token> {
         .truncate(true)
         .mode(0o600)
         .open(&fresh)?;
-    writeln!(file, "{hex}")?;
+    writeln!(file, "{}", token.expose())?;
     file.sync_all()?;
     std::fs::rename(&fresh, path)?;
     Ok(token)

@@ -8,5 +8,6 @@
 //! Start with [`agent`]. `docs/protocols.md` tells a client's author the same from the outside.
 
 pub mod agent;
+pub mod api;
 pub mod params;
 pub mod sse;

@@ -1,5 +1,6 @@
 //! The door: whom it lets in, what it lets through, and how long it waits.
 
+mod named;
 mod origins;
 mod patience;
 mod tokens;

@@ -7,7 +7,7 @@ mod state;
 use std::collections::BTreeSet;
 
 use samovar_model_server::say;
-use samovar_server::route::{self, Scope, Verb};
+use samovar_server::route::{self, Verb};
 use samovar_testkit::App;
 use serde_json::{Value, json};
 
@@ -70,10 +70,10 @@ async fn post(app: &App, method: &str, body: impl AsRef<[u8]>) -> Response {
         .await
 }
 
-/// The methods that take a `POST`, all of those of the service.
+/// The methods of the agent service, which all take a `POST`.
 fn methods() -> Vec<String> {
     let rows = route::table().into_iter();
-    rows.filter(|route| route.scope != Scope::Public && route.verbs.contains(&Verb::Post))
-        .map(|route| route.path.trim_start_matches("/services/agent/").to_owned())
+    rows.filter(|route| route.verbs.contains(&Verb::Post))
+        .filter_map(|route| Some(route.path.strip_prefix("/services/agent/")?.to_owned()))
         .collect()
 }

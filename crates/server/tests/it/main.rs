@@ -10,6 +10,7 @@ mod contract;
 mod door;
 mod durability;
 mod limits;
+mod mounted;
 mod outside;
 mod provider_faults;
 mod raw;

@@ -1,0 +1,140 @@
+//! Where the holder of a data directory can be reached: the file `server.json` in it (FC-1).
+
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::Token;
+
+const NAME: &str = "server.json";
+
+/// Bytes of the file, at most.
+const MAX_BYTES: u64 = 4096;
+
+/// Where a running server listens, and what lets its owner in.
+#[derive(Clone, Debug)]
+pub struct Address {
+    /// Where it listens; always on loopback.
+    pub address: SocketAddr,
+    /// The token of this run of the server, which the owner's own commands bring.
+    pub token: Token,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Written {
+    address: SocketAddr,
+    token: String,
+    pid: u32,
+}
+
+impl Address {
+    /// What the holder of a data directory has written; none when it listens nowhere, or not yet.
+    pub fn read(data_dir: &Path) -> Option<Self> {
+        let file = File::open(data_dir.join(NAME)).ok()?;
+        let mut text = String::new();
+        file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
+        let written: Written = serde_json::from_str(&text).ok()?;
+        let token = Token::new(&written.token)?;
+        let address = written.address;
+        // The token goes to no other machine, whatever the file says.
+        address
+            .ip()
+            .is_loopback()
+            .then_some(Self { address, token })
+    }
+}
+
+/// The file of a server that runs; it goes with it.
+pub(crate) struct AddressFile(PathBuf);
+
+impl AddressFile {
+    /// Writes it, for the owner's eyes alone.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub(crate) fn write(data_dir: &Path, address: &Address) -> std::io::Result<Self> {
+        let written = Written {
+            address: address.address,
+            token: address.token.expose().to_owned(),
+            pid: std::process::id(),
+        };
+        let text = serde_json::to_string(&written)?;
+        let path = data_dir.join(NAME);
+        let fresh = path.with_extension("new");
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&fresh)?;
+        writeln!(file, "{text}")?;
+        std::fs::rename(&fresh, &path)?;
+        Ok(Self(path))
+    }
+
+    /// Removes what a server that was killed has left. Only the holder of the directory may.
+    pub(crate) fn sweep(data_dir: &Path) {
+        remove(&data_dir.join(NAME));
+    }
+}
+
+impl Drop for AddressFile {
+    fn drop(&mut self) {
+        remove(&self.0);
+    }
+}
+
+fn remove(path: &Path) {
+    match std::fs::remove_file(path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => tracing::warn!(%error, ?path, "an address file stays behind"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn address(at: &str) -> Address {
+        Address {
+            address: at.parse().unwrap(),
+            token: Token::new("a-token-of-thirty-two-characters").unwrap(),
+        }
+    }
+
+    // proves FC-1
+    #[test]
+    fn the_address_of_a_server_is_there_while_it_runs_and_only_its_owner_can_read_it() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(Address::read(dir.path()).is_none());
+        let file = AddressFile::write(dir.path(), &address("127.0.0.1:4747")).unwrap();
+        let read = Address::read(dir.path()).unwrap();
+        assert_eq!(read.address, "127.0.0.1:4747".parse().unwrap());
+        assert_eq!(read.token.expose(), "a-token-of-thirty-two-characters");
+        let meta = std::fs::metadata(dir.path().join(NAME)).unwrap();
+        assert_eq!(meta.permissions().mode() & 0o777, 0o600);
+        drop(file);
+        assert!(Address::read(dir.path()).is_none());
+    }
+
+    #[test]
+    fn a_file_that_names_another_machine_or_nonsense_names_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let _file = AddressFile::write(dir.path(), &address("192.0.2.1:80")).unwrap();
+        assert!(Address::read(dir.path()).is_none());
+        for nonsense in [
+            "",
+            "{}",
+            "{\"address\":\"127.0.0.1:1\",\"token\":\"x\",\"pid\":1}",
+        ] {
+            std::fs::write(dir.path().join(NAME), nonsense).unwrap();
+            assert!(Address::read(dir.path()).is_none(), "{nonsense}");
+        }
+    }
+}

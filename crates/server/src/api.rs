@@ -1,0 +1,71 @@
+//! What stands under `/api`: the server itself, its tools and its tokens.
+
+use samovar_core::{Clock, Code, Error};
+use samovar_wire::agent::NoParams;
+use samovar_wire::api::{
+    BASE_PATH, CreateTokenParams, CreatedToken, ServerInfo, TokenInfo, TokenParams, ToolInfo,
+    ToolParams,
+};
+
+use crate::clock::SystemClock;
+use crate::route::{Call, Route, Scope, Verb};
+
+pub(crate) fn routes() -> Vec<Route> {
+    let at = |path: &str| format!("{BASE_PATH}/{path}");
+    let get = &[Verb::Get];
+    vec![
+        Route::answering(get, Scope::Read, at("server"), server),
+        Route::answering(get, Scope::Read, at("tools"), tools),
+        Route::answering(get, Scope::Read, at("tools/{name}"), tool),
+        Route::answering(get, Scope::Admin, at("tokens"), tokens),
+        Route::answering(&[Verb::Post], Scope::Admin, at("tokens"), create_token),
+        Route::answering(
+            &[Verb::Delete],
+            Scope::Admin,
+            at("tokens/{name}"),
+            revoke_token,
+        ),
+    ]
+}
+
+async fn server(call: Call, _params: NoParams) -> Result<ServerInfo, Error> {
+    call.engine().await?;
+    Ok(ServerInfo {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        workspace: call.shared.workspace.display().to_string(),
+        approval: call.shared.approval,
+    })
+}
+
+async fn tools(call: Call, _params: NoParams) -> Result<Vec<ToolInfo>, Error> {
+    let specs = call.engine().await?.toolbox().specs();
+    Ok(specs.iter().map(|spec| spec.as_ref().into()).collect())
+}
+
+async fn tool(call: Call, params: ToolParams) -> Result<ToolInfo, Error> {
+    let specs = call.engine().await?.toolbox().specs();
+    let found = specs.iter().find(|spec| spec.name == params.name);
+    found
+        .map(|spec| spec.as_ref().into())
+        .ok_or_else(|| unknown_tool(&params.name))
+}
+
+fn unknown_tool(name: &str) -> Error {
+    let why = format!("there is no tool named {name:?}; GET /api/tools lists them");
+    Error::new(Code::UnknownTool, why)
+}
+
+async fn tokens(call: Call, _params: NoParams) -> Result<Vec<TokenInfo>, Error> {
+    Ok(call.shared.tokens.list())
+}
+
+async fn create_token(call: Call, params: CreateTokenParams) -> Result<CreatedToken, Error> {
+    let CreateTokenParams { name, scope } = params;
+    let (info, token) = call.shared.tokens.create(name, scope, SystemClock.now())?;
+    let token = token.expose().to_owned();
+    Ok(CreatedToken { info, token })
+}
+
+async fn revoke_token(call: Call, params: TokenParams) -> Result<(), Error> {
+    call.shared.tokens.revoke(&params.name)
+}

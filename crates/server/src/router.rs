@@ -1,0 +1,200 @@
+//! The router: what a request passes on its way from the socket, or from this very process, to the
+//! route that answers it.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{FromRequestParts, RawPathParams, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Response, header};
+use axum::middleware::{self, Next};
+use axum::routing::{MethodFilter, MethodRouter, on};
+use samovar_core::{Code, Error};
+
+use crate::door::{self, Door};
+use crate::home::Shared;
+use crate::reply;
+use crate::route::{self, Call, Route, Scope, Verb};
+use crate::tokens::Guest;
+
+/// The router, made from the table. It answers to these authorities, and knows no path but its own:
+/// another program may mount it below a prefix.
+pub(crate) fn router(shared: &Arc<Shared>, authorities: Vec<String>) -> Router {
+    let table = route::table();
+    let (open, closed): (Vec<_>, Vec<_>) = table
+        .into_iter()
+        .partition(|route| route.scope == Scope::Public);
+    let guard = Guard {
+        door: Arc::new(Door::new(authorities)),
+        shared: shared.clone(),
+    };
+    // Deny by default: what is not in the table passes the layer that wants a token, too.
+    let closed = routed(&closed, shared)
+        .fallback(|request: Request| async move { unknown(request.uri().path()) })
+        .layer(middleware::from_fn_with_state(guard.clone(), admit));
+    let open = routed(&open, shared).layer(middleware::from_fn_with_state(guard, greet));
+    closed.merge(open)
+}
+
+fn routed(rows: &[Route], shared: &Arc<Shared>) -> Router {
+    let mut paths: Vec<_> = rows.iter().map(|route| route.path.as_str()).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    paths.into_iter().fold(Router::new(), |router, path| {
+        let rows: Vec<_> = rows.iter().filter(|route| route.path == path).collect();
+        router.route(path, endpoint(&rows, shared))
+    })
+}
+
+/// The rows of one path, each for its verbs.
+fn endpoint(rows: &[&Route], shared: &Arc<Shared>) -> MethodRouter {
+    let mut methods = MethodRouter::new();
+    let mut allowed = Vec::new();
+    for (route, &verb) in rows
+        .iter()
+        .flat_map(|route| route.verbs.iter().map(move |verb| (route, verb)))
+    {
+        allowed.push(verb.as_str());
+        let (route, shared) = (Route::clone(route), shared.clone());
+        methods = methods.merge(on(filter(verb), move |request: Request| async move {
+            serve(&route, verb, shared, request).await
+        }));
+    }
+    let allowed = allowed.join(" or ");
+    methods.fallback(move |request: Request| async move {
+        let why = format!(
+            "{} takes {allowed}, not {}",
+            request.uri().path(),
+            request.method()
+        );
+        reply::refusal(&Error::new(Code::WrongVerb, why))
+    })
+}
+
+fn filter(verb: Verb) -> MethodFilter {
+    match verb {
+        Verb::Get => MethodFilter::GET,
+        Verb::Post => MethodFilter::POST,
+        Verb::Delete => MethodFilter::DELETE,
+    }
+}
+
+/// What the door works with, in front of every route.
+#[derive(Clone)]
+struct Guard {
+    door: Arc<Door>,
+    shared: Arc<Shared>,
+}
+
+/// One layer before every route that wants a token, and before the answer that there is none.
+async fn admit(State(guard): State<Guard>, request: Request, next: Next) -> Response<Body> {
+    let (mut parts, body) = request.into_parts();
+    let admitted = guard.door.admit(&parts, &guard.shared.tokens);
+    let mut response = match admitted {
+        Ok(guest) => {
+            parts.extensions.insert(guest);
+            next.run(Request::from_parts(parts, body)).await
+        }
+        Err(error) => reply::refusal(&error),
+    };
+    door::seal(response.headers_mut());
+    response
+}
+
+/// The layer before what needs no token.
+async fn greet(State(guard): State<Guard>, request: Request, next: Next) -> Response<Body> {
+    let (mut parts, body) = request.into_parts();
+    let mut response = match guard.door.greet(&parts) {
+        Ok(guest) => {
+            parts.extensions.insert(guest);
+            next.run(Request::from_parts(parts, body)).await
+        }
+        Err(error) => reply::refusal(&error),
+    };
+    door::seal(response.headers_mut());
+    response
+}
+
+async fn serve(route: &Route, verb: Verb, shared: Arc<Shared>, request: Request) -> Response<Body> {
+    let (mut parts, body) = request.into_parts();
+    let segments = segments(&mut parts).await;
+    let Some(by) = parts.extensions.remove::<Guest>() else {
+        return reply::refusal(&Error::new(Code::Unauthorized, "the door was passed by"));
+    };
+    if let Err(error) = door::check_scope(&by, route.scope) {
+        return reply::refusal(&error);
+    }
+    let query = match axum::extract::Query::try_from_uri(&parts.uri) {
+        Ok(axum::extract::Query(query)) => query,
+        Err(error) => {
+            let why = format!("the query cannot be read: {error}");
+            return reply::refusal(&Error::new(Code::InvalidParams, why));
+        }
+    };
+    let body = match read_body(&shared, &parts.headers, body).await {
+        Ok(body) => body,
+        Err(error) => return reply::refusal(&error),
+    };
+    (route.handler)(
+        verb,
+        Call {
+            shared,
+            by,
+            segments,
+            query,
+            body,
+        },
+    )
+    .await
+}
+
+/// The parts of the path that stand for something, such as a tool's name, decoded.
+async fn segments(parts: &mut Parts) -> Vec<(String, String)> {
+    let Ok(found) = RawPathParams::from_request_parts(parts, &()).await else {
+        return Vec::new();
+    };
+    let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    found.iter().map(owned).collect()
+}
+
+async fn read_body(
+    shared: &Shared,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<bytes::Bytes, Error> {
+    let max = shared.max_body_bytes;
+    let too_large = || {
+        let why = format!("the body is larger than {max} bytes");
+        Error::new(Code::BodyTooLarge, why)
+    };
+    let announced = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok());
+    let announced = announced
+        .and_then(|text| text.parse::<u64>().ok())
+        .unwrap_or(0);
+    if usize::try_from(announced).map_or(true, |bytes| bytes > max) {
+        return Err(too_large());
+    }
+    let limited = http_body_util::Limited::new(body, max);
+    let read = http_body_util::BodyExt::collect(limited);
+    match tokio::time::timeout(shared.slow_client, read).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(too_large()),
+        Ok(Err(error)) => Err(Error::new(
+            Code::InvalidJson,
+            format!("the body ended early: {error}"),
+        )),
+        Err(_) => Err(Error::new(
+            Code::RequestTimeout,
+            "the body took too long to arrive",
+        )),
+    }
+}
+
+fn unknown(path: &str) -> Response<Body> {
+    let why =
+        format!("there is nothing at {path}; the methods are under /services/agent/ and /api/");
+    reply::refusal(&Error::new(Code::UnknownMethod, why))
+}

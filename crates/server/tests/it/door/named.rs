@@ -1,0 +1,122 @@
+//! Tokens with names and scopes.
+
+use reqwest::Method;
+use samovar_model_server::say;
+use samovar_server::route::{self, Scope};
+use samovar_testkit::{Answer, Api, App};
+use serde_json::{Value, json};
+
+async fn make(api: &Api, name: &str, scope: &str) -> Answer {
+    let body = json!({"name": name, "scope": scope});
+    let request = api.request(Method::POST, "/api/tokens").json(&body);
+    api.answer(request).await
+}
+
+/// A client with a new token of this scope.
+async fn client(app: &App, scope: &str) -> Api {
+    let made = make(app, &format!("for-{scope}"), scope).await;
+    assert_eq!(made.status, 200, "{}", made.body);
+    Api::new(
+        &app.address().to_string(),
+        made.body["token"].as_str().unwrap(),
+    )
+}
+
+async fn ask(api: &Api, verb: &str, path: &str) -> Answer {
+    let verb: Method = verb.parse().unwrap();
+    let request = api.request(verb.clone(), path);
+    let request = match verb {
+        Method::POST => request.json(&json!({})),
+        _ => request,
+    };
+    api.answer(request).await
+}
+
+// proves TL-11
+#[tokio::test]
+async fn a_token_is_let_into_the_routes_of_its_scope_and_into_no_other() {
+    let app = App::start([say("hi")]).await;
+    let mut refused = 0;
+    for (name, scope) in [
+        ("read", Scope::Read),
+        ("use", Scope::Use),
+        ("admin", Scope::Admin),
+    ] {
+        let api = client(&app, name).await;
+        for route in route::table() {
+            for verb in route.verbs {
+                let answer = ask(&api, verb.as_str(), &route.path).await;
+                let is_refused = answer.status == 403;
+                let what = format!("{name}: {} {}: {}", verb.as_str(), route.path, answer.body);
+                assert_eq!(is_refused, route.scope > scope, "{what}");
+                if is_refused {
+                    assert_eq!(answer.code(), "forbidden", "{what}");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert!(refused > 8, "{refused}");
+}
+
+// proves TL-11
+#[tokio::test]
+async fn a_named_token_is_shown_once_kept_as_a_hash_and_lets_nobody_in_once_it_is_revoked() {
+    let app = App::start([say("hi")]).await;
+    let made = make(&app, "laptop", "use").await;
+    let token = made.body["token"].as_str().unwrap().to_owned();
+    assert_eq!(token.len(), 64);
+
+    let kept = std::fs::read_to_string(app.data_dir().join("tokens.json")).unwrap();
+    assert!(!kept.contains(&token), "{kept}");
+    let listed = ask(&app, "GET", "/api/tokens").await.body;
+    assert_eq!(listed.as_array().unwrap().len(), 1);
+    assert_eq!(listed[0]["name"], "laptop");
+    assert_eq!(listed[0]["scope"], "use");
+    assert_eq!(listed[0]["token"], Value::Null);
+
+    // It outlives the server.
+    let app = app.restart().await;
+    let api = Api::new(&app.address().to_string(), &token);
+    assert_eq!(
+        ask(&api, "GET", "/services/agent/getStats").await.status,
+        200
+    );
+
+    let revoked = ask(&app, "DELETE", "/api/tokens/laptop").await;
+    assert_eq!((revoked.status, revoked.body), (200, Value::Null));
+    let refused = ask(&api, "GET", "/services/agent/getStats").await;
+    assert_eq!((refused.status, refused.code()), (401, "unauthorized"));
+    let again = ask(&app, "DELETE", "/api/tokens/laptop").await;
+    assert_eq!((again.status, again.code()), (404, "unknown_token"));
+}
+
+#[tokio::test]
+async fn a_token_with_a_bad_name_or_scope_is_refused_and_so_are_too_many() {
+    let app = App::start([say("hi")]).await;
+    for (name, scope) in [
+        ("", "use"),
+        ("two words", "use"),
+        ("UPPER", "use"),
+        ("../etc", "use"),
+        (&"a".repeat(65), "use"),
+        ("fine", "root"),
+        ("owner", "use"),
+        ("public", "use"),
+    ] {
+        let refused = make(&app, name, scope).await;
+        assert_eq!(
+            (refused.status, refused.code()),
+            (400, "invalid_params"),
+            "{name} {scope}"
+        );
+    }
+    for number in 0..64 {
+        let made = make(&app, &format!("t{number}"), "read").await;
+        assert_eq!(made.status, 200, "{number}");
+    }
+    let taken = make(&app, "t0", "read").await;
+    assert_eq!((taken.status, taken.code()), (400, "invalid_params"));
+    let too_many = make(&app, "one-more", "read").await;
+    assert_eq!((too_many.status, too_many.code()), (400, "invalid_params"));
+}

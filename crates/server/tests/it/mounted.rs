@@ -1,0 +1,113 @@
+//! The server as a library (AS-22).
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use http_body_util::BodyExt;
+use samovar_server::{Config, Opening, Token};
+use serde_json::Value;
+use tower::ServiceExt;
+
+const TOKEN: &str = "a-token-for-tests-of-32-letters-";
+
+fn config(root: &tempfile::TempDir) -> Config {
+    let workspace = root.path().join("workspace");
+    std::fs::create_dir_all(&workspace).unwrap();
+    let mut config = Config::new(root.path().join("data"), workspace);
+    config.token = Token::new(TOKEN);
+    config
+}
+
+/// Asks through another program's router.
+async fn ask(app: &Router, host: &str, path: &str) -> (StatusCode, Value) {
+    let request = Request::get(path)
+        .header("host", host)
+        .header("authorization", format!("Bearer {TOKEN}"))
+        .body(Body::empty())
+        .unwrap();
+    let response = app.clone().oneshot(request).await.unwrap();
+    let status = response.status();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    (status, serde_json::from_slice(&body).unwrap_or_default())
+}
+
+// proves AS-22
+#[tokio::test]
+async fn another_program_mounts_the_routes_below_a_prefix_of_its_own() {
+    let root = tempfile::tempdir().unwrap();
+    let opening = Opening::begin(&config(&root)).unwrap();
+    let agents = opening.router(["agents.example:8080"]);
+    let app = Router::new().nest("/agents", agents);
+    let home = opening.finish().await.unwrap();
+
+    let stats = "/agents/services/agent/getStats";
+    let (status, body) = ask(&app, "agents.example:8080", stats).await;
+    assert_eq!(
+        (status, &body["sessions"]),
+        (StatusCode::OK, &Value::from(0))
+    );
+    let (status, body) = ask(&app, "evil.example", stats).await;
+    assert_eq!(status, StatusCode::FORBIDDEN, "{body}");
+    let (status, _) = ask(&app, "agents.example:8080", "/agents/healthz").await;
+    assert_eq!(status, StatusCode::OK);
+    let bare = Request::get(stats)
+        .header("host", "agents.example:8080")
+        .body(Body::empty())
+        .unwrap();
+    let refused = app.clone().oneshot(bare).await.unwrap();
+    assert_eq!(refused.status(), StatusCode::UNAUTHORIZED);
+    home.close_now().await;
+}
+
+// proves AS-22
+#[tokio::test(start_paused = true)]
+async fn what_is_asked_before_everything_is_open_waits_four_seconds_and_is_told_to_come_again() {
+    let root = tempfile::tempdir().unwrap();
+    let opening = Opening::begin(&config(&root)).unwrap();
+    let app = opening.router(["here"]);
+    let began = tokio::time::Instant::now();
+
+    let (status, body) = ask(&app, "here", "/services/agent/getStats").await;
+
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(body["code"], "unavailable");
+    assert_eq!(began.elapsed().as_secs(), 4);
+    // A probe does not wait, and the server lives.
+    let (status, _) = ask(&app, "here", "/readyz").await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    let (status, _) = ask(&app, "here", "/healthz").await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(began.elapsed().as_secs(), 4);
+}
+
+// proves AS-22
+#[tokio::test]
+async fn what_is_asked_while_everything_opens_is_answered_as_soon_as_it_is_open() {
+    let root = tempfile::tempdir().unwrap();
+    let opening = Opening::begin(&config(&root)).unwrap();
+    let app = opening.router(["here"]);
+
+    let asked = ask(&app, "here", "/services/agent/getStats");
+    let ((status, _), home) = tokio::join!(asked, opening.finish());
+
+    assert_eq!(status, StatusCode::OK);
+    home.unwrap().close_now().await;
+}
+
+// proves AS-22
+#[tokio::test]
+async fn a_start_that_fails_tells_those_who_wait_and_lets_go_of_the_data_directory() {
+    let root = tempfile::tempdir().unwrap();
+    let mut config = config(&root);
+    config.workspace = root.path().join("not-there");
+    let opening = Opening::begin(&config).unwrap();
+    let app = opening.router(["here"]);
+
+    let asked = ask(&app, "here", "/services/agent/getStats");
+    let ((status, _), home) = tokio::join!(asked, opening.finish());
+
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(home.is_err());
+    drop(app);
+    assert!(Opening::begin(&config).is_ok());
+}

@@ -1,0 +1,14 @@
+//! What is asked and answered under `/api`: the server itself, its models, tools and tokens.
+
+mod model;
+mod server;
+mod token;
+mod tool;
+
+pub use model::{ModelChoice, ModelReason, ModelsAnswer, ProviderInfo};
+pub use server::ServerInfo;
+pub use token::{CreateTokenParams, CreatedToken, TokenInfo, TokenName, TokenParams, TokenScope};
+pub use tool::{CallToolParams, ToolInfo, ToolOrigin, ToolParams, ToolResult};
+
+/// Where these methods are.
+pub const BASE_PATH: &str = "/api";
