@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use samovar_locale as locale;
 use serde_json::{Map, Value};
 
 use crate::error::{Code, Error};
@@ -100,8 +101,7 @@ impl Text {
     /// characters that have no width.
     pub fn new(raw: String) -> Result<Self, Error> {
         if raw.chars().all(is_blank) {
-            let why = "the content is blank; say at least one visible character";
-            return Err(Error::new(Code::BlankContent, why));
+            return Err(Error::new(Code::BlankContent, locale::message::blank()));
         }
         Ok(Self(raw))
     }

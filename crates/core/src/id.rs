@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use samovar_locale as locale;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Code, Error};
@@ -97,14 +98,11 @@ impl CallId {
 
 fn check_id(what: &str, raw: &str) -> Result<(), Error> {
     if raw.is_empty() || raw.len() > MAX_ID_BYTES {
-        let why = format!(
-            "{what} must have 1 to {MAX_ID_BYTES} bytes, this one has {}",
-            raw.len()
-        );
+        let why = locale::id::bad_length(what, MAX_ID_BYTES, raw.len());
         return Err(Error::new(Code::InvalidParams, why));
     }
     if raw.chars().any(char::is_control) {
-        let why = format!("{what} must not hold control characters: {raw:?}");
+        let why = locale::id::control_character(what, locale::quoted(raw));
         return Err(Error::new(Code::InvalidParams, why));
     }
     Ok(())
@@ -158,10 +156,8 @@ impl FromStr for EventId {
             })
         });
         numbers.ok_or_else(|| {
-            Error::new(
-                Code::InvalidParams,
-                format!("not an event id (epoch.seq): {raw:?}"),
-            )
+            let why = locale::id::no_event(locale::quoted(raw));
+            Error::new(Code::InvalidParams, why)
         })
     }
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use samovar_locale as locale;
+
 use crate::Future;
 use crate::event::Event;
 use crate::id::{Epoch, Seq, SessionId};
@@ -46,13 +48,13 @@ pub struct LogEntry {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
     /// No room: nothing was kept, later it may work again.
-    #[error("the store is full: {0}")]
+    #[error("{}", locale::store::full(.0))]
     Full(String),
     /// Reading or writing failed.
-    #[error("the store failed: {0}")]
+    #[error("{}", locale::store::failed(.0))]
     Io(String),
     /// What was read is not what was written.
-    #[error("the store is damaged: {0}")]
+    #[error("{}", locale::store::damaged(.0))]
     Damaged(String),
 }
 

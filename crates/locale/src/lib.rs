@@ -47,7 +47,7 @@ pub use language::choose;
 
 include!(concat!(env!("OUT_DIR"), "/catalogue.rs"));
 
-/// A value in quotation marks, its control characters and quotation marks made visible.
-pub fn quoted(value: &str) -> impl fmt::Display {
-    fmt::from_fn(move |f| fmt::Debug::fmt(value, f))
+/// A text or a path in quotation marks, its control characters and quotation marks made visible.
+pub fn quoted<T: fmt::Debug + ?Sized>(value: &T) -> impl fmt::Display {
+    fmt::from_fn(move |f| value.fmt(f))
 }

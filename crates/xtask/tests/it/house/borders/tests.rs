@@ -40,6 +40,15 @@ fn a_use_in_the_table_is_none() {
 }
 
 #[test]
+fn every_crate_may_use_the_catalogue_which_uses_none() {
+    for name in ["core", "sandbox", "engine"] {
+        assert_eq!(forbidden_uses(&uses(name, "locale", &Value::Null)), []);
+    }
+    let found = breaches(forbidden_uses(&uses("locale", "core", &Value::Null)));
+    assert_eq!(found, ["locale must not use core outside tests"]);
+}
+
+#[test]
 fn a_use_for_tests_does_not_open_the_border_for_the_rest() {
     assert_eq!(
         forbidden_uses(&uses("server", "testkit", &json!("dev"))),
