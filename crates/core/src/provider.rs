@@ -8,6 +8,7 @@ use futures_core::Stream;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::Future;
 use crate::error::{Error, FaultCode};
 use crate::message::{Message, Usage};
 use crate::tool::ToolSpec;
@@ -149,9 +150,18 @@ pub trait Models: Send + Sync {
     /// provider has no key; the message says which and what to do.
     fn resolve(&self, name: &str) -> Result<Model, Error>;
 
-    /// The name of the model for who asked for none (FC-4).
+    /// Whether a name is somebody's, so that it can be written down: a provider may get its key
+    /// later (AS-18).
+    ///
+    /// # Errors
+    /// [`Code::UnusableModel`](crate::Code::UnusableModel) when no row claims the name; the message
+    /// has the nearest known ones.
+    fn claim(&self, name: &str) -> Result<(), Error>;
+
+    /// The name of the model for who asked for none (FC-4). May ask the model servers of this
+    /// machine first, within a bound.
     ///
     /// # Errors
     /// [`Code::UnusableModel`](crate::Code::UnusableModel) when there is none.
-    fn default_name(&self) -> Result<String, Error>;
+    fn default_name(&self) -> Future<'_, Result<String, Error>>;
 }

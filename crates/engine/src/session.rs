@@ -211,7 +211,10 @@ impl Mailbox {
             let why = "the session is being deleted; try again in a moment";
             return Err(Error::new(Code::Busy, why));
         }
-        let model = model.map_or_else(|| self.parts.models.default_name(), Ok)?;
+        let model = match model {
+            Some(model) => self.parts.models.claim(&model).map(|()| model)?,
+            None => self.parts.models.default_name().await?,
+        };
         let log = self.new_log();
         let opened = Kind::SessionOpened {
             model: model.clone(),

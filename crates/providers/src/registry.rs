@@ -3,11 +3,12 @@
 mod refusal;
 
 use std::collections::BTreeMap;
+use std::future::ready;
 use std::sync::{Arc, OnceLock};
 
 use reqwest::Url;
 use samovar_core::provider::ModelKind;
-use samovar_core::{Error, Model, Models, Provider};
+use samovar_core::{Error, Future, Model, Models, Provider};
 
 use self::refusal::{nameless, no_model, refuse, shown};
 use crate::chat_completions::ChatCompletions;
@@ -115,7 +116,25 @@ impl Registry {
         SPECS.iter().filter(is_by_hand).collect()
     }
 
-    /// The row for a name, and what the endpoint calls the model. In this order:
+    /// The row that claims a name, whether or not it can be used, and what the endpoint calls the
+    /// model.
+    fn find(&self, name: &str) -> Result<(&'static ProviderSpec, String), Error> {
+        if name.is_empty() || name.ends_with('/') || name.len() > MAX_NAME_BYTES {
+            let why = format!(
+                "{:?} names no model; a name has 1 to {MAX_NAME_BYTES} bytes and does not end in /",
+                shown(name)
+            );
+            return Err(refuse(why, name));
+        }
+        let (spec, endpoint_name) = self.route(name)?;
+        if spec.dialect == Dialect::Demo && endpoint_name != spec.name {
+            let why = format!("{:?} is no model; demo has one, \"demo\"", shown(name));
+            return Err(refuse(why, name));
+        }
+        Ok((spec, endpoint_name))
+    }
+
+    /// In this order:
     ///
     /// 1. what is spelled as only one provider spells it, or as `provider/model`: always wins;
     /// 2. `vendor/model` of a vendor without a row: a gateway with a key, unless a base URL was set
@@ -176,25 +195,16 @@ impl Registry {
         }
     }
 
-    fn demo(
-        &self,
-        spec: &'static ProviderSpec,
-        name: &str,
-        endpoint_name: String,
-    ) -> Result<Model, Error> {
+    fn demo(&self, spec: &'static ProviderSpec, name: &str) -> Result<Model, Error> {
         if !self.is_usable(spec) {
             let why = "demo is forbidden by SAMOVAR_REQUIRE_MODEL; ask for a language model";
             return Err(refuse(why.to_owned(), name));
         }
-        if endpoint_name != spec.name {
-            let why = format!("{:?} is no model; demo has one, \"demo\"", shown(name));
-            return Err(refuse(why, name));
-        }
         Ok(Model {
             name: spec.name.to_owned(),
+            endpoint_name: spec.name.to_owned(),
             kind: ModelKind::Demo,
             provider: self.make(spec)?,
-            endpoint_name,
         })
     }
 
@@ -214,16 +224,9 @@ impl Registry {
 impl Models for Registry {
     fn resolve(&self, name: &str) -> Result<Model, Error> {
         let name = name.trim();
-        if name.is_empty() || name.ends_with('/') || name.len() > MAX_NAME_BYTES {
-            let why = format!(
-                "{:?} names no model; a name has 1 to {MAX_NAME_BYTES} bytes and does not end in /",
-                shown(name)
-            );
-            return Err(refuse(why, name));
-        }
-        let (spec, endpoint_name) = self.route(name)?;
+        let (spec, endpoint_name) = self.find(name)?;
         if spec.dialect == Dialect::Demo {
-            return self.demo(spec, name, endpoint_name);
+            return self.demo(spec, name);
         }
         if !self.is_usable(spec) {
             return Err(self.unusable(spec, name));
@@ -236,7 +239,17 @@ impl Models for Registry {
         })
     }
 
-    fn default_name(&self) -> Result<String, Error> {
+    fn claim(&self, name: &str) -> Result<(), Error> {
+        self.find(name.trim()).map(drop)
+    }
+
+    fn default_name(&self) -> Future<'_, Result<String, Error>> {
+        Box::pin(ready(self.choose()))
+    }
+}
+
+impl Registry {
+    fn choose(&self) -> Result<String, Error> {
         if let Some(name) = &self.config.default_model {
             self.resolve(name)?;
             return Ok(name.trim().to_owned());

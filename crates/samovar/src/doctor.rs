@@ -23,9 +23,9 @@ struct Finding {
 }
 
 /// Looks at everything that a turn needs.
-pub(crate) fn doctor(args: &args::Doctor) -> Result<Exit, Failure> {
+pub(crate) async fn doctor(args: &args::Doctor) -> Result<Exit, Failure> {
     let findings = match config::read(&args.common, LocalData::UseOnly) {
-        Ok(found) => examine(&found),
+        Ok(found) => examine(&found).await,
         Err(failure) => vec![unreadable(failure)],
     };
     let exits = findings.iter().map(|finding| finding.exit);
@@ -42,13 +42,13 @@ pub(crate) fn doctor(args: &args::Doctor) -> Result<Exit, Failure> {
     put(&shown).map(|_| exit)
 }
 
-fn examine(found: &Found) -> Vec<Finding> {
+async fn examine(found: &Found) -> Vec<Finding> {
     let mut findings = vec![data_dir(found)];
     // The tools must not see the data directory, so without one there is no workspace either.
     if findings.iter().all(|finding| finding.exit == Exit::Ok) {
         findings.push(workspace(found));
     }
-    findings.push(model(found));
+    findings.push(model(found).await);
     findings.push(providers(&found.config.providers));
     findings
 }
@@ -103,8 +103,8 @@ fn workspace(found: &Found) -> Finding {
     }
 }
 
-fn model(found: &Found) -> Finding {
-    let (exit, fact, reason, command) = match Choice::of(found) {
+async fn model(found: &Found) -> Finding {
+    let (exit, fact, reason, command) = match Choice::of(found).await {
         Ok(choice) => {
             let fact = format!("{} answers", choice.what());
             (

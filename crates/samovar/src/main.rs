@@ -61,7 +61,7 @@ fn start(args: Args) -> Result<Exit, Failure> {
         match args.command {
             Command::Run(run) => run::run(run).await,
             Command::Serve(serve) => serve::serve(serve).await,
-            Command::Doctor(doctor) => doctor::doctor(&doctor),
+            Command::Doctor(doctor) => doctor::doctor(&doctor).await,
         }
     });
     // A tool that is still busy in a thread of its own does not hold the program up.

@@ -25,9 +25,9 @@ impl Choice {
     ///
     /// # Errors
     /// The refusal, which says what to do.
-    pub(crate) fn of(found: &Found) -> Result<Self, Error> {
+    pub(crate) async fn of(found: &Found) -> Result<Self, Error> {
         let registry = Registry::new(found.config.providers.clone());
-        let name = registry.default_name()?;
+        let name = registry.default_name().await?;
         let kind = registry.resolve(&name)?.kind;
         let mut keyed = registry
             .providers()

@@ -58,7 +58,7 @@ pub(crate) async fn run(args: args::Run) -> Result<Exit, Failure> {
     found.config.settings.limits.max_iterations = args.max_iterations;
     let session = match &args.session {
         Some(id) => Session::Known(SessionId::new(id)?),
-        None => Session::New(Choice::of(&found)?),
+        None => Session::New(Choice::of(&found).await?),
     };
     let task = Task {
         found,

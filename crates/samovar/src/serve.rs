@@ -21,7 +21,7 @@ pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
     let mut found = config::read(&args.common, LocalData::Make)?;
     (found.config.host, found.config.port) = config::address(&args)?;
     found.config.settings.approval = Approval::from(args.approval);
-    let chosen = Choice::of(&found);
+    let chosen = Choice::of(&found).await;
     if let (Err(error), ModelFrom::Flag | ModelFrom::Variable) = (&chosen, found.model_from) {
         return Err(error.clone().into());
     }

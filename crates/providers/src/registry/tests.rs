@@ -271,6 +271,23 @@ fn a_name_that_cannot_be_used_is_refused_with_what_it_would_need() {
     }
 }
 
+// proves AS-18
+#[test]
+fn a_name_that_a_row_claims_may_be_written_down_before_it_can_be_used() {
+    let registry = Registry::new(ProviderConfig {
+        demo: DemoUse::Forbidden,
+        ..config(&[], &["vllm", "custom"])
+    });
+    for name in ["gpt-4o", " groq/m ", "custom/m", "openrouter/a/b", "demo"] {
+        assert_eq!(registry.claim(name).map_err(|error| error.message), Ok(()));
+    }
+    for name in ["foo1bar", "gtp-5-mini", "acme/m", "", "openai/", "demo/m"] {
+        let refused = registry.claim(name).unwrap_err();
+        let asked = registry.resolve(name).map(|model| model.name);
+        assert_eq!(asked.unwrap_err(), refused, "{name}");
+    }
+}
+
 #[test]
 fn a_refusal_does_not_repeat_an_endless_name() {
     let name = "я".repeat(100_000);
@@ -321,8 +338,9 @@ fn a_key_or_an_address_that_cannot_be_used_is_refused_without_showing_the_key() 
     }
 }
 
-#[test]
-fn the_default_is_the_configured_model_else_the_first_key_else_demo() {
+// proves FC-4
+#[tokio::test]
+async fn the_default_is_the_configured_model_else_the_first_key_else_demo() {
     for (keys, by_hand, default, wanted) in [
         (&["groq", "openai"][..], &[][..], None, Ok("gpt-5-mini")),
         (&["groq"], &[], None, Ok("groq/llama-3.3-70b-versatile")),
@@ -342,7 +360,7 @@ fn the_default_is_the_configured_model_else_the_first_key_else_demo() {
     ] {
         let mut config = config(keys, by_hand);
         config.default_model = default.map(str::to_owned);
-        let found = Registry::new(config).default_name();
+        let found = Registry::new(config).default_name().await;
         match (found, wanted) {
             (Ok(name), Ok(wanted)) => assert_eq!(name, wanted),
             (Err(refused), Err(needs)) => {
@@ -353,13 +371,13 @@ fn the_default_is_the_configured_model_else_the_first_key_else_demo() {
     }
 }
 
-#[test]
-fn demo_is_never_used_where_it_is_forbidden() {
+#[tokio::test]
+async fn demo_is_never_used_where_it_is_forbidden() {
     let registry = Registry::new(ProviderConfig {
         demo: DemoUse::Forbidden,
         ..ProviderConfig::default()
     });
-    let refused = registry.default_name().unwrap_err();
+    let refused = registry.default_name().await.unwrap_err();
     for needs in ["OPENAI_API_KEY", "ZHIPU_API_KEY", "AGENT_MODEL"] {
         assert!(refused.message.contains(needs), "{}", refused.message);
     }

@@ -48,26 +48,25 @@ async fn a_session_that_is_not_there_is_unknown_to_every_method() {
     assert_eq!(stored(&app).await, before);
 }
 
+/// A server that knows two addresses of others, so that a name that no row claims is neither's.
+async fn with_two_addresses() -> App {
+    let builder = AppBuilder::new().with(|config| {
+        let urls = &mut config.providers.base_urls;
+        urls.insert("vllm".to_owned(), "http://127.0.0.1:0/v1".to_owned());
+        let key = Secret::new("a-key").unwrap();
+        config.providers.keys.insert("deepseek".to_owned(), key);
+    });
+    builder.start([say("hi")]).await
+}
+
 // proves AS-3, AS-18
 #[tokio::test]
 async fn a_model_that_cannot_be_used_is_written_down_and_refused_when_it_is_to_speak() {
-    let app = AppBuilder::new()
-        .with(|config| {
-            // With two servers set by hand, a name that no row claims belongs to neither.
-            let urls = &mut config.providers.base_urls;
-            urls.insert("vllm".to_owned(), "http://127.0.0.1:0/v1".to_owned());
-            let key = Secret::new("a-key").unwrap();
-            config.providers.keys.insert("deepseek".to_owned(), key);
-        })
-        .start([say("hi")])
-        .await;
+    let app = with_two_addresses().await;
     let models = [
         ("gpt-4o", "OPENAI_API_KEY"),
         ("openai/gpt-4o", "OPENAI_API_KEY"),
-        ("nobody-knows-this", "nobody-knows-this"),
-        ("", "names no model"),
-        ("custom/", "names no model"),
-        ("demo/7b", "demo"),
+        (" qwen-max ", "DASHSCOPE_API_KEY"),
     ];
     for (model, word) in models {
         let params = json!({"sessionId": format!("s-{model}"), "model": model});
@@ -91,6 +90,26 @@ async fn a_model_that_cannot_be_used_is_written_down_and_refused_when_it_is_to_s
         (&json!(models.len()), &json!(0))
     );
     assert_eq!(app.model.requests().len(), 0);
+}
+
+// proves AS-3, AS-18, MD-20
+#[tokio::test]
+async fn a_model_that_nobody_claims_makes_no_session() {
+    let app = with_two_addresses().await;
+    for (model, word) in [
+        ("nobody-knows-this", "nobody-knows-this"),
+        ("deepsek-chat", "deepseek/deepseek-chat"),
+        ("", "names no model"),
+        ("custom/", "names no model"),
+        ("demo/7b", "demo"),
+    ] {
+        let params = json!({"sessionId": "s", "model": model}).to_string();
+        let response = post(&app, "createSession", &params).await;
+        check(&response, 422, "unusable_model", model);
+        let sentence = response.json()["error"].as_str().unwrap().to_owned();
+        assert!(sentence.contains(word), "{model}: {sentence}");
+    }
+    assert_eq!(app.ok("getStats", json!({})).await["sessions"], 0);
 }
 
 // proves AS-3, AS-11
