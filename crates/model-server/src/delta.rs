@@ -1,21 +1,25 @@
 //! What a reply says, cut into the pieces that are sent one by one.
 
-use crate::script::{
-    CallIdRule, Delivery, Failure, Finish, Index, Part, Said, TokenCounts, ToolCall,
+use crate::{
+    cache::CacheUse,
+    script::{CallIdRule, Delivery, Failure, Finish, Index, Part, Said, TokenCounts, ToolCall},
 };
 
 /// A piece of a reply, in no dialect yet.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Delta {
     Reasoning(String),
+    RedactedReasoning(String),
     Text(String),
     CallOpened {
-        index: Option<usize>,
+        place: usize,
+        index: Index,
         id: Option<String>,
         name: String,
     },
     CallArguments {
-        index: Option<usize>,
+        place: usize,
+        index: Index,
         fragment: String,
     },
     Failure(Failure),
@@ -23,20 +27,28 @@ pub(crate) enum Delta {
     Raw(String),
 }
 
-/// A call as it is sent: its id made, its index counted.
+/// The ids that the server makes for the calls of one reply: `PREFIX_REPLY_PLACE`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CallIds {
+    pub(crate) prefix: &'static str,
+    pub(crate) reply: u64,
+}
+
+/// A call as it is sent: its id made, its place among the reply's calls counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SentCall {
-    pub(crate) index: Option<usize>,
+    pub(crate) place: usize,
+    pub(crate) index: Index,
     pub(crate) id: Option<String>,
     pub(crate) name: String,
     pub(crate) arguments: String,
 }
 
-/// Everything that a reply sends in a stream; `number` makes ids unique.
-pub(crate) fn deltas(said: &Said, delivery: &Delivery, number: u64) -> Vec<Delta> {
+/// Everything that a reply sends in a stream.
+pub(crate) fn deltas(said: &Said, delivery: &Delivery, ids: CallIds) -> Vec<Delta> {
     let mut cutter = Cutter {
         chars: delivery.delta_chars.map(usize::from),
-        numbering: Numbering::new(number),
+        numbering: Numbering::new(ids),
         deltas: Vec::new(),
     };
     for part in &said.parts {
@@ -46,8 +58,8 @@ pub(crate) fn deltas(said: &Said, delivery: &Delivery, number: u64) -> Vec<Delta
 }
 
 /// The calls of a reply, in order, for a body that is not a stream.
-pub(crate) fn calls(said: &Said, number: u64) -> Vec<SentCall> {
-    let mut numbering = Numbering::new(number);
+pub(crate) fn calls(said: &Said, ids: CallIds) -> Vec<SentCall> {
+    let mut numbering = Numbering::new(ids);
     tool_calls(said)
         .map(|call| numbering.number(call))
         .collect()
@@ -66,9 +78,12 @@ fn tool_calls(said: &Said) -> impl Iterator<Item = &ToolCall> {
     said.parts.iter().flat_map(|part| match part {
         Part::Call(call) => std::slice::from_ref(call),
         Part::Interleaved(calls) => calls,
-        Part::Reasoning(_) | Part::Text(_) | Part::Failure(_) | Part::Comment(_) | Part::Raw(_) => {
-            &[]
-        }
+        Part::Reasoning(_)
+        | Part::RedactedReasoning(_)
+        | Part::Text(_)
+        | Part::Failure(_)
+        | Part::Comment(_)
+        | Part::Raw(_) => &[],
     })
 }
 
@@ -84,6 +99,9 @@ impl Cutter {
             Part::Reasoning(text) => {
                 let pieces = self.pieces(text).into_iter().map(Delta::Reasoning);
                 self.deltas.extend(pieces);
+            }
+            Part::RedactedReasoning(text) => {
+                self.deltas.push(Delta::RedactedReasoning(text.clone()));
             }
             Part::Text(text) => {
                 let pieces = self.pieces(text).into_iter().map(Delta::Text);
@@ -101,19 +119,22 @@ impl Cutter {
         let mut open = Vec::new();
         for call in calls {
             let sent = self.numbering.number(call);
-            open.push((sent.index, self.pieces(&sent.arguments).into_iter()));
+            let fragments = self.pieces(&sent.arguments).into_iter();
+            open.push((sent.place, sent.index, fragments));
             self.deltas.push(Delta::CallOpened {
+                place: sent.place,
                 index: sent.index,
                 id: sent.id,
                 name: sent.name,
             });
         }
         while !open.is_empty() {
-            open.retain_mut(|(index, fragments)| {
+            open.retain_mut(|(place, index, fragments)| {
                 let Some(fragment) = fragments.next() else {
                     return false;
                 };
                 self.deltas.push(Delta::CallArguments {
+                    place: *place,
                     index: *index,
                     fragment,
                 });
@@ -145,26 +166,26 @@ impl Cutter {
 }
 
 struct Numbering {
-    reply: u64,
+    ids: CallIds,
     next: usize,
 }
 
 impl Numbering {
-    fn new(reply: u64) -> Numbering {
-        Numbering { reply, next: 0 }
+    fn new(ids: CallIds) -> Numbering {
+        Numbering { ids, next: 0 }
     }
 
     fn number(&mut self, call: &ToolCall) -> SentCall {
         let place = self.next;
         self.next += 1;
         SentCall {
-            index: match call.index {
-                Index::Counted => Some(place),
-                Index::Fixed(index) => Some(index),
-                Index::Missing => None,
-            },
+            place,
+            index: call.index,
             id: match &call.id {
-                CallIdRule::Made => Some(format!("call_{}_{place}", self.reply)),
+                CallIdRule::Made => {
+                    let CallIds { prefix, reply } = self.ids;
+                    Some(format!("{prefix}_{reply}_{place}"))
+                }
                 CallIdRule::Given(id) => Some(id.clone()),
                 CallIdRule::Missing => None,
             },
@@ -175,12 +196,12 @@ impl Numbering {
 }
 
 /// The tokens of a reply by length: `prompt_bytes` of prompt, four bytes a token.
-pub(crate) fn counted(said: &Said, prompt_bytes: usize) -> TokenCounts {
+pub(crate) fn counted(said: &Said, prompt_bytes: usize, cache: CacheUse) -> TokenCounts {
     const BYTES_A_TOKEN: usize = 4;
     let tokens = |bytes: usize| u64::try_from(bytes.div_ceil(BYTES_A_TOKEN)).unwrap_or(u64::MAX);
     let bytes_of = |of: fn(&Part) -> usize| said.parts.iter().map(of).sum::<usize>();
     let reasoning = bytes_of(|part| match part {
-        Part::Reasoning(text) => text.len(),
+        Part::Reasoning(text) | Part::RedactedReasoning(text) => text.len(),
         _ => 0,
     });
     let text = bytes_of(|part| match part {
@@ -193,7 +214,8 @@ pub(crate) fn counted(said: &Said, prompt_bytes: usize) -> TokenCounts {
     TokenCounts {
         input: tokens(prompt_bytes),
         output: tokens(reasoning + text + arguments),
-        cached: 0,
+        cached: tokens(cache.read_bytes),
+        cache_written: tokens(cache.written_bytes),
         reasoning: tokens(reasoning),
     }
 }

@@ -12,10 +12,11 @@ use tokio::sync::{Notify, watch};
 
 use crate::{
     asked::Asked,
+    cache::{Cache, CacheUse},
     dialect::{Dialect, Route},
     exchange::Exchange,
     request::{Answered, Entry, Requests},
-    script::{Failure, Gate, Reply, Rule, Times, fail, page},
+    script::{Answer, Failure, Gate, Reply, Rule, Times, fail, page},
 };
 
 /// No rule of the script waits at a gate of this name.
@@ -49,6 +50,7 @@ pub(crate) struct Taken {
     pub(crate) number: u64,
     pub(crate) dialect: Dialect,
     pub(crate) asked: Asked,
+    pub(crate) cache: CacheUse,
     pub(crate) reply: Arc<Reply>,
     pub(crate) exchange: Arc<Exchange>,
 }
@@ -65,6 +67,7 @@ pub(crate) struct Desk {
 struct Book {
     rules: Vec<OpenRule>,
     requests: Requests,
+    cache: Cache,
 }
 
 struct OpenRule {
@@ -101,13 +104,11 @@ impl Desk {
     /// Counts a request and finds its reply, in one step, so that the order of arrival is the
     /// order in which rules are used.
     pub(crate) fn take(&self, heard: Heard) -> Taken {
-        let route = Route::of(&heard.method, &heard.path);
+        let dialect = Dialect::of(&heard.path, &heard.headers);
+        let route = Route::of(dialect, &heard.method, &heard.path);
         let body = serde_json::from_slice::<Value>(&heard.raw).ok();
-        let wanted = self.read(&route, &heard, body.as_ref());
-        let dialect = route
-            .as_ref()
-            .map_or(Dialect::OpenAi, |route| route.dialect());
-        let is_prompt = matches!(route, Ok(Route::Prompt(_)));
+        let wanted = self.read(dialect, &route, &heard, body.as_ref());
+        let is_prompt = matches!(route, Ok(Route::Prompt));
         let exchange = Arc::new(Exchange::new(self.changed.clone()));
 
         let mut book = self.book();
@@ -124,6 +125,10 @@ impl Desk {
                 let reply = Arc::new(fail(failure.clone()));
                 (Answered::Refused(failure), reply, Asked::default())
             }
+        };
+        let cache = match &reply.answer {
+            Answer::Said(_) => book.cache.pass(&asked.boundaries),
+            _ => CacheUse::default(),
         };
         book.requests.add(Entry {
             number,
@@ -142,6 +147,7 @@ impl Desk {
             number,
             dialect,
             asked,
+            cache,
             reply,
             exchange,
         }
@@ -164,18 +170,18 @@ impl Desk {
 
     fn read(
         &self,
+        dialect: Dialect,
         route: &Result<Route, Failure>,
         heard: &Heard,
         body: Option<&Value>,
     ) -> Result<Wanted, Failure> {
         let route = route.as_ref().map_err(Clone::clone)?;
-        let dialect = route.dialect();
         if let Some(key) = &self.settings.key {
             dialect.check_key(&heard.headers, key)?;
         }
         match route {
-            Route::Models(_) => Ok(Wanted::Models),
-            Route::Prompt(_) => {
+            Route::Models => Ok(Wanted::Models),
+            Route::Prompt => {
                 if heard.is_too_long {
                     return Err(dialect.too_long(self.settings.max_body_bytes));
                 }
@@ -183,7 +189,7 @@ impl Desk {
                 asked.bytes = heard.raw.len();
                 let models = &self.settings.models;
                 if !models.is_empty() && !models.contains(&asked.model) {
-                    return Err(Failure::unknown_model(&asked.model));
+                    return Err(dialect.unknown_model(&asked.model));
                 }
                 Ok(Wanted::Reply(asked))
             }

@@ -7,11 +7,13 @@
 //!
 //! Not here: anything that thinks, anything of Samovar's own words. It knows the public wire
 //! formats only, and a dialect is one file under `dialect/`: the script is the same for all.
+//! Every server speaks `OpenAI` Chat Completions and Anthropic Messages; the path decides.
 //!
 //! Start at [`ModelServer::start`] for use, at `script.rs` for the words of a script, at
 //! `service.rs` for the way of one request through the server.
 
 mod asked;
+mod cache;
 mod delta;
 mod desk;
 mod dialect;

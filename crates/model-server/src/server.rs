@@ -84,9 +84,15 @@ impl ModelServer {
         self.address
     }
 
-    /// The base URL for a client, `http://127.0.0.1:PORT/v1`.
+    /// The base URL for a client of Chat Completions, `http://127.0.0.1:PORT/v1`.
     pub fn base_url(&self) -> String {
-        format!("http://{}/v1", self.address)
+        format!("{}/v1", self.origin())
+    }
+
+    /// The base URL for clients that add `/v1` themselves, as those of Anthropic Messages do:
+    /// `http://127.0.0.1:PORT`.
+    pub fn origin(&self) -> String {
+        format!("http://{}", self.address)
     }
 
     /// Adds a rule behind those that are there.

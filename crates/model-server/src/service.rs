@@ -9,7 +9,7 @@ use hyper::body::Incoming;
 
 use crate::{
     desk::{Desk, Heard, Taken},
-    dialect::Naming,
+    dialect::{Naming, request_id},
     exchange::Ended,
     player::{BrokenOff, Playing, Stage, play},
     script::{Answer, Failure, Said},
@@ -137,7 +137,7 @@ impl Sent {
     }
 
     fn failure(taken: &Taken, failure: &Failure) -> Sent {
-        let body = taken.dialect.failure(failure).to_string();
+        let body = taken.dialect.failure(failure, taken.number).to_string();
         let sent = Sent::whole(taken, failure.status, JSON, body.into());
         match (sent, failure.retry_after) {
             (Sent::Response(mut head, frames), Some(after)) => {
@@ -166,7 +166,7 @@ impl Sent {
     /// The script holds a status or a header that HTTP does not have.
     fn wrong_script(taken: &Taken, wrong: &http::Error) -> Sent {
         let failure = Failure::new(500, format!("the script cannot be sent: {wrong}"));
-        let body = taken.dialect.failure(&failure).to_string();
+        let body = taken.dialect.failure(&failure, taken.number).to_string();
         let mut head = Response::new(());
         *head.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
         Sent::Response(head, Box::new(std::iter::once(Frame::whole(body))))
@@ -180,6 +180,7 @@ impl Taken {
             model: self.asked.model.clone(),
             wants_usage: self.asked.wants_usage,
             prompt_bytes: self.asked.bytes,
+            cache: self.cache,
         }
     }
 }
@@ -190,7 +191,7 @@ fn head(taken: &Taken, status: u16, content_type: &str) -> Result<Response<()>, 
     let mut head = Response::builder()
         .status(status)
         .header(header::CONTENT_TYPE, content_type)
-        .header("x-request-id", format!("req_{}", taken.number));
+        .header(taken.dialect.request_id_header(), request_id(taken.number));
     for (name, value) in &delivery.headers {
         head = head.header(name, value);
     }

@@ -10,11 +10,25 @@ const BYTE_ORDER_MARK: &str = "\u{feff}";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Event {
     /// A piece of the reply: what counts as a delta.
-    Delta(String),
+    Delta(Data),
     /// Any other event with data.
-    Data(String),
+    Data(Data),
     /// A line that readers skip.
     Comment(String),
+}
+
+/// An event's data, and its name in dialects that have names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Data {
+    pub(crate) name: Option<String>,
+    pub(crate) text: String,
+}
+
+impl Data {
+    /// The data of an event without a name.
+    pub(crate) fn of(text: String) -> Data {
+        Data { name: None, text }
+    }
 }
 
 /// A stretch of a response's body that is sent whole unless the script breaks it.
@@ -49,13 +63,18 @@ pub(crate) fn frames<E: Iterator<Item = Event>>(
 }
 
 fn frame(start: &str, event: &Event, newline: Newline) -> Frame {
-    let (field, text, deltas) = match event {
-        Event::Delta(data) => ("data: ", data, 1),
-        Event::Data(data) => ("data: ", data, 0),
-        Event::Comment(text) => (": ", text, 0),
+    let (name, field, text, deltas) = match event {
+        Event::Delta(data) => (data.name.as_deref(), "data: ", &data.text, 1),
+        Event::Data(data) => (data.name.as_deref(), "data: ", &data.text, 0),
+        Event::Comment(text) => (None, ": ", text, 0),
     };
     let mut bytes = String::with_capacity(start.len() + field.len() + text.len() + 4);
     bytes.push_str(start);
+    if let Some(name) = name {
+        bytes.push_str("event: ");
+        bytes.push_str(name);
+        bytes.push_str(newline.text());
+    }
     for line in text.split('\n') {
         bytes.push_str(field);
         bytes.push_str(line);

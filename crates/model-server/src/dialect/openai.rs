@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 pub(super) use self::{completion::whole, prompt::read, stream::events};
 use super::Naming;
 use crate::{
-    delta,
+    delta::{self, CallIds},
     script::{Failure, Finish, Said, TokenCounts, Usage},
 };
 
@@ -48,12 +48,12 @@ pub(super) fn models(models: &[String]) -> Value {
 
 pub(super) fn failure(failure: &Failure) -> Value {
     const SERVER_ERRORS: u16 = 500;
-    let kind = failure.kind.as_deref().unwrap_or({
-        if failure.status >= SERVER_ERRORS {
-            "server_error"
-        } else {
-            "invalid_request_error"
-        }
+    let kind = failure.kind.as_deref();
+    let kind = kind.unwrap_or(match failure.code.as_deref() {
+        Some("rate_limit_exceeded") => "requests",
+        Some("insufficient_quota") => "insufficient_quota",
+        _ if failure.status >= SERVER_ERRORS => "server_error",
+        _ => "invalid_request_error",
     });
     json!({"error": {
         "message": failure.message,
@@ -65,6 +65,13 @@ pub(super) fn failure(failure: &Failure) -> Value {
 
 fn id(number: u64) -> String {
     format!("chatcmpl-{number}")
+}
+
+fn call_ids(number: u64) -> CallIds {
+    CallIds {
+        prefix: "call",
+        reply: number,
+    }
 }
 
 fn finish_reason(said: &Said) -> Option<String> {
@@ -83,7 +90,7 @@ fn usage(said: &Said, naming: &Naming) -> Option<TokenCounts> {
     match said.usage {
         Usage::Absent => None,
         Usage::Given(counts) => Some(counts),
-        Usage::Counted => Some(delta::counted(said, naming.prompt_bytes)),
+        Usage::Counted => Some(delta::counted(said, naming.prompt_bytes, naming.cache)),
     }
 }
 

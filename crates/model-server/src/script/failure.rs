@@ -13,7 +13,7 @@ pub struct Failure {
     pub status: u16,
     /// The sentence for people.
     pub message: String,
-    /// The error's type in the dialect's words; from the status when absent.
+    /// The error's type in the dialect's words; from status and code when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// The machine-readable code.
@@ -60,9 +60,7 @@ impl Failure {
     pub fn rate_limited(retry_after: Duration) -> Failure {
         Failure {
             retry_after: Some(retry_after),
-            ..Failure::new(429, "Rate limit reached; try again later.")
-                .code("rate_limit_exceeded")
-                .kind("requests")
+            ..Failure::new(429, "Rate limit reached; try again later.").code("rate_limit_exceeded")
         }
     }
 
@@ -70,7 +68,6 @@ impl Failure {
     pub fn quota_exceeded() -> Failure {
         Failure::new(429, "You exceeded your current quota; check your plan.")
             .code("insufficient_quota")
-            .kind("insufficient_quota")
     }
 
     /// 500: the provider broke.

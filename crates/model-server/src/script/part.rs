@@ -9,8 +9,11 @@ use super::Failure;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
-    /// Reasoning, shown by the providers that show it.
+    /// Reasoning, shown by the providers that show it; the script decides, not the prompt.
     Reasoning(String),
+    /// Reasoning that the provider shows only to itself, sent as opaque data that is made from
+    /// this text; dialects without such a thing send nothing.
+    RedactedReasoning(String),
     /// Text.
     Text(String),
     /// A tool call whose fragments come one after another.
@@ -18,12 +21,14 @@ pub enum Part {
     /// Tool calls whose fragments come in turns: first every call's opening, then a fragment of
     /// each until all are out.
     Interleaved(Vec<ToolCall>),
-    /// An error object inside the stream; nothing of the reply comes after it but the terminal
-    /// event. In a body that is not a stream it is the whole body, with status 200.
+    /// An error object inside the stream; nothing of the reply comes after it, but `[DONE]` in
+    /// the dialect that has it. In a body that is not a stream it is the whole body, with
+    /// status 200.
     Failure(Failure),
     /// A comment line of the event stream; left out of other bodies.
     Comment(String),
-    /// An event with exactly this data, valid or not; left out of other bodies.
+    /// An event with exactly this data, valid or not; left out of other bodies. Where events
+    /// have names, it has that of its data's `type`, if there is one.
     Raw(String),
 }
 
@@ -121,7 +126,7 @@ pub enum CallIdRule {
     Missing,
 }
 
-/// The index of a tool call among the calls of a reply.
+/// The index of a tool call among the calls, or among the blocks, of a reply.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Index {
@@ -132,4 +137,15 @@ pub enum Index {
     Fixed(usize),
     /// None is sent.
     Missing,
+}
+
+impl Index {
+    /// What is sent for a call that is rightly at `counted`.
+    pub(crate) fn sent(self, counted: usize) -> Option<usize> {
+        match self {
+            Index::Counted => Some(counted),
+            Index::Fixed(index) => Some(index),
+            Index::Missing => None,
+        }
+    }
 }

@@ -102,12 +102,14 @@ pub enum Usage {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TokenCounts {
-    /// Tokens of the prompt, cached ones included.
+    /// Tokens of the prompt, those read from a cache and written to one included.
     pub input: u64,
     /// Tokens of the reply, reasoning included.
     pub output: u64,
     /// Tokens of the prompt that came from the provider's cache.
     pub cached: u64,
+    /// Tokens of the prompt that went into the provider's cache, in dialects that say so.
+    pub cache_written: u64,
     /// Tokens of the reply that were reasoning.
     pub reasoning: u64,
 }

@@ -20,6 +20,7 @@ async fn a_streamed_text_is_exactly_these_bytes() {
         input: 9,
         output: 3,
         cached: 8,
+        cache_written: 0,
         reasoning: 1,
     };
     let mut body = prompt("hi");

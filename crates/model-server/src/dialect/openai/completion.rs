@@ -3,7 +3,9 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::{CREATED, SERVICE_TIER, SYSTEM_FINGERPRINT, failure, finish_reason, id, tokens, usage};
+use super::{
+    CREATED, SERVICE_TIER, SYSTEM_FINGERPRINT, call_ids, failure, finish_reason, id, tokens, usage,
+};
 use crate::{
     delta,
     dialect::Naming,
@@ -30,7 +32,7 @@ fn completion(said: &Said, naming: &Naming) -> Value {
         Part::Reasoning(text) => Some(text),
         _ => None,
     });
-    let calls = delta::calls(said, naming.number);
+    let calls = delta::calls(said, call_ids(naming.number));
     let mut message = json!({"role": "assistant", "content": text, "refusal": null});
     if let Some(reasoning) = reasoning {
         message["reasoning_content"] = reasoning.into();

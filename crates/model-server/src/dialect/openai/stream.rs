@@ -3,12 +3,14 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{CREATED, SERVICE_TIER, SYSTEM_FINGERPRINT, failure, finish_reason, id, tokens, usage};
+use super::{
+    CREATED, SERVICE_TIER, SYSTEM_FINGERPRINT, call_ids, failure, finish_reason, id, tokens, usage,
+};
 use crate::{
     delta::{self, Delta},
     dialect::Naming,
     script::{Delivery, Said, Terminal, TokenCounts},
-    sse::Event,
+    sse::{Data, Event},
 };
 
 pub(in crate::dialect) fn events(
@@ -16,7 +18,7 @@ pub(in crate::dialect) fn events(
     delivery: &Delivery,
     naming: Naming,
 ) -> impl Iterator<Item = Event> + Send + use<> {
-    let mut deltas = delta::deltas(said, delivery, naming.number);
+    let mut deltas = delta::deltas(said, delivery, call_ids(naming.number));
     let failed = deltas
         .iter()
         .position(|delta| matches!(delta, Delta::Failure(_)));
@@ -42,7 +44,9 @@ pub(in crate::dialect) fn events(
         model: naming.model,
         has_usage: naming.wants_usage,
     };
-    steps.into_iter().map(move |step| speller.spell(step))
+    steps
+        .into_iter()
+        .filter_map(move |step| speller.spell(step))
 }
 
 /// One event of a stream, before it is spelled.
@@ -124,9 +128,10 @@ struct FunctionDelta<'a> {
 }
 
 impl Speller {
-    fn spell(&self, step: Step) -> Event {
-        match step {
-            Step::Role { has_text } => Event::Data(self.choice(ChoiceDelta {
+    /// The event of a step, unless the format has no word for it.
+    fn spell(&self, step: Step) -> Option<Event> {
+        Some(match step {
+            Step::Role { has_text } => data(self.choice(ChoiceDelta {
                 role: Some("assistant"),
                 content: Some(if has_text {
                     Content::Text("")
@@ -136,20 +141,21 @@ impl Speller {
                 refusal: Some(()),
                 ..ChoiceDelta::default()
             })),
-            Step::Delta(delta) => self.delta(&delta),
+            Step::Delta(delta) => return self.delta(&delta),
             Step::Finish(reason) => {
-                Event::Data(self.chunk(&[choice(ChoiceDelta::default(), Some(&reason))], None))
+                data(self.chunk(&[choice(ChoiceDelta::default(), Some(&reason))], None))
             }
-            Step::Usage(counts) => Event::Data(self.chunk(&[], Some(tokens(counts)))),
-            Step::Done => Event::Data("[DONE]".to_owned()),
-        }
+            Step::Usage(counts) => data(self.chunk(&[], Some(tokens(counts)))),
+            Step::Done => data("[DONE]".to_owned()),
+        })
     }
 
-    fn delta(&self, delta: &Delta) -> Event {
+    fn delta(&self, delta: &Delta) -> Option<Event> {
         let delta = match delta {
-            Delta::Failure(broken) => return Event::Data(failure(broken).to_string()),
-            Delta::Comment(text) => return Event::Comment(text.clone()),
-            Delta::Raw(data) => return Event::Data(data.clone()),
+            Delta::Failure(broken) => return Some(data(failure(broken).to_string())),
+            Delta::Comment(text) => return Some(Event::Comment(text.clone())),
+            Delta::Raw(raw) => return Some(data(raw.clone())),
+            Delta::RedactedReasoning(_) => return None,
             Delta::Reasoning(text) => ChoiceDelta {
                 reasoning_content: Some(text),
                 ..ChoiceDelta::default()
@@ -158,8 +164,13 @@ impl Speller {
                 content: Some(Content::Text(text)),
                 ..ChoiceDelta::default()
             },
-            Delta::CallOpened { index, id, name } => call(CallDelta {
-                index: *index,
+            Delta::CallOpened {
+                place,
+                index,
+                id,
+                name,
+            } => call(CallDelta {
+                index: index.sent(*place),
                 id: id.as_deref(),
                 kind: Some("function"),
                 function: FunctionDelta {
@@ -167,8 +178,12 @@ impl Speller {
                     arguments: "",
                 },
             }),
-            Delta::CallArguments { index, fragment } => call(CallDelta {
-                index: *index,
+            Delta::CallArguments {
+                place,
+                index,
+                fragment,
+            } => call(CallDelta {
+                index: index.sent(*place),
                 function: FunctionDelta {
                     name: None,
                     arguments: fragment,
@@ -176,7 +191,7 @@ impl Speller {
                 ..CallDelta::default()
             }),
         };
-        Event::Delta(self.choice(delta))
+        Some(Event::Delta(Data::of(self.choice(delta))))
     }
 
     fn choice(&self, delta: ChoiceDelta<'_>) -> String {
@@ -196,6 +211,10 @@ impl Speller {
         };
         serde_json::to_string(&chunk).expect("strings, numbers and JSON values are always JSON")
     }
+}
+
+fn data(text: String) -> Event {
+    Event::Data(Data::of(text))
 }
 
 fn choice<'a>(delta: ChoiceDelta<'a>, finish_reason: Option<&'a str>) -> Choice<'a> {
