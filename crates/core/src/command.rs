@@ -6,6 +6,7 @@ use samovar_locale as locale;
 use serde_json::{Map, Value};
 
 use crate::error::{Code, Error};
+use crate::event::Bounds;
 use crate::id::{CallId, MessageId, Seq, SessionId, TurnId};
 use crate::message::Outcome;
 
@@ -47,6 +48,8 @@ pub enum Action {
         message: Option<MessageId>,
         /// What is said.
         text: Text,
+        /// What it sets for its turn alone.
+        bounds: Bounds,
     },
     /// Close an open call from outside.
     Settle {

@@ -76,6 +76,9 @@ pub enum Kind {
         limits: Limits,
         /// How much is asked before a call runs.
         approval: Approval,
+        /// What its message set for it; `limits` and `approval` follow that already.
+        #[serde(default, skip_serializing_if = "Bounds::is_empty")]
+        bounds: Bounds,
         /// The call that this turn answers, when it is a child's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent_call: Option<CallId>,
@@ -127,6 +130,9 @@ pub enum Kind {
     MessageFinished {
         /// The message.
         message: Message,
+        /// What it sets for the turn that it starts.
+        #[serde(default, skip_serializing_if = "Bounds::is_empty")]
+        bounds: Bounds,
     },
     /// Somebody decided whether a call may run.
     CallApproved {
@@ -185,6 +191,12 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// A whole message that sets nothing for its turn.
+    pub fn finished(message: Message) -> Self {
+        let bounds = Bounds::default();
+        Self::MessageFinished { message, bounds }
+    }
+
     /// Whether it is kept with a commit before anybody sees it. What is not is kept in the spool,
     /// and later only as a part of its message (DU-3).
     pub fn is_durable(&self) -> bool {
@@ -246,6 +258,38 @@ impl Default for Limits {
             max_output_tokens,
             budget_tokens: None,
             temperature,
+        }
+    }
+}
+
+/// What a message sets for the turn that it starts, and for no other. Kept with the message, so that
+/// it holds while the turn waits and over any number of crashes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bounds {
+    /// Passes of the loop, at least 1; none for the server's own number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_iterations: Option<u32>,
+    /// Tokens that all model calls together may cost, at least 1; none for the server's own number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_tokens: Option<u64>,
+    /// How much is asked before a call runs; none for the server's own level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Approval>,
+}
+
+impl Bounds {
+    /// Whether nothing is set.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// How far the turn may go where `limits` are the server's own.
+    #[must_use]
+    pub fn limit(&self, limits: Limits) -> Limits {
+        Limits {
+            max_iterations: self.max_iterations.unwrap_or(limits.max_iterations),
+            budget_tokens: self.budget_tokens.or(limits.budget_tokens),
+            ..limits
         }
     }
 }

@@ -72,7 +72,7 @@ enum Edge {
 
 fn edge(kind: &Kind) -> Option<Edge> {
     match kind {
-        Kind::MessageFinished { message } => match message.role {
+        Kind::MessageFinished { message, .. } => match message.role {
             Role::User => Some(Edge::Accept),
             Role::Assistant => Some(Edge::Answer),
             Role::System | Role::Tool => None,

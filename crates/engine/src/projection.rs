@@ -37,7 +37,7 @@ fn change(event: &Event) -> Option<Change> {
             at,
         }),
         Kind::StepReset { usage, .. } => Some(Change::Spent { usage: *usage }),
-        Kind::MessageFinished { message } => {
+        Kind::MessageFinished { message, .. } => {
             let message = Arc::new(message.clone());
             Some(Change::Put {
                 message,
@@ -72,7 +72,7 @@ fn change(event: &Event) -> Option<Change> {
 /// The message that an event brings into the conversation.
 pub(crate) fn message_of(event: &Event) -> Option<Message> {
     match &event.kind {
-        Kind::MessageFinished { message } => Some(message.clone()),
+        Kind::MessageFinished { message, .. } => Some(message.clone()),
         _ => result_message(event),
     }
 }

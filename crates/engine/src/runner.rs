@@ -217,7 +217,7 @@ impl Runner {
     }
 
     fn note_message(&mut self, message: Message) {
-        self.note(Kind::MessageFinished { message });
+        self.note(Kind::finished(message));
     }
 }
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
 use samovar_core::{
-    Accepted, Action, AgentPath, Author, Broken, Code, Command, Error, FinishReason, Kind, Message,
-    Seq, SessionId, TurnId, Usage,
+    Accepted, Action, AgentPath, Author, Bounds, Broken, Code, Command, Error, FinishReason, Kind,
+    Message, Seq, SessionId, TurnId, Usage,
 };
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
@@ -86,6 +86,7 @@ struct OpenSession {
 struct Queued {
     turn: TurnId,
     message: Arc<Message>,
+    bounds: Bounds,
 }
 
 /// The turn that has begun and is not over.
@@ -183,8 +184,12 @@ impl Mailbox {
                 let opened = self.create(model, metadata).await;
                 answer(reply, opened.map(|()| Accepted::Opened));
             }
-            Action::Post { message, text } => {
-                let posted = self.post(message, text.into_string()).await;
+            Action::Post {
+                message,
+                text,
+                bounds,
+            } => {
+                let posted = self.post(message, text.into_string(), bounds).await;
                 answer(reply, posted);
             }
             Action::Settle { call, outcome } => {

@@ -38,6 +38,8 @@ pub struct Turn {
     phase: Phase,
     limits: Limits,
     approval: Approval,
+    /// The level that its message asked for.
+    asked: Option<Approval>,
     iteration: u32,
     attempt: u32,
     reserved: u64,
@@ -88,6 +90,7 @@ impl Turn {
             phase: Phase::Queued,
             limits: Limits::default(),
             approval: Approval::ReadOnly,
+            asked: None,
             iteration: 0,
             attempt: 0,
             reserved: 0,
@@ -100,9 +103,13 @@ impl Turn {
     pub fn apply(&mut self, kind: &Kind) {
         match kind {
             Kind::TurnStarted {
-                limits, approval, ..
+                limits,
+                approval,
+                bounds,
+                ..
             } => {
                 (self.limits, self.approval) = (*limits, *approval);
+                self.asked = bounds.approval;
                 self.phase = Phase::Between;
             }
             Kind::StepStarted {
@@ -120,7 +127,7 @@ impl Turn {
                 self.reserved = 0;
                 self.phase = Phase::Between;
             }
-            Kind::MessageFinished { message } if message.role == Role::Assistant => {
+            Kind::MessageFinished { message, .. } if message.role == Role::Assistant => {
                 self.answered(message);
             }
             Kind::CallStarted { call, closer, .. } => {
@@ -287,9 +294,10 @@ impl Turn {
         self.calls.iter().any(closed)
     }
 
-    /// How much is asked before its calls run.
-    pub fn approval(&self) -> Approval {
-        self.approval
+    /// How much is asked before its calls run on a server of this level: what its message asked for,
+    /// else the stricter of that level and the one that it began with.
+    pub fn approval(&self, server: Approval) -> Approval {
+        self.asked.unwrap_or(self.approval.max(server))
     }
 
     /// Which pass of the loop is on.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use samovar_core::command::Text;
 use samovar_core::{
-    Accepted, Action, Approval, Code, Command, Error, Event, Sender, SessionId, TurnId,
+    Accepted, Action, Approval, Bounds, Code, Command, Error, Event, Sender, SessionId, TurnId,
 };
 use samovar_engine::{Engine, Follower, Recovery};
 use samovar_server::Home;
@@ -178,6 +178,7 @@ async fn post(
     let post = Action::Post {
         message: None,
         text,
+        bounds: Bounds::default(),
     };
     let Accepted::Posted { turn, after, .. } = submit(engine, session, post).await? else {
         return Err(Failure::broken(&"the message was not taken as one"));

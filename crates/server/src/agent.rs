@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::Response;
 use samovar_core::history::{MessageQuery, SessionQuery};
-use samovar_core::{Accepted, Action, Code, Command, Error, SessionId, TurnId};
+use samovar_core::{Accepted, Action, Approval, Code, Command, Error, SessionId, TurnId};
 use samovar_engine::Follower;
 use samovar_wire::agent::{
     AgentMessage, AgentStreamEvent, BASE_PATH, CancelParams, CancelResult, Collector,
@@ -14,8 +14,9 @@ use samovar_wire::agent::{
 use samovar_wire::params;
 
 use crate::home::Home;
-use crate::route::{Call, Route};
+use crate::route::{Call, Route, Scope};
 use crate::stream;
+use crate::tokens::Guest;
 
 pub(crate) fn routes() -> Vec<Route> {
     let at = |method: &str| format!("{BASE_PATH}/{method}");
@@ -49,6 +50,9 @@ struct Posted {
 
 async fn post(call: &Call, params: SendMessageParams) -> Result<Posted, Error> {
     let (session, action) = params.into_action()?;
+    if let Action::Post { bounds, .. } = &action {
+        check_level(&call.by, bounds.approval, call.shared.approval)?;
+    }
     let Accepted::Posted { turn, after, .. } = submit(call, &session, action).await? else {
         return Err(Error::new(
             Code::Internal,
@@ -57,6 +61,21 @@ async fn post(call: &Call, params: SendMessageParams) -> Result<Posted, Error> {
     };
     let reader = call.engine().await?.follow(&session, after).await?;
     Ok(Posted { turn, reader })
+}
+
+/// Refuses a level that is wider than the server's own, unless its owner asks for it.
+fn check_level(by: &Guest, asked: Option<Approval>, server: Approval) -> Result<(), Error> {
+    match asked {
+        Some(asked) if asked < server && by.scope < Scope::Admin => {
+            let (asked, server) = (asked.as_str(), server.as_str());
+            let why = format!(
+                "the approval level {asked} is wider than the server's, {server}, and only a token \
+                 of the owner may widen it; nothing was accepted, leave approval out"
+            );
+            Err(Error::new(Code::Forbidden, why))
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 async fn stream_message(call: Call, params: SendMessageParams) -> Result<Response<Body>, Error> {

@@ -9,6 +9,7 @@ mod family;
 mod message;
 mod request;
 mod spelling;
+mod within;
 
 pub use answer::{
     CancelResult, ErrorBody, PaginatedResult, SendMessageResult, SessionInfo, Stats, TokenUsage,
@@ -19,9 +20,10 @@ pub use encoder::{Encoder, Profile};
 pub use event::{AgentStreamEvent, AgentStreamEventType};
 pub use message::{AgentMessage, MessagePart, ToolCallRequest};
 pub use request::{
-    AtMost, CancelParams, CreateSessionParams, Delivery, GetMessagesParams, NoParams,
-    PaginationParams, SendMessageParams, SessionParams, StreamParams,
+    CancelParams, CreateSessionParams, Delivery, GetMessagesParams, NoParams, PaginationParams,
+    SendMessageParams, SessionParams, StreamParams,
 };
+pub use within::Within;
 
 /// Where the methods of the service lie: `/services/agent/{method}`.
 pub const BASE_PATH: &str = "/services/agent";

@@ -187,7 +187,7 @@ fn weigh(event: &Event) -> usize {
             Fragment::Text(text) | Fragment::Reasoning(text) | Fragment::Args(text) => text.len(),
             Fragment::Call { name, .. } => name.len(),
         },
-        Kind::MessageFinished { message } => message.parts.iter().map(weigh_part).sum(),
+        Kind::MessageFinished { message, .. } => message.parts.iter().map(weigh_part).sum(),
         Kind::PartAdded { part, .. } => weigh_part(part),
         Kind::CallClosed { outcome, .. } => {
             outcome.text.len() + outcome.data.as_ref().map_or(0, weigh_value)

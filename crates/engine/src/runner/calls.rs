@@ -129,12 +129,10 @@ impl<'a> Calls<'a> {
     /// The gate: schema, capability, policy (TL-4).
     fn admit(&self, call: &ToolCall) -> Result<Arc<Tool>, Outcome> {
         let tool = self.shelf.find(call).map_err(Outcome::failed)?;
-        // A turn that was started elsewhere keeps its level; a stricter one of this server counts.
         let level = self
             .runner
             .turn
-            .approval()
-            .max(self.runner.parts.settings.approval);
+            .approval(self.runner.parts.settings.approval);
         match gate::judge(level, &tool.spec) {
             Verdict::Allow => Ok(tool),
             Verdict::Deny(why) => Err(Outcome::new(Status::Denied, format!("denied: {why}"))),

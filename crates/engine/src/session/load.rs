@@ -6,7 +6,7 @@ use std::sync::Arc;
 use samovar_core::error::FaultCode;
 use samovar_core::history::{MessageQuery, SessionRow, Speakers};
 use samovar_core::journal::{LogEntry, LogNo};
-use samovar_core::{Broken, Event, Kind, Message, Role, Seq, SessionId, TurnId};
+use samovar_core::{Bounds, Broken, Event, Kind, Message, Role, Seq, SessionId, TurnId};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -140,10 +140,11 @@ impl Mailbox {
         let mut interrupted = Vec::new();
         for (turn_id, turn) in fold.turns {
             match (fold.said.get(&turn_id), fold.started.contains(&turn_id)) {
-                (Some((_, message)), false) => {
+                (Some(said), false) => {
                     open.queue.push_back(Queued {
                         turn: turn_id,
-                        message: message.clone(),
+                        message: said.message.clone(),
+                        bounds: said.bounds,
                     });
                 }
                 _ if turn.is_parked() => {
@@ -153,8 +154,8 @@ impl Mailbox {
                 _ => interrupted.push((turn_id, turn)),
             }
         }
-        for (turn, (seq, message)) in fold.said {
-            open.recent.remember(&message, turn, Seq(seq.0 - 1));
+        for (turn, Said { at, message, .. }) in fold.said {
+            open.recent.remember(&message, turn, Seq(at.0 - 1));
         }
         open.transcript = self.transcript(&found.newer(), &open).await?;
         self.open = Some(open);
@@ -243,7 +244,14 @@ struct Fold {
     open: Vec<(Seq, TurnId)>,
     turns: Vec<(TurnId, Turn)>,
     started: HashSet<TurnId>,
-    said: HashMap<TurnId, (Seq, Arc<Message>)>,
+    said: HashMap<TurnId, Said>,
+}
+
+/// What began a turn, or is to begin it.
+struct Said {
+    at: Seq,
+    message: Arc<Message>,
+    bounds: Bounds,
 }
 
 impl Fold {
@@ -266,9 +274,17 @@ impl Fold {
                 Kind::TurnStarted { .. } => {
                     started.insert(turn_id.clone());
                 }
-                Kind::MessageFinished { message } if message.role == Role::User => {
-                    let said_here = (event.seq, Arc::new(message.clone()));
-                    said.insert(turn_id.clone(), said_here);
+                Kind::MessageFinished { message, bounds } if message.role == Role::User => {
+                    let (at, message) = (event.seq, Arc::new(message.clone()));
+                    let bounds = *bounds;
+                    said.insert(
+                        turn_id.clone(),
+                        Said {
+                            at,
+                            message,
+                            bounds,
+                        },
+                    );
                 }
                 _ => {}
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use samovar_core::{
-    Accepted, Author, Code, Error, Kind, Message, MessageId, Part, Role, Seq, TurnId,
+    Accepted, Author, Bounds, Code, Error, Kind, Message, MessageId, Part, Role, Seq, TurnId,
 };
 use serde_json::Map;
 
@@ -16,6 +16,7 @@ impl Mailbox {
         &mut self,
         id: Option<MessageId>,
         text: String,
+        bounds: Bounds,
     ) -> Result<Accepted, Error> {
         if let Some(again) = self.known(id.as_ref(), &text).await? {
             return Ok(again);
@@ -39,6 +40,7 @@ impl Mailbox {
         let message = Arc::new(self.parts.user_message(id, text));
         let finished = Kind::MessageFinished {
             message: Message::clone(&message),
+            bounds,
         };
         let draft = |kind, author| Draft {
             turn: Some(turn.clone()),
@@ -48,7 +50,7 @@ impl Mailbox {
         };
         let mut drafts = vec![draft(finished, Author::User)];
         let starts = open.current.is_none() && open.queue.is_empty();
-        let begun = starts.then(|| self.parts.begin(&model));
+        let begun = starts.then(|| self.parts.begin(&model, bounds));
         if let Some((kinds, _)) = &begun {
             drafts.extend(kinds.iter().map(|kind| draft(kind.clone(), Author::System)));
         }
@@ -65,7 +67,11 @@ impl Mailbox {
         };
         match begun {
             Some((_, state)) => self.spawn(turn, message, state, model),
-            None => open.queue.push_back(Queued { turn, message }),
+            None => open.queue.push_back(Queued {
+                turn,
+                message,
+                bounds,
+            }),
         }
         Ok(posted)
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
-use samovar_core::{Accepted, Author, FinishReason, Kind, Message, Model, TurnId};
+use samovar_core::{Accepted, Author, Bounds, FinishReason, Kind, Message, Model, TurnId};
 use tokio::sync::mpsc;
 
 use super::{Current, MAX_INPUTS, Mailbox, Progress, Queued, master, refusal};
@@ -17,11 +17,12 @@ use crate::turn::{Step, Turn};
 impl Parts {
     /// The first facts of a turn, and the turn that knows them: they share the commit of whatever
     /// started it (DU-4).
-    pub(super) fn begin(&self, model: &Model) -> (Vec<Kind>, Turn) {
+    pub(super) fn begin(&self, model: &Model, bounds: Bounds) -> (Vec<Kind>, Turn) {
         let started = Kind::TurnStarted {
             model: model.name.clone(),
-            limits: self.settings.limits,
-            approval: self.settings.approval,
+            limits: bounds.limit(self.settings.limits),
+            approval: bounds.approval.unwrap_or(self.settings.approval),
+            bounds,
             parent_call: None,
         };
         let mut turn = Turn::new();
@@ -78,7 +79,7 @@ impl Mailbox {
                 return Ok(false);
             }
         };
-        let (kinds, turn) = self.parts.begin(&model);
+        let (kinds, turn) = self.parts.begin(&model, queued.bounds);
         self.record(&queued.turn, kinds).await?;
         self.spawn(queued.turn.clone(), queued.message.clone(), turn, model);
         Ok(true)

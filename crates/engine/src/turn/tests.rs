@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use samovar_core::{Approval, Effect, MessageId, Millis, Part};
+use samovar_core::{Approval, Bounds, Effect, MessageId, Millis, Part};
 use serde_json::{Map, json};
 
 use super::*;
@@ -10,6 +10,7 @@ fn started(limits: Limits) -> Kind {
         model,
         limits,
         approval: Approval::Auto,
+        bounds: Bounds::default(),
         parent_call: None,
     }
 }
@@ -33,19 +34,17 @@ fn answer(parts: Vec<Part>, tokens: u64) -> Kind {
         input: tokens,
         ..Usage::default()
     };
-    Kind::MessageFinished {
-        message: Message {
-            id: MessageId::new("a").unwrap(),
-            role: Role::Assistant,
-            parts,
-            parent: None,
-            usage: Some(usage),
-            model: None,
-            finish_reason: Some("end_turn".to_owned()),
-            metadata: Map::new(),
-            created_at: Millis(0),
-        },
-    }
+    Kind::finished(Message {
+        id: MessageId::new("a").unwrap(),
+        role: Role::Assistant,
+        parts,
+        parent: None,
+        usage: Some(usage),
+        model: None,
+        finish_reason: Some("end_turn".to_owned()),
+        metadata: Map::new(),
+        created_at: Millis(0),
+    })
 }
 
 fn begun(number: usize, closer: Closer) -> Kind {
@@ -350,23 +349,36 @@ proptest! {
     }
 }
 
+// proves TL-4
 #[test]
-fn a_turn_keeps_the_approval_level_that_it_was_started_at() {
-    assert_eq!(
-        Turn::new().approval(),
-        Approval::ReadOnly,
-        "nothing is known"
-    );
-    assert_eq!(
-        turn_of(&[started(Limits::default())]).approval(),
-        Approval::Auto
-    );
-    assert_eq!(
-        Approval::Supervised.max(Approval::Auto),
-        Approval::Supervised
-    );
-    assert_eq!(
-        Approval::Supervised.max(Approval::ReadOnly),
-        Approval::ReadOnly
-    );
+fn a_turn_keeps_its_level_until_a_stricter_server_has_it_or_its_message_asked_for_one() {
+    use Approval::{Auto, ReadOnly, Supervised};
+    let begun_at = |approval, asked| {
+        let bounds = Bounds {
+            approval: asked,
+            ..Bounds::default()
+        };
+        turn_of(&[Kind::TurnStarted {
+            model: "m".to_owned(),
+            limits: Limits::default(),
+            approval,
+            bounds,
+            parent_call: None,
+        }])
+    };
+    assert_eq!(Turn::new().approval(Auto), ReadOnly, "nothing is known");
+    for (began, asked, server, counts) in [
+        (Auto, None, Auto, Auto),
+        (Auto, None, Supervised, Supervised),
+        (Supervised, None, Auto, Supervised),
+        (Auto, Some(Auto), ReadOnly, Auto),
+        (ReadOnly, Some(ReadOnly), Auto, ReadOnly),
+    ] {
+        let turn = begun_at(began, asked);
+        assert_eq!(
+            turn.approval(server),
+            counts,
+            "{began:?} {asked:?} {server:?}"
+        );
+    }
 }

@@ -6,6 +6,7 @@
     reason = "a test fails by panicking, in its helpers too"
 )]
 
+mod bounds;
 mod contract;
 mod door;
 mod durability;

@@ -27,7 +27,7 @@ impl Release {
         }
         for event in &batch.events {
             match (&event.kind, &event.turn) {
-                (Kind::MessageFinished { message }, _) => {
+                (Kind::MessageFinished { message, .. }, _) => {
                     releases.push(Self::Message(message.id.clone(), event.seq));
                 }
                 (Kind::StepReset { .. } | Kind::TurnFinished { .. }, Some(turn)) => {

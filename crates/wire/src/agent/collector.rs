@@ -43,7 +43,7 @@ impl Collector {
 
     fn answer_in<'e>(&self, event: &'e Event) -> Option<&'e Message> {
         match &event.kind {
-            Kind::MessageFinished { message }
+            Kind::MessageFinished { message, .. }
                 if message.role == Role::Assistant && event.turn.as_ref() == Some(&self.turn) =>
             {
                 Some(message)

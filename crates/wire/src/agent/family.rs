@@ -57,7 +57,7 @@ impl Family {
     /// the message that holds the call; its start names the call.
     fn begets(&self, kind: &Kind) -> bool {
         match kind {
-            Kind::MessageFinished { message } => message
+            Kind::MessageFinished { message, .. } => message
                 .parent
                 .as_ref()
                 .is_some_and(|parent| self.messages.contains(parent)),
@@ -70,7 +70,7 @@ impl Family {
     }
 
     fn learn(&mut self, kind: &Kind) {
-        if let Kind::MessageFinished { message } = kind {
+        if let Kind::MessageFinished { message, .. } = kind {
             let calls = message.calls().map(|call| call.id.clone());
             self.calls.extend(calls);
             self.messages.insert(message.id.clone());

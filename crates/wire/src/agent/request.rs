@@ -1,17 +1,14 @@
 //! What the methods are asked, and the commands and queries that it means.
 
-use std::borrow::Cow;
-use std::fmt;
-
 use samovar_core::command::Text;
 use samovar_core::history::{MessageQuery, SessionQuery, Speakers};
-use samovar_core::{Action, Error, MessageId, SessionId, TurnId};
+use samovar_core::{Action, Approval, Bounds, Error, MessageId, SessionId, TurnId};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Unexpected, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::encoder::Profile;
+use super::within::Within;
 
 /// Sessions on a page when the client does not say (AS-18).
 const DEFAULT_SESSIONS: u32 = 50;
@@ -19,65 +16,8 @@ const DEFAULT_SESSIONS: u32 = 50;
 const MAX_SESSIONS: u32 = 200;
 /// Messages in an answer, when the client does not say and at most.
 const MAX_MESSAGES: u32 = 1000;
-
-/// A whole number from 0 to `MAX`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(transparent)]
-pub struct AtMost<const MAX: u32>(u32);
-
-impl<const MAX: u32> AtMost<MAX> {
-    /// Takes a number that is not above `MAX`.
-    pub fn new(number: u32) -> Option<Self> {
-        (number <= MAX).then_some(Self(number))
-    }
-
-    /// The number.
-    pub fn get(self) -> u32 {
-        self.0
-    }
-}
-
-impl<'de, const MAX: u32> Deserialize<'de> for AtMost<MAX> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Bounded<const MAX: u32>;
-
-        impl<const MAX: u32> Visitor<'_> for Bounded<MAX> {
-            type Value = AtMost<MAX>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "a whole number from 0 to {MAX}")
-            }
-
-            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self::Value, E> {
-                let fitting = u32::try_from(number).ok().and_then(AtMost::new);
-                fitting.ok_or_else(|| E::invalid_value(Unexpected::Unsigned(number), &self))
-            }
-
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Self::Value, E> {
-                match u64::try_from(number) {
-                    Ok(number) => self.visit_u64(number),
-                    Err(_) => Err(E::invalid_value(Unexpected::Signed(number), &self)),
-                }
-            }
-        }
-
-        deserializer.deserialize_u64(Bounded)
-    }
-}
-
-impl<const MAX: u32> JsonSchema for AtMost<MAX> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        format!("AtMost{MAX}").into()
-    }
-
-    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "integer", "minimum": 0, "maximum": MAX })
-    }
-}
+/// Passes of the loop that a message may ask for, at most.
+const MAX_ITERATIONS: u32 = 1000;
 
 /// No parameters: `listTools`, `getStats`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -126,6 +66,17 @@ pub struct SendMessageParams {
     /// What happens while another turn runs (AS-11).
     #[serde(default)]
     pub delivery: Delivery,
+    /// Passes of the loop that its turn may take; the server's own number when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_iterations: Option<Within<1, MAX_ITERATIONS>>,
+    /// Tokens that all model calls of its turn together may cost; the server's own number when
+    /// absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_tokens: Option<Within<1, { u32::MAX }>>,
+    /// How much is asked before a call of its turn runs; the server's own level when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "approval_schema")]
+    pub approval: Option<Approval>,
 }
 
 /// What happens to a message while another turn runs.
@@ -146,9 +97,18 @@ impl SendMessageParams {
         let action = Action::Post {
             message: self.message_id,
             text: Text::new(self.content)?,
+            bounds: Bounds {
+                max_iterations: self.max_iterations.map(Within::get),
+                budget_tokens: self.budget_tokens.map(|tokens| tokens.get().into()),
+                approval: self.approval,
+            },
         };
         Ok((self.session_id, action))
     }
+}
+
+fn approval_schema(_generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": Approval::ALL.map(Approval::as_str) })
 }
 
 /// Parameters of a stream, in its query.
@@ -173,10 +133,10 @@ pub struct SessionParams {
 pub struct PaginationParams {
     /// How many to skip; none when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub offset: Option<AtMost<{ u32::MAX }>>,
+    pub offset: Option<Within<0, { u32::MAX }>>,
     /// How many to show; 50 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<AtMost<MAX_SESSIONS>>,
+    pub limit: Option<Within<0, MAX_SESSIONS>>,
     /// Only sessions whose id or title has this text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
@@ -186,7 +146,7 @@ impl From<PaginationParams> for SessionQuery {
     fn from(params: PaginationParams) -> Self {
         Self {
             offset: params.offset.map_or(0, |offset| offset.get().into()),
-            limit: params.limit.map_or(DEFAULT_SESSIONS, AtMost::get),
+            limit: params.limit.map_or(DEFAULT_SESSIONS, Within::get),
             matching: params.query.filter(|query| !query.is_empty()),
         }
     }
@@ -201,7 +161,7 @@ pub struct GetMessagesParams {
     pub session_id: SessionId,
     /// How many of the last to show; 1,000 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<AtMost<MAX_MESSAGES>>,
+    pub limit: Option<Within<0, MAX_MESSAGES>>,
     /// Only messages before this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
@@ -212,7 +172,7 @@ impl From<GetMessagesParams> for MessageQuery {
     fn from(params: GetMessagesParams) -> Self {
         Self {
             session: params.session_id,
-            limit: params.limit.map_or(MAX_MESSAGES, AtMost::get),
+            limit: params.limit.map_or(MAX_MESSAGES, Within::get),
             before: params.before,
             of: Speakers::All,
         }

@@ -91,7 +91,7 @@ impl Spelling {
             } => {
                 self.add_part(message, usize::from(*index), part, said);
             }
-            Kind::MessageFinished { message } if message.role == Role::Assistant => {
+            Kind::MessageFinished { message, .. } if message.role == Role::Assistant => {
                 self.finish_message(message, said);
             }
             Kind::CallClosed { call, outcome, .. } => self.close_call(call, &outcome.text, said),

@@ -304,12 +304,10 @@ fn a_turn_that_finished_no_message_is_collected_without_one() {
         usage: usage(0, 0),
         fault: None,
     };
-    let input = Kind::MessageFinished {
-        message: Message {
-            role: Role::User,
-            ..message("u1", vec![text_part("look")])
-        },
-    };
+    let input = Kind::finished(Message {
+        role: Role::User,
+        ..message("u1", vec![text_part("look")])
+    });
     let result = collect(&log(vec![input, started(), step(1, 1), text("Lo"), failed])).remove(0);
     assert_eq!((result.message_id, result.text.as_str()), (None, ""));
     assert_eq!(result.finish_reason, "error");

@@ -47,13 +47,11 @@ fn the_full_profile_shows_every_event_with_the_fields_of_its_kind_beside_its_own
 
 /// The input of a turn that answers a call which `parent` holds.
 fn task(id: &str, parent: Option<&str>) -> Kind {
-    Kind::MessageFinished {
-        message: Message {
-            role: Role::User,
-            parent: parent.map(message_id),
-            ..message(id, vec![text_part("do it")])
-        },
-    }
+    Kind::finished(Message {
+        role: Role::User,
+        parent: parent.map(message_id),
+        ..message(id, vec![text_part("do it")])
+    })
 }
 
 // proves AS-8

@@ -2,8 +2,8 @@
 
 use samovar_core::event::Fragment;
 use samovar_core::{
-    AgentPath, Author, CallId, Epoch, Event, FinishReason, Kind, Limits, Message, MessageId,
-    Millis, Outcome, Part, Role, Seq, ToolCall, TurnId, Usage,
+    AgentPath, Author, Bounds, CallId, Epoch, Event, FinishReason, Kind, Limits, Message,
+    MessageId, Millis, Outcome, Part, Role, Seq, ToolCall, TurnId, Usage,
 };
 use samovar_wire::agent::{Encoder, Profile};
 use serde_json::{Map, Value, json};
@@ -60,6 +60,7 @@ pub(crate) fn started_for(parent_call: Option<CallId>) -> Kind {
             ..Limits::default()
         },
         approval: samovar_core::Approval::Auto,
+        bounds: Bounds::default(),
         parent_call,
     }
 }
@@ -148,9 +149,7 @@ pub(crate) fn message(id: &str, parts: Vec<Part>) -> Message {
 }
 
 pub(crate) fn said(id: &str, parts: Vec<Part>) -> Kind {
-    Kind::MessageFinished {
-        message: message(id, parts),
-    }
+    Kind::finished(message(id, parts))
 }
 
 pub(crate) fn closed(call: &str, outcome: &str) -> Kind {

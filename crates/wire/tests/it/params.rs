@@ -1,7 +1,7 @@
 //! Parameters, from a body and from a query.
 
 use samovar_core::history::{MessageQuery, SessionQuery};
-use samovar_core::{Action, Code, MessageId};
+use samovar_core::{Action, Approval, Bounds, Code, MessageId};
 use samovar_wire::agent::{
     CancelParams, CreateSessionParams, GetMessagesParams, NoParams, PaginationParams, Profile,
     SendMessageParams, SessionParams, StreamParams,
@@ -223,8 +223,51 @@ fn a_blank_message_is_refused_before_it_becomes_a_command() {
     assert_eq!(session.as_str(), "s");
     assert!(matches!(
         action,
-        Action::Post { message: Some(id), text } if id == message_id("u1") && text.as_str() == " hi "
+        Action::Post { message: Some(id), text, bounds }
+            if id == message_id("u1") && text.as_str() == " hi " && bounds.is_empty()
     ));
+}
+
+#[test]
+fn a_message_sets_bounds_for_its_turn_and_they_have_bounds_themselves() {
+    let said = |bounds: &str| format!(r#"{{"sessionId":"s","content":"hi",{bounds}}}"#);
+    let bounds = |given: &str| {
+        let params = from_body::<SendMessageParams>(said(given).as_bytes()).unwrap();
+        match params.into_action().unwrap().1 {
+            Action::Post { bounds, .. } => bounds,
+            other => panic!("{other:?}"),
+        }
+    };
+    let all = r#""maxIterations":1000,"budgetTokens":1,"approval":"read-only""#;
+    assert_eq!(
+        bounds(all),
+        Bounds {
+            max_iterations: Some(1000),
+            budget_tokens: Some(1),
+            approval: Some(Approval::ReadOnly),
+        }
+    );
+    for level in Approval::ALL {
+        let given = format!(r#""approval":"{}""#, level.as_str());
+        assert_eq!(bounds(&given).approval, Some(level));
+    }
+    let refusals = [
+        ("\"maxIterations\":0", "maxIterations", "from 1 to 1000"),
+        ("\"maxIterations\":1001", "maxIterations", "from 1 to 1000"),
+        ("\"budgetTokens\":0", "budgetTokens", "from 1 to 4294967295"),
+        (
+            "\"budgetTokens\":-1",
+            "budgetTokens",
+            "from 1 to 4294967295",
+        ),
+        ("\"approval\":\"yolo\"", "approval", "`read-only`"),
+    ];
+    for (given, parameter, why) in refusals {
+        let error = from_body::<SendMessageParams>(said(given).as_bytes()).unwrap_err();
+        assert_eq!(error.code, Code::InvalidParams, "{given}");
+        assert_eq!(error.details.unwrap()["parameter"], parameter);
+        assert!(error.message.contains(why), "{}", error.message);
+    }
 }
 
 #[test]

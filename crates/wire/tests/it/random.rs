@@ -138,7 +138,7 @@ impl Pass {
         let (message, live) = self.answer.play(&format!("m{number}"));
         let mut open: Vec<_> = message.calls().map(|call| call.id.to_string()).collect();
         kinds.extend(live);
-        kinds.push(Kind::MessageFinished { message });
+        kinds.push(Kind::finished(message));
         for next in &self.closing {
             if !open.is_empty() {
                 let call = open.remove(next.index(open.len()));
@@ -217,7 +217,7 @@ fn hello(text: &str) -> Kind {
         role: Role::User,
         ..message("hello", vec![text_part(text)])
     };
-    Kind::MessageFinished { message }
+    Kind::finished(message)
 }
 
 fn end() -> Kind {
@@ -296,7 +296,7 @@ fn told(log: &[Event], whose: &TurnId) -> (Vec<String>, Vec<String>, HashSet<Str
         .filter(|event| event.turn.as_ref() == Some(whose))
     {
         match &event.kind {
-            Kind::MessageFinished { message } => {
+            Kind::MessageFinished { message, .. } => {
                 texts.push(message.text());
                 calls.extend(message.calls().map(|call| call.id.to_string()));
             }

@@ -205,8 +205,8 @@ fn an_old_client_sees_nothing_but_the_six_types() {
         speaks("m1"),
         delta("m1", 0, Fragment::Reasoning("hidden".to_owned())),
         added("m1", 0, reasoning("hidden")),
-        Kind::MessageFinished { message: note },
-        Kind::MessageFinished { message: answer },
+        Kind::finished(note),
+        Kind::finished(answer),
         said("m1", vec![reasoning("hidden"), data("hidden")]),
         Kind::CallApproved {
             call: call_id("c1"),
@@ -253,7 +253,7 @@ fn a_turn_that_waits_in_the_queue_is_silent_until_it_starts() {
         ..message("u1", vec![text_part("hidden")])
     };
     let events = [
-        event(1, Kind::MessageFinished { message: input }),
+        event(1, Kind::finished(input)),
         event_of("before", 2, step(3, 1)),
         event_of(
             "before",

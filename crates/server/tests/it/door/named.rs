@@ -3,7 +3,7 @@
 use reqwest::Method;
 use samovar_model_server::say;
 use samovar_server::route::{self, Scope};
-use samovar_testkit::{Answer, Api, App};
+use samovar_testkit::{Answer, Api, App, AppBuilder};
 use serde_json::{Value, json};
 
 async fn make(api: &Api, name: &str, scope: &str) -> Answer {
@@ -119,4 +119,37 @@ async fn a_token_with_a_bad_name_or_scope_is_refused_and_so_are_too_many() {
     assert_eq!((taken.status, taken.code()), (400, "invalid_params"));
     let too_many = make(&app, "one-more", "read").await;
     assert_eq!((too_many.status, too_many.code()), (400, "invalid_params"));
+}
+
+// proves TL-4, TL-11
+#[tokio::test]
+async fn only_a_token_of_the_owner_widens_the_approval_level() {
+    use samovar_core::Approval::{Auto, ReadOnly, Supervised};
+    for server in [Auto, Supervised, ReadOnly] {
+        let app = AppBuilder::new()
+            .with(|config| config.settings.approval = server)
+            .start([say("done").forever()])
+            .await;
+        let session = app.session().await;
+        let (guest, admin) = (client(&app, "use").await, client(&app, "admin").await);
+        for asked in [Auto, Supervised, ReadOnly] {
+            let params = json!({"sessionId": session, "content": "go", "approval": asked});
+            let owners = admin.call("sendMessage", params.clone()).await;
+            assert_eq!(owners.status, 200, "{asked:?} on {server:?}");
+            let guests = guest.call("sendMessage", params.clone()).await;
+            let is_wider = asked < server;
+            assert_eq!(guests.status == 403, is_wider, "{asked:?} on {server:?}");
+            if is_wider {
+                assert_eq!(guests.code(), "forbidden");
+                let streamed = guest.post_stream(params).await;
+                assert_eq!(streamed.status(), 403);
+            }
+        }
+        let rows = app.ok("getMessages", json!({"sessionId": session})).await;
+        let asked = rows.as_array().unwrap().iter();
+        let asked = asked.filter(|row| row["role"] == "user").count();
+        let let_in = [Auto, Supervised, ReadOnly].into_iter();
+        let let_in = let_in.filter(|asked| *asked >= server).count();
+        assert_eq!(asked, 3 + let_in, "what was refused is not kept");
+    }
 }

@@ -14,8 +14,8 @@ use samovar_core::event::{Fragment, Kind};
 use samovar_core::journal::{Batch, LogNo};
 use samovar_core::message::Message;
 use samovar_core::{
-    AgentPath, Author, Epoch, Event, FinishReason, Journal, MessageId, Millis, Part, Role, Seq,
-    SessionId, TurnId, Usage,
+    AgentPath, Author, Bounds, Epoch, Event, FinishReason, Journal, MessageId, Millis, Part, Role,
+    Seq, SessionId, TurnId, Usage,
 };
 use samovar_stores::journal::{LmdbJournal, Recovered, Settings};
 use tempfile::TempDir;
@@ -179,6 +179,7 @@ fn turn_started() -> Kind {
         model: "test/model".to_owned(),
         limits: samovar_core::Limits::default(),
         approval: samovar_core::Approval::Auto,
+        bounds: Bounds::default(),
         parent_call: None,
     }
 }
@@ -209,21 +210,19 @@ fn delta(of: &str, text: &str) -> Kind {
 }
 
 fn finished(id: &str) -> Kind {
-    Kind::MessageFinished {
-        message: Message {
-            id: message(id),
-            role: Role::Assistant,
-            parts: vec![Part::Text {
-                text: "whole".to_owned(),
-            }],
-            parent: None,
-            usage: None,
-            model: None,
-            finish_reason: None,
-            metadata: serde_json::Map::new(),
-            created_at: Millis(1),
-        },
-    }
+    Kind::finished(Message {
+        id: message(id),
+        role: Role::Assistant,
+        parts: vec![Part::Text {
+            text: "whole".to_owned(),
+        }],
+        parent: None,
+        usage: None,
+        model: None,
+        finish_reason: None,
+        metadata: serde_json::Map::new(),
+        created_at: Millis(1),
+    })
 }
 
 fn files(dir: &Path) -> Vec<PathBuf> {
