@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use rustix::io::Errno;
+use samovar_locale as locale;
 
 use crate::place;
 
@@ -105,7 +106,7 @@ pub enum JailError {
         source: io::Error,
     },
     /// The kernel cannot keep a path beneath a folder, so there is no jail.
-    #[error("no jail for {path:?}: openat2 failed ({source}); Linux 5.6 or newer is needed")]
+    #[error("{}", locale::workspace::no_openat2(locale::quoted(.path), .source))]
     Unsupported {
         /// The folder that should have become the root.
         path: String,
@@ -113,7 +114,7 @@ pub enum JailError {
         source: io::Error,
     },
     /// The folder lies in a directory that nobody may see, so nothing of it could be shown.
-    #[error("no jail for {path:?}: it is, or lies in, a hidden directory; choose another folder")]
+    #[error("{}", locale::workspace::hidden(locale::quoted(.path)))]
     InsideHidden {
         /// The folder that should have become the root.
         path: String,

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{self, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
+use samovar_locale as locale;
 
 use crate::temp::{self, TempFile};
 
@@ -29,13 +30,13 @@ pub struct DirLock {
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Something else has the path.
-    #[error("the data directory {path:?} is not a directory; choose another path")]
+    #[error("{}", locale::data_dir::no_directory(locale::quoted(.path)))]
     NotADirectory {
         /// The path that was given.
         path: PathBuf,
     },
     /// It could not be made, or a file written there could not be kept.
-    #[error("the data directory {path:?} cannot be written: {source}; choose another one")]
+    #[error("{}", locale::data_dir::unwritable(locale::quoted(.path), .source))]
     NotWritable {
         /// The path that was given.
         path: PathBuf,
@@ -43,10 +44,7 @@ pub enum LockError {
         source: io::Error,
     },
     /// Another process owns it.
-    #[error(
-        "the data directory {path:?} is held by another process{}; stop that one first",
-        noted(*.pid)
-    )]
+    #[error("{}", held(.path, *.pid))]
     Held {
         /// The path that was given.
         path: PathBuf,
@@ -54,7 +52,7 @@ pub enum LockError {
         pid: Option<u32>,
     },
     /// The lock itself failed.
-    #[error("the data directory {path:?} cannot be locked: {source}; choose a local file system")]
+    #[error("{}", locale::data_dir::unlockable(locale::quoted(.path), .source))]
     Io {
         /// The path that was given.
         path: PathBuf,
@@ -157,6 +155,10 @@ fn read_pid(file: &File) -> Option<u32> {
     text.trim().parse().ok()
 }
 
-fn noted(pid: Option<u32>) -> String {
-    pid.map_or_else(String::new, |pid| format!(" (pid {pid})"))
+fn held(path: &Path, pid: Option<u32>) -> String {
+    let path = locale::quoted(path);
+    match pid {
+        Some(pid) => locale::data_dir::held_by(path, pid),
+        None => locale::data_dir::held(path),
+    }
 }

@@ -1,6 +1,7 @@
 //! What a failure of `SQLite` means to those who use the store.
 
 use samovar_core::Broken;
+use samovar_locale as locale;
 use sqlx::migrate::MigrateError;
 
 /// Why something could not be read or written.
@@ -50,10 +51,9 @@ impl From<MigrateError> for Failure {
             MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
                 Self::Sql(error)
             }
-            MigrateError::VersionMissing(version) => Self::Odd(format!(
-                "it was written by a newer version (tables of version {version}): start that \
-                 version, or restore a backup"
-            )),
+            MigrateError::VersionMissing(version) => {
+                Self::Odd(locale::store::history_newer(version))
+            }
             other => Self::Odd(other.to_string()),
         }
     }

@@ -11,6 +11,7 @@ use heed::{
 };
 use samovar_core::journal::{LogEntry, LogNo};
 use samovar_core::{Broken, Epoch, Seq, SessionId};
+use samovar_locale as locale;
 use serde::{Deserialize, Serialize};
 
 use super::fault::{Fault, from_io};
@@ -263,10 +264,7 @@ fn check_format(
     let found = <[u8; 4]>::try_from(bytes).map(u32::from_be_bytes);
     let problem = match found {
         Ok(FORMAT) => return Ok(None),
-        Ok(newer) if newer > FORMAT => Broken::Io(format!(
-            "the journal has format {newer}, this program knows up to {FORMAT}: \
-             start the newer program that wrote it"
-        )),
+        Ok(newer) if newer > FORMAT => Broken::Io(locale::store::journal_newer(newer, FORMAT)),
         Ok(_) | Err(_) => Broken::Damaged(format!("the journal's format is {bytes:?}")),
     };
     Ok(Some(problem))
