@@ -21,16 +21,52 @@ use crate::tokens::Guest;
 pub(crate) fn routes() -> Vec<Route> {
     let at = |method: &str| format!("{BASE_PATH}/{method}");
     vec![
-        Route::changing(at("createSession"), create_session),
-        Route::changing(at("sendMessage"), send_message),
-        Route::streaming::<_, AgentStreamEvent<'_>, _>(at("sendMessage/stream"), stream_message),
-        Route::reading(at("getSession"), get_session),
-        Route::reading(at("getMessages"), get_messages),
-        Route::reading(at("listSessions"), list_sessions),
-        Route::changing(at("deleteSession"), delete_session),
-        Route::changing(at("cancel"), cancel),
-        Route::reading(at("listTools"), list_tools),
-        Route::reading(at("getStats"), get_stats),
+        Route::changing(
+            at("createSession"),
+            "Makes a session; with the id of one that exists, answers that one.",
+            create_session,
+        ),
+        Route::changing(
+            at("sendMessage"),
+            "Says something, waits for the turn that it starts, and answers the whole turn.",
+            send_message,
+        ),
+        Route::streaming::<_, AgentStreamEvent<'_>, _>(
+            at("sendMessage/stream"),
+            "Says something, and streams the turn that it starts.",
+            stream_message,
+        ),
+        Route::reading(at("getSession"), "Answers a session.", get_session),
+        Route::reading(
+            at("getMessages"),
+            "Answers the last messages of a session, oldest first.",
+            get_messages,
+        ),
+        Route::reading(
+            at("listSessions"),
+            "Answers a page of the sessions, the one that changed last first.",
+            list_sessions,
+        ),
+        Route::changing(
+            at("deleteSession"),
+            "Stops what runs in a session, and removes it.",
+            delete_session,
+        ),
+        Route::changing(
+            at("cancel"),
+            "Stops a turn, and answers whether one was stopped.",
+            cancel,
+        ),
+        Route::reading(
+            at("listTools"),
+            "Answers the tools that a model may call.",
+            list_tools,
+        ),
+        Route::reading(
+            at("getStats"),
+            "Counts the sessions, their messages, and the tokens that they cost.",
+            get_stats,
+        ),
     ]
 }
 

@@ -14,15 +14,46 @@ pub(crate) fn routes() -> Vec<Route> {
     let at = |path: &str| format!("{BASE_PATH}/{path}");
     let get = &[Verb::Get];
     vec![
-        Route::answering(get, Scope::Read, at("server"), server),
-        Route::answering(get, Scope::Read, at("tools"), tools),
-        Route::answering(get, Scope::Read, at("tools/{name}"), tool),
-        Route::answering(get, Scope::Admin, at("tokens"), tokens),
-        Route::answering(&[Verb::Post], Scope::Admin, at("tokens"), create_token),
+        Route::answering(
+            get,
+            Scope::Read,
+            at("server"),
+            "Answers what the server is, where it works, and how much it asks.",
+            server,
+        ),
+        Route::answering(
+            get,
+            Scope::Read,
+            at("tools"),
+            "Answers the tools, with what they do to the world and where they come from.",
+            tools,
+        ),
+        Route::answering(
+            get,
+            Scope::Read,
+            at("tools/{name}"),
+            "Answers one tool.",
+            tool,
+        ),
+        Route::answering(
+            get,
+            Scope::Admin,
+            at("tokens"),
+            "Answers the tokens, without their secrets.",
+            tokens,
+        ),
+        Route::answering(
+            &[Verb::Post],
+            Scope::Admin,
+            at("tokens"),
+            "Makes a token and answers it, this once.",
+            create_token,
+        ),
         Route::answering(
             &[Verb::Delete],
             Scope::Admin,
             at("tokens/{name}"),
+            "Revokes a token.",
             revoke_token,
         ),
     ]

@@ -17,8 +17,20 @@ struct Health {
 pub(crate) fn routes() -> Vec<Route> {
     let probe = &[Verb::Get];
     vec![
-        Route::answering(probe, Scope::Public, "/healthz".to_owned(), alive),
-        Route::answering(probe, Scope::Public, "/readyz".to_owned(), ready),
+        Route::answering(
+            probe,
+            Scope::Public,
+            "/healthz".to_owned(),
+            "Says that the server lives.",
+            alive,
+        ),
+        Route::answering(
+            probe,
+            Scope::Public,
+            "/readyz".to_owned(),
+            "Says whether the server takes work.",
+            ready,
+        ),
     ]
 }
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use samovar_core::{Error, Future};
 use samovar_engine::Engine;
 use samovar_wire::params;
-use schemars::{JsonSchema, Schema, schema_for};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -110,10 +110,12 @@ pub struct Route {
     pub path: String,
     /// Who may use it.
     pub scope: Scope,
-    /// The JSON Schema of its parameters.
-    pub request: fn() -> Schema,
-    /// The JSON Schema of its answer; of one event for a stream.
-    pub response: fn() -> Schema,
+    /// What it does, in one sentence.
+    pub about: &'static str,
+    /// The JSON Schema of its parameters; the generator keeps the types that it names.
+    pub request: fn(&mut SchemaGenerator) -> Schema,
+    /// The JSON Schema of its answer, or of one event of its stream.
+    pub response: fn(&mut SchemaGenerator) -> Schema,
     pub(crate) handler: Handler,
 }
 
@@ -128,49 +130,19 @@ pub fn table() -> Vec<Route> {
 impl Route {
     /// A route that only reads: it answers to `POST` and, with the parameters in the query, to `GET`
     /// (AS-1).
-    pub(crate) fn reading<Q, A, F>(path: String, run: fn(Call, Q) -> F) -> Self
+    pub(crate) fn reading<Q, A, F>(path: String, about: &'static str, run: fn(Call, Q) -> F) -> Self
     where
         Q: DeserializeOwned + JsonSchema + Send + 'static,
         A: Serialize + JsonSchema + 'static,
         F: std::future::Future<Output = Result<A, Error>> + Send + 'static,
     {
-        Self::answering(&[Verb::Post, Verb::Get], Scope::Read, path, run)
+        Self::answering(&[Verb::Post, Verb::Get], Scope::Read, path, about, run)
     }
 
     /// A route that changes something: it answers to `POST` alone.
-    pub(crate) fn changing<Q, A, F>(path: String, run: fn(Call, Q) -> F) -> Self
-    where
-        Q: DeserializeOwned + JsonSchema + Send + 'static,
-        A: Serialize + JsonSchema + 'static,
-        F: std::future::Future<Output = Result<A, Error>> + Send + 'static,
-    {
-        Self::answering(&[Verb::Post], Scope::Use, path, run)
-    }
-
-    /// A route whose answer is a stream of events.
-    pub(crate) fn streaming<Q, A, F>(path: String, run: fn(Call, Q) -> F) -> Self
-    where
-        Q: DeserializeOwned + JsonSchema + Send + 'static,
-        A: JsonSchema + 'static,
-        F: std::future::Future<Output = Result<Response<Body>, Error>> + Send + 'static,
-    {
-        let finish = |response| response;
-        let handler = handle(run, finish);
-        let (request, response) = (schema_of::<Q>, schema_of::<A>);
-        Self {
-            verbs: &[Verb::Post],
-            path,
-            scope: Scope::Use,
-            request,
-            response,
-            handler,
-        }
-    }
-
-    pub(crate) fn answering<Q, A, F>(
-        verbs: &'static [Verb],
-        scope: Scope,
+    pub(crate) fn changing<Q, A, F>(
         path: String,
+        about: &'static str,
         run: fn(Call, Q) -> F,
     ) -> Self
     where
@@ -178,20 +150,54 @@ impl Route {
         A: Serialize + JsonSchema + 'static,
         F: std::future::Future<Output = Result<A, Error>> + Send + 'static,
     {
-        let handler = handle(run, |answer: A| reply::json(&answer));
+        Self::answering(&[Verb::Post], Scope::Use, path, about, run)
+    }
+
+    /// A route whose answer is a stream of events.
+    pub(crate) fn streaming<Q, A, F>(
+        path: String,
+        about: &'static str,
+        run: fn(Call, Q) -> F,
+    ) -> Self
+    where
+        Q: DeserializeOwned + JsonSchema + Send + 'static,
+        A: JsonSchema + 'static,
+        F: std::future::Future<Output = Result<Response<Body>, Error>> + Send + 'static,
+    {
+        let finish = |response| response;
+        Self {
+            verbs: &[Verb::Post],
+            path,
+            scope: Scope::Use,
+            about,
+            request: SchemaGenerator::subschema_for::<Q>,
+            response: SchemaGenerator::subschema_for::<A>,
+            handler: handle(run, finish),
+        }
+    }
+
+    pub(crate) fn answering<Q, A, F>(
+        verbs: &'static [Verb],
+        scope: Scope,
+        path: String,
+        about: &'static str,
+        run: fn(Call, Q) -> F,
+    ) -> Self
+    where
+        Q: DeserializeOwned + JsonSchema + Send + 'static,
+        A: Serialize + JsonSchema + 'static,
+        F: std::future::Future<Output = Result<A, Error>> + Send + 'static,
+    {
         Self {
             verbs,
             path,
             scope,
-            request: schema_of::<Q>,
-            response: schema_of::<A>,
-            handler,
+            about,
+            request: SchemaGenerator::subschema_for::<Q>,
+            response: SchemaGenerator::subschema_for::<A>,
+            handler: handle(run, |answer: A| reply::json(&answer)),
         }
     }
-}
-
-fn schema_of<T: JsonSchema>() -> Schema {
-    schema_for!(T)
 }
 
 fn handle<Q, A, F>(run: fn(Call, Q) -> F, finish: fn(A) -> Response<Body>) -> Handler
