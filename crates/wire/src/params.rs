@@ -10,6 +10,7 @@ use serde::{Deserializer, forward_to_deserialize_any};
 use serde_json::{Map, Value, json};
 
 use samovar_core::{Code, Error};
+use samovar_locale as locale;
 
 /// How many objects and arrays may stand inside each other in a body.
 pub const MAX_DEPTH: usize = 64;
@@ -25,17 +26,16 @@ pub fn from_body<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
         return read(Map::new());
     }
     if depth(body) > MAX_DEPTH {
-        let why = format!("the body is nested deeper than {MAX_DEPTH} levels");
+        let why = locale::params::too_deep(MAX_DEPTH as u64);
         return Err(Error::new(Code::InvalidJson, why));
     }
     let body = serde_json::from_slice(body)
-        .map_err(|error| Error::new(Code::InvalidJson, format!("the body is not JSON: {error}")))?;
+        .map_err(|error| Error::new(Code::InvalidJson, locale::params::not_json(error)))?;
     match body {
         Value::Object(given) => read(unwrapped(given)),
         Value::Null => read(Map::new()),
         Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            let why = "the body must be a JSON object keyed by parameter name";
-            Err(Error::new(Code::InvalidParams, why))
+            Err(Error::new(Code::InvalidParams, locale::params::no_object()))
         }
     }
 }
@@ -124,7 +124,7 @@ where
             .take()
             .ok_or_else(|| de::Error::custom("a value was asked for before its name"))?;
         seed.deserialize(value).map_err(|error| Fault {
-            message: format!("parameter `{name}`: {error}"),
+            message: locale::params::wrong(&name, error),
             parameter: Some(name),
         })
     }
@@ -210,14 +210,14 @@ impl de::Error for Fault {
     fn missing_field(name: &'static str) -> Self {
         Self {
             parameter: Some(name.to_owned()),
-            message: format!("missing parameter `{name}`"),
+            message: locale::params::missing(name),
         }
     }
 
     fn duplicate_field(name: &'static str) -> Self {
         Self {
             parameter: Some(name.to_owned()),
-            message: format!("parameter `{name}` is given twice"),
+            message: locale::params::twice(name),
         }
     }
 }

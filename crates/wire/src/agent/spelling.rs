@@ -8,6 +8,7 @@ use samovar_core::event::{Fault, Fragment};
 use samovar_core::{
     CallId, Event, FinishReason, Kind, Message, MessageId, Part, Role, ToolCall, TurnId, Usage,
 };
+use samovar_locale as locale;
 
 use super::event::{AgentStreamEvent, AgentStreamEventType as Type};
 
@@ -246,7 +247,7 @@ fn last_word<'e>(reason: &'e FinishReason, iterations: u32, fault: Option<&'e Fa
             code: fault.code.as_str().into(),
         },
         (FinishReason::Error, None) => Type::Error {
-            message: "the turn ended in an error; what was said before it is kept".into(),
+            message: locale::turn::failed().into(),
             code: FaultCode::Internal.as_str().into(),
         },
         (

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use samovar_core::Millis;
+use samovar_locale as locale;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
@@ -33,11 +34,8 @@ impl TokenName {
 impl<'de> Deserialize<'de> for TokenName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
-        Self::new(name).ok_or_else(|| {
-            let why = "a token's name has 1 to 64 lower-case letters, digits, dots, underscores \
-                       and hyphens";
-            de::Error::custom(why)
-        })
+        let why = || de::Error::custom(locale::params::token_name(MAX_NAME_BYTES));
+        Self::new(name).ok_or_else(why)
     }
 }
 
