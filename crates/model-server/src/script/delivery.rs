@@ -30,7 +30,7 @@ pub struct Delivery {
     pub newline: Newline,
     /// Whether the event stream starts with a byte order mark.
     pub bom: bool,
-    /// Whether the dialect's last event is sent (`data: [DONE]`).
+    /// Whether the dialect's last event is sent (`data: [DONE]`, `message_stop`).
     pub terminal: Terminal,
     /// Content type of the response in place of the right one.
     pub content_type: Option<String>,

@@ -1,5 +1,10 @@
 //! Anthropic Messages.
 
+mod caching;
+mod door;
+mod faults;
+mod order;
+mod refusals;
 mod wire;
 
 use samovar_model_server::ModelServer;
