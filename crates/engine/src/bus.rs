@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::{Accepted, Code, Command, Error, SessionId};
+use samovar_locale as locale;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
@@ -64,7 +65,7 @@ impl Bus {
         let sent = self.mailbox(&mut self.lock(), session).try_send(letter);
         sent.map_err(|error| match error {
             TrySendError::Full(_) => {
-                let why = format!("session {session} has {MAX_LETTERS} requests waiting");
+                let why = locale::session::requests_wait(session, MAX_LETTERS as u64);
                 Error::new(Code::Busy, why)
             }
             TrySendError::Closed(_) => stopping(),
@@ -121,8 +122,5 @@ impl Bus {
 }
 
 fn stopping() -> Error {
-    Error::new(
-        Code::Unavailable,
-        "the server is stopping; try again in a moment",
-    )
+    Error::new(Code::Unavailable, locale::server::stopping())
 }

@@ -8,6 +8,7 @@ use samovar_core::{
     Accepted, Action, Broken, Clock, Code, Command, Error, Event, History, Ids, Journal, Models,
     Seq, SessionId,
 };
+use samovar_locale as locale;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -115,8 +116,7 @@ impl Engine {
     pub async fn submit(&self, command: Command) -> Result<Accepted, Error> {
         let starts_work = matches!(command.action, Action::Post { .. } | Action::Open { .. });
         if starts_work && self.is_stopping() {
-            let why = "the server is stopping; try again in a moment";
-            return Err(Error::new(Code::Unavailable, why));
+            return Err(Error::new(Code::Unavailable, locale::server::stopping()));
         }
         self.bus.submit(command).await
     }
@@ -262,8 +262,5 @@ impl Engine {
 #[expect(clippy::needless_pass_by_value, reason = "it stands in `map_err`")]
 fn broke(broken: Broken) -> Error {
     tracing::error!(%broken, "a store cannot be read");
-    Error::new(
-        Code::Internal,
-        "a store cannot be read; the server's log says why",
-    )
+    Error::new(Code::Internal, locale::store::unreadable())
 }

@@ -7,6 +7,7 @@ use samovar_core::{
     Accepted, AgentPath, Author, Broken, CallId, Code, Error, Kind, Message, Millis, Model,
     Outcome, Prompt, ToolCall, TurnId,
 };
+use samovar_locale as locale;
 use tokio::sync::{mpsc, oneshot};
 
 use self::calls::Calls;
@@ -230,6 +231,6 @@ pub(crate) fn answer(reply: Reply, what: Result<Accepted, Error>) {
 
 /// The refusal of a settlement.
 pub(crate) fn not_open(call: &CallId) -> Error {
-    let why = format!("no call {call} is open; it was closed before, or never asked");
+    let why = locale::call::not_open(call);
     Error::new(Code::UnknownCall, why)
 }

@@ -11,6 +11,7 @@ use samovar_core::{
     Accepted, Action, AgentPath, Author, Bounds, Broken, Code, Command, Error, FinishReason, Kind,
     Message, Seq, SessionId, TurnId, Usage,
 };
+use samovar_locale as locale;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -213,8 +214,7 @@ impl Mailbox {
             if open.closing.is_empty() {
                 return Ok(());
             }
-            let why = "the session is being deleted; try again in a moment";
-            return Err(Error::new(Code::Busy, why));
+            return Err(Error::new(Code::Busy, locale::session::closing()));
         }
         let model = match model {
             Some(model) => self.parts.models.claim(&model).map(|()| model)?,
@@ -244,13 +244,16 @@ impl Mailbox {
             return refuse_input(input, &self.missing());
         };
         match open.current.take() {
-            None => refuse_input(input, &Error::new(Code::UnknownCall, "no call is open")),
+            None => refuse_input(
+                input,
+                &Error::new(Code::UnknownCall, locale::call::none_open()),
+            ),
             Some(Current {
                 turn_id,
                 state: Progress::Running(turn),
             }) => {
                 if let Err(error) = turn.try_send(input) {
-                    let busy = Error::new(Code::Busy, "the turn is busy; try again in a second");
+                    let busy = Error::new(Code::Busy, locale::turn::busy());
                     refuse_input(error.into_inner(), &busy);
                 }
                 open.current = Some(Current {
@@ -266,7 +269,7 @@ impl Mailbox {
             }
             Some(stuck) => {
                 open.current = Some(stuck);
-                let full = Error::new(Code::StoreFull, "the turn's end cannot be kept yet");
+                let full = Error::new(Code::StoreFull, locale::turn::end_not_kept());
                 refuse_input(input, &full);
             }
         }
@@ -377,18 +380,14 @@ fn refuse_input(input: Input, error: &Error) {
 }
 
 /// A store's failure, as a client sees it: nothing was accepted.
-#[expect(clippy::needless_pass_by_value, reason = "it stands in `map_err`")]
 pub(crate) fn refusal(broken: Broken) -> Error {
     tracing::error!(%broken, "a command could not be kept");
-    let why = format!("{broken}; nothing was accepted, try again when it has room");
+    let why = locale::store::nothing_accepted(broken);
     Error::new(Code::StoreFull, why)
 }
 
 /// The refusal of what is asked of a session that is not there.
 pub(crate) fn unknown(id: &SessionId) -> Error {
-    let why = format!(
-        "there is no session {:?}; make it with createSession",
-        id.as_str()
-    );
+    let why = locale::session::unknown(locale::quoted(id.as_str()));
     Error::new(Code::UnknownSession, why)
 }

@@ -6,8 +6,11 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use jsonschema::Validator;
 use samovar_core::message::MAX_ARGS_DEPTH;
 use samovar_core::{CallContext, Error, Reply, ToolCall, ToolSpec, Toolset};
+use samovar_locale as locale;
 use serde_json::Value;
 
+/// Bytes of a tool's name, at most: what every provider takes.
+const MAX_NAME_BYTES: usize = 64;
 /// Violations of a schema that a model is told of at once, at most.
 const MAX_VIOLATIONS: usize = 5;
 
@@ -42,10 +45,8 @@ impl Toolbox {
     pub fn add(&self, toolset: &Arc<dyn Toolset>) -> Result<(), Error> {
         self.put(toolset, |tool| {
             tool.validator().map(drop).map_err(|why| {
-                let name = &tool.spec.name;
-                refused(format!(
-                    "the parameters of {name:?} are not a JSON Schema: {why}"
-                ))
+                let name = locale::quoted(&tool.spec.name);
+                refused(locale::tool::bad_schema(name, why))
             })
         })
     }
@@ -76,9 +77,7 @@ impl Toolbox {
             });
             check(&tool)?;
             if tools.insert(name.clone(), tool).is_some() {
-                return Err(refused(format!(
-                    "there is a tool {name:?} already; take another name"
-                )));
+                return Err(refused(locale::tool::name_taken(locale::quoted(&name))));
             }
         }
         *current = Arc::new(Shelf::new(tools));
@@ -181,12 +180,11 @@ fn describe(error: &jsonschema::ValidationError<'_>) -> String {
 
 fn check_name(name: &str) -> Result<(), Error> {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    if (1..=64).contains(&name.len()) && name.bytes().all(fits) {
+    if (1..=MAX_NAME_BYTES).contains(&name.len()) && name.bytes().all(fits) {
         return Ok(());
     }
-    Err(refused(format!(
-        "a tool's name is 1 to 64 of a-z, A-Z, 0-9, _ and -, not {name:?}"
-    )))
+    let name = locale::quoted(name);
+    Err(refused(locale::tool::bad_name(MAX_NAME_BYTES, name)))
 }
 
 fn refused(message: String) -> Error {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use samovar_core::{Broken, Event, Seq};
+use samovar_locale as locale;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -24,10 +25,10 @@ pub struct Follower {
 #[derive(Debug, thiserror::Error)]
 pub enum Lost {
     /// The events behind its position are no longer kept.
-    #[error("the events behind position {} are no longer kept", .0.0)]
+    #[error("{}", locale::session::events_gone(.0.0))]
     Gone(Seq),
     /// The server stops. What follows stands behind its position.
-    #[error("the server stops")]
+    #[error("{}", locale::server::stops())]
     Stopping,
     /// The store failed.
     #[error(transparent)]

@@ -3,6 +3,7 @@
 use futures_util::StreamExt;
 use samovar_core::error::FaultCode;
 use samovar_core::{Author, Broken, Kind, MessageId, ProviderEvent, failpoint};
+use samovar_locale as locale;
 
 use super::{Input, Runner, not_open};
 use crate::answer::{Answer, Ending};
@@ -29,8 +30,7 @@ impl Runner {
                 self.note_message(answer.finish(ending, self.now()));
             }
             Heard::Whole(ending) => {
-                let message = "the model answered with neither text nor a tool call; \
-                               what was said before is kept, send the message again";
+                let message = locale::turn::answer_empty();
                 // The attempt is void, but it was paid for.
                 self.note(Kind::StepReset {
                     iteration: self.turn.iteration(),
@@ -47,8 +47,7 @@ impl Runner {
                         usage: None,
                     },
                 );
-                let kept = "what was said before is kept, send the message again";
-                self.fail(code, format!("{message}; {kept}"));
+                self.fail(code, locale::turn::answer_failed(message));
             }
             Heard::Stopped(reply) => {
                 self.note_salvage(
@@ -86,7 +85,7 @@ impl Runner {
                 },
             };
             let Some(said) = said else {
-                let message = "the answer ended before it was whole";
+                let message = locale::turn::answer_cut();
                 return Ok(Heard::Failed(FaultCode::StreamCut, message.to_owned()));
             };
             if let Some(heard) = self.take(answer, said)? {

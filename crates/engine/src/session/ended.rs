@@ -3,6 +3,7 @@
 use samovar_core::Seq;
 use samovar_core::error::FaultCode;
 use samovar_core::{Broken, Code, Error, TurnId};
+use samovar_locale as locale;
 use tokio::task::JoinError;
 
 use super::load::fault_message;
@@ -42,7 +43,10 @@ impl Mailbox {
             if self.is_current(&ended.turn_id) {
                 self.forward(input).await;
             } else {
-                refuse_input(input, &Error::new(Code::UnknownCall, "no call is open"));
+                refuse_input(
+                    input,
+                    &Error::new(Code::UnknownCall, locale::call::none_open()),
+                );
             }
         }
         self.unstick().await;

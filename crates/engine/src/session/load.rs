@@ -7,6 +7,7 @@ use samovar_core::error::FaultCode;
 use samovar_core::history::{MessageQuery, SessionRow, Speakers};
 use samovar_core::journal::{LogEntry, LogNo};
 use samovar_core::{Bounds, Broken, Event, Kind, Message, Role, Seq, SessionId, TurnId};
+use samovar_locale as locale;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -301,21 +302,9 @@ impl Fold {
 /// What happened, what was kept, one thing to do (FC-6).
 pub(super) fn fault_message(code: FaultCode) -> &'static str {
     match code {
-        FaultCode::Interrupted => {
-            "the server stopped while this turn ran; what was finished is kept, \
-             send the message again to go on"
-        }
-        FaultCode::StoreFailed => {
-            "an event could not be kept; what was shown before is kept, \
-             look at the disk and send the message again"
-        }
-        FaultCode::UnusableModel => {
-            "the session's model can no longer be used; what was finished is kept, \
-             look at `samovar doctor` and send the message again"
-        }
-        _ => {
-            "something broke inside the server, and its log says what; what was finished is \
-             kept, send the message again"
-        }
+        FaultCode::Interrupted => locale::turn::interrupted(),
+        FaultCode::StoreFailed => locale::turn::store_failed(),
+        FaultCode::UnusableModel => locale::turn::model_unusable(),
+        _ => locale::turn::broken(),
     }
 }

@@ -1,10 +1,12 @@
 //! Accepting what a person says.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use samovar_core::{
     Accepted, Author, Bounds, Code, Error, Kind, Message, MessageId, Part, Role, Seq, TurnId,
 };
+use samovar_locale as locale;
 use serde_json::Map;
 
 use super::{Mailbox, OpenSession, Queued, master, refusal};
@@ -30,10 +32,7 @@ impl Mailbox {
         // A model that cannot be used is refused before anything is kept (AS-18).
         let model = self.parts.models.resolve(&open.model)?;
         if open.queue.len() >= self.parts.settings.max_queue {
-            let why = format!(
-                "{} messages wait already; try again later",
-                open.queue.len()
-            );
+            let why = locale::session::messages_wait(open.queue.len() as u64);
             return Err(Error::new(Code::Busy, why));
         }
         let turn = new_turn(&self.parts);
@@ -84,7 +83,7 @@ impl Mailbox {
         };
         if let Some(recent) = open.recent.recall(id) {
             if !recent.says(text) {
-                return Err(conflict(id, "with another content"));
+                return Err(conflict(locale::message::another_content(shown(id))));
             }
             let (turn, after) = (recent.turn.clone(), recent.after);
             return Ok(Some(Accepted::Posted {
@@ -96,8 +95,10 @@ impl Mailbox {
         let stored = self.parts.history.message(id).await.map_err(refusal)?;
         match stored {
             None => Ok(None),
-            Some(row) if row.session != self.id => Err(conflict(id, "in another session")),
-            Some(_) => Err(conflict(id, "in this session; read it with getMessages")),
+            Some(row) if row.session != self.id => {
+                Err(conflict(locale::message::another_session(shown(id))))
+            }
+            Some(_) => Err(conflict(locale::message::already_kept(shown(id)))),
         }
     }
 }
@@ -130,10 +131,10 @@ fn new_turn(parts: &crate::parts::Parts) -> TurnId {
     TurnId::fresh(parts.ids.as_ref())
 }
 
-fn conflict(id: &MessageId, whereabouts: &str) -> Error {
-    let why = format!(
-        "message {:?} was accepted before, {whereabouts}",
-        id.as_str()
-    );
+fn conflict(why: String) -> Error {
     Error::new(Code::MessageConflict, why)
+}
+
+fn shown(id: &MessageId) -> impl Display {
+    locale::quoted(id.as_str())
 }
