@@ -1,15 +1,13 @@
 //! The dialect Chat Completions, which most providers speak (MD-3, MD-20).
 //!
-//! A prompt becomes a request in `history` and `request`; what comes back is read in `exchange`
-//! from the socket, in `decoder` from the event stream, in `chunk` from JSON, and becomes events in
-//! `reply` and `calls`.
+//! A prompt becomes a request in `history` and `request`; the events that come back are taken in
+//! `reader`, read from JSON in `chunk`, and become events of ours in `reply` and `calls`.
 
 mod calls;
 mod chunk;
-mod decoder;
 mod details;
-mod exchange;
 mod history;
+mod reader;
 mod reply;
 mod request;
 
@@ -18,8 +16,14 @@ use std::sync::Arc;
 use samovar_core::provider::Answer;
 use samovar_core::{Prompt, Provider};
 
-use self::exchange::Question;
+use self::reply::Reply;
 use crate::endpoint::Endpoint;
+use crate::exchange::{self, Question};
+use crate::http::Headers;
+
+const PATH: &[&str] = &["chat", "completions"];
+
+const HEADERS: Headers = &[("accept", "text/event-stream, application/json")];
 
 /// A provider that speaks Chat Completions.
 pub(crate) struct ChatCompletions {
@@ -40,7 +44,10 @@ impl Provider for ChatCompletions {
         exchange::answer(Question {
             endpoint: Arc::clone(&self.endpoint),
             model: prompt.model,
+            path: PATH,
+            headers: HEADERS,
             body,
+            reader: Box::new(Reply::new(self.endpoint.spec)),
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use reqwest::header::HeaderValue;
+use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use reqwest::{Client, ClientBuilder, Url};
 use samovar_core::error::FaultCode;
 use samovar_core::{Code, Error, ProviderEvent};
@@ -113,8 +113,10 @@ impl Endpoint {
         self.clients.client(&self.base)
     }
 
-    pub(crate) fn authorization(&self) -> Option<HeaderValue> {
-        self.key.as_ref().map(|(_, header)| header.clone())
+    /// The header that carries the key.
+    pub(crate) fn credentials(&self) -> Option<(HeaderName, HeaderValue)> {
+        let (_, value) = self.key.as_ref()?;
+        Some((AUTHORIZATION, value.clone()))
     }
 
     /// The address of something below the base URL.

@@ -1,7 +1,7 @@
 //! One exchange with a model's server, up to the point where its answer can be read.
 
-use reqwest::Response;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Response, Url};
 use samovar_core::error::FaultCode;
 
 use crate::endpoint::Endpoint;
@@ -19,24 +19,30 @@ pub(crate) enum Form {
     Whole,
 }
 
+/// Headers that are the same in every request of a dialect.
+pub(crate) type Headers = &'static [(&'static str, &'static str)];
+
 /// Sends a request whose body is JSON, and checks status and content type of what comes back.
 ///
 /// # Errors
 /// There is no answer: nobody is there, it takes too long, or the server says no.
 pub(crate) async fn ask(
     endpoint: &Endpoint,
-    path: &[&str],
+    url: Url,
+    headers: Headers,
     body: Vec<u8>,
     watch: &mut Watch,
 ) -> Result<(Response, Form), Fault> {
     let mut request = endpoint
         .client()?
-        .post(endpoint.url(path))
+        .post(url)
         .header(CONTENT_TYPE, "application/json")
-        .header(ACCEPT, "text/event-stream, application/json")
         .body(body);
-    if let Some(key) = endpoint.authorization() {
-        request = request.header(AUTHORIZATION, key);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    if let Some((name, value)) = endpoint.credentials() {
+        request = request.header(name, value);
     }
     let sent = watch.wait(request.send()).await;
     let mut response = sent

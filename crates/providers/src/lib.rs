@@ -13,12 +13,16 @@ pub mod demo;
 pub mod registry;
 pub mod specs;
 
+mod bounds;
 mod chat_completions;
+mod decoder;
 mod endpoint;
+mod exchange;
 mod fault;
 mod frames;
 mod http;
 mod secret;
+mod state;
 mod timeouts;
 mod words;
 

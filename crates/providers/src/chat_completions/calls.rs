@@ -4,15 +4,11 @@ use samovar_core::{ProviderEvent, ToolCall};
 use serde_json::Value;
 
 use super::chunk::Fragment;
-use super::details::{self, EXTRA_CONTENT};
+use super::details::EXTRA_CONTENT;
+use crate::bounds::{extend_args, one_more_call};
 use crate::fault::Fault;
 use crate::specs::ProviderSpec;
-
-/// How many calls one answer may ask for.
-pub(super) const MAX_CALLS: usize = 256;
-
-/// How long the arguments of one call may be, in bytes.
-pub(super) const MAX_ARGS_BYTES: usize = 4 * 1024 * 1024;
+use crate::state;
 
 /// The calls, in the order in which they began.
 pub(super) struct Calls {
@@ -45,7 +41,7 @@ impl Calls {
     /// Takes a fragment.
     ///
     /// # Errors
-    /// There are more than [`MAX_CALLS`], or one has more than [`MAX_ARGS_BYTES`] of arguments.
+    /// There are too many calls, or one has too many arguments.
     pub(super) fn take(
         &mut self,
         fragment: Fragment<'_>,
@@ -57,11 +53,7 @@ impl Calls {
         if call.given.is_none() {
             call.given = fragment.id().map(str::to_owned);
         }
-        if call.args.len() + args.len() > MAX_ARGS_BYTES {
-            let why = format!("sent a call with more than {MAX_ARGS_BYTES} bytes of arguments");
-            return Err(Fault::bad(why));
-        }
-        call.args.push_str(&args);
+        extend_args(&mut call.args, &args)?;
         let (had_name, news) = (!call.name.is_empty(), args.into_owned());
         let length = news.len();
         if had_name {
@@ -109,9 +101,7 @@ impl Calls {
         if let Some(at) = known.filter(|at| !self.is_another(*at, fragment)) {
             return Ok(at);
         }
-        if self.calls.len() == MAX_CALLS {
-            return Err(Fault::bad(format!("asked for more than {MAX_CALLS} calls")));
-        }
+        one_more_call(self.calls.len())?;
         self.calls.push(Call {
             index: fragment.index,
             ..Call::default()
@@ -158,7 +148,7 @@ impl Calls {
                 args: ToolCall::parse_args(&call.args),
                 provider_state: call
                     .extra
-                    .map(|extra| details::write(self.spec, EXTRA_CONTENT, extra)),
+                    .map(|extra| state::write(self.spec, EXTRA_CONTENT, extra)),
                 id: call.id,
                 name: call.name,
             });

@@ -1,40 +1,13 @@
-//! What a server wants back verbatim: `extra_content` on a call (`gemini`), `reasoning_details` on a
-//! message (`openrouter`).
-//!
-//! Both are kept under their field's name together with the provider that sent them, and go back to
-//! that provider alone: another would refuse the field, or not know the signature in it.
+//! What a server of this dialect wants back verbatim: `extra_content` on a call (`gemini`),
+//! `reasoning_details` on a message (`openrouter`).
 
 use serde_json::{Map, Value};
-
-use crate::specs::ProviderSpec;
 
 /// The field of a call.
 pub(super) const EXTRA_CONTENT: &str = "extra_content";
 
 /// The field of a message.
 pub(super) const REASONING_DETAILS: &str = "reasoning_details";
-
-/// The field that names the provider.
-const FROM: &str = "from";
-
-/// State to keep.
-pub(super) fn write(spec: &ProviderSpec, field: &str, value: Value) -> Value {
-    let mut state = Map::new();
-    state.insert(FROM.to_owned(), spec.name.into());
-    state.insert(field.to_owned(), value);
-    Value::Object(state)
-}
-
-/// What this provider sent in this field, if it is from this provider.
-pub(super) fn read<'a>(
-    state: Option<&'a Value>,
-    spec: &ProviderSpec,
-    field: &str,
-) -> Option<&'a Value> {
-    let state = state?;
-    let is_ours = state.get(FROM).and_then(Value::as_str) == Some(spec.name);
-    state.get(field).filter(|_| is_ours)
-}
 
 /// Adds pieces of `reasoning_details` to those before: a text that is sent in pieces is one entry.
 pub(super) fn gather(entries: &mut Vec<Value>, pieces: Vec<Value>) {
@@ -76,7 +49,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::specs::spec;
 
     #[test]
     fn reasoning_that_comes_in_pieces_is_given_back_as_one_entry() {
@@ -98,22 +70,5 @@ mod tests {
             {"type": "reasoning.encrypted", "index": 1, "data": "BB"},
         ]);
         assert_eq!(Value::Array(entries), wanted);
-    }
-
-    #[test]
-    fn state_goes_back_only_to_the_provider_that_it_came_from() {
-        let (gemini, openai) = (spec("gemini").unwrap(), spec("openai").unwrap());
-        let state = write(
-            gemini,
-            EXTRA_CONTENT,
-            json!({"google": {"thought_signature": "x"}}),
-        );
-        assert_eq!(
-            read(Some(&state), gemini, EXTRA_CONTENT),
-            Some(&json!({"google": {"thought_signature": "x"}}))
-        );
-        assert_eq!(read(Some(&state), openai, EXTRA_CONTENT), None);
-        assert_eq!(read(Some(&state), gemini, REASONING_DETAILS), None);
-        assert_eq!(read(None, gemini, EXTRA_CONTENT), None);
     }
 }

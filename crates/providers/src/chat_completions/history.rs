@@ -9,8 +9,9 @@ use samovar_core::{CallId, Message, Outcome, Part, Prompt, Role, ToolCall};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::details::{self, EXTRA_CONTENT, REASONING_DETAILS};
+use super::details::{EXTRA_CONTENT, REASONING_DETAILS};
 use crate::specs::{ProviderSpec, Quirk};
+use crate::state;
 
 /// What stands for a result that is not there: its turn was stopped, or its server.
 const NO_RESULT: &str = "there is no result: the call was stopped, or what came of it was lost";
@@ -178,14 +179,14 @@ impl<'a> History<'a, '_> {
                 name: &call.name,
                 arguments,
             },
-            extra_content: details::read(state, self.spec, EXTRA_CONTENT),
+            extra_content: state::read(state, self.spec, EXTRA_CONTENT),
         }
     }
 
     fn details(&self, message: &'a Message) -> Vec<&'a Value> {
         let states = message.parts.iter().filter_map(|part| match part {
             Part::Reasoning { provider_state, .. } => {
-                details::read(provider_state.as_ref(), self.spec, REASONING_DETAILS)
+                state::read(provider_state.as_ref(), self.spec, REASONING_DETAILS)
             }
             Part::Text { .. } | Part::Call(_) | Part::Outcome { .. } | Part::Data { .. } => None,
         });

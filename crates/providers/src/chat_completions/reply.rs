@@ -7,34 +7,35 @@ use serde_json::Value;
 use super::calls::Calls;
 use super::chunk::{Choice, Chunk, Content, Delta, Piece};
 use super::details::{self, REASONING_DETAILS};
+use crate::bounds::Length;
 use crate::fault::Fault;
 use crate::specs::ProviderSpec;
-
-/// How long an answer may be in all, in bytes: text, reasoning and arguments.
-pub(super) const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
+use crate::state;
 
 /// An answer so far.
 pub(super) struct Reply {
     spec: &'static ProviderSpec,
-    bytes: usize,
+    length: Length,
     /// Whether reasoning came last.
     is_thinking: bool,
     details: Vec<Value>,
     calls: Calls,
     finish_reason: Option<String>,
     usage: Usage,
+    is_over: bool,
 }
 
 impl Reply {
     pub(super) fn new(spec: &'static ProviderSpec) -> Self {
         Self {
             spec,
-            bytes: 0,
+            length: Length::default(),
             is_thinking: false,
             details: Vec::new(),
             calls: Calls::new(spec),
             finish_reason: None,
             usage: Usage::default(),
+            is_over: false,
         }
     }
 
@@ -43,11 +44,16 @@ impl Reply {
         self.finish_reason.is_some()
     }
 
-    /// Takes a piece.
+    /// Whether the answer is complete.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Adds a piece.
     ///
     /// # Errors
     /// It is an error, makes no sense, or makes the answer too long.
-    pub(super) fn take(
+    pub(super) fn add(
         &mut self,
         chunk: Chunk<'_>,
         events: &mut Vec<ProviderEvent>,
@@ -68,7 +74,7 @@ impl Reply {
         events: &mut Vec<ProviderEvent>,
     ) -> Result<(), Fault> {
         if let Some(delta) = choice.news() {
-            self.add(delta, events)?;
+            self.hear(delta, events)?;
         }
         match choice.finish_reason.map(|reason| reason.0.into_owned()) {
             None => {}
@@ -82,9 +88,10 @@ impl Reply {
         Ok(())
     }
 
-    fn add(&mut self, mut delta: Delta<'_>, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
+    fn hear(&mut self, mut delta: Delta<'_>, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
         if let Some(pieces) = delta.reasoning_details.take() {
-            self.count(pieces.iter().map(|piece| piece.to_string().len()).sum())?;
+            self.length
+                .add(pieces.iter().map(|piece| piece.to_string().len()).sum())?;
             details::gather(&mut self.details, pieces);
         }
         self.think(delta.reasoning().into_owned(), events)?;
@@ -99,7 +106,7 @@ impl Reply {
         for fragment in delta.tool_calls.into_iter().flatten() {
             self.stop_thinking(events);
             let length = self.calls.take(fragment, events)?;
-            self.count(length)?;
+            self.length.add(length)?;
         }
         Ok(())
     }
@@ -122,7 +129,7 @@ impl Reply {
         if text.is_empty() {
             return Ok(());
         }
-        self.count(text.len())?;
+        self.length.add(text.len())?;
         self.stop_thinking(events);
         events.push(ProviderEvent::TextDelta(text));
         Ok(())
@@ -132,7 +139,7 @@ impl Reply {
         if text.is_empty() {
             return Ok(());
         }
-        self.count(text.len())?;
+        self.length.add(text.len())?;
         self.is_thinking = true;
         events.push(ProviderEvent::ReasoningDelta(text));
         Ok(())
@@ -147,19 +154,10 @@ impl Reply {
     fn end_reasoning(&mut self, events: &mut Vec<ProviderEvent>) {
         let details = std::mem::take(&mut self.details);
         let state = (!details.is_empty())
-            .then(|| details::write(self.spec, REASONING_DETAILS, Value::Array(details)));
+            .then(|| state::write(self.spec, REASONING_DETAILS, Value::Array(details)));
         events.push(ProviderEvent::ReasoningEnd {
             provider_state: state,
         });
-    }
-
-    fn count(&mut self, bytes: usize) -> Result<(), Fault> {
-        self.bytes += bytes;
-        if self.bytes > MAX_ANSWER_BYTES {
-            let why = format!("sent an answer of more than {MAX_ANSWER_BYTES} bytes");
-            return Err(Fault::bad(why));
-        }
-        Ok(())
     }
 
     /// The end of the answer.
@@ -167,6 +165,7 @@ impl Reply {
     /// # Errors
     /// The model never said that it stopped, or a call is unusable.
     pub(super) fn finish(&mut self, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
+        self.is_over = true;
         let Some(finish_reason) = self.finish_reason.take() else {
             let why = "broke the answer off in the middle";
             return Err(Fault::new(FaultCode::StreamCut, why));

@@ -7,9 +7,10 @@ use samovar_core::{
 };
 use serde_json::{Map, json};
 
-use super::super::details::{self, EXTRA_CONTENT, REASONING_DETAILS};
+use super::super::details::{EXTRA_CONTENT, REASONING_DETAILS};
 use super::*;
 use crate::specs::spec;
+use crate::state;
 
 fn message(role: Role, parts: Vec<Part>) -> Message {
     Message {
@@ -312,15 +313,11 @@ fn what_a_provider_wants_back_verbatim_goes_back_to_it_and_to_nobody_else() {
         id: CallId::new("c1").unwrap(),
         name: "look".to_owned(),
         args: json!({}),
-        provider_state: Some(details::write(gemini, EXTRA_CONTENT, extra.clone())),
+        provider_state: Some(state::write(gemini, EXTRA_CONTENT, extra.clone())),
     };
     let thought = Part::Reasoning {
         text: String::new(),
-        provider_state: Some(details::write(
-            openrouter,
-            REASONING_DETAILS,
-            entries.clone(),
-        )),
+        provider_state: Some(state::write(openrouter, REASONING_DETAILS, entries.clone())),
     };
     let talk = prompt(vec![
         user("Go"),

@@ -12,11 +12,11 @@ use samovar_core::ProviderEvent;
 use samovar_core::error::FaultCode;
 use samovar_core::provider::Answer;
 
-use super::decoder::{self, Decoder};
-use super::reply::MAX_ANSWER_BYTES;
+use crate::bounds::MAX_ANSWER_BYTES;
+use crate::decoder::{Decoder, Progress, Reader};
 use crate::endpoint::Endpoint;
 use crate::fault::Fault;
-use crate::http::{self, Form};
+use crate::http::{self, Form, Headers};
 use crate::timeouts::Watch;
 
 /// How many events are gathered, about, before they are handed on though more are there.
@@ -27,16 +27,22 @@ const BATCH: usize = 256;
 const GRACE: Duration = Duration::from_millis(10);
 
 /// What is asked.
-pub(super) struct Question {
-    pub(super) endpoint: Arc<Endpoint>,
+pub(crate) struct Question {
+    pub(crate) endpoint: Arc<Endpoint>,
     /// The model, under the endpoint's name.
-    pub(super) model: String,
+    pub(crate) model: String,
+    /// Where it is asked, below the base URL.
+    pub(crate) path: &'static [&'static str],
+    /// What the dialect wants beside the key.
+    pub(crate) headers: Headers,
     /// The request, or why there is none.
-    pub(super) body: serde_json::Result<Vec<u8>>,
+    pub(crate) body: serde_json::Result<Vec<u8>>,
+    /// What the answer is read with.
+    pub(crate) reader: Box<dyn Reader>,
 }
 
 /// Asks, and gives the answer as it comes. Nothing happens before it is polled.
-pub(super) fn answer(question: Question) -> Answer {
+pub(crate) fn answer(question: Question) -> Answer {
     Box::pin(stream::unfold(Phase::Ask(question), next))
 }
 
@@ -90,30 +96,24 @@ enum Begun {
 
 impl Reading {
     async fn begin(question: Question) -> Begun {
-        let Question {
-            endpoint,
-            model,
-            body,
-        } = question;
-        let mut watch = Watch::start(endpoint.timeouts);
+        let mut watch = Watch::start(question.endpoint.timeouts);
         let mut events = Vec::new();
-        let begun = match begin(&endpoint, body, &mut watch, &mut events).await {
-            Ok(begun) => begun,
+        let endpoint = Arc::clone(&question.endpoint);
+        let model = question.model.clone();
+        match begin(question, &mut watch, &mut events).await {
+            Ok(Some((response, decoder))) => Begun::Reading(Box::new(Self {
+                endpoint,
+                model,
+                watch,
+                response,
+                decoder,
+            })),
+            Ok(None) => Begun::Done(events),
             Err(fault) => {
                 events.push(endpoint.failed(&fault, &model));
-                None
+                Begun::Done(events)
             }
-        };
-        let Some(response) = begun else {
-            return Begun::Done(events);
-        };
-        Begun::Reading(Box::new(Self {
-            decoder: Decoder::new(endpoint.spec),
-            endpoint,
-            model,
-            watch,
-            response,
-        }))
+        }
     }
 
     /// The next events, at least one, and what comes after them.
@@ -125,7 +125,7 @@ impl Reading {
                 return (events, Phase::Over);
             }
         }
-        let phase = if self.decoder.is_over() {
+        let phase = if self.decoder.progress() == Progress::Over {
             Phase::Drain(self.response)
         } else {
             Phase::Read(self)
@@ -153,10 +153,12 @@ impl Reading {
             match chunk {
                 Ok(Some(bytes)) => self.decoder.read(bytes, events)?,
                 Ok(None) => self.decoder.end(events)?,
-                Err(_) if self.decoder.is_finished() => self.decoder.end(events)?,
+                Err(_) if self.decoder.progress() != Progress::Speaking => {
+                    self.decoder.end(events)?;
+                }
                 Err(error) => return Err(http::cut(&error)),
             }
-            if self.decoder.is_over() || events.len() >= BATCH {
+            if self.decoder.progress() == Progress::Over || events.len() >= BATCH {
                 break;
             }
             came = self.what_is_there().await;
@@ -184,21 +186,23 @@ async fn step_aside() {
 /// Sends the request. Gives the response to read events from; none when the answer was whole, and
 /// stands in `events`.
 async fn begin(
-    endpoint: &Endpoint,
-    body: serde_json::Result<Vec<u8>>,
+    question: Question,
     watch: &mut Watch,
     events: &mut Vec<ProviderEvent>,
-) -> Result<Option<Response>, Fault> {
-    let body = body.map_err(|error| {
+) -> Result<Option<(Response, Decoder)>, Fault> {
+    let endpoint = &question.endpoint;
+    let body = question.body.map_err(|error| {
         let why = format!("the request cannot be written: {error}");
         Fault::new(FaultCode::Internal, why)
     })?;
-    let (mut response, form) = http::ask(endpoint, &["chat", "completions"], body, watch).await?;
+    let url = endpoint.url(question.path);
+    let (mut response, form) = http::ask(endpoint, url, question.headers, body, watch).await?;
+    let mut decoder = Decoder::new(question.reader);
     match form {
-        Form::Events => Ok(Some(response)),
+        Form::Events => Ok(Some((response, decoder))),
         Form::Whole => {
             let body = http::whole(endpoint, &mut response, MAX_ANSWER_BYTES, watch).await?;
-            decoder::whole(endpoint.spec, &body, events)?;
+            decoder.whole(&body, events)?;
             Ok(None)
         }
     }

@@ -1,11 +1,12 @@
+use bytes::Bytes;
 use proptest::prelude::*;
 use samovar_core::Usage;
 use samovar_core::error::FaultCode;
 use serde_json::{Value, json};
 
-use super::super::calls::{MAX_ARGS_BYTES, MAX_CALLS};
-use super::super::reply::MAX_ANSWER_BYTES;
 use super::*;
+use crate::bounds::{MAX_ANSWER_BYTES, MAX_ARGS_BYTES, MAX_CALLS};
+use crate::decoder::Decoder;
 use crate::frames::MAX_EVENT_BYTES;
 use crate::specs::spec;
 
@@ -13,8 +14,8 @@ mod golden;
 
 use golden::{GOLDEN, Golden};
 
-fn row() -> &'static ProviderSpec {
-    spec("openai").unwrap()
+fn decoder() -> Decoder {
+    Decoder::new(Box::new(Reply::new(spec("openai").unwrap())))
 }
 
 /// How an answer ended: its events, then nothing or a fault.
@@ -22,11 +23,11 @@ type Told = (Vec<ProviderEvent>, Option<Fault>);
 
 /// Feeds a body in these pieces, and then its end.
 fn read(pieces: &[&[u8]]) -> Told {
-    let mut decoder = Decoder::new(row());
+    let mut decoder = self::decoder();
     let mut events = Vec::new();
     let mut fault = None;
     for piece in pieces {
-        if fault.is_none() && !decoder.is_over() {
+        if fault.is_none() && decoder.progress() != Progress::Over {
             fault = decoder
                 .read(Bytes::copy_from_slice(piece), &mut events)
                 .err();
@@ -248,7 +249,7 @@ const WORDS: &[&str] = &[
 fn two_megabytes_in_one_event_are_told_once_however_small_the_pieces() {
     let text = "й".repeat(1024 * 1024);
     let body = delta(&json!({"content": text}));
-    let mut decoder = Decoder::new(row());
+    let mut decoder = self::decoder();
     let mut events = Vec::new();
     let mut told_at = Vec::new();
     let pieces: Vec<_> = body.as_bytes().chunks(7).collect();
@@ -267,7 +268,7 @@ fn two_megabytes_in_one_event_are_told_once_however_small_the_pieces() {
 
 #[test]
 fn all_that_one_read_brought_is_told_at_once() {
-    let mut decoder = Decoder::new(row());
+    let mut decoder = self::decoder();
     let mut events = Vec::new();
     let body: String = (0..5).map(|_| delta(&json!({"content": "a"}))).collect();
     let (first, rest) = body.split_at(body.len() - 3);
@@ -283,7 +284,7 @@ fn all_that_one_read_brought_is_told_at_once() {
 
 #[test]
 fn a_comment_is_no_sign_of_the_model() {
-    let mut decoder = Decoder::new(row());
+    let mut decoder = self::decoder();
     let mut events = Vec::new();
     decoder
         .read(Bytes::from_static(b": still here\n\n"), &mut events)
@@ -438,7 +439,9 @@ fn an_answer_in_one_piece_gives_the_same_events_as_a_stream() {
         "usage": {"prompt_tokens": 5, "completion_tokens": 7, "total_tokens": 12},
     });
     let mut events = Vec::new();
-    whole(row(), body.to_string().as_bytes(), &mut events).unwrap();
+    decoder()
+        .whole(body.to_string().as_bytes(), &mut events)
+        .unwrap();
     let wanted = "think Hm\nthought\ntext Hello\nstart a f\nargs a {}\nend a f {}\n\
                   complete tool_calls 5 7 0 0 0";
     assert_eq!(told(&events), wanted);
@@ -451,7 +454,9 @@ fn an_answer_in_one_piece_gives_the_same_events_as_a_stream() {
         ("{", FaultCode::BadResponse),
         ("\u{0}", FaultCode::BadResponse),
     ] {
-        let fault = whole(row(), body.as_bytes(), &mut Vec::new()).unwrap_err();
+        let fault = decoder()
+            .whole(body.as_bytes(), &mut Vec::new())
+            .unwrap_err();
         assert_eq!(fault.code, code, "{body}");
     }
 }

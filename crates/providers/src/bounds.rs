@@ -1,0 +1,55 @@
+//! How much of an answer is taken, in any dialect.
+
+use crate::fault::Fault;
+
+/// How long an answer may be in all, in bytes: text, reasoning and arguments.
+pub(crate) const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
+
+/// How many calls one answer may ask for.
+pub(crate) const MAX_CALLS: usize = 256;
+
+/// How long the arguments of one call may be, in bytes.
+pub(crate) const MAX_ARGS_BYTES: usize = 4 * 1024 * 1024;
+
+/// How long an answer is so far.
+#[derive(Default)]
+pub(crate) struct Length(usize);
+
+impl Length {
+    /// Adds what came.
+    ///
+    /// # Errors
+    /// Together it is more than [`MAX_ANSWER_BYTES`].
+    pub(crate) fn add(&mut self, bytes: usize) -> Result<(), Fault> {
+        self.0 += bytes;
+        if self.0 > MAX_ANSWER_BYTES {
+            let why = format!("sent an answer of more than {MAX_ANSWER_BYTES} bytes");
+            return Err(Fault::bad(why));
+        }
+        Ok(())
+    }
+}
+
+/// Checks that one more call may begin.
+///
+/// # Errors
+/// There are [`MAX_CALLS`] already.
+pub(crate) fn one_more_call(calls: usize) -> Result<(), Fault> {
+    if calls >= MAX_CALLS {
+        return Err(Fault::bad(format!("asked for more than {MAX_CALLS} calls")));
+    }
+    Ok(())
+}
+
+/// Adds to the arguments of a call.
+///
+/// # Errors
+/// Together they have more than [`MAX_ARGS_BYTES`].
+pub(crate) fn extend_args(args: &mut String, more: &str) -> Result<(), Fault> {
+    if args.len() + more.len() > MAX_ARGS_BYTES {
+        let why = format!("sent a call with more than {MAX_ARGS_BYTES} bytes of arguments");
+        return Err(Fault::bad(why));
+    }
+    args.push_str(more);
+    Ok(())
+}
