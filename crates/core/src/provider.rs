@@ -31,16 +31,19 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// The system prompt as one text, its layers joined by `\n\n---\n\n` (MD-7).
+    /// The system prompt as one text, its layers joined by [`LAYER_BREAK`].
     pub fn system(&self) -> String {
         let texts: Vec<_> = self
             .layers
             .iter()
             .map(|layer| layer.text.as_ref())
             .collect();
-        texts.join("\n\n---\n\n")
+        texts.join(LAYER_BREAK)
     }
 }
+
+/// What stands between two layers of the system prompt (MD-7).
+pub const LAYER_BREAK: &str = "\n\n---\n\n";
 
 /// A piece of the system prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]

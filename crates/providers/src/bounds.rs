@@ -1,4 +1,4 @@
-//! How much of an answer is taken, in any dialect.
+//! What every dialect asks of an answer: how long it may be, and ids that tell its calls apart.
 
 use crate::fault::Fault;
 
@@ -52,4 +52,13 @@ pub(crate) fn extend_args(args: &mut String, more: &str) -> Result<(), Fault> {
     }
     args.push_str(more);
     Ok(())
+}
+
+/// An id for the call at this place: the server's, unless it gives none or one that another call
+/// has, which servers do; else the place.
+pub(crate) fn free_id(given: Option<&str>, at: usize, is_taken: impl Fn(&str) -> bool) -> String {
+    let given = given.filter(|id| !id.is_empty()).map(str::to_owned);
+    let places = (at..).take(MAX_CALLS + 1).map(|place| place.to_string());
+    let mut ids = given.into_iter().chain(places);
+    ids.find(|id| !is_taken(id)).unwrap_or_default()
 }

@@ -10,7 +10,7 @@ use samovar_core::{Code, Error, ProviderEvent};
 
 use crate::fault::{Fault, cause};
 use crate::secret::Secret;
-use crate::specs::ProviderSpec;
+use crate::specs::{Dialect, ProviderSpec};
 use crate::timeouts::{Limit, Timeouts};
 
 /// The HTTP clients, one for each scheme, each made at its first use and shared by all providers.
@@ -95,8 +95,11 @@ impl Endpoint {
     /// # Errors
     /// [`Code::UnusableModel`] when no header can carry it.
     pub(crate) fn with_key(mut self, key: &Secret) -> Result<Self, Error> {
-        let header = HeaderValue::try_from(format!("Bearer {}", key.expose()));
-        let mut header = header.map_err(|_| {
+        let value = match self.spec.dialect {
+            Dialect::Anthropic => key.expose().to_owned(),
+            Dialect::ChatCompletions | Dialect::Demo => format!("Bearer {}", key.expose()),
+        };
+        let mut header = HeaderValue::try_from(value).map_err(|_| {
             let why = format!(
                 "the key of {} holds a character that no header can carry; check {}",
                 self.spec.name,
@@ -116,7 +119,11 @@ impl Endpoint {
     /// The header that carries the key.
     pub(crate) fn credentials(&self) -> Option<(HeaderName, HeaderValue)> {
         let (_, value) = self.key.as_ref()?;
-        Some((AUTHORIZATION, value.clone()))
+        let name = match self.spec.dialect {
+            Dialect::Anthropic => HeaderName::from_static("x-api-key"),
+            Dialect::ChatCompletions | Dialect::Demo => AUTHORIZATION,
+        };
+        Some((name, value.clone()))
     }
 
     /// The address of something below the base URL.

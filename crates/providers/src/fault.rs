@@ -100,15 +100,16 @@ impl Said {
         let names: Vec<_> = names.map(str::to_lowercase).collect();
         let status = error.get("code").and_then(Value::as_u64);
         Self {
-            words: clean(&words(error)),
+            words: clean(&words(error, value)),
             names: names.join(" "),
             status: status.and_then(|status| u16::try_from(status).ok()),
         }
     }
 
     fn code(&self, status: u16) -> FaultCode {
+        let is_unknown = status == 404 || self.names.contains("not_found");
         let is_unknown_model =
-            self.names.contains("model_not_found") || (status == 404 && has_model(&self.words));
+            self.names.contains("model_not_found") || (is_unknown && has_model(&self.words));
         if is_unknown_model {
             return FaultCode::ModelNotFound;
         }
@@ -134,7 +135,11 @@ const NAMES: &[(&str, FaultCode)] = &[
     ("api_key", FaultCode::ProviderAuth),
     ("auth", FaultCode::ProviderAuth),
     ("permission", FaultCode::ProviderAuth),
+    ("overloaded", FaultCode::ProviderError),
     ("timeout", FaultCode::ProviderTimeout),
+    ("not_found", FaultCode::ProviderRejected),
+    ("too_large", FaultCode::ProviderRejected),
+    ("billing", FaultCode::ProviderRejected),
     ("invalid_request", FaultCode::ProviderRejected),
     ("bad_request", FaultCode::ProviderRejected),
     ("badrequest", FaultCode::ProviderRejected),
@@ -175,16 +180,20 @@ fn meaning(code: FaultCode) -> &'static str {
     }
 }
 
-/// The sentence in an error object, and what a gateway passes on of the server behind it.
-fn words(error: &Value) -> String {
+/// The sentence in an error object, what a gateway passes on of the server behind it, and the name
+/// by which the server's people find the request.
+fn words(error: &Value, whole: &Value) -> String {
     let sentence = ["message", "detail"]
         .iter()
         .find_map(|name| error.get(name))
         .unwrap_or(error);
-    let sentence = text(sentence);
-    match error.pointer("/metadata/raw") {
-        Some(raw) => format!("{sentence}: {}", text(raw)),
-        None => sentence,
+    let mut words = text(sentence);
+    if let Some(raw) = error.pointer("/metadata/raw") {
+        words = format!("{words}: {}", text(raw));
+    }
+    match whole.get("request_id").and_then(Value::as_str) {
+        Some(request) => format!("{words} (request {request})"),
+        None => words,
     }
 }
 

@@ -13,14 +13,18 @@ pub mod demo;
 pub mod registry;
 pub mod specs;
 
+mod anthropic;
 mod bounds;
 mod chat_completions;
 mod decoder;
 mod endpoint;
 mod exchange;
 mod fault;
+mod fingerprint;
 mod frames;
 mod http;
+mod json;
+mod results;
 mod secret;
 mod state;
 mod timeouts;

@@ -11,6 +11,7 @@ use samovar_core::provider::ModelKind;
 use samovar_core::{Error, Future, Model, Models, Provider};
 
 use self::refusal::{nameless, no_model, refuse, shown};
+use crate::anthropic::Anthropic;
 use crate::chat_completions::ChatCompletions;
 use crate::demo::Demo;
 use crate::endpoint::{Clients, Endpoint};
@@ -86,10 +87,19 @@ impl Registry {
         match spec.dialect {
             Dialect::Demo if self.config.demo == DemoUse::Forbidden => Access::Missing,
             Dialect::Demo => Access::Open,
-            Dialect::ChatCompletions if self.address(spec).is_none() => Access::Missing,
-            Dialect::ChatCompletions if self.config.keys.contains_key(spec.name) => Access::Key,
-            Dialect::ChatCompletions if spec.is_local || self.is_by_hand(spec) => Access::Open,
-            Dialect::ChatCompletions => Access::Missing,
+            Dialect::Anthropic | Dialect::ChatCompletions => self.remote_access(spec),
+        }
+    }
+
+    fn remote_access(&self, spec: &ProviderSpec) -> Access {
+        if self.address(spec).is_none() {
+            Access::Missing
+        } else if self.config.keys.contains_key(spec.name) {
+            Access::Key
+        } else if spec.is_local || self.is_by_hand(spec) {
+            Access::Open
+        } else {
+            Access::Missing
         }
     }
 
@@ -178,6 +188,7 @@ impl Registry {
         }
         let provider: Arc<dyn Provider> = match spec.dialect {
             Dialect::Demo => Arc::new(Demo::new()),
+            Dialect::Anthropic => Arc::new(Anthropic::new(self.endpoint(spec)?)),
             Dialect::ChatCompletions => Arc::new(ChatCompletions::new(self.endpoint(spec)?)),
         };
         Ok(match place {
@@ -215,8 +226,10 @@ impl Registry {
         };
         match spec.dialect {
             Dialect::Demo => ModelKind::Demo,
-            Dialect::ChatCompletions if spec.is_local || is_near() => ModelKind::Local,
-            Dialect::ChatCompletions => ModelKind::Remote,
+            Dialect::Anthropic | Dialect::ChatCompletions if spec.is_local || is_near() => {
+                ModelKind::Local
+            }
+            Dialect::Anthropic | Dialect::ChatCompletions => ModelKind::Remote,
         }
     }
 }

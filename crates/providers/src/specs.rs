@@ -47,6 +47,8 @@ pub struct ProviderSpec {
 /// What an endpoint speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
+    /// Messages, which is the one of `anthropic`.
+    Anthropic,
     /// Chat Completions, which began as the one of `openai`.
     ChatCompletions,
     /// Nothing: the built-in rules (FC-5).

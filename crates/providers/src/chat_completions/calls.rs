@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::chunk::Fragment;
 use super::details::EXTRA_CONTENT;
-use crate::bounds::{extend_args, one_more_call};
+use crate::bounds::{extend_args, free_id, one_more_call};
 use crate::fault::Fault;
 use crate::specs::ProviderSpec;
 use crate::state;
@@ -69,7 +69,8 @@ impl Calls {
 
     /// Begins a call whose name is known now, with the arguments that came before it.
     fn open(&mut self, at: usize, name: &str, events: &mut Vec<ProviderEvent>) {
-        let id = self.free_id(at);
+        let is_taken = |id: &str| self.calls.iter().any(|call| call.id == id);
+        let id = free_id(self.calls[at].given.as_deref(), at, is_taken);
         let call = &mut self.calls[at];
         name.clone_into(&mut call.name);
         call.id.clone_from(&id);
@@ -84,15 +85,6 @@ impl Calls {
             let id = self.calls[at].id.clone();
             events.push(ProviderEvent::ToolCallDelta { id, args_json });
         }
-    }
-
-    /// The server's id, or the call's place; servers that give two calls the same id exist.
-    fn free_id(&self, at: usize) -> String {
-        let is_free = |id: &String| self.calls.iter().all(|call| call.id != *id);
-        let given = self.calls[at].given.clone();
-        let places = (at..=at + self.calls.len()).map(|place| place.to_string());
-        let mut ids = given.into_iter().chain(places);
-        ids.find(is_free).unwrap_or_default()
     }
 
     /// The call that a fragment belongs to; a new one if it is none of those that are there.

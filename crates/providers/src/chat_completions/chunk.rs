@@ -9,10 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::fault::Fault;
-
-/// A string that is borrowed when it has no escapes, inside an `Option` too.
-#[derive(Deserialize)]
-pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
+use crate::json::{self, Text};
 
 /// A piece of an answer, or a whole one.
 #[derive(Deserialize)]
@@ -115,8 +112,7 @@ impl<'a> Chunk<'a> {
     /// # Errors
     /// It is not one, or it is an error.
     pub(super) fn read(json: &'a str) -> Result<Self, Fault> {
-        let chunk: Self = serde_json::from_str(json)
-            .map_err(|error| Fault::bad(format!("sent what is no piece of an answer: {error}")))?;
+        let chunk: Self = json::read(json)?;
         let is_error = |object: &RawValue| object.get() == "\"error\"";
         match (chunk.error, chunk.object) {
             (Some(error), _) => Err(Fault::inside(error.get())),

@@ -3,18 +3,16 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use samovar_core::{CallId, Message, Outcome, Part, Prompt, Role, ToolCall};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::details::{EXTRA_CONTENT, REASONING_DETAILS};
+use crate::fingerprint::Fingerprint;
+use crate::results::{NO_RESULT, outcomes};
 use crate::specs::{ProviderSpec, Quirk};
 use crate::state;
-
-/// What stands for a result that is not there: its turn was stopped, or its server.
-const NO_RESULT: &str = "there is no result: the call was stopped, or what came of it was lost";
 
 /// What the assistant is made to say where a turn ended behind a result, for servers that insist.
 const BROKEN_OFF: &str = "(The turn was broken off here.)";
@@ -95,16 +93,6 @@ pub(super) fn messages<'a>(spec: &ProviderSpec, prompt: &'a Prompt) -> Vec<Said<
         history.add(message);
     }
     history.said
-}
-
-/// What came of each call, wherever in the conversation it stands.
-fn outcomes(messages: &[Arc<Message>]) -> HashMap<&CallId, &Outcome> {
-    let parts = messages.iter().flat_map(|message| &message.parts);
-    let outcomes = parts.filter_map(|part| match part {
-        Part::Outcome { call, outcome, .. } => Some((call, outcome)),
-        Part::Text { .. } | Part::Reasoning { .. } | Part::Call(_) | Part::Data { .. } => None,
-    });
-    outcomes.collect()
 }
 
 struct History<'a, 's> {
@@ -229,12 +217,10 @@ fn reasoning(message: &Message) -> Cow<'_, str> {
 }
 
 /// The same nine letters and digits for the same id in every request, as good as never shared by
-/// two: 64-bit FNV-1a, of which 46 bits are written.
+/// two: 46 bits of its fingerprint.
 fn nine_letters(id: &str) -> String {
     const LETTERS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
-    let mut hash = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let mut hash = Fingerprint::of(id).number();
     let letters = (0..9).map(|_| {
         let letter = LETTERS[usize::try_from(hash % 36).unwrap_or_default()];
         hash /= 36;

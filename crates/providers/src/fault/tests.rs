@@ -83,6 +83,18 @@ const REFUSALS: &[(u16, &str, FaultCode, &str)] = {
         ),
         (503, "", ProviderError, "(503)"),
         (
+            404,
+            r#"{"type":"error","error":{"type":"not_found_error","message":"model: claude-x"},"request_id":"req_1"}"#,
+            ModelNotFound,
+            "model: claude-x (request req_1)",
+        ),
+        (
+            413,
+            r#"{"type":"error","error":{"type":"request_too_large","message":"Too big"}}"#,
+            ProviderRejected,
+            "(413): Too big",
+        ),
+        (
             529,
             r#"{"error":{"type":"overloaded_error","message":"busy"}}"#,
             ProviderError,
@@ -156,6 +168,28 @@ fn an_error_inside_an_answer_is_told_by_the_name_that_the_server_gives_it() {
         let fault = Fault::inside(error);
         assert_eq!(fault.code, code, "{error}");
         assert!(fault.message.ends_with(": m"), "{}", fault.message);
+    }
+}
+
+#[test]
+fn the_types_of_errors_that_anthropic_names_are_known() {
+    use FaultCode::{
+        ProviderAuth, ProviderError, ProviderRateLimited, ProviderRejected, ProviderTimeout,
+    };
+    for (kind, code) in [
+        ("overloaded_error", ProviderError),
+        ("api_error", ProviderError),
+        ("rate_limit_error", ProviderRateLimited),
+        ("timeout_error", ProviderTimeout),
+        ("authentication_error", ProviderAuth),
+        ("permission_error", ProviderAuth),
+        ("invalid_request_error", ProviderRejected),
+        ("not_found_error", ProviderRejected),
+        ("request_too_large", ProviderRejected),
+        ("billing_error", ProviderRejected),
+    ] {
+        let error = format!(r#"{{"type":"error","error":{{"type":"{kind}","message":"m"}}}}"#);
+        assert_eq!(Fault::inside(&error).code, code, "{kind}");
     }
 }
 

@@ -20,6 +20,7 @@ fn config(keys: &[&str], by_hand: &[&str]) -> ProviderConfig {
 }
 
 const CLOUD: &[&str] = &[
+    "anthropic",
     "openai",
     "deepseek",
     "groq",
@@ -37,6 +38,16 @@ const CLOUD: &[&str] = &[
 
 /// Every key but the gateway's, no address by hand: name, canonical name, endpoint's name.
 const KEYED: &[(&str, &str, &str)] = &[
+    (
+        "claude-sonnet-4-20250514",
+        "claude-sonnet-4-20250514",
+        "claude-sonnet-4-20250514",
+    ),
+    (
+        "anthropic/claude-opus-4-1",
+        "claude-opus-4-1",
+        "claude-opus-4-1",
+    ),
     ("gpt-4o", "gpt-4o", "gpt-4o"),
     (" gpt-4o ", "gpt-4o", "gpt-4o"),
     ("GPT-4o", "GPT-4o", "GPT-4o"),
@@ -174,7 +185,7 @@ fn a_name_that_no_row_claims_goes_where_the_one_address_set_by_hand_is() {
     let registry = registry(&["openai", "openrouter"], &["vllm"]);
     for (name, canonical) in [
         ("foo1bar", "vllm/foo1bar"),
-        ("claude-sonnet-4", "vllm/claude-sonnet-4"),
+        ("command-r", "vllm/command-r"),
         ("meta-llama/Llama-3.3-70B", "vllm/meta-llama/Llama-3.3-70B"),
         ("gpt-4o", "gpt-4o"),
         ("openrouter/acme/m", "openrouter/acme/m"),
@@ -203,9 +214,9 @@ fn a_gateway_with_a_key_takes_the_models_of_vendors_without_a_row() {
     let registry = registry(&["openrouter", "deepseek"], &[]);
     for (name, canonical, endpoint) in [
         (
-            "anthropic/claude-sonnet-4",
-            "openrouter/anthropic/claude-sonnet-4",
-            "anthropic/claude-sonnet-4",
+            "cohere/command-r",
+            "openrouter/cohere/command-r",
+            "cohere/command-r",
         ),
         (
             "qwen/qwen3-32b",
@@ -216,6 +227,11 @@ fn a_gateway_with_a_key_takes_the_models_of_vendors_without_a_row() {
             "openrouter/openai/gpt-4o",
             "openrouter/openai/gpt-4o",
             "openai/gpt-4o",
+        ),
+        (
+            "openrouter/anthropic/claude-sonnet-4",
+            "openrouter/anthropic/claude-sonnet-4",
+            "anthropic/claude-sonnet-4",
         ),
         ("openrouter/auto", "openrouter/auto", "openrouter/auto"),
         (
@@ -246,8 +262,10 @@ fn a_name_that_cannot_be_used_is_refused_with_what_it_would_need() {
         (&bare, "gemini-2.5-pro", "GEMINI_API_KEY"),
         (&bare, "openrouter/auto", "OPENROUTER_API_KEY"),
         (&bare, "custom/m", "CUSTOM_BASE_URL"),
-        (&bare, "claude-sonnet-4", "PROVIDER/MODEL"),
-        (&bare, "anthropic/claude-sonnet-4", "openrouter/"),
+        (&bare, "claude-sonnet-4", "ANTHROPIC_API_KEY"),
+        (&bare, "anthropic/claude-sonnet-4", "ANTHROPIC_BASE_URL"),
+        (&bare, "command-r", "PROVIDER/MODEL"),
+        (&bare, "cohere/command-r", "openrouter/"),
         (&bare, "foo1bar", "CUSTOM_BASE_URL"),
         (&bare, "gtp-5-mini", "gpt-5-mini"),
         (&bare, "grock-4", "xai/grok-4"),
@@ -343,6 +361,12 @@ fn a_key_or_an_address_that_cannot_be_used_is_refused_without_showing_the_key() 
 async fn the_default_is_the_configured_model_else_the_first_key_else_demo() {
     for (keys, by_hand, default, wanted) in [
         (&["groq", "openai"][..], &[][..], None, Ok("gpt-5-mini")),
+        (
+            &["openai", "anthropic"],
+            &[],
+            None,
+            Ok("claude-sonnet-4-20250514"),
+        ),
         (&["groq"], &[], None, Ok("groq/llama-3.3-70b-versatile")),
         (&["openrouter"], &[], None, Ok("openrouter/auto")),
         (&["groq"], &[], Some(" ollama/llama3 "), Ok("ollama/llama3")),

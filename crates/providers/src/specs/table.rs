@@ -42,8 +42,46 @@ const fn up_to(max_temperature: f32) -> ModelOverride {
     }
 }
 
+/// What a model of `anthropic` takes that has a temperature. Those from 4.7 on have none, and the
+/// next ones will not either: only these are sent one.
+const fn tempered(pattern: &'static str) -> ModelOverride {
+    ModelOverride {
+        pattern,
+        ..up_to(1.0)
+    }
+}
+
+/// What a model wants that has no temperature.
+const fn untempered(pattern: &'static str) -> ModelOverride {
+    ModelOverride {
+        pattern,
+        drops: &[Param::Temperature],
+        ..NO_OVERRIDE
+    }
+}
+
 /// Every provider.
 pub const SPECS: &[ProviderSpec] = &[
+    ProviderSpec {
+        name: "anthropic",
+        display_name: "Anthropic",
+        dialect: Dialect::Anthropic,
+        keywords: &["claude", "anthropic"],
+        env_vars: &["ANTHROPIC_API_KEY", "CLAUDE_API_KEY"],
+        default_api_base: Some("https://api.anthropic.com"),
+        default_model: Some("claude-sonnet-4-20250514"),
+        model_overrides: &[
+            untempered("claude-opus-4-7"),
+            untempered("claude-opus-4-8"),
+            tempered("claude-2"),
+            tempered("claude-3"),
+            tempered("claude-opus-4"),
+            tempered("claude-sonnet-4"),
+            tempered("claude-haiku-4"),
+            untempered("*"),
+        ],
+        ..SERVICE
+    },
     ProviderSpec {
         name: "openai",
         display_name: "OpenAI",

@@ -26,7 +26,8 @@ fn names_variables_and_keywords_belong_to_one_row_each() {
 fn every_address_in_the_table_can_be_asked() {
     for spec in SPECS.iter().filter(|spec| spec.default_api_base.is_some()) {
         let url = spec.base_url(None).unwrap();
-        assert_eq!(Some(url.as_str()), spec.default_api_base, "{}", spec.name);
+        let url_text = url.as_str().trim_end_matches('/');
+        assert_eq!(Some(url_text), spec.default_api_base, "{}", spec.name);
         let is_encrypted = url.scheme() == "https";
         assert_eq!(is_encrypted, !spec.is_local, "{}", spec.name);
     }
@@ -131,6 +132,18 @@ fn the_first_override_whose_word_is_in_the_models_name_counts() {
     assert_eq!(warm("moonshot", "kimi-k2.5"), Some(1.8));
     assert_eq!(warm("moonshot", "kimi-k2"), Some(1.0));
     assert_eq!(warm("mistral", "mistral-large-latest"), Some(1.5));
+    for (model, temperature) in [
+        ("claude-sonnet-4-20250514", Some(1.0)),
+        ("claude-3-5-haiku-20241022", Some(1.0)),
+        ("claude-opus-4-6", Some(1.0)),
+        ("claude-opus-4-7", None),
+        ("claude-opus-4-8", None),
+        ("claude-sonnet-5", None),
+        ("claude-fable-5-1", None),
+        ("some-model", None),
+    ] {
+        assert_eq!(warm("anthropic", model), temperature, "{model}");
+    }
     assert_eq!(NO_OVERRIDE.limit(4096), 4096);
     let short = ModelOverride {
         max_tokens: Some(100),

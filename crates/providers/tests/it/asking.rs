@@ -1,23 +1,33 @@
-//! What a test asks with.
+//! What a test asks with, and what it makes of the answer.
 
 use std::sync::Arc;
 
+use futures_util::StreamExt as _;
 use samovar_core::provider::Layer;
-use samovar_core::{Message, MessageId, Millis, Part, Prompt, Role};
-use samovar_providers::{ProviderConfig, Secret};
-use serde_json::Map;
+use samovar_core::tool::{Closer, DEFAULT_TIMEOUT, Sharing};
+use samovar_core::{
+    CallId, Capability, Effect, Message, MessageId, Millis, Models as _, Outcome, Part, Prompt,
+    ProviderEvent, Role, ToolCall, ToolSpec,
+};
+use samovar_providers::{ProviderConfig, Registry, Secret};
+use serde_json::{Map, Value, json};
 
 pub(crate) const KEY: &str = "sk-secret-123";
 
 /// The row `openai`, with [`KEY`], at this address.
 pub(crate) fn config(base: &str) -> ProviderConfig {
+    config_of("openai", base)
+}
+
+/// This row, with [`KEY`], at this address.
+pub(crate) fn config_of(row: &str, base: &str) -> ProviderConfig {
     // The first test of the process installs it.
     rustls::crypto::ring::default_provider()
         .install_default()
         .ok();
     ProviderConfig {
-        keys: [("openai".to_owned(), Secret::new(KEY).unwrap())].into(),
-        base_urls: [("openai".to_owned(), base.to_owned())].into(),
+        keys: [(row.to_owned(), Secret::new(KEY).unwrap())].into(),
+        base_urls: [(row.to_owned(), base.to_owned())].into(),
         ..ProviderConfig::default()
     }
 }
@@ -53,4 +63,121 @@ pub(crate) fn prompt(model: &str, messages: Vec<Message>) -> Prompt {
         max_tokens: 100,
         temperature: 0.5,
     }
+}
+
+/// A prompt that offers a tool.
+pub(crate) fn asking(model: &str, messages: Vec<Message>) -> Prompt {
+    let look = ToolSpec {
+        name: "look".to_owned(),
+        description: "Looks.".to_owned(),
+        parameters: json!({"type": "object", "properties": {"at": {"type": "string"}}}),
+        effect: Effect::Read,
+        capability: Capability::ReadWorkspace,
+        timeout: DEFAULT_TIMEOUT,
+        sharing: Sharing::Parallel,
+        closer: Closer::Tool,
+    };
+    Prompt {
+        tools: vec![Arc::new(look)].into(),
+        ..prompt(model, messages)
+    }
+}
+
+/// Asks whoever answers under the prompt's model.
+pub(crate) async fn ask(registry: &Registry, prompt: Prompt) -> Vec<ProviderEvent> {
+    let model = registry.resolve(&prompt.model).unwrap();
+    let items: Vec<_> = model.provider.stream(prompt).collect().await;
+    assert!(items.iter().all(|item| !item.is_empty()), "{items:?}");
+    items.concat()
+}
+
+/// The message that an answer makes; its calls get ids of ours.
+pub(crate) fn heard(events: &[ProviderEvent], turn: usize) -> Message {
+    let mut parts = Vec::new();
+    for event in events {
+        match (event, parts.last_mut()) {
+            (ProviderEvent::TextDelta(more), Some(Part::Text { text }))
+            | (
+                ProviderEvent::ReasoningDelta(more),
+                Some(Part::Reasoning {
+                    text,
+                    provider_state: None,
+                }),
+            ) => text.push_str(more),
+            (ProviderEvent::TextDelta(text), _) => parts.push(Part::Text { text: text.clone() }),
+            (ProviderEvent::ReasoningDelta(text), _) => parts.push(thought(text, None)),
+            (
+                ProviderEvent::ReasoningEnd { provider_state },
+                Some(Part::Reasoning {
+                    provider_state: open @ None,
+                    ..
+                }),
+            ) => open.clone_from(provider_state),
+            (ProviderEvent::ReasoningEnd { provider_state }, _) => {
+                parts.push(thought("", provider_state.clone()));
+            }
+            (
+                ProviderEvent::ToolCallEnd {
+                    name,
+                    args,
+                    provider_state,
+                    ..
+                },
+                _,
+            ) => {
+                parts.push(Part::Call(ToolCall {
+                    id: CallId::new(&format!("call_{turn}_{}", parts.len())).unwrap(),
+                    name: name.clone(),
+                    args: args.clone(),
+                    provider_state: provider_state.clone(),
+                }));
+            }
+            (
+                ProviderEvent::ToolCallStart { .. }
+                | ProviderEvent::ToolCallDelta { .. }
+                | ProviderEvent::MessageComplete { .. },
+                _,
+            ) => {}
+            (ProviderEvent::Failed { .. }, _) => panic!("{event:?}"),
+        }
+    }
+    message(Role::Assistant, parts)
+}
+
+fn thought(text: &str, provider_state: Option<Value>) -> Part {
+    let text = text.to_owned();
+    Part::Reasoning {
+        text,
+        provider_state,
+    }
+}
+
+/// The result of a call to `look`.
+pub(crate) fn result(call: &ToolCall) -> Message {
+    let part = Part::Outcome {
+        call: call.id.clone(),
+        name: call.name.clone(),
+        outcome: Outcome::done(format!("seen at {}", call.args["at"])),
+    };
+    message(Role::Tool, vec![part])
+}
+
+/// Reasoning, text, each call, and how it ended.
+pub(crate) fn summary(events: &[ProviderEvent]) -> String {
+    let (mut reasoning, mut text, mut rest) = (String::new(), String::new(), Vec::new());
+    for event in events {
+        match event {
+            ProviderEvent::ReasoningDelta(more) => reasoning.push_str(more),
+            ProviderEvent::TextDelta(more) => text.push_str(more),
+            ProviderEvent::ToolCallEnd { name, args, .. } => rest.push(format!("{name} {args}")),
+            ProviderEvent::MessageComplete { finish_reason, .. } => {
+                rest.push(finish_reason.clone());
+            }
+            ProviderEvent::Failed { message, .. } => rest.push(message.clone()),
+            ProviderEvent::ReasoningEnd { .. }
+            | ProviderEvent::ToolCallStart { .. }
+            | ProviderEvent::ToolCallDelta { .. } => {}
+        }
+    }
+    format!("{reasoning}|{text}|{}", rest.join("|"))
 }

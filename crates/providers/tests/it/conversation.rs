@@ -1,14 +1,7 @@
 //! Conversations with a model server that takes only what the real services take, and sends what
 //! they send.
 
-use std::sync::Arc;
-
-use futures_util::StreamExt as _;
-use samovar_core::tool::{Closer, DEFAULT_TIMEOUT, Sharing};
-use samovar_core::{
-    CallId, Capability, Effect, Message, Models as _, Outcome, Part, Prompt, ProviderEvent, Role,
-    ToolCall, ToolSpec,
-};
+use samovar_core::{Message, Prompt, ProviderEvent, Role};
 use samovar_model_server::{
     Ending, Index, ModelServer, Newline, Part as Scripted, Reply, ToolCall as ScriptedCall, call,
     say, think,
@@ -16,71 +9,12 @@ use samovar_model_server::{
 use samovar_providers::Registry;
 use serde_json::json;
 
-use crate::asking::{KEY, config, message, prompt, said};
+use crate::asking::{self, KEY, ask, config, heard, result, said, summary};
 
-/// A prompt that offers a tool.
+const MODEL: &str = "gpt-test";
+
 fn asking(messages: Vec<Message>) -> Prompt {
-    let look = ToolSpec {
-        name: "look".to_owned(),
-        description: "Looks.".to_owned(),
-        parameters: json!({"type": "object", "properties": {"at": {"type": "string"}}}),
-        effect: Effect::Read,
-        capability: Capability::ReadWorkspace,
-        timeout: DEFAULT_TIMEOUT,
-        sharing: Sharing::Parallel,
-        closer: Closer::Tool,
-    };
-    Prompt {
-        tools: vec![Arc::new(look)].into(),
-        ..prompt("gpt-test", messages)
-    }
-}
-
-async fn ask(registry: &Registry, prompt: Prompt) -> Vec<ProviderEvent> {
-    let model = registry.resolve("gpt-test").unwrap();
-    let items: Vec<_> = model.provider.stream(prompt).collect().await;
-    items.concat()
-}
-
-/// The message that an answer makes; its calls get ids of ours.
-fn heard(events: &[ProviderEvent], turn: usize) -> Message {
-    let mut text = String::new();
-    let mut parts = Vec::new();
-    for event in events {
-        match event {
-            ProviderEvent::TextDelta(more) => text.push_str(more),
-            ProviderEvent::ToolCallEnd {
-                name,
-                args,
-                provider_state,
-                ..
-            } => {
-                parts.push(Part::Call(ToolCall {
-                    id: CallId::new(&format!("call_{turn}_{}", parts.len())).unwrap(),
-                    name: name.clone(),
-                    args: args.clone(),
-                    provider_state: provider_state.clone(),
-                }));
-            }
-            ProviderEvent::ReasoningDelta(_)
-            | ProviderEvent::ReasoningEnd { .. }
-            | ProviderEvent::ToolCallStart { .. }
-            | ProviderEvent::ToolCallDelta { .. }
-            | ProviderEvent::MessageComplete { .. } => {}
-            ProviderEvent::Failed { .. } => panic!("{event:?}"),
-        }
-    }
-    parts.insert(0, Part::Text { text });
-    message(Role::Assistant, parts)
-}
-
-fn result(call: &ToolCall) -> Message {
-    let part = Part::Outcome {
-        call: call.id.clone(),
-        name: call.name.clone(),
-        outcome: Outcome::done(format!("seen at {}", call.args["at"])),
-    };
-    message(Role::Tool, vec![part])
+    asking::asking(MODEL, messages)
 }
 
 fn look(at: &str) -> ScriptedCall {
@@ -194,24 +128,4 @@ async fn an_answer_that_is_cut_is_never_complete() {
             );
         }
     }
-}
-
-/// Reasoning, text, each call, and how it ended.
-fn summary(events: &[ProviderEvent]) -> String {
-    let (mut reasoning, mut text, mut rest) = (String::new(), String::new(), Vec::new());
-    for event in events {
-        match event {
-            ProviderEvent::ReasoningDelta(more) => reasoning.push_str(more),
-            ProviderEvent::TextDelta(more) => text.push_str(more),
-            ProviderEvent::ToolCallEnd { name, args, .. } => rest.push(format!("{name} {args}")),
-            ProviderEvent::MessageComplete { finish_reason, .. } => {
-                rest.push(finish_reason.clone());
-            }
-            ProviderEvent::Failed { message, .. } => rest.push(message.clone()),
-            ProviderEvent::ReasoningEnd { .. }
-            | ProviderEvent::ToolCallStart { .. }
-            | ProviderEvent::ToolCallDelta { .. } => {}
-        }
-    }
-    format!("{reasoning}|{text}|{}", rest.join("|"))
 }

@@ -6,6 +6,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod anthropic;
 mod asking;
 mod chat_completions;
 mod conversation;

@@ -65,7 +65,7 @@ async fn text_for_people_says_the_same() {
 #[tokio::test]
 async fn what_is_wrong_decides_the_exit_code() {
     for (name, value, what, exit) in [
-        ("AGENT_MODEL", "claude-x", "model", 4),
+        ("AGENT_MODEL", "command-x", "model", 4),
         ("DATA_DIR", "/dev/null", "data", 3),
         ("SAMOVAR_TOKEN", "short", "configuration", 3),
     ] {

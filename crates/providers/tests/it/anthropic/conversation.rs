@@ -1,0 +1,275 @@
+//! Conversations, with calls and thoughts that go back.
+
+use samovar_core::{Message, Part, ProviderEvent, Role, Usage};
+use samovar_model_server::{
+    Ending, Failure, Finish, ModelServer, Newline, Part as Scripted, Reply,
+    ToolCall as ScriptedCall, fail, say, think,
+};
+use samovar_providers::Registry;
+use serde_json::{Value, json};
+
+use super::asking;
+use crate::asking::{KEY, ask, config_of, heard, result, said, summary};
+
+fn look(at: &str) -> ScriptedCall {
+    ScriptedCall::new("look", json!({ "at": at }))
+}
+
+fn registry(server: &ModelServer) -> Registry {
+    Registry::new(config_of("anthropic", &server.origin()))
+}
+
+/// Asks with a question of its own.
+async fn look_around(registry: &Registry) -> Vec<ProviderEvent> {
+    ask(registry, asking(vec![said(Role::User, "Look around")])).await
+}
+
+// proves MD-20
+#[tokio::test]
+async fn a_strict_server_takes_every_prompt_of_a_conversation() {
+    let script = [
+        think("Where?").and(Scripted::Interleaved(vec![look("home"), look("sea")])),
+        say("Two more.").and(look("sky")).and_say(" \n"),
+        Reply::of(look("x").raw_arguments("{\"at\": ")),
+        say("Nothing there.\n"),
+        say("As I said."),
+    ];
+    let server = ModelServer::builder().key(KEY).start(script).await.unwrap();
+    let registry = registry(&server);
+    let mut talk = vec![said(Role::User, "Look around")];
+    for turn in 0..4 {
+        let answer = heard(&ask(&registry, asking(talk.clone())).await, turn);
+        // The results of the second answer are lost, as by a crash.
+        let results: Vec<_> = answer.calls().filter(|_| turn != 1).map(result).collect();
+        talk.push(answer);
+        talk.extend(results.into_iter().rev());
+    }
+    assert_eq!(talk.last().unwrap().text(), "Nothing there.\n");
+    // Two messages in a row, and a window that begins with an answer.
+    talk.push(said(Role::User, "Sure?"));
+    talk.push(said(Role::User, "Really?"));
+    let window = talk.split_off(1);
+    let answer = heard(&ask(&registry, asking(window)).await, 5);
+    assert_eq!(answer.text(), "As I said.");
+    assert!(server.left_over().is_empty());
+}
+
+/// The blocks of one kind in the last prompt.
+fn sent(server: &ModelServer, kind: &str) -> Vec<Value> {
+    let prompts = server.prompts();
+    let messages = prompts.last().unwrap().body()["messages"].clone();
+    let blocks = messages.as_array().unwrap().iter();
+    let blocks = blocks.flat_map(|message| message["content"].as_array().unwrap().clone());
+    blocks.filter(|block| block["type"] == kind).collect()
+}
+
+// proves MD-3
+#[tokio::test]
+async fn what_the_model_thought_goes_back_byte_for_byte() {
+    let script = [
+        think("Где? \u{1f914}")
+            .and(Scripted::RedactedReasoning("hidden".to_owned()))
+            .and(Scripted::RedactedReasoning("and more".to_owned()))
+            .and_say("I look.")
+            .and(look("home")),
+        think("So.").and_say("Done."),
+        say("Yes."),
+    ];
+    let server = ModelServer::start(script).await.unwrap();
+    let registry = registry(&server);
+    let mut talk = vec![said(Role::User, "Look around")];
+    for turn in 0..2 {
+        let answer = heard(&ask(&registry, asking(talk.clone())).await, turn);
+        let results: Vec<_> = answer.calls().map(result).collect();
+        talk.push(answer);
+        talk.extend(results);
+    }
+    talk.push(said(Role::User, "Sure?"));
+    // The server refuses a signature that does not fit its text.
+    let answer = heard(&ask(&registry, asking(talk.clone())).await, 2);
+    assert_eq!(answer.text(), "Yes.");
+    let thinking = sent(&server, "thinking");
+    let texts: Vec<_> = thinking.iter().map(|block| &block["thinking"]).collect();
+    assert_eq!(texts, ["Где? \u{1f914}", "So."]);
+    assert_eq!(sent(&server, "redacted_thinking").len(), 2);
+}
+
+/// What an answer cost.
+fn usage(events: &[ProviderEvent]) -> Usage {
+    match events.last() {
+        Some(ProviderEvent::MessageComplete { usage, .. }) => *usage,
+        other => panic!("{other:?} is no end"),
+    }
+}
+
+// proves AS-15
+#[tokio::test]
+async fn the_providers_cache_holds_all_that_was_said_before() {
+    let long = "It is a long story. ".repeat(50);
+    let many = || (0..12).map(|at| look(&at.to_string())).collect();
+    let script = [
+        say(long.as_str()).and(Scripted::Interleaved(many())),
+        say(long.as_str()),
+        say("The end."),
+    ];
+    let server = ModelServer::start(script).await.unwrap();
+    let registry = registry(&server);
+    let mut talk = vec![said(Role::User, &long)];
+    let mut costs = Vec::new();
+    for turn in 0..3 {
+        let events = ask(&registry, asking(talk.clone())).await;
+        costs.push(usage(&events));
+        let answer = heard(&events, turn);
+        let results: Vec<_> = answer.calls().map(result).collect();
+        let is_over = results.is_empty();
+        talk.push(answer);
+        talk.extend(results);
+        if is_over {
+            talk.push(said(Role::User, &long));
+        }
+    }
+    assert_eq!(costs[0].cache_read, 0);
+    for pair in costs.windows(2) {
+        // More than twenty blocks lie between two prompts, and still nothing is paid for twice.
+        let kept = pair[0].cache_read + pair[0].cache_write;
+        assert_eq!(pair[1].cache_read, kept, "{costs:?}");
+        assert!(pair[1].input >= kept + pair[1].cache_write, "{costs:?}");
+    }
+}
+
+// proves MD-3, MD-4
+#[tokio::test]
+async fn the_same_answer_in_every_framing_gives_the_same_events() {
+    let answer = || {
+        think("Where to look? У моря.")
+            .and_say("I look 👀.")
+            .and(look("home"))
+            .and(look("sea"))
+    };
+    let framings = vec![
+        answer(),
+        answer().byte_by_byte(),
+        answer().newline(Newline::CrLf),
+        answer().newline(Newline::Cr),
+        answer().bom(),
+        answer().and(Scripted::Raw(r#"{"type":"news","index":-1}"#.to_owned())),
+    ];
+    let count = framings.len();
+    let server = ModelServer::start(framings).await.unwrap();
+    let registry = registry(&server);
+    for at in 0..count {
+        let events = look_around(&registry).await;
+        let wanted = "Where to look? У моря.|I look 👀.|look {\"at\":\"home\"}|\
+                      look {\"at\":\"sea\"}|tool_use";
+        assert_eq!(summary(&events), wanted, "framing {at}");
+    }
+}
+
+// proves AS-6
+#[tokio::test]
+async fn why_the_model_stopped_is_told_in_its_providers_word() {
+    let words = [
+        "end_turn",
+        "max_tokens",
+        "stop_sequence",
+        "tool_use",
+        "pause_turn",
+        "refusal",
+        "model_context_window_exceeded",
+        "news",
+    ];
+    let script: Vec<_> = words
+        .iter()
+        .map(|word| say("Hm.").finish(Finish::Other((*word).to_owned())))
+        .collect();
+    let server = ModelServer::start(script).await.unwrap();
+    let registry = registry(&server);
+    for word in words {
+        assert_eq!(
+            summary(&look_around(&registry).await),
+            format!("|Hm.|{word}")
+        );
+    }
+}
+
+/// The code of an answer that is void, and how many events came before.
+fn failure(events: &[ProviderEvent]) -> (&str, usize) {
+    match events.split_last() {
+        Some((ProviderEvent::Failed { code, .. }, before)) => (code.as_str(), before.len()),
+        other => panic!("{other:?} is no failure"),
+    }
+}
+
+// proves MD-3
+#[tokio::test]
+async fn an_answer_without_its_last_event_is_a_cut_and_never_complete() {
+    let mut script = vec![say("I look around.").without_terminal()];
+    for how in [Ending::Body, Ending::Close, Ending::Reset] {
+        script.extend((0..4).map(|deltas| say("I look around.").cut_after(deltas, how)));
+    }
+    let count = script.len();
+    let server = ModelServer::start(script).await.unwrap();
+    let registry = registry(&server);
+    for at in 0..count {
+        let events = look_around(&registry).await;
+        assert_eq!(failure(&events).0, "stream_cut", "answer {at}");
+        let (_, before) = events.split_last().unwrap();
+        let is_text = |event: &ProviderEvent| matches!(event, ProviderEvent::TextDelta(_));
+        assert!(before.iter().all(is_text), "{before:?}");
+    }
+}
+
+// proves MD-3
+#[tokio::test]
+async fn an_error_is_told_by_its_kind_before_and_inside_of_a_stream() {
+    for (status, code) in [
+        (429, "provider_rate_limited"),
+        (500, "provider_error"),
+        (529, "provider_error"),
+        (400, "provider_rejected"),
+        (401, "provider_auth"),
+        (413, "provider_rejected"),
+    ] {
+        let failure = || Failure::new(status, "no");
+        let script = [
+            fail(failure()),
+            Reply::of(Scripted::Text("Hm.".to_owned())).and(Scripted::Failure(failure())),
+        ];
+        let server = ModelServer::start(script).await.unwrap();
+        let registry = registry(&server);
+        let before = look_around(&registry).await;
+        assert_eq!(self::failure(&before), (code, 0), "{status}");
+        let inside = look_around(&registry).await;
+        assert_eq!(self::failure(&inside).0, code, "{status}");
+        assert_eq!(inside[0], ProviderEvent::TextDelta("Hm.".to_owned()));
+    }
+}
+
+// proves MD-3
+#[tokio::test]
+async fn a_thought_goes_back_behind_the_same_words_alone() {
+    let script = [
+        think("Where?").and(look("home")),
+        say("There."),
+        say("Still there."),
+    ];
+    let server = ModelServer::start(script).await.unwrap();
+    let registry = registry(&server);
+    let mut talk = vec![said(Role::User, "Hello"), said(Role::User, "Look around")];
+    let answer = heard(&ask(&registry, asking(talk.clone())).await, 0);
+    let results: Vec<_> = answer.calls().map(result).collect();
+    talk.push(answer);
+    talk.extend(results);
+    ask(&registry, asking(talk.clone())).await;
+    assert_eq!(sent(&server, "thinking").len(), 1);
+
+    // The window has moved.
+    let rest: Vec<Message> = talk.split_off(1);
+    ask(&registry, asking(rest.clone())).await;
+    assert_eq!(sent(&server, "thinking").len(), 0);
+    assert_eq!(sent(&server, "tool_use").len(), 1);
+    assert!(
+        rest.iter()
+            .any(|message| matches!(message.parts[0], Part::Reasoning { .. }))
+    );
+}

@@ -1,0 +1,316 @@
+//! A whole call: the request on the wire, the answer's events, and everything that goes wrong
+//! between the two.
+
+use std::time::Duration;
+
+use samovar_core::error::FaultCode;
+use samovar_core::{ProviderEvent, Role, Usage};
+use samovar_providers::{ProviderConfig, Registry, Timeouts};
+use serde_json::json;
+
+use super::MODEL;
+use crate::asking::{KEY, ask, config_of, prompt, said};
+use crate::server::{Answer, Server, begun, response, stream};
+
+const START: &str = r#"event: message_start
+data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"stop_reason":null,"usage":{"input_tokens":3,"output_tokens":1}}}
+
+"#;
+
+const HELLO: &str = r#"event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Привет"}}
+
+"#;
+
+const PING: &str = "event: ping\ndata: {\"type\": \"ping\"}\n\n";
+
+const END: &str = r#"event: content_block_stop
+data: {"type":"content_block_stop","index":0}
+
+event: message_delta
+data: {"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":2}}
+
+"#;
+
+const STOP: &str = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+
+fn whole() -> String {
+    [START, HELLO, PING, END, STOP].concat()
+}
+
+/// The events of an answer to which the server sends these bytes, and then closes.
+async fn events(bytes: Vec<u8>) -> Vec<ProviderEvent> {
+    let server = Server::start(vec![Answer::Close(bytes)]);
+    hello_from(&Registry::new(config_of("anthropic", &server.base))).await
+}
+
+async fn hello_from(registry: &Registry) -> Vec<ProviderEvent> {
+    ask(registry, prompt(MODEL, vec![said(Role::User, "Say hello")])).await
+}
+
+fn hello() -> Vec<ProviderEvent> {
+    let usage = Usage {
+        input: 3,
+        output: 2,
+        ..Usage::default()
+    };
+    vec![
+        ProviderEvent::TextDelta("Привет".to_owned()),
+        ProviderEvent::MessageComplete {
+            finish_reason: "end_turn".to_owned(),
+            usage,
+        },
+    ]
+}
+
+/// The code and the words of an answer's last event.
+#[track_caller]
+fn failure(events: &[ProviderEvent]) -> (FaultCode, &str) {
+    match events.last() {
+        Some(ProviderEvent::Failed { code, message, .. }) => (*code, message),
+        other => panic!("{other:?} is no failure"),
+    }
+}
+
+// proves MD-5, MD-20
+#[tokio::test]
+async fn a_prompt_goes_out_and_its_answer_comes_back() {
+    let server = Server::start(vec![Answer::Keep(stream(&[whole().as_bytes()]))]);
+    let events = hello_from(&Registry::new(config_of("anthropic", &server.base))).await;
+    assert_eq!(events, hello());
+    let request = server.request();
+    for (name, value) in [
+        ("x-api-key", Some(KEY)),
+        ("anthropic-version", Some("2023-06-01")),
+        ("content-type", Some("application/json")),
+        ("accept", Some("text/event-stream")),
+        ("authorization", None),
+    ] {
+        assert_eq!(request.header(name), value, "{name}");
+    }
+    let mark = json!({"type": "ephemeral"});
+    let wanted = json!({
+        "model": MODEL,
+        "max_tokens": 100,
+        "temperature": 0.5,
+        "stream": true,
+        "system": [{"type": "text", "text": "Be kind.", "cache_control": mark}],
+        "messages": [{
+            "role": "user",
+            "content": [{"type": "text", "text": "Say hello", "cache_control": mark}],
+        }],
+    });
+    assert_eq!(request.body, wanted);
+}
+
+#[tokio::test]
+async fn a_base_url_may_end_in_the_version_or_not() {
+    for (path, wanted) in [
+        ("", "/v1/messages"),
+        ("/", "/v1/messages"),
+        ("/v1", "/v1/messages"),
+        ("/v1/", "/v1/messages"),
+        ("/api/anthropic", "/api/anthropic/v1/messages"),
+        ("/api/v1", "/api/v1/messages"),
+        ("/dev1?key=a", "/dev1/v1/messages?key=a"),
+    ] {
+        let server = Server::start(vec![Answer::Close(stream(&[whole().as_bytes()]))]);
+        let origin = server.base.trim_end_matches("/v1");
+        let base = format!("{origin}{path}");
+        assert_eq!(
+            hello_from(&Registry::new(config_of("anthropic", &base))).await,
+            hello()
+        );
+        let line = format!("POST {wanted} HTTP/1.1");
+        assert_eq!(server.request().line, line, "{path}");
+    }
+}
+
+// proves MD-5
+#[tokio::test]
+async fn one_connection_serves_call_after_call() {
+    let body = whole();
+    let answers = [
+        stream(&[body.as_bytes()]),
+        response("200 OK", "content-type: text/event-stream\r\n", &body),
+        response("529 Overloaded", "", "busy"),
+        stream(&[
+            START.as_bytes(),
+            HELLO.as_bytes(),
+            END.as_bytes(),
+            STOP.as_bytes(),
+        ]),
+    ];
+    let count = answers.len();
+    let server = Server::start(answers.into_iter().map(Answer::Keep).collect());
+    let registry = Registry::new(config_of("anthropic", &server.base));
+    for _ in 0..count {
+        hello_from(&registry).await;
+        assert_eq!(server.request().connection, 0);
+    }
+}
+
+// proves MD-3
+#[tokio::test]
+async fn a_connection_that_breaks_before_the_last_event_is_a_cut() {
+    let all_but_the_stop = [START, HELLO, END].concat();
+    let events = events(begun(&[all_but_the_stop.as_bytes()])).await;
+    let (code, message) = failure(&events);
+    assert_eq!(code, FaultCode::StreamCut, "{message}");
+    assert!(message.starts_with("anthropic (127.0.0.1:"), "{message}");
+    assert_eq!(events[0], hello()[0]);
+    assert_eq!(events.len(), 2);
+}
+
+// proves MD-3
+#[tokio::test]
+async fn a_connection_that_breaks_behind_the_last_event_breaks_nothing() {
+    assert_eq!(events(begun(&[whole().as_bytes()])).await, hello());
+}
+
+#[tokio::test]
+async fn a_refusal_is_told_with_its_code_its_words_and_without_the_key() {
+    let error = |kind: &str, words: &str| {
+        let error = json!({"type": kind, "message": words});
+        json!({"type": "error", "error": error, "request_id": "req_9"}).to_string()
+    };
+    for (status, body, code, needs) in [
+        (
+            "401 Unauthorized",
+            error("authentication_error", &format!("no such key {KEY}")),
+            FaultCode::ProviderAuth,
+            "no such key *** (request req_9); check ANTHROPIC_API_KEY",
+        ),
+        (
+            "403 Forbidden",
+            error("permission_error", "not yours"),
+            FaultCode::ProviderAuth,
+            "not yours",
+        ),
+        (
+            "404 Not Found",
+            error("not_found_error", &format!("model: {MODEL}")),
+            FaultCode::ModelNotFound,
+            MODEL,
+        ),
+        (
+            "400 Bad Request",
+            error("invalid_request_error", "messages: too many"),
+            FaultCode::ProviderRejected,
+            "(400): messages: too many",
+        ),
+        (
+            "529 Overloaded",
+            error("overloaded_error", "Overloaded"),
+            FaultCode::ProviderError,
+            "(529): Overloaded",
+        ),
+    ] {
+        let events = events(response(status, "", &body)).await;
+        let (found, message) = failure(&events);
+        assert_eq!((found, events.len()), (code, 1), "{message}");
+        assert!(message.contains(needs), "{needs} is in {message}");
+        assert!(!message.contains(KEY), "{message}");
+    }
+    let body = error("rate_limit_error", "slow down");
+    let events = events(response("429 Too Many", "retry-after: 3\r\n", &body)).await;
+    let wanted = Some(Duration::from_secs(3));
+    assert!(
+        matches!(
+            &events[..],
+            [ProviderEvent::Failed { code: FaultCode::ProviderRateLimited, retry_after, .. }]
+                if *retry_after == wanted
+        ),
+        "{events:?}"
+    );
+}
+
+// proves MD-3
+#[tokio::test]
+async fn what_is_no_stream_of_events_is_a_bad_response_or_the_error_that_it_is() {
+    let message = json!({"type": "message", "content": [{"type": "text", "text": "Hi"}]});
+    let error = json!({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}});
+    for (media, body, code, needs) in [
+        ("text/html", "<html>", FaultCode::BadResponse, "text/html"),
+        ("text/plain", "ok", FaultCode::BadResponse, "text/plain"),
+        (
+            "application/json",
+            &message.to_string(),
+            FaultCode::BadResponse,
+            "in one piece",
+        ),
+        (
+            "application/json",
+            "{",
+            FaultCode::BadResponse,
+            "no piece of an answer",
+        ),
+        (
+            "application/json",
+            &error.to_string(),
+            FaultCode::ProviderError,
+            "busy",
+        ),
+    ] {
+        let headers = format!("content-type: {media}\r\n");
+        let events = events(response("200 OK", &headers, body)).await;
+        let (found, message) = failure(&events);
+        assert_eq!((found, events.len()), (code, 1), "{message}");
+        assert!(message.contains(needs), "{needs} is in {message}");
+    }
+}
+
+#[tokio::test]
+async fn the_key_is_not_carried_to_where_a_redirect_points() {
+    let elsewhere = Server::start(Vec::new());
+    let headers = format!("location: {}/messages\r\n", elsewhere.base);
+    let events = events(response("307 Temporary Redirect", &headers, "")).await;
+    let (code, message) = failure(&events);
+    assert_eq!(code, FaultCode::BadResponse);
+    assert!(message.contains("ANTHROPIC_BASE_URL"), "{message}");
+    assert_eq!(elsewhere.others(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_silent_server_is_given_up_at_the_limit_that_is_set() {
+    // Long enough for a busy machine to connect before it has passed.
+    let soon = Duration::from_millis(500);
+    let patient = Timeouts::default();
+    let nothing = Vec::new();
+    let text = begun(&[START.as_bytes(), HELLO.as_bytes()]);
+    for (bytes, timeouts, told, needs) in [
+        (
+            &nothing,
+            Timeouts {
+                first_token: soon,
+                ..patient
+            },
+            0,
+            "nothing of the answer",
+        ),
+        (
+            &text,
+            Timeouts {
+                between_tokens: soon,
+                ..patient
+            },
+            1,
+            "fell silent",
+        ),
+    ] {
+        let server = Server::start(vec![Answer::Hold(bytes.clone())]);
+        let config = ProviderConfig {
+            timeouts,
+            ..config_of("anthropic", &server.base)
+        };
+        let events = hello_from(&Registry::new(config)).await;
+        let (code, message) = failure(&events);
+        assert_eq!(code, FaultCode::ProviderTimeout, "{message}");
+        assert!(message.contains(needs), "{needs} is in {message}");
+        assert_eq!(events.len(), told + 1);
+        server.left();
+    }
+}
