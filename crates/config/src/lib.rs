@@ -1,1 +1,45 @@
 //! The configuration: its types, its layers, and where each value came from.
+//!
+//! Here: [`Settings`], from whose types the [`schema`], the [`Keys`], the names of variables and
+//! the reference page are made; [`Sources`], which reads flags, environment and two files and says
+//! what holds; what the file of a folder may set only when it is trusted.
+//! Not here: reading the process's environment or its current folder (the binary does, and passes
+//! them in), the table of providers, and what the values do.
+//! Start at [`Sources::resolve`].
+
+mod document;
+mod environment;
+mod error;
+mod explain;
+mod file;
+mod folders;
+mod keys;
+mod kind;
+mod layer;
+mod located;
+mod nearest;
+mod origin;
+mod page;
+mod resolve;
+mod schema;
+mod settings;
+mod template;
+mod trust;
+
+pub use environment::Flag;
+pub use error::{ConfigError, Problem};
+pub use explain::{Explained, Overridden};
+pub use file::MAX_FILE_BYTES;
+pub use folders::Folders;
+pub use keys::{Key, Keys, ProviderNames, VARIABLE_PREFIX};
+pub use kind::Kind;
+pub use located::{Located, State};
+pub use origin::{Origin, Place};
+pub use page::{provider_reference, reference};
+pub use resolve::{FILE_NAME, Resolved, Sources};
+pub use schema::schema;
+pub use settings::{
+    Approval, Defaults, Models, Provider, Secret, Server, Session, Settings, Tools,
+};
+pub use template::template;
+pub use trust::{Candidate, Standing, Widening};

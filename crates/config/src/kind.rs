@@ -1,0 +1,187 @@
+//! What may stand at a key, and what is wrong with what stands there.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use samovar_locale as locale;
+use serde_json::{Number, Value};
+
+use crate::document::Raw;
+
+/// What may stand at a key.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// Text of so many characters, without control characters.
+    Text {
+        /// Characters, at least.
+        min: u64,
+        /// Characters, at most.
+        max: u64,
+    },
+    /// The path of a folder: relative ones begin where they are written, `~/` at home.
+    Folder,
+    /// An IP address.
+    Address,
+    /// A whole number.
+    Integer {
+        /// The smallest.
+        min: i64,
+        /// The largest.
+        max: i64,
+    },
+    /// A number.
+    Number {
+        /// The smallest.
+        min: f64,
+        /// The largest.
+        max: f64,
+    },
+    /// True or false.
+    Switch,
+    /// One of these words.
+    Choice(Vec<String>),
+}
+
+/// What is wrong with a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wrong {
+    /// It is something else.
+    Type,
+    /// It is the right thing, and too much or too little of it, or not one of those there are.
+    Value,
+}
+
+impl Kind {
+    /// What a schema lets stand; none for a schema of another shape.
+    pub(crate) fn of(schema: &Value) -> Option<Self> {
+        if let Some(words) = words(schema) {
+            return Some(Self::Choice(words));
+        }
+        match (schema["type"].as_str()?, schema["format"].as_str()) {
+            ("string", Some("path")) => Some(Self::Folder),
+            ("string", Some("ip")) => Some(Self::Address),
+            ("string", None) => Some(Self::Text {
+                min: schema["minLength"].as_u64()?,
+                max: schema["maxLength"].as_u64()?,
+            }),
+            ("integer", None) => Some(Self::Integer {
+                min: schema["minimum"].as_i64()?,
+                max: schema["maximum"].as_i64()?,
+            }),
+            ("number", None) => Some(Self::Number {
+                min: schema["minimum"].as_f64()?,
+                max: schema["maximum"].as_f64()?,
+            }),
+            ("boolean", None) => Some(Self::Switch),
+            _ => None,
+        }
+    }
+
+    /// A value that a file gives.
+    pub(crate) fn read(&self, raw: &Raw) -> Result<Value, Wrong> {
+        let value = match (self, raw) {
+            (
+                Self::Text { .. } | Self::Folder | Self::Address | Self::Choice(_),
+                Raw::Text(text),
+            ) => Value::from(text.as_str()),
+            (Self::Integer { .. } | Self::Number { .. }, Raw::Integer(Some(number))) => {
+                Value::from(*number)
+            }
+            // More digits than any of our numbers has.
+            (Self::Integer { .. } | Self::Number { .. }, Raw::Integer(None)) => {
+                return Err(Wrong::Value);
+            }
+            (Self::Number { .. }, Raw::Float(number)) => {
+                Value::from(Number::from_f64(*number).ok_or(Wrong::Value)?)
+            }
+            (Self::Switch, Raw::Switch(on)) => Value::from(*on),
+            (
+                Self::Text { .. }
+                | Self::Folder
+                | Self::Address
+                | Self::Integer { .. }
+                | Self::Number { .. }
+                | Self::Switch
+                | Self::Choice(_),
+                Raw::Text(_) | Raw::Integer(_) | Raw::Float(_) | Raw::Switch(_) | Raw::Other(_),
+            ) => return Err(Wrong::Type),
+        };
+        self.check(value)
+    }
+
+    /// A value that a variable or a flag gives, where everything is text.
+    pub(crate) fn parse(&self, text: &str) -> Result<Value, Wrong> {
+        let raw = match self {
+            Self::Text { .. } | Self::Address | Self::Choice(_) => {
+                Raw::Text(text.trim().to_owned())
+            }
+            Self::Folder => Raw::Text(text.to_owned()),
+            Self::Integer { .. } => Raw::Integer(whole(text.trim())?),
+            Self::Number { .. } => Raw::Float(text.trim().parse().map_err(|_| Wrong::Type)?),
+            Self::Switch => Raw::Switch(switch(text.trim())?),
+        };
+        self.read(&raw)
+    }
+
+    fn check(&self, value: Value) -> Result<Value, Wrong> {
+        let text = value.as_str().unwrap_or_default();
+        let is_right = match self {
+            Self::Text { min, max } => {
+                (*min..=*max).contains(&(text.chars().count() as u64)) && is_plain(text)
+            }
+            Self::Folder => !text.trim().is_empty() && is_plain(text),
+            Self::Address => text.parse::<IpAddr>().is_ok(),
+            Self::Integer { min, max } => value
+                .as_i64()
+                .is_some_and(|number| (*min..=*max).contains(&number)),
+            Self::Number { min, max } => value
+                .as_f64()
+                .is_some_and(|number| (*min..=*max).contains(&number)),
+            Self::Switch => true,
+            Self::Choice(words) => words.iter().any(|word| word == text),
+        };
+        is_right.then_some(value).ok_or(Wrong::Value)
+    }
+}
+
+/// What may stand there, as the end of a sentence: `give a whole number from 1 to 20`.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&match self {
+            Self::Text { min, max } => locale::config::kind_text(min, max),
+            Self::Folder => locale::config::kind_folder().to_owned(),
+            Self::Address => locale::config::kind_address().to_owned(),
+            Self::Integer { min, max } => locale::config::kind_integer(min, max),
+            Self::Number { min, max } => locale::config::kind_number(min, max),
+            Self::Switch => locale::config::kind_switch().to_owned(),
+            Self::Choice(words) => locale::config::kind_choice(words.join(", ")),
+        })
+    }
+}
+
+/// The words that a schema lists, with or without a description of each.
+fn words(schema: &Value) -> Option<Vec<String>> {
+    let listed = schema["oneOf"].as_array();
+    let listed = listed.or_else(|| schema["enum"].as_array())?;
+    let word = |one: &Value| one.get("const").unwrap_or(one).as_str().map(str::to_owned);
+    listed.iter().map(word).collect()
+}
+
+fn is_plain(text: &str) -> bool {
+    !text.contains(char::is_control)
+}
+
+/// A whole number in decimal; none when it has more digits than any of ours.
+fn whole(text: &str) -> Result<Option<i64>, Wrong> {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().ok()).ok_or(Wrong::Type)
+}
+
+fn switch(text: &str) -> Result<bool, Wrong> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" | "on" => Ok(true),
+        "false" | "0" | "no" | "off" => Ok(false),
+        _ => Err(Wrong::Type),
+    }
+}

@@ -1,0 +1,303 @@
+//! What can be set: the types from which the schema, the reference page, the names of variables and
+//! the rules of trust are made.
+//!
+//! Every key says with `x-widens` whether it opens anything. One that does counts in the file of a
+//! folder only when that file is trusted; one that says nothing is taken for one that does.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+
+use samovar_locale::Language;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize, Serializer};
+
+/// All that can be set, with its defaults.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(title = "The configuration of Samovar")]
+pub struct Settings {
+    /// The language of all sentences for people; left out, it is that of `LC_ALL`, `LC_MESSAGES` or
+    /// `LANG`, else English.
+    #[schemars(schema_with = "languages", example = &"en", extend("x-widens" = false))]
+    pub language: Option<String>,
+    /// How much is written to the log on stderr: a level such as `info`, or a filter such as
+    /// `warn,samovar_engine=debug`.
+    #[schemars(
+        length(min = 1, max = 1024),
+        extend("x-widens" = true, "x-variables" = ["SAMOVAR_LOG"])
+    )]
+    pub log: String,
+    /// What a session starts from.
+    pub defaults: Defaults,
+    /// Whom models are asked of, by the name that stands before the `/` in `openai/gpt-5-mini`.
+    #[schemars(extend("x-name" = "NAME"))]
+    pub providers: BTreeMap<String, Provider>,
+    /// Which models may answer.
+    pub models: Models,
+    /// What a session keeps in view.
+    pub session: Session,
+    /// Where everything is kept, and who may reach it.
+    pub server: Server,
+    /// What tools may do.
+    pub tools: Tools,
+}
+
+/// What a session starts from.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct Defaults {
+    /// The model for sessions that ask for none; left out, one is looked for.
+    #[schemars(
+        with = "String", example = &"openai/gpt-5-mini",
+        length(min = 1, max = 256),
+        extend("x-widens" = false, "x-variables" = ["AGENT_MODEL"])
+    )]
+    pub model: Option<String>,
+    /// Tokens that one answer of a model may have.
+    #[schemars(range(min = 1, max = 1_000_000), extend("x-widens" = false))]
+    pub max_tokens: u32,
+    /// The sampling temperature that models are asked for.
+    #[schemars(range(min = 0.0, max = 2.0), extend("x-widens" = false))]
+    pub temperature: f64,
+    /// How often a turn may ask its model before it is ended.
+    #[schemars(range(min = 1, max = 1_000), extend("x-widens" = false))]
+    pub max_iterations: u32,
+}
+
+/// One provider.
+#[derive(Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct Provider {
+    /// The key that its server wants.
+    #[schemars(
+        with = "Secret", example = &"YOUR_KEY",
+        length(min = 1, max = 4_096),
+        extend("x-widens" = true, "writeOnly" = true)
+    )]
+    pub api_key: Option<Secret>,
+    /// The address of its server, in place of its usual one.
+    #[schemars(with = "String", example = &"http://127.0.0.1:8000/v1", length(min = 1, max = 2_048), extend("x-widens" = true))]
+    pub api_base: Option<String>,
+}
+
+/// Which models may answer.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct Models {
+    /// Whether a language model has to answer, so that `demo` never does.
+    #[schemars(extend("x-widens" = false, "x-variables" = ["SAMOVAR_REQUIRE_MODEL"]))]
+    pub require: bool,
+}
+
+/// What a session keeps in view.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct Session {
+    /// Messages of a session that its model is shown, at most.
+    #[schemars(range(min = 1, max = 10_000), extend("x-widens" = false))]
+    pub max_history_messages: u32,
+}
+
+/// Where everything is kept, and who may reach it.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct Server {
+    /// The data directory, in which everything is kept; left out, it is `./data` where that is
+    /// ours, else the user's data folder.
+    #[schemars(
+        with = "PathBuf", example = &"~/samovar",
+        length(min = 1, max = 4_096),
+        extend("format" = "path", "x-widens" = true, "x-variables" = ["DATA_DIR"])
+    )]
+    pub data_dir: Option<PathBuf>,
+    /// The folder that tools work in; left out, it is the current folder.
+    #[schemars(with = "PathBuf", example = &"~/notes", length(min = 1, max = 4_096), extend("format" = "path", "x-widens" = true))]
+    pub workspace: Option<PathBuf>,
+    /// The address that `serve` listens on; only a loopback address such as `127.0.0.1` or `::1`
+    /// will do.
+    #[schemars(extend("x-widens" = true, "x-variables" = ["SAMOVAR_HOST"]))]
+    pub host: IpAddr,
+    /// The port that `serve` listens on; 0 lets the system choose one.
+    #[schemars(extend("x-widens" = true, "x-variables" = ["SAMOVAR_PORT"]))]
+    pub port: u16,
+    /// The token that clients must bring; left out, it is the one in the data directory, which is
+    /// made at first start.
+    #[schemars(
+        with = "Secret", example = &"AT_LEAST_SIXTEEN_CHARACTERS",
+        length(min = 16, max = 1_024),
+        extend("x-widens" = true, "writeOnly" = true, "x-variables" = ["SAMOVAR_TOKEN"])
+    )]
+    pub token: Option<Secret>,
+    /// Bytes that the body of a request may have.
+    #[schemars(range(min = 1_024, max = 67_108_864), extend("x-widens" = true))]
+    pub max_body_bytes: u32,
+    /// Connections that may be open at once.
+    #[schemars(range(min = 1, max = 65_536), extend("x-widens" = true))]
+    pub max_connections: u32,
+    /// Seconds that a client may take to send its headers, or its body.
+    #[schemars(range(min = 1, max = 3_600), extend("x-widens" = true))]
+    pub slow_client_seconds: u32,
+    /// Seconds of silence after which a stream says that it lives.
+    #[schemars(range(min = 1, max = 3_600), extend("x-widens" = true))]
+    pub ping_seconds: u32,
+    /// Seconds that running turns get to end when the server is asked to stop.
+    #[schemars(range(min = 0, max = 3_600), extend("x-widens" = true))]
+    pub drain_seconds: u32,
+}
+
+/// What tools may do.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct Tools {
+    /// How much is asked before a tool runs; left out, it is `supervised` for a server and `auto`
+    /// for `run`.
+    #[schemars(with = "Approval", example = &"read-only", extend("x-widens" = true))]
+    pub approval: Option<Approval>,
+    /// Whether file tools stay in the workspace; `false` opens all that this user of the system can
+    /// reach, but for what Samovar itself keeps.
+    #[schemars(extend("x-widens" = true))]
+    pub restrict_to_workspace: bool,
+}
+
+/// How much is asked before a tool runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum Approval {
+    /// What stays in the workspace runs unasked.
+    Auto,
+    /// What changes something is asked for.
+    Supervised,
+    /// What changes something is refused.
+    ReadOnly,
+}
+
+/// A key or a token: no log, error or debug print shows it.
+#[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[schemars(inline)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The text itself, for whoever must send or compare it.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(MASK)
+    }
+}
+
+/// The address may hold a key, too.
+impl fmt::Debug for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let api_base = self.api_base.as_deref().map(without_secrets);
+        f.debug_struct("Provider")
+            .field("api_key", &self.api_key)
+            .field("api_base", &api_base)
+            .finish()
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(MASK)
+    }
+}
+
+/// What stands in the place of a secret.
+pub(crate) const MASK: &str = "***";
+
+/// The languages that the catalogue has.
+fn languages(_generator: &mut SchemaGenerator) -> Schema {
+    let tags: Vec<_> = Language::ALL.iter().map(|one| one.tag()).collect();
+    json_schema!({ "type": "string", "enum": tags })
+}
+
+/// An address without its user and its query, where keys stand.
+pub(crate) fn without_secrets(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return text.to_owned();
+    };
+    let (rest, query) = match rest.split_once('?') {
+        Some((rest, _)) => (rest, "?***"),
+        None => (rest, ""),
+    };
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = match host.rsplit_once('@') {
+        Some((_, host)) => format!("{MASK}@{host}"),
+        None => host.to_owned(),
+    };
+    format!("{scheme}://{host}{path}{query}")
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            language: None,
+            log: "warn".to_owned(),
+            defaults: Defaults::default(),
+            providers: BTreeMap::new(),
+            models: Models::default(),
+            session: Session::default(),
+            server: Server::default(),
+            tools: Tools::default(),
+        }
+    }
+}
+
+impl Default for Defaults {
+    fn default() -> Self {
+        Self {
+            model: None,
+            max_tokens: 4096,
+            temperature: 0.7,
+            max_iterations: 20,
+        }
+    }
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Self {
+            max_history_messages: 50,
+        }
+    }
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self {
+            data_dir: None,
+            workspace: None,
+            host: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            port: 4747,
+            token: None,
+            max_body_bytes: 1024 * 1024,
+            max_connections: 4096,
+            slow_client_seconds: 15,
+            ping_seconds: 15,
+            drain_seconds: 10,
+        }
+    }
+}
+
+impl Default for Tools {
+    fn default() -> Self {
+        Self {
+            approval: None,
+            restrict_to_workspace: true,
+        }
+    }
+}
