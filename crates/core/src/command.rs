@@ -9,6 +9,7 @@ use crate::error::{Code, Error};
 use crate::event::Bounds;
 use crate::id::{CallId, MessageId, Seq, SessionId, TurnId};
 use crate::message::Outcome;
+use crate::title::Title;
 
 /// A request to change a session.
 #[derive(Clone, Debug)]
@@ -51,6 +52,13 @@ pub enum Action {
         /// What it sets for its turn alone.
         bounds: Bounds,
     },
+    /// Change what the session is, not what was said in it.
+    Change {
+        /// The model from the next turn on that begins; none to leave it.
+        model: Option<String>,
+        /// The title, an empty one to remove it; none to leave it.
+        title: Option<Title>,
+    },
     /// Close an open call from outside.
     Settle {
         /// The call.
@@ -81,6 +89,8 @@ pub enum Accepted {
         /// Follow the log from behind this position to see the whole turn.
         after: Seq,
     },
+    /// The session is as it was asked for.
+    Changed,
     /// The call is closed.
     Settled,
     /// The turn has ended; or none ran, and nothing was done.

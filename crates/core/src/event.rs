@@ -7,6 +7,7 @@ use crate::error::FaultCode;
 use crate::id::{AgentPath, CallId, Epoch, EventId, MessageId, Seq, TurnId};
 use crate::message::{Message, Outcome, Part, Role, Usage};
 use crate::ports::Millis;
+use crate::title::Title;
 use crate::tool::{Approval, Closer, Effect};
 
 /// A fact in a session's log.
@@ -65,6 +66,15 @@ pub enum Kind {
         /// What the client gave.
         #[serde(default)]
         metadata: Map<String, Value>,
+    },
+    /// The session is something else from here on.
+    SessionChanged {
+        /// The model, as it was asked for; none when it stays.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        /// The title, empty when there is none from here on; none when it stays.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        title: Option<Title>,
     },
     /// The session was deleted; nothing of it may come back (AS-19).
     SessionClosed,
@@ -203,6 +213,7 @@ impl Kind {
         match self {
             Self::MessageStarted { .. } | Self::Delta { .. } | Self::PartAdded { .. } => false,
             Self::SessionOpened { .. }
+            | Self::SessionChanged { .. }
             | Self::SessionClosed
             | Self::TurnStarted { .. }
             | Self::StepStarted { .. }

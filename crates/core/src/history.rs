@@ -10,6 +10,7 @@ use crate::id::{AgentPath, CallId, MessageId, Seq, SessionId, TurnId};
 use crate::journal::Broken;
 use crate::message::{Message, Usage};
 use crate::ports::Millis;
+use crate::title::Title;
 
 /// What is new in one session. Idempotent: what lies at or below the session's `projected` position
 /// is skipped by the store, in the transaction that moves that position.
@@ -34,6 +35,15 @@ pub enum Change {
         agent: String,
         /// What the client gave.
         metadata: Map<String, Value>,
+        /// When.
+        at: Millis,
+    },
+    /// The session is something else.
+    Set {
+        /// The model; none when it stays.
+        model: Option<String>,
+        /// The title, empty to remove it; none when it stays.
+        title: Option<Title>,
         /// When.
         at: Millis,
     },
@@ -84,6 +94,8 @@ pub struct SessionRow {
     pub id: SessionId,
     /// The model, as it was asked for.
     pub model: String,
+    /// What a person calls it; none when it has no title.
+    pub title: Option<Title>,
     /// The session's own agent.
     pub agent: String,
     /// What the client gave.

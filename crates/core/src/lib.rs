@@ -17,6 +17,7 @@ pub mod journal;
 pub mod message;
 pub mod ports;
 pub mod provider;
+pub mod title;
 pub mod tool;
 
 pub use command::{Accepted, Action, Command, Sender};
@@ -28,6 +29,7 @@ pub use journal::{Broken, Journal};
 pub use message::{Message, Outcome, Part, Role, Status, ToolCall, Usage};
 pub use ports::{Clock, Ids, Millis};
 pub use provider::{Model, Models, Prompt, Provider, ProviderEvent};
+pub use title::Title;
 pub use tool::{Approval, CallContext, Capability, Closer, Effect, Reply, ToolSpec, Toolset};
 
 /// A boxed future, the form in which ports answer.

@@ -82,6 +82,7 @@ fn edge(kind: &Kind) -> Option<Edge> {
         Kind::CallClosed { .. } => Some(Edge::Result),
         Kind::TurnFinished { .. } => Some(Edge::Finish),
         Kind::SessionOpened { .. }
+        | Kind::SessionChanged { .. }
         | Kind::SessionClosed
         | Kind::TurnStarted { .. }
         | Kind::StepReset { .. }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use samovar_core::history::{Change, MessageRow, Projection, SessionRow};
-use samovar_core::{Event, Kind, Message, Part, Role, SessionId, Usage};
+use samovar_core::{Event, Kind, Message, Part, Role, SessionId, Title, Usage};
 use serde_json::Map;
 
 /// The changes that a session's events make, in order.
@@ -27,6 +27,11 @@ fn change(event: &Event) -> Option<Change> {
             model: model.clone(),
             agent: agent.name().to_owned(),
             metadata: metadata.clone(),
+            at,
+        }),
+        Kind::SessionChanged { model, title } => Some(Change::Set {
+            model: model.clone(),
+            title: title.clone(),
             at,
         }),
         Kind::SessionClosed => Some(Change::Close),
@@ -130,6 +135,7 @@ pub(crate) fn overlay_session(
                 row = Some(SessionRow {
                     id: session.clone(),
                     model,
+                    title: Title::of_metadata(&metadata),
                     agent,
                     metadata,
                     created_at: at,
@@ -138,6 +144,17 @@ pub(crate) fn overlay_session(
                     usage: Usage::default(),
                     projected: event.seq,
                 });
+            }
+            Change::Set { model, title, at } => {
+                if let Some(row) = &mut row {
+                    if let Some(model) = model {
+                        row.model = model;
+                    }
+                    if let Some(title) = title {
+                        row.title = Some(title).filter(|title| !title.is_empty());
+                    }
+                    row.updated_at = row.updated_at.max(at);
+                }
             }
             Change::Close => row = None,
             Change::Put { message, .. } => {

@@ -26,6 +26,7 @@ use crate::turn::Turn;
 
 use self::recent::Recent;
 
+mod change;
 mod close;
 mod ended;
 pub(crate) mod load;
@@ -192,6 +193,10 @@ impl Mailbox {
             } => {
                 let posted = self.post(message, text.into_string(), bounds).await;
                 answer(reply, posted);
+            }
+            Action::Change { model, title } => {
+                let changed = self.change(model, title).await;
+                answer(reply, changed.map(|()| Accepted::Changed));
             }
             Action::Settle { call, outcome } => {
                 self.forward(Input::Settle(call, outcome, reply)).await;

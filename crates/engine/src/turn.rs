@@ -40,6 +40,7 @@ pub struct Turn {
     approval: Approval,
     /// The level that its message asked for.
     asked: Option<Approval>,
+    model: String,
     iteration: u32,
     attempt: u32,
     reserved: u64,
@@ -91,6 +92,7 @@ impl Turn {
             limits: Limits::default(),
             approval: Approval::ReadOnly,
             asked: None,
+            model: String::new(),
             iteration: 0,
             attempt: 0,
             reserved: 0,
@@ -103,11 +105,13 @@ impl Turn {
     pub fn apply(&mut self, kind: &Kind) {
         match kind {
             Kind::TurnStarted {
+                model,
                 limits,
                 approval,
                 bounds,
                 ..
             } => {
+                self.model.clone_from(model);
                 (self.limits, self.approval) = (*limits, *approval);
                 self.asked = bounds.approval;
                 self.phase = Phase::Between;
@@ -144,6 +148,7 @@ impl Turn {
             }
             Kind::MessageFinished { .. }
             | Kind::SessionOpened { .. }
+            | Kind::SessionChanged { .. }
             | Kind::SessionClosed
             | Kind::MessageStarted { .. }
             | Kind::Delta { .. }
@@ -298,6 +303,11 @@ impl Turn {
     /// else the stricter of that level and the one that it began with.
     pub fn approval(&self, server: Approval) -> Approval {
         self.asked.unwrap_or(self.approval.max(server))
+    }
+
+    /// The model that it began with, by its canonical name; empty before it began.
+    pub fn model(&self) -> &str {
+        &self.model
     }
 
     /// Which pass of the loop is on.

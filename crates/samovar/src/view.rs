@@ -67,6 +67,7 @@ impl View {
                 return Ok(Some(Ending { exit, tokens }));
             }
             Kind::SessionOpened { .. }
+            | Kind::SessionChanged { .. }
             | Kind::SessionClosed
             | Kind::TurnStarted { .. }
             | Kind::StepStarted { .. }

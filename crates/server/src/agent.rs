@@ -9,7 +9,7 @@ use samovar_wire::agent::{
     AgentMessage, AgentStreamEvent, BASE_PATH, CancelParams, CancelResult, Collector,
     CreateSessionParams, GetMessagesParams, NoParams, PaginatedResult, PaginationParams,
     SendMessageParams, SendMessageResult, SessionInfo, SessionParams, Stats, StreamParams,
-    ToolDefinition,
+    ToolDefinition, UpdateSessionParams,
 };
 use samovar_wire::params;
 
@@ -46,6 +46,11 @@ pub(crate) fn routes() -> Vec<Route> {
             at("listSessions"),
             "Answers a page of the sessions, the one that changed last first.",
             list_sessions,
+        ),
+        Route::changing(
+            at("updateSession"),
+            "Changes the title or the model of a session, and answers it.",
+            update_session,
         ),
         Route::changing(
             at("deleteSession"),
@@ -165,6 +170,13 @@ async fn list_sessions(
         items: rows.iter().map(SessionInfo::from).collect(),
         total_count,
     })
+}
+
+async fn update_session(call: Call, params: UpdateSessionParams) -> Result<SessionInfo, Error> {
+    let (session, action) = params.into_action();
+    submit(&call, &session, action).await?;
+    let row = call.engine().await?.session(&session).await?;
+    Ok(SessionInfo::from(&row))
 }
 
 async fn delete_session(call: Call, params: SessionParams) -> Result<(), Error> {

@@ -21,7 +21,7 @@ pub use event::{AgentStreamEvent, AgentStreamEventType};
 pub use message::{AgentMessage, MessagePart, ToolCallRequest};
 pub use request::{
     CancelParams, CreateSessionParams, Delivery, GetMessagesParams, NoParams, PaginationParams,
-    SendMessageParams, SessionParams, StreamParams,
+    SendMessageParams, SessionParams, StreamParams, UpdateSessionParams,
 };
 pub use within::Within;
 

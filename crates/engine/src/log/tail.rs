@@ -194,6 +194,7 @@ fn weigh(event: &Event) -> usize {
         }
         Kind::StateChanged { state } => weigh_value(state),
         Kind::SessionOpened { .. }
+        | Kind::SessionChanged { .. }
         | Kind::SessionClosed
         | Kind::TurnStarted { .. }
         | Kind::StepStarted { .. }

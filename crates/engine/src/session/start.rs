@@ -193,13 +193,9 @@ impl Mailbox {
             // The turn is over: the next may start.
             Step::Over => Box::pin(self.go_on()).await,
             Step::Record(_) | Step::CallModel { .. } | Step::CallTools(_) => {
-                let model = self
-                    .open
-                    .as_ref()
-                    .map(|open| self.parts.models.resolve(&open.model));
-                match model {
-                    Some(Ok(model)) => self.spawn_runner(turn_id, *turn, model),
-                    Some(Err(error)) => {
+                match self.parts.models.resolve(turn.model()) {
+                    Ok(model) => self.spawn_runner(turn_id, *turn, model),
+                    Err(error) => {
                         tracing::error!(session = %self.id, %error, "a parked turn lost its model");
                         let state = Progress::Stuck(FaultCode::UnusableModel);
                         if let Some(open) = &mut self.open {
@@ -207,7 +203,6 @@ impl Mailbox {
                         }
                         Box::pin(self.unstick()).await;
                     }
-                    None => {}
                 }
             }
         }

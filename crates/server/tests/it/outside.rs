@@ -26,7 +26,7 @@ pub(crate) async fn command(
 }
 
 /// The call that a turn waits for.
-async fn open_call(app: &App, session: &str) -> CallId {
+pub(crate) async fn open_call(app: &App, session: &str) -> CallId {
     let (session, after) = (SessionId::new(session).unwrap(), samovar_core::Seq(0));
     let mut reader = app
         .server()
@@ -44,7 +44,12 @@ async fn open_call(app: &App, session: &str) -> CallId {
     }
 }
 
-async fn settle(app: &App, session: &str, call: &CallId, text: &str) -> Result<(), String> {
+pub(crate) async fn settle(
+    app: &App,
+    session: &str,
+    call: &CallId,
+    text: &str,
+) -> Result<(), String> {
     let action = Action::Settle {
         call: call.clone(),
         outcome: Outcome::done(text),

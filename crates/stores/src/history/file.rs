@@ -21,11 +21,18 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_IDLE_WAL_BYTES: &str = "16777216";
 
 /// The tables' versions, in order. Never change one that was released: add the next.
-const VERSIONS: [(i64, &str, &str); 1] = [(
-    1,
-    "history",
-    include_str!("../../migrations/0001_history.sql"),
-)];
+pub(super) const VERSIONS: [Version; 2] = [
+    (
+        1,
+        "history",
+        include_str!("../../migrations/0001_history.sql"),
+    ),
+    (
+        2,
+        "titles",
+        include_str!("../../migrations/0002_titles.sql"),
+    ),
+];
 
 /// How the file's connections are opened.
 pub(super) struct Options(SqliteConnectOptions);
@@ -88,13 +95,24 @@ fn create(path: &Path) -> io::Result<PathBuf> {
 
 /// Opens a connection and brings the tables up to date, each version in a transaction of its own.
 pub(super) async fn migrate(options: &SqliteConnectOptions) -> Result<SqliteConnection, Failure> {
-    let versions = VERSIONS.map(|(version, name, sql)| {
-        let sql = sql.into_sql_str();
-        Migration::new(version, name.into(), MigrationType::Simple, sql, false)
+    apply(options, &VERSIONS).await
+}
+
+/// A version of the tables: its number, its name, the statements that lead to it.
+type Version = (i64, &'static str, &'static str);
+
+pub(super) async fn apply(
+    options: &SqliteConnectOptions,
+    versions: &[Version],
+) -> Result<SqliteConnection, Failure> {
+    let versions = versions.iter().map(|(version, name, sql)| {
+        let sql = (*sql).into_sql_str();
+        Migration::new(*version, (*name).into(), MigrationType::Simple, sql, false)
     });
+    let versions: Vec<_> = versions.collect();
     let one = SqlitePoolOptions::new().max_connections(1);
     let one = one.connect_with(options.clone()).await?;
-    let migrator = Migrator::with_migrations(versions.into());
+    let migrator = Migrator::with_migrations(versions);
     migrator.run(&one).await?;
     Ok(one.acquire().await?.detach())
 }

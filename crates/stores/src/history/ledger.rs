@@ -6,7 +6,7 @@
 
 use samovar_core::history::{Change, Projection};
 use samovar_core::message::Usage;
-use samovar_core::{AgentPath, Message, MessageId, Millis, Seq, SessionId, TurnId};
+use samovar_core::{AgentPath, Message, MessageId, Millis, Seq, SessionId, Title, TurnId};
 use serde_json::{Map, Value};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Connection, Row, SqliteConnection};
@@ -20,11 +20,13 @@ pub(super) const FIND_SESSION: &str = "\
     total_tokens_cache_read, total_tokens_cache_write, total_tokens_reasoning \
     FROM sessions WHERE id = ?1";
 const OPEN_SESSION: &str = "\
-    INSERT INTO sessions (id, model, agent, metadata, created_at, updated_at, found_by) \
-    VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6) \
+    INSERT INTO sessions (id, model, agent, metadata, created_at, updated_at, title, found_by) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7) \
     ON CONFLICT (id) DO UPDATE SET model = excluded.model, agent = excluded.agent, \
-    metadata = excluded.metadata, found_by = excluded.found_by \
+    metadata = excluded.metadata, title = excluded.title, found_by = excluded.found_by \
     RETURNING key";
+pub(super) const SET_MODEL: &str = "UPDATE sessions SET model = ?2 WHERE key = ?1";
+pub(super) const SET_TITLE: &str = "UPDATE sessions SET title = ?2, found_by = ?3 WHERE key = ?1";
 pub(super) const SAVE_SESSION: &str = "\
     UPDATE sessions SET updated_at = ?2, message_count = ?3, projected = ?4, \
     total_tokens_input = ?5, total_tokens_output = ?6, total_tokens_cache_read = ?7, \
@@ -90,6 +92,12 @@ async fn project(
                 let ledger = ledger.get_or_insert_with(|| Ledger::new(key));
                 ledger.seen(*at);
             }
+            Change::Set { model, title, at } => {
+                if let Some(ledger) = &mut ledger {
+                    set(connection, ledger.key, id, model.as_deref(), title.as_ref()).await?;
+                    ledger.seen(*at);
+                }
+            }
             Change::Close => {
                 let close = sqlx::query(CLOSE_SESSION).bind(id.as_str());
                 close.execute(&mut *connection).await?;
@@ -123,19 +131,46 @@ async fn open(
     metadata: &Map<String, Value>,
     at: Millis,
 ) -> Result<i64, Failure> {
-    let title = metadata.get("title").and_then(Value::as_str);
-    // A unit separator keeps a text from being found across the border of the two.
-    let found_by = folded(&format!("{id}\u{1f}{}", title.unwrap_or_default()));
+    let title = Title::of_metadata(metadata);
     let row = sqlx::query(OPEN_SESSION)
         .bind(id.as_str())
         .bind(model)
         .bind(agent)
         .bind(json(metadata)?)
         .bind(at.0)
-        .bind(found_by)
+        .bind(title.as_ref().map(Title::as_str))
+        .bind(found_by(id, title.as_ref()))
         .fetch_one(connection)
         .await?;
     Ok(row.try_get("key")?)
+}
+
+/// Writes what a session is from here on into its row.
+async fn set(
+    connection: &mut SqliteConnection,
+    key: i64,
+    id: &SessionId,
+    model: Option<&str>,
+    title: Option<&Title>,
+) -> Result<(), Failure> {
+    if let Some(model) = model {
+        let set = sqlx::query(SET_MODEL).bind(key).bind(model);
+        set.execute(&mut *connection).await?;
+    }
+    if let Some(title) = title {
+        let shown = Some(title.as_str()).filter(|_| !title.is_empty());
+        let set = sqlx::query(SET_TITLE).bind(key).bind(shown);
+        let set = set.bind(found_by(id, Some(title)));
+        set.execute(connection).await?;
+    }
+    Ok(())
+}
+
+/// What a session is found by. A unit separator keeps a text from being found across the border of
+/// the two.
+fn found_by(id: &SessionId, title: Option<&Title>) -> String {
+    let title = title.map_or("", Title::as_str);
+    folded(&format!("{id}\u{1f}{title}"))
 }
 
 /// A session's row while its changes are applied.
@@ -235,8 +270,8 @@ impl Ledger {
                     .finish(connection, moment, turn, reason, *usage)
                     .await
             }
-            // These two concern the row itself.
-            Change::Open { .. } | Change::Close => Ok(()),
+            // These concern the row itself.
+            Change::Open { .. } | Change::Set { .. } | Change::Close => Ok(()),
         }
     }
 

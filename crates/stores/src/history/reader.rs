@@ -11,7 +11,7 @@ use super::{ledger, row};
 macro_rules! select_sessions {
     ($rest:literal) => {
         concat!(
-            "SELECT id, model, agent, metadata, created_at, updated_at, message_count, \
+            "SELECT id, model, title, agent, metadata, created_at, updated_at, message_count, \
              total_tokens_input, total_tokens_output, total_tokens_cache_read, \
              total_tokens_cache_write, total_tokens_reasoning, projected FROM sessions ",
             $rest

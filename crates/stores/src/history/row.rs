@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use samovar_core::history::{MessageRow, SessionRow};
 use samovar_core::message::{Part, Usage};
-use samovar_core::{AgentPath, Message, MessageId, Millis, Role, Seq, SessionId, TurnId};
+use samovar_core::{AgentPath, Message, MessageId, Millis, Role, Seq, SessionId, Title, TurnId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::query::Query;
@@ -60,6 +60,7 @@ pub(super) fn session(row: &SqliteRow) -> Result<SessionRow, Failure> {
         Ok(SessionRow {
             id: SessionId::new(&id).map_err(odd)?,
             model: row.try_get("model")?,
+            title: title(row)?,
             agent: row.try_get("agent")?,
             metadata: parse(row.try_get("metadata")?)?,
             created_at: Millis(row.try_get("created_at")?),
@@ -70,6 +71,12 @@ pub(super) fn session(row: &SqliteRow) -> Result<SessionRow, Failure> {
         })
     };
     read().map_err(|failure: Failure| failure.within(&format!("session {id}")))
+}
+
+fn title(row: &SqliteRow) -> Result<Option<Title>, Failure> {
+    let title: Option<&str> = row.try_get("title")?;
+    let title = title.map(Title::new).transpose().map_err(odd)?;
+    Ok(title.filter(|title| !title.is_empty()))
 }
 
 /// A message.

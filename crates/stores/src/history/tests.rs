@@ -1,5 +1,6 @@
 use samovar_core::history::Change;
 use samovar_core::{Message, Millis, Part, Role, Seq};
+use serde_json::json;
 use sqlx::Row;
 use tempfile::TempDir;
 
@@ -71,6 +72,8 @@ async fn no_read_grows_with_what_it_does_not_answer() {
     let writes = [
         ledger::FIND_SESSION,
         ledger::SAVE_SESSION,
+        ledger::SET_MODEL,
+        ledger::SET_TITLE,
         ledger::CLOSE_SESSION,
         turns::FINISH_TURN,
         turns::PLACE_TURN,
@@ -84,6 +87,45 @@ async fn no_read_grows_with_what_it_does_not_answer() {
     // A page of sessions is read in the order of its index, so it ends with the page.
     let sessions = plan(&history, reader::SESSIONS).await;
     assert_eq!(sessions, "SCAN sessions USING INDEX sessions_by_update");
+}
+
+#[tokio::test]
+async fn a_history_of_the_first_version_gets_titles_from_what_its_clients_gave() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("history.db");
+    let file = file::Options::new(&path).unwrap();
+    let mut old = file::apply(&file.writer(), &file::VERSIONS[..1])
+        .await
+        .unwrap();
+    let insert = "INSERT INTO sessions (id, model, agent, metadata, created_at, updated_at, \
+                  found_by) VALUES (?1, 'demo', 'master', ?2, 1, 1, '')";
+    let longest = "ж".repeat(128);
+    let rows = [
+        (json!({"title": " Tea at five "}), Some("Tea at five")),
+        (json!({"title": longest}), Some(longest.as_str())),
+        (json!({"title": format!("{longest}.")}), None),
+        (json!({"title": "two\nlines"}), None),
+        (json!({"title": "\u{9b}2J"}), None),
+        (json!({"title": "a\u{0}b"}), None),
+        (json!({"title": "\u{a0}"}), None),
+        (json!({"title": 7}), None),
+        (json!({}), None),
+    ];
+    for (n, (metadata, _)) in rows.iter().enumerate() {
+        let insert = sqlx::query(insert).bind(n.to_string());
+        let insert = insert.bind(metadata.to_string());
+        insert.execute(&mut old).await.unwrap();
+    }
+    sqlx::Connection::close(old).await.unwrap();
+
+    let history = SqliteHistory::open(&path).await.unwrap();
+
+    for (n, (metadata, title)) in rows.iter().enumerate() {
+        let id = SessionId::new(&n.to_string()).unwrap();
+        let session = history.session(&id).await.unwrap().unwrap();
+        let found = session.title.as_ref().map(samovar_core::Title::as_str);
+        assert_eq!(found, *title, "{metadata}");
+    }
 }
 
 // proves DU-12

@@ -194,6 +194,7 @@ impl<'a> Packer<'a> {
                 self.run.pieces.push(piece);
             }
             Kind::SessionOpened { .. }
+            | Kind::SessionChanged { .. }
             | Kind::SessionClosed
             | Kind::TurnStarted { .. }
             | Kind::StepStarted { .. }

@@ -140,6 +140,7 @@ fn live_message(kind: &Kind) -> Option<&MessageId> {
         | Kind::Delta { message, .. }
         | Kind::PartAdded { message, .. } => Some(message),
         Kind::SessionOpened { .. }
+        | Kind::SessionChanged { .. }
         | Kind::SessionClosed
         | Kind::TurnStarted { .. }
         | Kind::StepStarted { .. }

@@ -1,7 +1,7 @@
 //! What the methods answer.
 
 use samovar_core::history::{SessionRow, Totals};
-use samovar_core::{Error, MessageId, Millis, SessionId, ToolSpec, TurnId, Usage};
+use samovar_core::{Error, MessageId, Millis, SessionId, Title, ToolSpec, TurnId, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -18,6 +18,10 @@ pub struct SessionInfo {
     /// Its id again, for clients that know it under this name.
     #[schemars(with = "String")]
     pub session_id: SessionId,
+    /// What a person calls it; absent when it has no title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub title: Option<Title>,
     /// The model, as it was asked for.
     pub model: String,
     /// When it was made, in milliseconds since 1970.
@@ -28,6 +32,8 @@ pub struct SessionInfo {
     pub updated_at: Millis,
     /// Its messages of every role.
     pub message_count: u64,
+    /// What all its model calls cost.
+    pub tokens: TokenUsage,
     /// The model, and what the client gave.
     pub metadata: Map<String, Value>,
 }
@@ -39,10 +45,12 @@ impl From<&SessionRow> for SessionInfo {
         Self {
             id: row.id.clone(),
             session_id: row.id.clone(),
+            title: row.title.clone(),
             model: row.model.clone(),
             created_at: row.created_at,
             updated_at: row.updated_at,
             message_count: row.message_count,
+            tokens: row.usage.into(),
             metadata,
         }
     }

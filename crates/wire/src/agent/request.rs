@@ -2,7 +2,7 @@
 
 use samovar_core::command::Text;
 use samovar_core::history::{MessageQuery, SessionQuery, Speakers};
-use samovar_core::{Action, Approval, Bounds, Error, MessageId, SessionId, TurnId};
+use samovar_core::{Action, Approval, Bounds, Error, MessageId, SessionId, Title, TurnId};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -126,6 +126,30 @@ pub struct SessionParams {
     /// The session.
     #[schemars(with = "String")]
     pub session_id: SessionId,
+}
+
+/// Parameters of `updateSession`. What is absent stays as it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UpdateSessionParams {
+    /// The session.
+    #[schemars(with = "String")]
+    pub session_id: SessionId,
+    /// What a person calls it: at most 256 bytes without control characters; empty to remove it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub title: Option<Title>,
+    /// The model of its next turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+impl UpdateSessionParams {
+    /// What is to be done, and to which session.
+    pub fn into_action(self) -> (SessionId, Action) {
+        let (model, title) = (self.model, self.title);
+        (self.session_id, Action::Change { model, title })
+    }
 }
 
 /// Parameters of `listSessions`.

@@ -110,6 +110,7 @@ impl Spelling {
                 self.finish_turn(cancelled, said);
             }
             Kind::SessionOpened { .. }
+            | Kind::SessionChanged { .. }
             | Kind::MessageStarted { .. }
             | Kind::Delta { .. }
             | Kind::MessageFinished { .. }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use samovar_core::history::{MessageRow, SessionRow, Totals};
 use samovar_core::{
     AgentPath, Capability, Closer, Code, Effect, Error, Event, FinishReason, Kind, Message, Millis,
-    Outcome, Part, Role, Seq, SessionId, Status, ToolSpec,
+    Outcome, Part, Role, Seq, SessionId, Status, Title, ToolSpec,
 };
 use samovar_wire::agent::{
     AgentMessage, AgentStreamEvent, CancelResult, Collector, CreateSessionParams, ErrorBody,
@@ -46,6 +46,7 @@ fn session() -> SessionRow {
     SessionRow {
         id: SessionId::new("чат №1").expect("a short id"),
         model: "qwen-max".to_owned(),
+        title: Title::new("Tea").ok(),
         agent: "master".to_owned(),
         metadata: Map::from_iter([("source".to_owned(), json!("page"))]),
         created_at: Millis(1),
@@ -62,14 +63,21 @@ fn a_session_has_its_id_twice_the_model_as_it_was_asked_for_and_its_metadata() {
     let expected = json!({
         "id": "чат №1",
         "sessionId": "чат №1",
+        "title": "Tea",
         "model": "qwen-max",
         "createdAt": 1,
         "updatedAt": 2,
         "messageCount": 3,
+        "tokens": {"total": 9, "input": 4, "output": 5},
         "metadata": {"source": "page", "model": "qwen-max"},
     });
     let info = SessionInfo::from(&session());
     check(&info, &expected);
+    let untitled = SessionRow {
+        title: None,
+        ..session()
+    };
+    assert_eq!(SessionInfo::from(&untitled).title, None);
     check(
         &PaginatedResult {
             items: vec![info],

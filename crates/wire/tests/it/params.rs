@@ -4,7 +4,7 @@ use samovar_core::history::{MessageQuery, SessionQuery};
 use samovar_core::{Action, Approval, Bounds, Code, MessageId};
 use samovar_wire::agent::{
     CancelParams, CreateSessionParams, GetMessagesParams, NoParams, PaginationParams, Profile,
-    SendMessageParams, SessionParams, StreamParams,
+    SendMessageParams, SessionParams, StreamParams, UpdateSessionParams,
 };
 use samovar_wire::params::{MAX_DEPTH, from_body, from_query};
 use serde::de::DeserializeOwned;
@@ -279,6 +279,21 @@ fn calls_that_change_something_become_commands() {
     assert!(matches!(
         action,
         Action::Open { model: Some(model), metadata } if model == "m" && metadata["a"] == 1
+    ));
+
+    let update: UpdateSessionParams =
+        from_body(br#"{"sessionId":"s","title":" Tea ","model":"m"}"#).unwrap();
+    let (session, action) = update.into_action();
+    assert_eq!(session.as_str(), "s");
+    assert!(matches!(
+        action,
+        Action::Change { model: Some(model), title: Some(title) }
+            if model == "m" && title.as_str() == "Tea"
+    ));
+    let update: UpdateSessionParams = from_body(br#"{"sessionId":"s","title":""}"#).unwrap();
+    assert!(matches!(
+        update.into_action().1,
+        Action::Change { model: None, title: Some(title) } if title.is_empty()
     ));
 
     let cancel: CancelParams = from_body(br#"{"sessionId":"s","turnId":"t"}"#).unwrap();

@@ -1,7 +1,7 @@
 //! Which messages and sessions a reader is given, in which order.
 
 use samovar_core::history::{Change, MessageQuery, SessionQuery, Speakers};
-use samovar_core::{History, Role};
+use samovar_core::{History, Millis, Role, Title};
 
 use super::{
     Place, asked, finished, last, master, message, message_id, open, open_with, put, session_id,
@@ -239,6 +239,67 @@ async fn sessions_are_found_by_a_piece_of_id_or_title_in_any_case() {
     check("2самовар", &[]).await;
     check("O", &["One-1", "four", "two_2"]).await;
     check("", &["One-1", "four", "three", "two_2"]).await;
+}
+
+// proves AS-18
+#[tokio::test]
+async fn a_session_is_shown_and_found_by_the_title_and_model_that_it_has_now() {
+    let place = Place::new().await;
+    let set = |model: Option<&str>, title: Option<&str>, at| Change::Set {
+        model: model.map(str::to_owned),
+        title: title.map(|title| Title::new(title).unwrap()),
+        at: Millis(at),
+    };
+    let shown = async || {
+        let session = place.history.session(&session_id("s")).await;
+        let session = session.unwrap().unwrap();
+        let title = session.title.map(String::from);
+        (session.model, title.unwrap_or_default(), session.updated_at)
+    };
+    let found = async |text: &str| {
+        let query = SessionQuery {
+            offset: 0,
+            limit: 9,
+            matching: Some(text.to_owned()),
+        };
+        listed(&place, query).await.1 == 1
+    };
+    place
+        .project("s", vec![(1, open_with(titled("Old"), 1))])
+        .await;
+    assert_eq!(
+        shown().await,
+        ("demo".to_owned(), "Old".to_owned(), Millis(1))
+    );
+
+    place
+        .project("s", vec![(2, set(None, Some("Ёлка"), 2))])
+        .await;
+    assert_eq!(
+        shown().await,
+        ("demo".to_owned(), "Ёлка".to_owned(), Millis(2))
+    );
+    assert!(found("ёлк").await && found("s").await && !found("old").await);
+
+    place.project("s", vec![(3, set(Some("m"), None, 3))]).await;
+    assert_eq!(
+        shown().await,
+        ("m".to_owned(), "Ёлка".to_owned(), Millis(3))
+    );
+    assert!(found("ёлк").await);
+
+    place.project("s", vec![(4, set(None, Some(""), 4))]).await;
+    assert_eq!(shown().await, ("m".to_owned(), String::new(), Millis(4)));
+    assert!(!found("ёлк").await && found("s").await);
+
+    // Not even a change brings a session back that is gone.
+    place
+        .project(
+            "s",
+            vec![(5, Change::Close), (6, set(Some("m"), Some("t"), 6))],
+        )
+        .await;
+    assert_eq!(place.history.session(&session_id("s")).await.unwrap(), None);
 }
 
 #[tokio::test]

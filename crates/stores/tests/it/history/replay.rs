@@ -8,7 +8,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use samovar_core::history::{Change, MessageRow, Projection, SessionQuery, SessionRow, Totals};
-use samovar_core::{AgentPath, FinishReason, History, Message, Millis, Seq};
+use samovar_core::{AgentPath, FinishReason, History, Message, Millis, Seq, Title};
 
 use super::said::{any_message, role, usage};
 use super::{Place, last, master, message, open_with, put, session_id, titled, turn_id};
@@ -80,6 +80,13 @@ fn change(session: usize) -> impl Strategy<Value = Change> {
             at: Millis(at.into()),
         }),
         1 => usage().prop_map(|usage| Change::Spent { usage }),
+        1 => (option::of(0..3_u8), option::of(0..3_u8), any::<i32>()).prop_map(|(model, title, at)| {
+            Change::Set {
+                model: model.map(|model| format!("m{model}")),
+                title: title.map(|title| Title::new(&"t".repeat(title.into())).unwrap()),
+                at: Millis(at.into()),
+            }
+        }),
         1 => (turn(), usage(), any::<i32>()).prop_map(|(turn, usage, at)| Change::TurnFinished {
             turn: turn_id(turn),
             reason: FinishReason::Cancelled,
@@ -201,6 +208,7 @@ async fn a_session_is_read_back_exactly() {
     let written = SessionRow {
         id: session_id("чат №1"),
         model: "demo".to_owned(),
+        title: None,
         agent: "master".to_owned(),
         metadata,
         created_at: Millis(-5),
