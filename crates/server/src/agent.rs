@@ -5,6 +5,7 @@ use axum::http::Response;
 use samovar_core::history::{MessageQuery, SessionQuery};
 use samovar_core::{Accepted, Action, Approval, Code, Command, Error, SessionId, TurnId};
 use samovar_engine::Follower;
+use samovar_locale as locale;
 use samovar_wire::agent::{
     AgentMessage, AgentStreamEvent, BASE_PATH, CancelParams, CancelResult, Collector,
     CreateSessionParams, GetMessagesParams, NoParams, PaginatedResult, PaginationParams,
@@ -95,10 +96,7 @@ async fn post(call: &Call, params: SendMessageParams) -> Result<Posted, Error> {
         check_level(&call.by, bounds.approval, call.shared.approval)?;
     }
     let Accepted::Posted { turn, after, .. } = submit(call, &session, action).await? else {
-        return Err(Error::new(
-            Code::Internal,
-            "the message was not taken as one",
-        ));
+        return Err(Error::new(Code::Internal, locale::message::not_taken()));
     };
     let reader = call.engine().await?.follow(&session, after).await?;
     Ok(Posted { turn, reader })
@@ -109,10 +107,7 @@ fn check_level(by: &Guest, asked: Option<Approval>, server: Approval) -> Result<
     match asked {
         Some(asked) if asked < server && by.scope < Scope::Admin => {
             let (asked, server) = (asked.as_str(), server.as_str());
-            let why = format!(
-                "the approval level {asked} is wider than the server's, {server}, and only a token \
-                 of the owner may widen it; nothing was accepted, leave approval out"
-            );
+            let why = locale::request::wider_approval(asked, server);
             Err(Error::new(Code::Forbidden, why))
         }
         Some(_) | None => Ok(()),

@@ -1,6 +1,7 @@
 //! What stands under `/api`: the server itself, its tools and its tokens.
 
 use samovar_core::{Clock, Code, Error};
+use samovar_locale as locale;
 use samovar_wire::agent::NoParams;
 use samovar_wire::api::{
     BASE_PATH, CreateTokenParams, CreatedToken, ServerInfo, TokenInfo, TokenParams, ToolInfo,
@@ -82,7 +83,7 @@ async fn tool(call: Call, params: ToolParams) -> Result<ToolInfo, Error> {
 }
 
 fn unknown_tool(name: &str) -> Error {
-    let why = format!("there is no tool named {name:?}; GET /api/tools lists them");
+    let why = locale::tool::unknown(locale::quoted(name));
     Error::new(Code::UnknownTool, why)
 }
 

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use samovar_core::{Code, Error, Sender};
+use samovar_locale as locale;
 
 use crate::route::Scope;
 use crate::tokens::{Guest, Tokens};
@@ -20,7 +21,9 @@ pub(crate) struct Door {
 
 impl Door {
     pub(crate) fn new(authorities: Vec<String>) -> Self {
-        let lower = authorities.iter().map(|name| name.to_ascii_lowercase());
+        let lower = authorities
+            .into_iter()
+            .map(|name| name.to_ascii_lowercase());
         let authorities = lower.collect();
         Self { authorities }
     }
@@ -57,7 +60,7 @@ impl Door {
             return Ok(());
         }
         let ours = self.authorities.join(", ");
-        let why = format!("the host {host:?} is not this server, which is {ours}");
+        let why = locale::request::other_host(locale::quoted(host), ours);
         Err(Error::new(Code::HostRefused, why))
     }
 
@@ -73,12 +76,12 @@ impl Door {
             .iter()
             .any(|origin| !self.is_own_origin(origin))
         {
-            let why = "requests from pages of another origin are refused";
+            let why = locale::request::other_origin();
             return Err(Error::new(Code::OriginRefused, why));
         }
         let site = text(headers, &HeaderName::from_static("sec-fetch-site"));
         if site.is_some_and(|site| site != "same-origin" && site != "none") {
-            let why = "requests from pages of another site are refused";
+            let why = locale::request::other_site();
             return Err(Error::new(Code::OriginRefused, why));
         }
         Ok(())
@@ -101,11 +104,8 @@ fn recognise(headers: &HeaderMap, tokens: &Tokens) -> Result<Guest, Error> {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case(b"bearer ") => token,
         Some(_) | None => b"",
     };
-    tokens.recognise(token.trim_ascii()).ok_or_else(|| {
-        let why = "a valid token is needed: `Authorization: Bearer TOKEN`, where TOKEN is in the \
-                   file `token` of the server's data directory";
-        Error::new(Code::Unauthorized, why)
-    })
+    let unknown = || Error::new(Code::Unauthorized, locale::request::no_token());
+    tokens.recognise(token.trim_ascii()).ok_or_else(unknown)
 }
 
 /// Whether a token covers what is asked.
@@ -117,7 +117,7 @@ pub(crate) fn check_scope(guest: &Guest, needed: Scope) -> Result<(), Error> {
         return Ok(());
     }
     let (has, needs) = (guest.scope.as_str(), needed.as_str());
-    let why = format!("this token has the scope {has}, and {needs} is needed");
+    let why = locale::request::scope_too_small(has, needs);
     Err(Error::new(Code::Forbidden, why))
 }
 
@@ -141,7 +141,7 @@ fn check_size(request: &Parts) -> Result<(), Error> {
     if bytes <= MAX_HEAD_BYTES {
         return Ok(());
     }
-    let why = format!("the headers are larger than {MAX_HEAD_BYTES} bytes");
+    let why = locale::request::head_too_large(MAX_HEAD_BYTES as u64);
     Err(Error::new(Code::HeadersTooLarge, why))
 }
 
@@ -155,7 +155,7 @@ fn check_media_type(request: &Parts) -> Result<(), Error> {
     if essence.eq_ignore_ascii_case("application/json") {
         return Ok(());
     }
-    let why = format!("the body must be application/json, not {given:?}");
+    let why = locale::request::wrong_media_type(locale::quoted(given));
     Err(Error::new(Code::UnsupportedMediaType, why))
 }
 

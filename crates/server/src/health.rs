@@ -1,6 +1,7 @@
 //! Whether the server lives, and whether it takes work.
 
 use samovar_core::{Code, Error};
+use samovar_locale as locale;
 use samovar_wire::agent::NoParams;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -40,7 +41,7 @@ async fn alive(_call: Call, _params: NoParams) -> Result<Health, Error> {
 
 async fn ready(call: Call, _params: NoParams) -> Result<Health, Error> {
     if call.shared.slot.now()?.is_stopping() {
-        return Err(Error::new(Code::Unavailable, "the server is stopping"));
+        return Err(Error::new(Code::Unavailable, locale::server::ends()));
     }
     Ok(Health { status: "ok" })
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use axum::Router;
 use samovar_core::{Approval, Broken, Clock, Journal, Models, SessionId};
 use samovar_engine::{Engine, Ports, Toolbox};
+use samovar_locale as locale;
 use samovar_providers::Registry;
 use samovar_sandbox::{DirLock, Jail, JailError, LockError, Protected};
 use samovar_stores::history::SqliteHistory;
@@ -75,10 +76,10 @@ pub enum OpenError {
     #[error(transparent)]
     DataDir(#[from] LockError),
     /// The workspace cannot be used.
-    #[error("the workspace cannot be used: {0}")]
+    #[error("{}", locale::workspace::unusable(.0))]
     Workspace(#[from] JailError),
     /// The token cannot be read or made.
-    #[error("the file `token` in {dir:?} cannot be used: {source}")]
+    #[error("{}", locale::data_dir::token_unusable(locale::quoted(.dir), .source))]
     Token {
         /// The data directory.
         dir: PathBuf,
@@ -86,25 +87,31 @@ pub enum OpenError {
         source: std::io::Error,
     },
     /// The list of tokens cannot be read.
-    #[error("the file `tokens.json` in {dir:?} cannot be used: {source}")]
+    #[error("{}", locale::data_dir::tokens_unusable(locale::quoted(.dir), .source))]
     Tokens {
         /// The data directory.
         dir: PathBuf,
         /// What the system said.
         source: std::io::Error,
     },
-    /// A store cannot be opened.
-    #[error("{store} in {dir:?} cannot be opened: {source}")]
-    Store {
-        /// Which store.
-        store: &'static str,
+    /// The journal cannot be opened.
+    #[error("{}", locale::store::journal_unusable(locale::quoted(.dir), .source))]
+    Journal {
+        /// The data directory.
+        dir: PathBuf,
+        /// What it said.
+        source: Broken,
+    },
+    /// The history cannot be opened.
+    #[error("{}", locale::store::history_unusable(locale::quoted(.dir), .source))]
+    History {
         /// The data directory.
         dir: PathBuf,
         /// What it said.
         source: Broken,
     },
     /// The tools do not fit together.
-    #[error("the tools cannot be set up: {0}")]
+    #[error("{}", locale::tool::unusable(.0))]
     Tools(samovar_core::Error),
 }
 
@@ -116,7 +123,7 @@ impl OpenError {
             Self::DataDir(_) => "data_dir_unusable",
             Self::Workspace(_) => "workspace_unusable",
             Self::Token { .. } | Self::Tokens { .. } => "token_unusable",
-            Self::Store { .. } => "store_unusable",
+            Self::Journal { .. } | Self::History { .. } => "store_unusable",
             Self::Tools(_) => "tools_unusable",
         }
     }
@@ -190,7 +197,10 @@ impl Opening {
         let toolbox = toolbox(&config.workspace, dir)?;
         let journal = open_journal(dir).await?;
         let history = SqliteHistory::open(dir.join("history.db")).await;
-        let history = history.map_err(|source| store_error("the history", dir, source))?;
+        let history = history.map_err(|source| OpenError::History {
+            dir: dir.clone(),
+            source,
+        })?;
         let ports = Ports {
             journal: journal.clone(),
             history: Arc::new(history),
@@ -200,7 +210,7 @@ impl Opening {
             ids: Arc::new(UuidV7),
         };
         let engine = Engine::start(ports, config.settings).await;
-        let engine = engine.map_err(|source| store_error("the journal", dir, source))?;
+        let engine = engine.map_err(|source| no_journal(dir, source))?;
         self.filler.fill(engine.clone());
         Ok(Home {
             shared: self.shared,
@@ -318,7 +328,7 @@ async fn open_journal(dir: &Path) -> Result<Arc<LmdbJournal>, OpenError> {
     let opened = opened
         .map_err(|error| Broken::Io(error.to_string()))
         .and_then(|opened| opened);
-    let (journal, recovered) = opened.map_err(|source| store_error("the journal", dir, source))?;
+    let (journal, recovered) = opened.map_err(|source| no_journal(dir, source))?;
     for hole in recovered.holes {
         tracing::warn!(
             ?hole,
@@ -328,9 +338,8 @@ async fn open_journal(dir: &Path) -> Result<Arc<LmdbJournal>, OpenError> {
     Ok(Arc::new(journal))
 }
 
-fn store_error(store: &'static str, dir: &Path, source: Broken) -> OpenError {
-    OpenError::Store {
-        store,
+fn no_journal(dir: &Path, source: Broken) -> OpenError {
+    OpenError::Journal {
         dir: dir.to_owned(),
         source,
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use samovar_locale as locale;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -38,7 +39,7 @@ pub enum StartError {
     #[error(transparent)]
     Open(#[from] OpenError),
     /// The address cannot be used.
-    #[error("cannot listen on {address}: {source}; choose another port with --port")]
+    #[error("{}", locale::server::address_taken(.address, .source))]
     Listen {
         /// Where.
         address: SocketAddr,
@@ -46,13 +47,10 @@ pub enum StartError {
         source: std::io::Error,
     },
     /// The owner's own commands cannot be told where it is.
-    #[error("the file `server.json` in the data directory cannot be written: {0}")]
+    #[error("{}", locale::data_dir::address_unwritable(.0))]
     Address(std::io::Error),
     /// The address would let others in.
-    #[error(
-        "{0} is not a loopback address; a server that others can reach needs TLS, \
-         which this version does not have: listen on 127.0.0.1 and put a proxy in front"
-    )]
+    #[error("{}", locale::server::not_loopback(.0))]
     NotLoopback(std::net::IpAddr),
 }
 

@@ -3,6 +3,7 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use samovar_core::{Code, Error};
+use samovar_locale as locale;
 use samovar_wire::agent::ErrorBody;
 use serde::Serialize;
 
@@ -15,10 +16,8 @@ pub(crate) fn json(value: &impl Serialize) -> Response<Body> {
         Ok(body) => with_json(StatusCode::OK, body),
         Err(error) => {
             tracing::error!(%error, "an answer is not JSON");
-            refusal(&Error::new(
-                Code::Internal,
-                "the answer could not be written",
-            ))
+            let why = locale::server::answer_unwritable();
+            refusal(&Error::new(Code::Internal, why))
         }
     }
 }

@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, Response, header};
 use axum::middleware::{self, Next};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use samovar_core::{Code, Error};
+use samovar_locale as locale;
 
 use crate::door::{self, Door};
 use crate::home::Shared;
@@ -55,19 +56,19 @@ fn endpoint(rows: &[&Route], shared: &Arc<Shared>) -> MethodRouter {
         .iter()
         .flat_map(|route| route.verbs.iter().map(move |verb| (route, verb)))
     {
-        allowed.push(verb.as_str());
+        allowed.push(verb.as_str().to_owned());
         let (route, shared) = (Route::clone(route), shared.clone());
         methods = methods.merge(on(filter(verb), move |request: Request| async move {
             serve(&route, verb, shared, request).await
         }));
     }
-    let allowed = allowed.join(" or ");
+    let allowed = allowed
+        .into_iter()
+        .reduce(locale::request::verb_or_verb)
+        .unwrap_or_default();
     methods.fallback(move |request: Request| async move {
-        let why = format!(
-            "{} takes {allowed}, not {}",
-            request.uri().path(),
-            request.method()
-        );
+        let path = request.uri().path();
+        let why = locale::request::wrong_verb(path, allowed, request.method());
         reply::refusal(&Error::new(Code::WrongVerb, why))
     })
 }
@@ -120,7 +121,10 @@ async fn serve(route: &Route, verb: Verb, shared: Arc<Shared>, request: Request)
     let (mut parts, body) = request.into_parts();
     let segments = segments(&mut parts).await;
     let Some(by) = parts.extensions.remove::<Guest>() else {
-        return reply::refusal(&Error::new(Code::Unauthorized, "the door was passed by"));
+        return reply::refusal(&Error::new(
+            Code::Unauthorized,
+            locale::request::door_missed(),
+        ));
     };
     if let Err(error) = door::check_scope(&by, route.scope) {
         return reply::refusal(&error);
@@ -128,7 +132,7 @@ async fn serve(route: &Route, verb: Verb, shared: Arc<Shared>, request: Request)
     let query = match axum::extract::Query::try_from_uri(&parts.uri) {
         Ok(axum::extract::Query(query)) => query,
         Err(error) => {
-            let why = format!("the query cannot be read: {error}");
+            let why = locale::request::query_unreadable(error);
             return reply::refusal(&Error::new(Code::InvalidParams, why));
         }
     };
@@ -165,7 +169,7 @@ async fn read_body(
 ) -> Result<bytes::Bytes, Error> {
     let max = shared.max_body_bytes;
     let too_large = || {
-        let why = format!("the body is larger than {max} bytes");
+        let why = locale::request::body_too_large(max as u64);
         Error::new(Code::BodyTooLarge, why)
     };
     let announced = headers
@@ -184,17 +188,16 @@ async fn read_body(
         Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(too_large()),
         Ok(Err(error)) => Err(Error::new(
             Code::InvalidJson,
-            format!("the body ended early: {error}"),
+            locale::request::body_broken(error),
         )),
         Err(_) => Err(Error::new(
             Code::RequestTimeout,
-            "the body took too long to arrive",
+            locale::request::body_late(),
         )),
     }
 }
 
 fn unknown(path: &str) -> Response<Body> {
-    let why =
-        format!("there is nothing at {path}; the methods are under /services/agent/ and /api/");
+    let why = locale::request::unknown_path(path);
     reply::refusal(&Error::new(Code::UnknownMethod, why))
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use samovar_core::{Code, Error};
 use samovar_engine::Engine;
+use samovar_locale as locale;
 use tokio::sync::watch;
 
 /// How long a call waits for a server that is starting.
@@ -55,6 +56,5 @@ impl Slot {
 }
 
 fn starting() -> Error {
-    let why = "the server is starting; try again in a moment";
-    Error::new(Code::Unavailable, why)
+    Error::new(Code::Unavailable, locale::server::starting())
 }

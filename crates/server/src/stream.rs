@@ -10,6 +10,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use samovar_core::{Code, Error, EventId, TurnId};
 use samovar_engine::{Follower, Lost};
+use samovar_locale as locale;
 use samovar_wire::agent::{Encoder, Profile};
 use samovar_wire::sse;
 
@@ -79,17 +80,14 @@ impl Reading {
 pub(crate) fn lost(why: Lost, at: Option<EventId>) -> Error {
     match why {
         Lost::Stopping => {
-            let behind = at.map_or_else(String::new, |at| format!(" behind {at}"));
-            let why = format!("the server stops; what is kept of the turn goes on{behind}");
+            let left = || locale::turn::stream_left().to_owned();
+            let why = at.map_or_else(left, locale::turn::stream_left_at);
             Error::new(Code::ServerRestart, why)
         }
-        Lost::Gone(_) => Error::new(Code::UnknownTurn, "the turn's events are no longer kept"),
+        Lost::Gone(_) => Error::new(Code::UnknownTurn, locale::turn::events_gone()),
         Lost::Broken(broken) => {
             tracing::error!(%broken, "a stream broke off");
-            Error::new(
-                Code::Internal,
-                "the store failed; the server's log says why",
-            )
+            Error::new(Code::Internal, locale::store::broke())
         }
     }
 }

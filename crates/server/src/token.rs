@@ -6,6 +6,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use samovar_locale as locale;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -69,7 +70,7 @@ fn read(file: File) -> std::io::Result<Token> {
     let mut text = String::new();
     file.take(MAX_TOKEN_BYTES).read_to_string(&mut text)?;
     Token::new(&text).ok_or_else(|| {
-        let why = "the file `token` is too short to be one; delete it to get a new one";
+        let why = locale::data_dir::token_short();
         std::io::Error::new(ErrorKind::InvalidData, why)
     })
 }

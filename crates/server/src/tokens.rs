@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use samovar_core::{Code, Error, Millis, Sender};
+use samovar_locale as locale;
 use samovar_wire::api::{TokenInfo, TokenName, TokenScope};
 use serde::{Deserialize, Serialize};
 
@@ -118,14 +119,11 @@ impl Tokens {
         let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
         let is_taken = |other: &Named| other.name == name;
         if matches!(name.as_str(), "owner" | "public") || named.iter().any(is_taken) {
-            let why = format!(
-                "there is a token named {:?} already; choose another name, or revoke it first",
-                name.as_str()
-            );
+            let why = locale::token::name_taken(locale::quoted(name.as_str()));
             return Err(Error::new(Code::InvalidParams, why));
         }
         if named.len() >= MAX_TOKENS {
-            let why = format!("there are {MAX_TOKENS} tokens already; revoke one first");
+            let why = locale::token::too_many(MAX_TOKENS as u64);
             return Err(Error::new(Code::InvalidParams, why));
         }
         let token = token::fresh().map_err(|error| not_kept(&error))?;
@@ -152,7 +150,7 @@ impl Tokens {
         let mut fewer = named.clone();
         fewer.retain(|other| other.name != *name);
         if fewer.len() == named.len() {
-            let why = format!("there is no token named {:?}", name.as_str());
+            let why = locale::token::unknown(locale::quoted(name.as_str()));
             return Err(Error::new(Code::UnknownToken, why));
         }
         self.keep(&fewer)?;
@@ -196,6 +194,6 @@ fn scope(scope: TokenScope) -> Scope {
 }
 
 fn not_kept(error: &std::io::Error) -> Error {
-    let why = format!("the tokens cannot be kept: {error}; nothing was changed");
+    let why = locale::token::not_kept(error);
     Error::new(Code::StoreFull, why)
 }
