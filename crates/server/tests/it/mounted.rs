@@ -40,17 +40,17 @@ async fn another_program_mounts_the_routes_below_a_prefix_of_its_own() {
     let app = Router::new().nest("/agents", agents);
     let home = opening.finish().await.unwrap();
 
-    let stats = "/agents/services/agent/getStats";
-    let (status, body) = ask(&app, "agents.example:8080", stats).await;
+    let get_stats = "/agents/services/agent/getStats";
+    let (status, body) = ask(&app, "agents.example:8080", get_stats).await;
     assert_eq!(
         (status, &body["sessions"]),
         (StatusCode::OK, &Value::from(0))
     );
-    let (status, body) = ask(&app, "evil.example", stats).await;
+    let (status, body) = ask(&app, "evil.example", get_stats).await;
     assert_eq!(status, StatusCode::FORBIDDEN, "{body}");
     let (status, _) = ask(&app, "agents.example:8080", "/agents/healthz").await;
     assert_eq!(status, StatusCode::OK);
-    let bare = Request::get(stats)
+    let bare = Request::get(get_stats)
         .header("host", "agents.example:8080")
         .body(Body::empty())
         .unwrap();
