@@ -15,8 +15,10 @@ use crate::{
     cache::{Cache, CacheUse},
     dialect::{Dialect, Route},
     exchange::Exchange,
+    model::Model,
     request::{Answered, Entry, Requests},
-    script::{Answer, Failure, Gate, Reply, Rule, Times, fail, page},
+    script::{Answer, Failure, Gate, Page, Reply, Rule, Times, fail},
+    surface::{Question, Surface},
 };
 
 /// No rule of the script waits at a gate of this name.
@@ -30,7 +32,11 @@ pub(crate) struct Settings {
     /// The key that every request must carry, if any.
     pub(crate) key: Option<String>,
     /// The models there are; any name will do when there are none.
-    pub(crate) models: Vec<String>,
+    pub(crate) models: Vec<Model>,
+    /// Whose server it passes for.
+    pub(crate) surface: Surface,
+    /// What it answers to everything, if anything.
+    pub(crate) always: Option<Arc<Reply>>,
     /// Bytes of a request's body.
     pub(crate) max_body_bytes: usize,
 }
@@ -78,15 +84,20 @@ struct OpenRule {
 
 /// A good request: what it wants.
 enum Wanted {
-    Models,
+    Always(Arc<Reply>),
+    Page(Page),
     Reply(Asked),
 }
 
 impl Desk {
     pub(crate) fn new(settings: Settings) -> Desk {
+        let gates = Arc::<Gates>::default();
+        if let Some(always) = &settings.always {
+            gates.add(always);
+        }
         Desk {
             settings,
-            gates: Arc::default(),
+            gates,
             changed: Arc::default(),
             book: Mutex::default(),
         }
@@ -116,10 +127,10 @@ impl Desk {
         let prompt = is_prompt.then(|| book.requests.next_prompt());
         let (answered, reply, asked) = match wanted {
             Ok(Wanted::Reply(asked)) => book.choose(asked),
-            Ok(Wanted::Models) => {
-                let models = dialect.models(&self.settings.models).to_string();
-                let reply = page(200, "application/json", models);
-                (Answered::Models, Arc::new(reply), Asked::default())
+            Ok(Wanted::Always(reply)) => (Answered::Always, reply, Asked::default()),
+            Ok(Wanted::Page(page)) => {
+                let reply = Arc::new(Reply::from(Answer::Page(page)));
+                (Answered::Models, reply, Asked::default())
             }
             Err(failure) => {
                 let reply = Arc::new(fail(failure.clone()));
@@ -175,25 +186,68 @@ impl Desk {
         heard: &Heard,
         body: Option<&Value>,
     ) -> Result<Wanted, Failure> {
-        let route = route.as_ref().map_err(Clone::clone)?;
+        if let Some(reply) = &self.settings.always {
+            return Ok(Wanted::Always(reply.clone()));
+        }
+        let told = self.told(dialect, route, heard, body)?;
         if let Some(key) = &self.settings.key {
             dialect.check_key(&heard.headers, key)?;
         }
-        match route {
-            Route::Models => Ok(Wanted::Models),
-            Route::Prompt => {
-                if heard.is_too_long {
-                    return Err(dialect.too_long(self.settings.max_body_bytes));
-                }
-                let mut asked = dialect.read(&heard.headers, body)?;
-                asked.bytes = heard.raw.len();
-                let models = &self.settings.models;
-                if !models.is_empty() && !models.contains(&asked.model) {
-                    return Err(dialect.unknown_model(&asked.model));
-                }
-                Ok(Wanted::Reply(asked))
-            }
+        match told {
+            Some(page) => Ok(Wanted::Page(page)),
+            None => self.read_prompt(dialect, heard, body).map(Wanted::Reply),
         }
+    }
+
+    /// What the server tells about itself; none when a model is asked.
+    fn told(
+        &self,
+        dialect: Dialect,
+        route: &Result<Route, Failure>,
+        heard: &Heard,
+        body: Option<&Value>,
+    ) -> Result<Option<Page>, Failure> {
+        if *route == Ok(Route::Prompt) {
+            return Ok(None);
+        }
+        let models = &self.settings.models;
+        let question = Question {
+            method: &heard.method,
+            path: &heard.path,
+            body,
+        };
+        if let Some(page) = self.settings.surface.answer(&question, models) {
+            return Ok(Some(page));
+        }
+        match route.as_ref().map_err(Clone::clone)? {
+            Route::Prompt => Ok(None),
+            Route::Models => Ok(Some(Page::json(200, &dialect.models(models)))),
+        }
+    }
+
+    fn read_prompt(
+        &self,
+        dialect: Dialect,
+        heard: &Heard,
+        body: Option<&Value>,
+    ) -> Result<Asked, Failure> {
+        let Settings {
+            models,
+            surface,
+            max_body_bytes,
+            ..
+        } = &self.settings;
+        if heard.is_too_long {
+            return Err(dialect.too_long(*max_body_bytes));
+        }
+        let mut asked = dialect.read(&heard.headers, body)?;
+        asked.bytes = heard.raw.len();
+        match models.iter().find(|model| model.name == asked.model) {
+            Some(model) => surface.check_tools(model, &asked.tools)?,
+            None if models.is_empty() && surface.takes_any_model() => {}
+            None => return Err(dialect.unknown_model(&asked.model)),
+        }
+        Ok(asked)
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {

@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::{
     asked::Asked,
     cache::CacheUse,
+    model::Model,
     script::{Delivery, Failure, Said},
     sse::Event,
 };
@@ -178,7 +179,7 @@ impl Dialect {
     }
 
     /// The list of models.
-    pub(crate) fn models(self, models: &[String]) -> Value {
+    pub(crate) fn models(self, models: &[Model]) -> Value {
         match self {
             Dialect::OpenAi => openai::models(models),
             Dialect::Anthropic => anthropic::models(models),

@@ -7,7 +7,8 @@
 //!
 //! Not here: anything that thinks, anything of Samovar's own words. It knows the public wire
 //! formats only, and a dialect is one file under `dialect/`: the script is the same for all.
-//! Every server speaks `OpenAI` Chat Completions and Anthropic Messages; the path decides.
+//! Every server speaks `OpenAI` Chat Completions and Anthropic Messages; the path decides. To
+//! those who look what is there it may pass for a local server ([`Surface`]).
 //!
 //! Start at [`ModelServer::start`] for use, at `script.rs` for the words of a script, at
 //! `service.rs` for the way of one request through the server.
@@ -18,6 +19,7 @@ mod delta;
 mod desk;
 mod dialect;
 mod exchange;
+mod model;
 mod player;
 mod request;
 mod script;
@@ -25,15 +27,18 @@ mod server;
 mod service;
 mod socket;
 mod sse;
+mod surface;
 
 pub use crate::{
     desk::UnknownGate,
     exchange::Ended,
+    model::Model,
     request::{Answered, Request},
     script::{
         Answer, Arguments, CallIdRule, Cut, Delivery, Ending, Failure, Finish, Gate, Hold, Index,
         Newline, Pace, Page, Part, Point, Reply, Rule, Said, Script, Terminal, Times, TokenCounts,
-        ToolCall, Usage, When, call, fail, hang_up, page, reset, say, silent, think,
+        ToolCall, Usage, When, call, endless, fail, hang_up, page, reset, say, silent, think,
     },
     server::{Builder, ModelServer},
+    surface::Surface,
 };

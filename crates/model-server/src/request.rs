@@ -42,8 +42,10 @@ pub enum Answered {
     Refused(Failure),
     /// The server: the script had nothing for this prompt, so it got status 500.
     Unmatched,
-    /// The server: the list of models.
+    /// The server: the list of models, or something else about itself.
     Models,
+    /// The server, with what it answers to everything.
+    Always,
 }
 
 impl Request {

@@ -9,7 +9,7 @@ mod rule;
 mod when;
 
 pub use self::{
-    build::{call, fail, hang_up, page, reset, say, silent, think},
+    build::{call, endless, fail, hang_up, page, reset, say, silent, think},
     delivery::{Cut, Delivery, Ending, Gate, Hold, Newline, Pace, Point, Terminal},
     failure::Failure,
     part::{Arguments, CallIdRule, Index, Part, ToolCall},

@@ -11,10 +11,12 @@ use tokio::{
 use crate::{
     desk::{Desk, Settings, UnknownGate},
     exchange::{Ended, until},
+    model::Model,
     request::{Request, Requests},
-    script::{Gate, Rule, Script},
+    script::{Gate, Reply, Rule, Script},
     service,
     socket::{Socket, Wire},
+    surface::Surface,
 };
 
 /// Connections open at once; further ones wait to be accepted.
@@ -68,12 +70,14 @@ impl ModelServer {
         ModelServer::builder().start(script).await
     }
 
-    /// For a server that insists on a key or knows its models.
+    /// For a server that insists on a key, knows its models, or passes for another one.
     pub fn builder() -> Builder {
         Builder {
             settings: Settings {
                 key: None,
                 models: Vec::new(),
+                surface: Surface::Hosted,
+                always: None,
                 max_body_bytes: MAX_BODY_BYTES,
             },
         }
@@ -188,8 +192,23 @@ impl Builder {
 
     /// Has this model, and after the first call no others than those named so.
     #[must_use]
-    pub fn model(mut self, model: impl Into<String>) -> Builder {
+    pub fn model(mut self, model: impl Into<Model>) -> Builder {
         self.settings.models.push(model.into());
+        self
+    }
+
+    /// Passes for this local server to those who look what is there.
+    #[must_use]
+    pub fn surface(mut self, surface: Surface) -> Builder {
+        self.settings.surface = surface;
+        self
+    }
+
+    /// Answers every request with this reply, whatever its path: a page of a captive portal,
+    /// silence, an endless body. The script is not asked.
+    #[must_use]
+    pub fn always(mut self, reply: Reply) -> Builder {
+        self.settings.always = Some(Arc::new(reply));
         self
     }
 

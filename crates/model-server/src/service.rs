@@ -1,6 +1,6 @@
 //! The way of one request through the server.
 
-use std::{future, sync::Arc, time::Duration};
+use std::{future, iter, sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use http::{Request, Response, StatusCode, header};
@@ -12,7 +12,7 @@ use crate::{
     dialect::{Naming, request_id},
     exchange::Ended,
     player::{BrokenOff, Playing, Stage, play},
-    script::{Answer, Failure, Said},
+    script::{Answer, Failure, Page, Said},
     socket::Wire,
     sse::{self, Frame},
 };
@@ -123,6 +123,7 @@ impl Sent {
                 let body = Bytes::from(page.body.clone());
                 Sent::whole(taken, page.status, &page.content_type, body)
             }
+            Answer::Endless(page) => Sent::endless(taken, page),
         }
     }
 
@@ -163,13 +164,27 @@ impl Sent {
         }
     }
 
+    fn endless(taken: &Taken, page: &Page) -> Sent {
+        let frame = Frame {
+            bytes: page.body.clone().into(),
+            deltas: 1,
+            is_all: false,
+        };
+        match head(taken, page.status, &page.content_type) {
+            // Nothing again and again would keep the player busy for good.
+            Ok(head) if frame.bytes.is_empty() => Sent::Response(head, Box::new(iter::empty())),
+            Ok(head) => Sent::Response(head, Box::new(iter::repeat(frame))),
+            Err(wrong) => Sent::wrong_script(taken, &wrong),
+        }
+    }
+
     /// The script holds a status or a header that HTTP does not have.
     fn wrong_script(taken: &Taken, wrong: &http::Error) -> Sent {
         let failure = Failure::new(500, format!("the script cannot be sent: {wrong}"));
         let body = taken.dialect.failure(&failure, taken.number).to_string();
         let mut head = Response::new(());
         *head.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-        Sent::Response(head, Box::new(std::iter::once(Frame::whole(body))))
+        Sent::Response(head, Box::new(iter::once(Frame::whole(body))))
     }
 }
 

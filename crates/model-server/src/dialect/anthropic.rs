@@ -23,6 +23,7 @@ pub(super) use self::{message::whole, prompt::read, stream::events};
 use super::{Naming, request_id};
 use crate::{
     delta::{self, CallIds},
+    model::Model,
     script::{Failure, Finish, Part, Said, TokenCounts, Usage},
 };
 
@@ -49,16 +50,16 @@ pub(super) fn check_key(headers: &HeaderMap, key: &str) -> Result<(), Failure> {
     }
 }
 
-pub(super) fn models(models: &[String]) -> Value {
-    let any = [ANY_MODEL.to_owned()];
+pub(super) fn models(models: &[Model]) -> Value {
+    let any = [Model::new(ANY_MODEL)];
     let models = if models.is_empty() { &any } else { models };
     let list: Vec<_> = models
         .iter()
         .map(|model| {
             json!({
                 "type": "model",
-                "id": model,
-                "display_name": model,
+                "id": model.name,
+                "display_name": model.name,
                 "created_at": CREATED_AT,
             })
         })
@@ -66,8 +67,8 @@ pub(super) fn models(models: &[String]) -> Value {
     json!({
         "data": list,
         "has_more": false,
-        "first_id": models.first(),
-        "last_id": models.last(),
+        "first_id": models.first().map(|model| &model.name),
+        "last_id": models.last().map(|model| &model.name),
     })
 }
 

@@ -14,6 +14,7 @@ pub(super) use self::{completion::whole, prompt::read, stream::events};
 use super::Naming;
 use crate::{
     delta::{self, CallIds},
+    model::Model,
     script::{Failure, Finish, Said, TokenCounts, Usage},
 };
 
@@ -37,11 +38,11 @@ pub(super) fn check_key(headers: &HeaderMap, key: &str) -> Result<(), Failure> {
     }
 }
 
-pub(super) fn models(models: &[String]) -> Value {
-    let any = [ANY_MODEL.to_owned()];
+pub(super) fn models(models: &[Model]) -> Value {
+    let any = [Model::new(ANY_MODEL)];
     let models = if models.is_empty() { &any } else { models };
     let models = models.iter().map(
-        |model| json!({"id": model, "object": "model", "created": CREATED, "owned_by": "samovar"}),
+        |model| json!({"id": model.name, "object": "model", "created": CREATED, "owned_by": "samovar"}),
     );
     json!({"object": "list", "data": models.collect::<Vec<_>>()})
 }

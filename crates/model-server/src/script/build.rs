@@ -38,6 +38,15 @@ pub fn page(status: u16, content_type: impl Into<String>, body: impl Into<String
     }))
 }
 
+/// A reply that starts well and never ends: this body, again and again, with status 200.
+pub fn endless(content_type: impl Into<String>, body: impl Into<String>) -> Reply {
+    Reply::from(Answer::Endless(Page {
+        status: 200,
+        content_type: content_type.into(),
+        body: body.into(),
+    }))
+}
+
 /// A reply that never comes.
 pub fn silent() -> Reply {
     Reply::from(Answer::Silent)
@@ -110,6 +119,7 @@ impl Reply {
             Answer::Said(said) => said,
             Answer::Failed(_)
             | Answer::Page(_)
+            | Answer::Endless(_)
             | Answer::Silent
             | Answer::HungUp
             | Answer::Reset => Said::default(),

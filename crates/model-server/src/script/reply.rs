@@ -1,6 +1,7 @@
 //! One answer to one prompt, in no dialect yet.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{Delivery, Failure, Part};
 
@@ -24,6 +25,8 @@ pub enum Answer {
     Failed(Failure),
     /// A body that no model would send.
     Page(Page),
+    /// A page whose body comes again and again, without end; an empty one ends at once.
+    Endless(Page),
     /// Nothing, ever; the connection stays open.
     Silent,
     /// No answer: the connection is closed.
@@ -48,6 +51,16 @@ pub struct Page {
     pub content_type: String,
     /// The whole body.
     pub body: String,
+}
+
+impl Page {
+    pub(crate) fn json(status: u16, body: &Value) -> Page {
+        Page {
+            status,
+            content_type: "application/json".to_owned(),
+            body: body.to_string(),
+        }
+    }
 }
 
 /// What the model says, how it finishes, and what it cost.

@@ -4,7 +4,7 @@ use std::{num::NonZeroUsize, time::Duration};
 
 use samovar_model_server::{
     Ending, Failure, Finish, Gate, Index, ModelServer, Newline, Part, Point, Reply, Rule, Script,
-    TokenCounts, ToolCall, When, call, fail, hang_up, page, reset, say, silent, think,
+    TokenCounts, ToolCall, When, call, endless, fail, hang_up, page, reset, say, silent, think,
 };
 use serde_json::json;
 
@@ -85,6 +85,7 @@ fn every_word_of_a_script_survives_json() {
     ];
     let failure = Failure::rate_limited(Duration::from_secs(2)).param("p");
     let parts = Reply::of(Part::Interleaved(calls))
+        .and(Part::RedactedReasoning("h".to_owned()))
         .and(Part::Comment("c".to_owned()))
         .and(Part::Raw("r".to_owned()))
         .and(Part::Failure(failure.clone()))
@@ -104,6 +105,7 @@ fn every_word_of_a_script_survives_json() {
         call("a", json!({})).finish(Finish::Length).into(),
         Rule::from(fail(failure)),
         page(200, "text/html", "x").into(),
+        endless("text/plain", "x").into(),
         silent().into(),
         hang_up().into(),
         reset().into(),

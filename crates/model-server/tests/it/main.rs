@@ -13,4 +13,5 @@ mod faults;
 mod refusals;
 mod requests;
 mod routing;
+mod surfaces;
 mod wire;

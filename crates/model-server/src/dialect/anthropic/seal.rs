@@ -1,7 +1,6 @@
 //! What only this server can have made: signatures of thinking, and thinking that is hidden.
 
-use std::fmt::Write;
-
+use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 /// The signature of a block of thinking.
@@ -10,16 +9,13 @@ pub(super) fn signature(thinking: &str) -> String {
         .chain_update("thinking of the scripted model\0")
         .chain_update(thinking)
         .finalize();
-    let mut signature = "sig".to_owned();
-    hex(&digest, &mut signature);
-    signature
+    format!("sig{:x}", Bytes::copy_from_slice(&digest))
 }
 
 /// The opaque data of a block of redacted thinking: its signature, then the text itself.
 pub(super) fn redacted(thinking: &str) -> String {
-    let mut data = signature(thinking);
-    hex(thinking.as_bytes(), &mut data);
-    data
+    let text = Bytes::copy_from_slice(thinking.as_bytes());
+    format!("{}{text:x}", signature(thinking))
 }
 
 /// Whether `data` was made by [`redacted`].
@@ -27,12 +23,6 @@ pub(super) fn is_redacted(data: &str) -> bool {
     let length = signature("").len();
     let text = data.get(length..).and_then(unhex);
     text.is_some_and(|text| redacted(&text) == data)
-}
-
-fn hex(bytes: &[u8], to: &mut String) {
-    for byte in bytes {
-        write!(to, "{byte:02x}").expect("a string takes all that is written");
-    }
 }
 
 fn unhex(text: &str) -> Option<String> {
