@@ -137,9 +137,10 @@ impl Desk {
                 (Answered::Refused(failure), reply, Asked::default())
             }
         };
-        let cache = match &reply.answer {
-            Answer::Said(_) => book.cache.pass(&asked.boundaries),
-            _ => CacheUse::default(),
+        let cache = if let Answer::Said(_) = &reply.answer {
+            book.cache.pass(&asked.boundaries)
+        } else {
+            CacheUse::default()
         };
         book.requests.add(Entry {
             number,

@@ -5,6 +5,7 @@ mod door;
 mod faults;
 mod order;
 mod refusals;
+mod routing;
 mod wire;
 
 use samovar_model_server::ModelServer;

@@ -34,6 +34,31 @@ pub(super) enum Kind<'a> {
     },
 }
 
+impl<'a> Block<'a> {
+    pub(super) fn text(&self) -> Option<&'a str> {
+        if let Kind::Text(text) = self.kind {
+            return Some(text);
+        }
+        None
+    }
+
+    /// The id of the call that it is.
+    pub(super) fn call(&self) -> Option<&'a str> {
+        if let Kind::Call { id } = self.kind {
+            return Some(id);
+        }
+        None
+    }
+
+    /// The id of the call whose result it is.
+    pub(super) fn result(&self) -> Option<&'a str> {
+        if let Kind::Result { call, .. } = self.kind {
+            return Some(call);
+        }
+        None
+    }
+}
+
 const KINDS: [&str; 8] = [
     "document",
     "image",
@@ -52,7 +77,7 @@ const RESULT_KINDS: [&str; 4] = ["document", "image", "search_result", "text"];
 pub(super) fn read<'a>(content: &'a Value, at: &str) -> Result<Vec<Block<'a>>, Failure> {
     if let Value::String(text) = content {
         let kind = Kind::Text(text);
-        let at = at.to_owned();
+        let at = format!("{at}.0");
         return Ok(vec![Block { at, kind }]);
     }
     let blocks = items(content, at)?.iter().enumerate();

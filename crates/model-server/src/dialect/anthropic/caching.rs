@@ -3,7 +3,7 @@
 //! A prefix holds what the service puts first: the model, the tools, the system prompt, then the
 //! messages, together with the parameters that change how messages are read. It is known by the
 //! blocks as they were written, fields in their order and numbers in their digits, without the
-//! marks themselves; the order of messages of one role makes no difference to it.
+//! marks themselves; it makes no difference how blocks of one role are spread over messages.
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};

@@ -56,25 +56,18 @@ fn turns<'a>(messages: &'a [Message<'a>]) -> Vec<Turn<'a>> {
 
 impl<'a> Turn<'a> {
     fn calls(&self) -> impl Iterator<Item = (&'a str, &'a Block<'a>)> {
-        self.blocks.iter().filter_map(|block| match block.kind {
-            Kind::Call { id } => Some((id, *block)),
-            _ => None,
-        })
+        let blocks = self.blocks.iter();
+        blocks.filter_map(|block| Some((block.call()?, *block)))
     }
 
     fn results(&self) -> impl Iterator<Item = (&'a str, &'a Block<'a>)> {
-        self.blocks.iter().filter_map(|block| match block.kind {
-            Kind::Result { call, .. } => Some((call, *block)),
-            _ => None,
-        })
+        let blocks = self.blocks.iter();
+        blocks.filter_map(|block| Some((block.result()?, *block)))
     }
 
     /// The calls that are answered before anything else is said.
     fn first_results(&self) -> impl Iterator<Item = &'a str> {
-        self.blocks.iter().map_while(|block| match block.kind {
-            Kind::Result { call, .. } => Some(call),
-            _ => None,
-        })
+        self.blocks.iter().map_while(|block| block.result())
     }
 }
 
@@ -88,9 +81,7 @@ fn check_contents(messages: &[Message<'_>]) -> Result<(), Failure> {
             return Err(refused(&at, why));
         }
         for block in &message.blocks {
-            if let Kind::Text(text) = block.kind
-                && !message.is_empty
-            {
+            if let Some(text) = block.text().filter(|_| !message.is_empty) {
                 check_text(text, &block.at)?;
             }
         }
@@ -100,10 +91,7 @@ fn check_contents(messages: &[Message<'_>]) -> Result<(), Failure> {
 
 fn check_end(turns: &[Turn<'_>]) -> Result<(), Failure> {
     let last = turns.last().filter(|turn| turn.role == Role::Assistant);
-    let text = last.and_then(|turn| match turn.blocks.last()?.kind {
-        Kind::Text(text) => Some(text),
-        _ => None,
-    });
+    let text = last.and_then(|turn| turn.blocks.last()?.text());
     if text.is_some_and(|text| text.ends_with(char::is_whitespace)) {
         let why = "final assistant content cannot end with trailing whitespace";
         return Err(refused("messages", why));
@@ -179,19 +167,19 @@ fn check_thinking(turns: &[Turn<'_>], thinking: Thinking) -> Result<(), Failure>
     };
     let had_thinking = turn.calls().any(|(id, _)| id.starts_with(THOUGHT_CALL));
     let is_to_go_on = turns.last().is_some_and(|last| last.index == turn.index);
-    let found = match turn.blocks.first() {
-        Some(first) if had_thinking || is_to_go_on => match first.kind {
-            Kind::Text(_) => "text",
-            Kind::Call { .. } => "tool_use",
-            Kind::Thinking | Kind::Shown | Kind::Result { .. } => return Ok(()),
-        },
-        _ => return Ok(()),
+    let first = turn.blocks.first();
+    let Some(first) = first.filter(|_| had_thinking || is_to_go_on) else {
+        return Ok(());
+    };
+    let found = match first.kind {
+        Kind::Text(_) => "text",
+        Kind::Call { .. } => "tool_use",
+        Kind::Thinking | Kind::Shown | Kind::Result { .. } => return Ok(()),
     };
     let why = format!(
         "Expected `thinking` or `redacted_thinking`, but found `{found}`. When `thinking` is \
          enabled, a final `assistant` message must start with a thinking block (preceeding the \
          lastmost set of `tool_use` and `tool_result` blocks)."
     );
-    let at = format!("messages.{}.content.0.type", turn.index);
-    Err(refused(&at, &why))
+    Err(refused(&format!("{}.type", first.at), &why))
 }
