@@ -10,6 +10,7 @@
 //! HTTP is in `http`, `frames`, `fault` and `timeouts`. Start with [`Registry`].
 
 pub mod demo;
+pub mod probe;
 pub mod registry;
 pub mod specs;
 
@@ -31,7 +32,8 @@ mod timeouts;
 mod words;
 
 pub use demo::Demo;
-pub use registry::{Access, DemoUse, ProviderConfig, Registry};
+pub use probe::{LocalModel, Look, Probed, Probing, Seen};
+pub use registry::{Access, Choice, DemoUse, ProviderConfig, Reason, Registry, Row};
 pub use secret::Secret;
-pub use specs::{Dialect, ProviderSpec, SPECS};
+pub use specs::{Dialect, Listing, ProviderSpec, SPECS};
 pub use timeouts::Timeouts;

@@ -1,36 +1,49 @@
 //! Which provider answers under which model's name.
 
+mod choice;
+mod overview;
+mod probing;
 mod refusal;
 
 use std::collections::BTreeMap;
-use std::future::ready;
 use std::sync::{Arc, OnceLock};
 
 use reqwest::Url;
 use samovar_core::provider::ModelKind;
 use samovar_core::{Error, Future, Model, Models, Provider};
+use serde::Serialize;
 
-use self::refusal::{nameless, no_model, refuse, shown};
+use self::probing::LastProbe;
+use self::refusal::{refuse, shown};
 use crate::anthropic::Anthropic;
 use crate::chat_completions::ChatCompletions;
 use crate::demo::Demo;
 use crate::endpoint::{Clients, Endpoint};
+use crate::probe::Probing;
 use crate::secret::Secret;
 use crate::specs::{self, Dialect, ProviderSpec, SPECS};
 use crate::timeouts::Timeouts;
 
+pub use choice::{Choice, Reason};
+pub use overview::Row;
+
 /// The longest name of a model, in bytes.
-const MAX_NAME_BYTES: usize = 256;
+pub(crate) const MAX_NAME_BYTES: usize = 256;
 
 /// What was set for the providers; whoever reads the environment and the files fills it in.
 #[derive(Clone, Debug, Default)]
 pub struct ProviderConfig {
     /// Keys, by the provider's name in [`SPECS`].
     pub keys: BTreeMap<String, Secret>,
+    /// Where a key was found, by the same name, for people: a variable, a file. Not every key needs
+    /// one.
+    pub key_origins: BTreeMap<String, String>,
     /// Base URLs that were set by hand, by the provider's name in [`SPECS`].
     pub base_urls: BTreeMap<String, String>,
     /// The model for who asked for none (`AGENT_MODEL`).
     pub default_model: Option<String>,
+    /// Which servers are asked for their models when somebody wants one and names none.
+    pub probing: Probing,
     /// Whether `demo` may answer.
     pub demo: DemoUse,
     /// How long a model's server may take.
@@ -48,7 +61,8 @@ pub enum DemoUse {
 }
 
 /// How a provider can be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Access {
     /// With its key.
     Key,
@@ -64,6 +78,7 @@ pub struct Registry {
     clients: Arc<Clients>,
     /// As [`SPECS`].
     made: Vec<OnceLock<Arc<dyn Provider>>>,
+    last_probe: LastProbe,
 }
 
 impl Registry {
@@ -71,10 +86,12 @@ impl Registry {
     pub fn new(config: ProviderConfig) -> Self {
         let clients = Arc::new(Clients::new(config.timeouts.connect));
         let made = SPECS.iter().map(|_| OnceLock::new()).collect();
+        let last_probe = LastProbe::none(config.timeouts.probe);
         Self {
             config,
             clients,
             made,
+            last_probe,
         }
     }
 
@@ -104,11 +121,17 @@ impl Registry {
     }
 
     fn address(&self, spec: &ProviderSpec) -> Option<&str> {
-        self.by_hand(spec).or(spec.default_api_base)
+        self.set_address(spec).or(spec.default_api_base)
     }
 
-    fn by_hand(&self, spec: &ProviderSpec) -> Option<&str> {
-        self.config.base_urls.get(spec.name).map(String::as_str)
+    /// The address that stands for a row's usual one, if any.
+    fn set_address(&self, spec: &ProviderSpec) -> Option<&str> {
+        let by_hand = self.config.base_urls.get(spec.name).map(String::as_str);
+        by_hand.or_else(|| self.config.probing.address(spec))
+    }
+
+    fn base(&self, spec: &ProviderSpec) -> Result<Url, Error> {
+        spec.base_url(self.set_address(spec))
     }
 
     fn is_by_hand(&self, spec: &ProviderSpec) -> bool {
@@ -198,7 +221,7 @@ impl Registry {
     }
 
     fn endpoint(&self, spec: &'static ProviderSpec) -> Result<Endpoint, Error> {
-        let base = spec.base_url(self.by_hand(spec))?;
+        let base = self.base(spec)?;
         let endpoint = Endpoint::new(spec, base, self.config.timeouts, Arc::clone(&self.clients));
         match self.config.keys.get(spec.name) {
             Some(key) => endpoint.with_key(key),
@@ -220,10 +243,7 @@ impl Registry {
     }
 
     fn kind(&self, spec: &ProviderSpec) -> ModelKind {
-        let is_near = || {
-            let base = spec.base_url(self.by_hand(spec)).ok();
-            base.is_some_and(|url| is_loopback(&url))
-        };
+        let is_near = || self.base(spec).is_ok_and(|url| is_loopback(&url));
         match spec.dialect {
             Dialect::Demo => ModelKind::Demo,
             Dialect::Anthropic | Dialect::ChatCompletions if spec.is_local || is_near() => {
@@ -257,24 +277,7 @@ impl Models for Registry {
     }
 
     fn default_name(&self) -> Future<'_, Result<String, Error>> {
-        Box::pin(ready(self.choose()))
-    }
-}
-
-impl Registry {
-    fn choose(&self) -> Result<String, Error> {
-        if let Some(name) = &self.config.default_model {
-            self.resolve(name)?;
-            return Ok(name.trim().to_owned());
-        }
-        let mut keyed = SPECS.iter().filter(|spec| self.access(spec) == Access::Key);
-        let first = keyed.find_map(|spec| Some(spec.canonical(spec.default_model?)));
-        match (first, self.set_by_hand().first(), self.config.demo) {
-            (Some(name), _, _) => Ok(name),
-            (None, Some(spec), _) => Err(nameless(spec)),
-            (None, None, DemoUse::Allowed) => Ok("demo".to_owned()),
-            (None, None, DemoUse::Forbidden) => Err(no_model()),
-        }
+        Box::pin(async { Ok(self.choice().await?.name) })
     }
 }
 

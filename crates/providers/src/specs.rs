@@ -4,6 +4,7 @@ mod table;
 
 use reqwest::Url;
 use samovar_core::{Code, Error};
+use serde::Serialize;
 
 use crate::words::has_word;
 
@@ -38,6 +39,8 @@ pub struct ProviderSpec {
     pub model_overrides: &'static [ModelOverride],
     /// What sets its endpoint apart from others of its dialect.
     pub quirks: &'static [Quirk],
+    /// How it lists the models that it has.
+    pub listing: Listing,
     /// Whether it passes prompts on to other providers, whose names are a part of its models'.
     pub is_gateway: bool,
     /// Whether it runs on the user's own machines and needs no key.
@@ -45,7 +48,8 @@ pub struct ProviderSpec {
 }
 
 /// What an endpoint speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Dialect {
     /// Messages, which is the one of `anthropic`.
     Anthropic,
@@ -53,6 +57,19 @@ pub enum Dialect {
     ChatCompletions,
     /// Nothing: the built-in rules (FC-5).
     Demo,
+}
+
+/// How an endpoint lists the models that it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listing {
+    /// By name alone, where its dialect has that list.
+    Names,
+    /// As Ollama does, which tells of each model what it can do.
+    Ollama,
+    /// As LM Studio does, which tells what each model can do and whether it is loaded.
+    LmStudio,
+    /// By name, and the one model that it serves tells how it is spoken to.
+    LlamaCpp,
 }
 
 /// What a single model wants.

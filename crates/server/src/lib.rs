@@ -49,7 +49,8 @@ pub use listener::{Server, StartError};
 /// The table of providers and what is set for them, for whoever reads the configuration.
 pub mod providers {
     pub use samovar_providers::{
-        Access, DemoUse, Dialect, ProviderConfig, ProviderSpec, Registry, SPECS, Secret, Timeouts,
+        Access, Choice, DemoUse, Dialect, LocalModel, Look, Probed, Probing, ProviderConfig,
+        ProviderSpec, Reason, Registry, Row, SPECS, Secret, Seen, Timeouts,
     };
 }
 

@@ -1,9 +1,11 @@
 //! The refusals: which model cannot be used, and what would make it usable.
 
 use samovar_core::{Code, Error};
+use samovar_locale as locale;
 use serde_json::json;
 
 use super::Registry;
+use crate::probe::Probed;
 use crate::specs::{ProviderSpec, SPECS};
 use crate::words::distance;
 
@@ -64,30 +66,27 @@ pub(super) fn refuse(why: String, name: &str) -> Error {
     Error::new(Code::UnusableModel, why).with_details(json!({ "model": shown(name) }))
 }
 
-/// An address was set, but no model.
-pub(super) fn nameless(spec: &ProviderSpec) -> Error {
-    let why = format!(
-        "the base URL of {} was set by hand, but not which model it serves; set AGENT_MODEL, as in \
-         AGENT_MODEL={}/MODEL",
-        spec.display_name, spec.name
-    );
-    Error::new(Code::UnusableModel, why)
+/// Addresses were set by hand, but no model, and none was found there.
+pub(super) fn nameless(by_hand: &[&ProviderSpec], probed: &Probed) -> Error {
+    let why = |spec: &&ProviderSpec| match probed.look(spec.name) {
+        Some(look) => locale::models::none_at_address(look, spec.name),
+        None => locale::models::address_without_model(spec.display_name, spec.name),
+    };
+    let whys: Vec<_> = by_hand.iter().map(why).collect();
+    Error::new(Code::UnusableModel, whys.join("; "))
 }
 
-/// Nothing is set, and demo is forbidden.
-pub(super) fn no_model() -> Error {
+/// Nothing is set or found, and demo is forbidden.
+pub(super) fn no_model(probed: &Probed) -> Error {
     let vars: Vec<_> = SPECS
         .iter()
         .filter(|spec| spec.default_api_base.is_some() && !spec.is_local)
         .filter_map(|spec| spec.env_vars.first())
         .copied()
         .collect();
-    let why = format!(
-        "there is no model, and demo is forbidden by SAMOVAR_REQUIRE_MODEL; set a key ({}), or \
-         AGENT_MODEL to a local one, as in AGENT_MODEL=ollama/MODEL",
-        vars.join(", ")
-    );
-    Error::new(Code::UnusableModel, why)
+    let mut whys = vec![locale::models::none_and_no_demo(vars.join(", "))];
+    whys.extend(probed.looked_at.iter().map(ToString::to_string));
+    Error::new(Code::UnusableModel, whys.join("; "))
 }
 
 /// The known names that are spelled most like this one, the nearest first.

@@ -2,6 +2,8 @@ use samovar_core::Code;
 
 use super::*;
 
+mod choosing;
+
 const HAND: &str = "http://127.0.0.1:9/v1";
 
 /// A registry with a key for some rows and an address by hand for others.
@@ -354,58 +356,6 @@ fn a_key_or_an_address_that_cannot_be_used_is_refused_without_showing_the_key() 
         assert!(refused.message.contains(needs), "{}", refused.message);
         assert!(!refused.message.contains("sk-a"), "{}", refused.message);
     }
-}
-
-// proves FC-4
-#[tokio::test]
-async fn the_default_is_the_configured_model_else_the_first_key_else_demo() {
-    for (keys, by_hand, default, wanted) in [
-        (&["groq", "openai"][..], &[][..], None, Ok("gpt-5-mini")),
-        (
-            &["openai", "anthropic"],
-            &[],
-            None,
-            Ok("claude-sonnet-4-20250514"),
-        ),
-        (&["groq"], &[], None, Ok("groq/llama-3.3-70b-versatile")),
-        (&["openrouter"], &[], None, Ok("openrouter/auto")),
-        (&["groq"], &[], Some(" ollama/llama3 "), Ok("ollama/llama3")),
-        (&["groq"], &[], Some("qwen-max"), Err("DASHSCOPE_API_KEY")),
-        (
-            &["groq"],
-            &["vllm"],
-            None,
-            Ok("groq/llama-3.3-70b-versatile"),
-        ),
-        (&["vllm"], &["vllm"], None, Err("AGENT_MODEL=vllm/MODEL")),
-        (&[], &["openai"], None, Err("AGENT_MODEL=openai/MODEL")),
-        (&[], &["openai"], Some("m"), Ok("m")),
-        (&[], &[], None, Ok("demo")),
-    ] {
-        let mut config = config(keys, by_hand);
-        config.default_model = default.map(str::to_owned);
-        let found = Registry::new(config).default_name().await;
-        match (found, wanted) {
-            (Ok(name), Ok(wanted)) => assert_eq!(name, wanted),
-            (Err(refused), Err(needs)) => {
-                assert!(refused.message.contains(needs), "{}", refused.message);
-            }
-            (found, wanted) => panic!("{found:?}, not {wanted:?}"),
-        }
-    }
-}
-
-#[tokio::test]
-async fn demo_is_never_used_where_it_is_forbidden() {
-    let registry = Registry::new(ProviderConfig {
-        demo: DemoUse::Forbidden,
-        ..ProviderConfig::default()
-    });
-    let refused = registry.default_name().await.unwrap_err();
-    for needs in ["OPENAI_API_KEY", "ZHIPU_API_KEY", "AGENT_MODEL"] {
-        assert!(refused.message.contains(needs), "{}", refused.message);
-    }
-    assert!(registry.resolve("demo").is_err());
 }
 
 #[test]

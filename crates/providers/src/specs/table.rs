@@ -1,6 +1,7 @@
-//! The rows, in the order in which a key in the environment is looked for.
+//! The rows, in the order in which a key in the environment is looked for, and then a server on this
+//! machine.
 
-use super::{Dialect, ModelOverride, NO_OVERRIDE, Param, ProviderSpec, Quirk};
+use super::{Dialect, Listing, ModelOverride, NO_OVERRIDE, Param, ProviderSpec, Quirk};
 
 /// What most services are; a row says only what is its own.
 const SERVICE: ProviderSpec = ProviderSpec {
@@ -16,6 +17,7 @@ const SERVICE: ProviderSpec = ProviderSpec {
     skip_prefix: &[],
     model_overrides: &[],
     quirks: &[],
+    listing: Listing::Names,
     is_gateway: false,
     is_local: false,
 };
@@ -264,14 +266,7 @@ pub const SPECS: &[ProviderSpec] = &[
         default_api_base: Some("http://127.0.0.1:11434/v1"),
         address_var: Some("OLLAMA_HOST"),
         prefix: Some("ollama/"),
-        ..LOCAL
-    },
-    ProviderSpec {
-        name: "vllm",
-        display_name: "vLLM",
-        env_vars: &["VLLM_API_KEY"],
-        default_api_base: Some("http://127.0.0.1:8000/v1"),
-        prefix: Some("vllm/"),
+        listing: Listing::Ollama,
         ..LOCAL
     },
     ProviderSpec {
@@ -280,6 +275,15 @@ pub const SPECS: &[ProviderSpec] = &[
         env_vars: &["LM_STUDIO_API_KEY"],
         default_api_base: Some("http://127.0.0.1:1234/v1"),
         prefix: Some("lm-studio/"),
+        listing: Listing::LmStudio,
+        ..LOCAL
+    },
+    ProviderSpec {
+        name: "jan",
+        display_name: "Jan",
+        env_vars: &["JAN_API_KEY"],
+        default_api_base: Some("http://127.0.0.1:1337/v1"),
+        prefix: Some("jan/"),
         ..LOCAL
     },
     ProviderSpec {
@@ -288,6 +292,15 @@ pub const SPECS: &[ProviderSpec] = &[
         env_vars: &["LLAMA_API_KEY"],
         default_api_base: Some("http://127.0.0.1:8080/v1"),
         prefix: Some("llama-cpp/"),
+        listing: Listing::LlamaCpp,
+        ..LOCAL
+    },
+    ProviderSpec {
+        name: "vllm",
+        display_name: "vLLM",
+        env_vars: &["VLLM_API_KEY"],
+        default_api_base: Some("http://127.0.0.1:8000/v1"),
+        prefix: Some("vllm/"),
         ..LOCAL
     },
     ProviderSpec {

@@ -21,15 +21,19 @@ pub(crate) fn config(base: &str) -> ProviderConfig {
 
 /// This row, with [`KEY`], at this address.
 pub(crate) fn config_of(row: &str, base: &str) -> ProviderConfig {
-    // The first test of the process installs it.
-    rustls::crypto::ring::default_provider()
-        .install_default()
-        .ok();
+    install_tls();
     ProviderConfig {
         keys: [(row.to_owned(), Secret::new(KEY).unwrap())].into(),
         base_urls: [(row.to_owned(), base.to_owned())].into(),
         ..ProviderConfig::default()
     }
+}
+
+/// The first test of the process installs it.
+pub(crate) fn install_tls() {
+    rustls::crypto::ring::default_provider()
+        .install_default()
+        .ok();
 }
 
 pub(crate) fn message(role: Role, parts: Vec<Part>) -> Message {

@@ -10,4 +10,6 @@ mod anthropic;
 mod asking;
 mod chat_completions;
 mod conversation;
+mod local;
+mod probing;
 mod server;

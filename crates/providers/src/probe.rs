@@ -1,0 +1,156 @@
+//! The model servers of this machine: which models they have, and which of those answers best
+//! (FC-4).
+
+use std::collections::BTreeMap;
+
+use futures_util::future::join_all;
+use serde::Serialize;
+use tokio::time::{Duration, Instant};
+
+use crate::endpoint::Endpoint;
+use crate::specs::{ProviderSpec, SPECS};
+
+mod ask;
+mod listing;
+mod seen;
+mod server;
+
+pub use seen::{Look, Seen};
+
+pub(crate) use seen::shown;
+
+/// Which servers are asked for their models when somebody wants a model and names none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Probing {
+    /// None.
+    #[default]
+    Off,
+    /// The local ones of [`SPECS`], where they usually are.
+    On,
+    /// The local ones that are named here, which then are at these addresses unless another was set
+    /// by hand.
+    At(BTreeMap<String, String>),
+}
+
+impl Probing {
+    /// The address that stands for a row's usual one.
+    pub(crate) fn address(&self, spec: &ProviderSpec) -> Option<&str> {
+        match self {
+            Self::At(addresses) if spec.is_local => addresses.get(spec.name).map(String::as_str),
+            Self::Off | Self::On | Self::At(_) => None,
+        }
+    }
+
+    /// Whether a row's server is asked though nobody set its address by hand.
+    pub(crate) fn asks(&self, spec: &ProviderSpec) -> bool {
+        match self {
+            Self::Off => false,
+            Self::On => spec.is_local,
+            Self::At(_) => self.address(spec).is_some(),
+        }
+    }
+}
+
+/// A model that a server of this machine has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LocalModel {
+    /// Its canonical name (MD-21).
+    pub name: String,
+    /// The name of its row in [`SPECS`].
+    pub provider: &'static str,
+    /// Whether it can call tools; none when its server does not say.
+    pub tools: Option<bool>,
+    /// Whether it is in memory already, so that it answers soon.
+    pub is_loaded: bool,
+}
+
+/// What the servers of this machine said.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Probed {
+    /// Every model that can hold a conversation, the best first: one that can call tools before one
+    /// of which that is not known, and that before one that cannot; then in the order of [`SPECS`],
+    /// loaded ones first, as their server lists them.
+    pub models: Vec<LocalModel>,
+    /// Who was asked, and what came of it, in the order of [`SPECS`].
+    pub looked_at: Vec<Look>,
+}
+
+impl Probed {
+    /// The best model.
+    pub fn chosen(&self) -> Option<&LocalModel> {
+        self.models.first()
+    }
+
+    /// What was seen of a row's server, if it was asked.
+    pub fn look(&self, provider: &str) -> Option<&Look> {
+        self.looked_at.iter().find(|look| look.provider == provider)
+    }
+
+    /// The models of a row's server, the best first.
+    pub fn models_of(&self, provider: &str) -> impl Iterator<Item = &LocalModel> {
+        let models = self.models.iter();
+        models.filter(move |model| model.provider == provider)
+    }
+
+    /// Why the best model is the best, in a sentence.
+    pub fn why(&self) -> Option<String> {
+        let model = self.chosen()?;
+        let look = self.look(model.provider)?;
+        Some(look.why(model))
+    }
+}
+
+/// A server that is to be asked, or why it cannot be.
+pub(crate) struct Place {
+    pub(crate) spec: &'static ProviderSpec,
+    pub(crate) endpoint: Result<Endpoint, String>,
+}
+
+/// Asks all of them at once, for as long as `budget` at most. Who has said a part by then counts
+/// with that part.
+pub(crate) async fn probe(places: Vec<Place>, budget: Duration) -> Probed {
+    let deadline = Instant::now() + budget;
+    let looks = join_all(places.into_iter().map(|place| look_at(place, deadline))).await;
+    let (looked_at, models): (Vec<_>, Vec<_>) = looks.into_iter().unzip();
+    let mut models = models.concat();
+    // Stable, so that equals keep the order of the rows and of the servers' own lists.
+    models.sort_by_key(|model| {
+        (
+            rank(model.tools),
+            place_of(model.provider),
+            !model.is_loaded,
+        )
+    });
+    Probed { models, looked_at }
+}
+
+fn rank(tools: Option<bool>) -> u8 {
+    match tools {
+        Some(true) => 0,
+        None => 1,
+        Some(false) => 2,
+    }
+}
+
+fn place_of(provider: &str) -> Option<usize> {
+    SPECS.iter().position(|spec| spec.name == provider)
+}
+
+async fn look_at(place: Place, deadline: Instant) -> (Look, Vec<LocalModel>) {
+    let spec = place.spec;
+    let look = |address, seen| Look {
+        provider: spec.name,
+        display_name: spec.display_name,
+        address,
+        seen,
+    };
+    let endpoint = match place.endpoint {
+        Ok(endpoint) => endpoint,
+        Err(why) => return (look(String::new(), Seen::Unaskable(why)), Vec::new()),
+    };
+    let address = shown(&endpoint.base);
+    match server::models(&endpoint, deadline).await {
+        Ok(models) => (look(address, Seen::Models(models.len())), models),
+        Err(seen) => (look(address, seen), Vec::new()),
+    }
+}

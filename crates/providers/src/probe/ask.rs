@@ -1,0 +1,114 @@
+//! One question to a server that may be anything: bounded in time and bytes, believed in nothing.
+
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use reqwest::{RequestBuilder, Response, StatusCode, Url};
+use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
+
+use super::Seen;
+use crate::endpoint::Endpoint;
+use crate::fault::{cause, clean};
+use crate::specs::Dialect;
+
+/// Bytes of one answer, at most.
+const MAX_BYTES: usize = 256 * 1024;
+
+/// Asks one server, until a deadline.
+#[derive(Clone, Copy)]
+pub(super) struct Asker<'a> {
+    endpoint: &'a Endpoint,
+    deadline: Instant,
+}
+
+impl<'a> Asker<'a> {
+    pub(super) fn new(endpoint: &'a Endpoint, deadline: Instant) -> Self {
+        Self { endpoint, deadline }
+    }
+
+    /// Reads the list that every endpoint of the row's dialect has.
+    pub(super) async fn models(self) -> Result<Value, Seen> {
+        let path: &[&str] = match self.endpoint.spec.dialect {
+            Dialect::Anthropic => &["v1", "models"],
+            Dialect::ChatCompletions | Dialect::Demo => &["models"],
+        };
+        self.fetch(self.endpoint.url(path), None).await
+    }
+
+    /// Reads what stands where the server's own routes begin.
+    pub(super) async fn get_own(self, path: &[&str]) -> Result<Value, Seen> {
+        self.fetch(self.own(path), None).await
+    }
+
+    /// Asks one of the server's own routes.
+    pub(super) async fn post_own(self, path: &[&str], body: &Value) -> Result<Value, Seen> {
+        self.fetch(self.own(path), Some(body)).await
+    }
+
+    /// The server's own routes stand beside the `v1` of its base URL.
+    fn own(self, path: &[&str]) -> Url {
+        let mut url = self.endpoint.base.clone();
+        let is_versioned = url.path().trim_end_matches('/').ends_with("/v1");
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty();
+            if is_versioned {
+                segments.pop();
+            }
+            segments.extend(path);
+        }
+        url
+    }
+
+    async fn fetch(self, url: Url, body: Option<&Value>) -> Result<Value, Seen> {
+        let client = self.endpoint.client();
+        let client = client.map_err(|fault| Seen::Unaskable(fault.message))?;
+        let mut request = match body {
+            None => client.get(url),
+            Some(body) => client.post(url).json(body),
+        };
+        request = request.header(ACCEPT, "application/json");
+        if let Some((name, key)) = self.endpoint.credentials() {
+            request = request.header(name, key);
+        }
+        match timeout_at(self.deadline, read(request)).await {
+            Ok(read) => serde_json::from_slice(&read?).map_err(|_| Seen::NoList),
+            Err(_) => Err(Seen::Late),
+        }
+    }
+}
+
+async fn read(request: RequestBuilder) -> Result<Vec<u8>, Seen> {
+    let mut response = request.send().await.map_err(|error| unanswered(&error))?;
+    check(&response)?;
+    let mut body = Vec::new();
+    while let Some(bytes) = response.chunk().await.map_err(|error| unanswered(&error))? {
+        if body.len() + bytes.len() > MAX_BYTES {
+            return Err(Seen::TooLong);
+        }
+        body.extend_from_slice(&bytes);
+    }
+    Ok(body)
+}
+
+fn check(response: &Response) -> Result<(), Seen> {
+    match response.status() {
+        StatusCode::OK => {}
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => return Err(Seen::Locked),
+        status => return Err(Seen::Status(status.as_u16())),
+    }
+    let header = response.headers().get(CONTENT_TYPE);
+    let header = header.map(|value| String::from_utf8_lossy(value.as_bytes()));
+    let media = header.as_deref().unwrap_or_default();
+    let media = media.split(';').next().unwrap_or_default().trim();
+    if media.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    Err(Seen::NotJson(clean(media)))
+}
+
+fn unanswered(error: &reqwest::Error) -> Seen {
+    match (error.is_connect(), error.is_timeout()) {
+        (_, true) => Seen::Late,
+        (true, false) => Seen::Nobody,
+        (false, false) => Seen::Broken(cause(error)),
+    }
+}

@@ -1,0 +1,123 @@
+//! Reads the lists of models that servers send.
+
+use serde_json::Value;
+
+use super::Seen;
+use crate::words::has_word;
+
+/// A model as a server lists it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Listed {
+    /// The name that the server uses.
+    pub(super) name: String,
+    pub(super) abilities: Abilities,
+    pub(super) is_loaded: bool,
+}
+
+/// What a model can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Abilities {
+    /// Whether it can hold a conversation; what does not say that it cannot can.
+    pub(super) talks: bool,
+    /// Whether it can call tools, if that was said.
+    pub(super) tools: Option<bool>,
+}
+
+/// `{"data": [{"id": ..}, ..]}`, as every endpoint of the dialect lists its models.
+pub(super) fn names(body: &Value) -> Result<Vec<Listed>, Seen> {
+    rows(body, "data")?
+        .iter()
+        .map(|row| named(row, "id"))
+        .collect()
+}
+
+/// `{"models": [{"name": ..}, ..]}`. A model that Ollama only passes on to a service is left out: it
+/// does not run here, so nobody is to be sent there unasked.
+pub(super) fn ollama(body: &Value) -> Result<Vec<Listed>, Seen> {
+    let rows = rows(body, "models")?.iter();
+    let here = rows.filter(|row| text(&row["remote_host"]).is_empty());
+    here.map(|row| named(row, "name")).collect()
+}
+
+/// `{"capabilities": ["completion", "tools", ..]}`; before there were any, the template told.
+pub(super) fn ollama_abilities(listed: Abilities, shown: &Value) -> Abilities {
+    let Some(capabilities) = shown["capabilities"].as_array() else {
+        let template = shown["template"].as_str().filter(|text| !text.is_empty());
+        return Abilities {
+            tools: template.map(|template| template.contains(".Tools")),
+            ..listed
+        };
+    };
+    Abilities {
+        talks: holds(capabilities, "completion"),
+        tools: Some(holds(capabilities, "tools")),
+    }
+}
+
+/// `{"data": [{"id": .., "type": "llm", "state": "loaded", "capabilities": ["tool_use"]}, ..]}`.
+pub(super) fn lm_studio(body: &Value) -> Result<Vec<Listed>, Seen> {
+    let rows = rows(body, "data")?.iter();
+    let listed = rows.map(|row| {
+        let mut model = named(row, "id")?;
+        model.abilities.talks &= matches!(text(&row["type"]), "" | "llm" | "vlm");
+        model.is_loaded = row["state"] == "loaded";
+        let capabilities = row["capabilities"].as_array();
+        model.abilities.tools = capabilities.map(|all| holds(all, "tool_use"));
+        Ok(model)
+    });
+    listed.collect()
+}
+
+/// What the template of the model's conversation takes; it is empty where the server has none.
+pub(super) fn llama_cpp_tools(props: &Value) -> Option<bool> {
+    let caps = &props["chat_template_caps"];
+    let told = ["supports_tool_calls", "supports_tools"].map(|name| caps[name].as_bool());
+    if let Some(told) = told.into_iter().flatten().reduce(|one, other| one && other) {
+        return Some(told);
+    }
+    let template = props["chat_template"].as_str();
+    template
+        .filter(|template| !template.is_empty())
+        .map(|template| has_word(template, "tools"))
+}
+
+fn rows<'a>(body: &'a Value, list: &str) -> Result<&'a [Value], Seen> {
+    match body.get(list) {
+        // How a server without a model writes an empty list.
+        Some(Value::Null) => Ok(&[]),
+        Some(Value::Array(rows)) => Ok(rows),
+        Some(_) | None => Err(Seen::NoList),
+    }
+}
+
+fn named(row: &Value, name: &str) -> Result<Listed, Seen> {
+    let name = row[name].as_str().ok_or(Seen::NoList)?;
+    Ok(Listed {
+        name: name.to_owned(),
+        abilities: Abilities {
+            talks: !is_no_talker(name),
+            tools: None,
+        },
+        is_loaded: false,
+    })
+}
+
+/// Whether a model's name says that it makes vectors or ranks texts, and does not talk.
+fn is_no_talker(name: &str) -> bool {
+    let name = name.to_lowercase();
+    ["embed", "rerank", "minilm"]
+        .iter()
+        .any(|part| name.contains(part))
+        || has_word(&name, "bge")
+}
+
+fn holds(all: &[Value], wanted: &str) -> bool {
+    all.iter().any(|one| one == wanted)
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

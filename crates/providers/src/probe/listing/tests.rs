@@ -1,0 +1,146 @@
+use serde_json::json;
+
+use super::*;
+
+/// The models as `name`, `+` or `-` for tools that are known, `!` for what does not talk, `*` for
+/// what is loaded.
+fn told(listed: Result<Vec<Listed>, Seen>) -> String {
+    let models = match listed {
+        Ok(models) => models,
+        Err(seen) => return format!("{seen:?}"),
+    };
+    let model = |model: &Listed| {
+        let tools = match model.abilities.tools {
+            Some(true) => "+",
+            Some(false) => "-",
+            None => "",
+        };
+        let talks = if model.abilities.talks { "" } else { "!" };
+        let loaded = if model.is_loaded { "*" } else { "" };
+        format!("{}{tools}{talks}{loaded}", model.name)
+    };
+    models.iter().map(model).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_list_of_names_is_read_as_servers_send_it() {
+    for (body, wanted) in [
+        (
+            json!({"object": "list", "data": [
+                {"id": "Qwen/Qwen3-32B", "object": "model", "owned_by": "vllm", "max_model_len": 8},
+                {"id": "text-embedding-nomic-embed-text-v1.5"},
+                {"id": "BAAI/bge-m3"},
+                {"id": "bgeometry"},
+                {"id": "Qwen3-Reranker-4B"},
+                {"id": "/models/ggml-model.gguf", "meta": {"n_params": 1}},
+            ]}),
+            "Qwen/Qwen3-32B text-embedding-nomic-embed-text-v1.5! BAAI/bge-m3! bgeometry \
+             Qwen3-Reranker-4B! /models/ggml-model.gguf",
+        ),
+        (json!({"object": "list", "data": []}), ""),
+        (json!({"object": "list", "data": null}), ""),
+        (json!({"error": "Unexpected endpoint or method."}), "NoList"),
+        (json!({"data": "none"}), "NoList"),
+        (json!({"data": [{"id": "a"}, {"name": "b"}]}), "NoList"),
+        (json!({"data": [1]}), "NoList"),
+        (json!([{"id": "a"}]), "NoList"),
+        (json!(null), "NoList"),
+    ] {
+        assert_eq!(told(names(&body)), wanted, "{body}");
+    }
+}
+
+#[test]
+fn ollamas_list_leaves_out_what_runs_elsewhere() {
+    let body = json!({"models": [
+        {"name": "llama3.2:3b", "model": "llama3.2:3b", "size": 2, "details": {"family": "llama"}},
+        {"name": "gpt-oss:120b-cloud", "remote_host": "https://ollama.com:443"},
+        {"name": "all-minilm:latest"},
+    ]});
+    assert_eq!(told(ollama(&body)), "llama3.2:3b all-minilm:latest!");
+    assert_eq!(told(ollama(&json!({"models": null}))), "");
+    assert_eq!(told(ollama(&json!({"data": []}))), "NoList");
+}
+
+#[test]
+fn ollama_tells_what_a_model_can_do() {
+    for (listed, shown, talks, tools) in [
+        (
+            true,
+            json!({"capabilities": ["completion", "tools"]}),
+            true,
+            Some(true),
+        ),
+        (
+            true,
+            json!({"capabilities": ["completion", "vision"]}),
+            true,
+            Some(false),
+        ),
+        (
+            true,
+            json!({"capabilities": ["embedding"]}),
+            false,
+            Some(false),
+        ),
+        (
+            true,
+            json!({"template": "{{ if .Tools }}x{{ end }}"}),
+            true,
+            Some(true),
+        ),
+        (
+            false,
+            json!({"template": "{{ .Prompt }}"}),
+            false,
+            Some(false),
+        ),
+        (true, json!({"template": ""}), true, None),
+        (false, json!({"error": "no such model"}), false, None),
+    ] {
+        let listed = Abilities {
+            talks: listed,
+            tools: None,
+        };
+        let wanted = Abilities { talks, tools };
+        assert_eq!(ollama_abilities(listed, &shown), wanted, "{shown}");
+    }
+}
+
+#[test]
+fn lm_studio_tells_what_a_model_is_can_do_and_whether_it_is_loaded() {
+    let body = json!({"object": "list", "data": [
+        {"id": "a", "type": "llm", "state": "not-loaded", "capabilities": ["tool_use"]},
+        {"id": "b", "type": "vlm", "state": "loaded", "capabilities": []},
+        {"id": "c", "type": "embeddings", "state": "loaded"},
+        {"id": "d", "type": "llm", "state": "loaded"},
+        {"id": "e"},
+    ]});
+    assert_eq!(told(lm_studio(&body)), "a+ b-* c!* d* e");
+    assert_eq!(told(lm_studio(&json!({"error": "x"}))), "NoList");
+}
+
+#[test]
+fn llama_cpp_tells_by_its_template_whether_its_model_can_call_tools() {
+    for (props, wanted) in [
+        (
+            json!({"chat_template_caps": {"supports_tools": true, "supports_tool_calls": true}}),
+            Some(true),
+        ),
+        (
+            json!({"chat_template_caps": {"supports_tools": true, "supports_tool_calls": false}}),
+            Some(false),
+        ),
+        (
+            json!({"chat_template_caps": {"supports_tools": false}, "chat_template": "tools"}),
+            Some(false),
+        ),
+        (json!({"chat_template": "{%- if tools %}"}), Some(true)),
+        (json!({"chat_template": "{{ messages }}"}), Some(false)),
+        (json!({"chat_template": ""}), None),
+        (json!({"chat_template_caps": {}}), None),
+        (json!("tools"), None),
+    ] {
+        assert_eq!(llama_cpp_tools(&props), wanted, "{props}");
+    }
+}

@@ -1,0 +1,94 @@
+//! What came of asking one server for its models.
+
+use std::fmt;
+
+use reqwest::Url;
+use samovar_locale as locale;
+use serde::Serialize;
+
+use super::LocalModel;
+
+/// One server that was asked for its models. Its text is a sentence for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Look {
+    /// The name of its row in [`SPECS`](crate::SPECS).
+    pub provider: &'static str,
+    /// The name for people.
+    pub display_name: &'static str,
+    /// Its base URL without what may be secret in it; empty when it has none that can be read.
+    pub address: String,
+    /// What came of it.
+    pub seen: Seen,
+}
+
+/// What came of asking a server for its models.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "state", content = "detail")]
+pub enum Seen {
+    /// So many models that can hold a conversation; none is possible.
+    Models(usize),
+    /// Nobody takes a connection there.
+    Nobody,
+    /// It did not say all of it in time.
+    Late,
+    /// It wants a key.
+    Locked,
+    /// It answered with another status than 200, as what is not there does.
+    Status(u16),
+    /// It answered with something else than JSON: this content type.
+    NotJson(String),
+    /// It sent more than such a list can have.
+    TooLong,
+    /// It sent JSON, or half of it, that is no list of models.
+    NoList,
+    /// It broke off, or spoke no HTTP: what the system says.
+    Broken(String),
+    /// It could not be asked, for this reason.
+    Unaskable(String),
+}
+
+impl Look {
+    /// Why a model of this server was chosen.
+    pub(super) fn why(&self, model: &LocalModel) -> String {
+        let (provider, address) = (self.display_name, &self.address);
+        match model.tools {
+            Some(true) => locale::probe::chosen_with_tools(provider, address),
+            None => locale::probe::chosen_untold(provider, address),
+            Some(false) => locale::probe::chosen_without_tools(provider, address),
+        }
+    }
+}
+
+impl fmt::Display for Look {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (provider, address) = (self.display_name, &self.address);
+        let sentence = match &self.seen {
+            Seen::Models(0) => locale::probe::no_model(provider, address),
+            Seen::Models(count) => locale::probe::models(provider, address, *count as u64),
+            Seen::Nobody => locale::probe::nobody(address, provider),
+            Seen::Late => locale::probe::late(provider, address),
+            Seen::Locked => locale::probe::locked(provider, address),
+            Seen::Status(status) => locale::probe::status(address, provider, status),
+            Seen::NotJson(media) => locale::probe::not_json(address, provider, media),
+            Seen::TooLong => locale::probe::too_long(address, provider),
+            Seen::NoList => locale::probe::no_list(address, provider),
+            Seen::Broken(cause) => locale::probe::broken(address, provider, cause),
+            Seen::Unaskable(cause) => locale::probe::unaskable(provider, cause),
+        };
+        f.write_str(&sentence)
+    }
+}
+
+/// An address without its user, its password and its query, any of which may be a key.
+pub(crate) fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_query(None);
+    url.set_fragment(None);
+    // Refused by addresses without a host alone, which have nobody to hide either.
+    let is_clean = url.set_username("").is_ok() && url.set_password(None).is_ok();
+    if is_clean {
+        url.to_string()
+    } else {
+        String::new()
+    }
+}

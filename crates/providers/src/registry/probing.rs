@@ -1,0 +1,99 @@
+//! When the servers of this machine are asked for their models, and which of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use super::{Registry, is_loopback};
+use crate::endpoint::{Clients, Endpoint};
+use crate::probe::{Place, Probed, probe};
+use crate::specs::{ProviderSpec, SPECS};
+
+/// How long what was found counts.
+const FOUND_COUNTS: Duration = Duration::from_mins(1);
+
+/// How long it counts that nothing was found: a server may have been started since.
+const NOTHING_COUNTS: Duration = Duration::from_secs(10);
+
+/// What the servers of this machine said when they were asked last.
+pub(super) struct LastProbe {
+    /// Its own connections: no question to whoever listens here shares one with a prompt.
+    clients: Arc<Clients>,
+    last: Mutex<Option<(Instant, Arc<Probed>)>>,
+}
+
+impl LastProbe {
+    pub(super) fn none(budget: Duration) -> Self {
+        Self {
+            clients: Arc::new(Clients::new(budget)),
+            last: Mutex::new(None),
+        }
+    }
+}
+
+impl Registry {
+    /// What the servers of this machine said when they were asked for their models. They are asked
+    /// when that was never done, was a minute ago, or was ten seconds ago and brought nothing; this
+    /// takes no longer than [`Timeouts::probe`](crate::Timeouts::probe), also for who comes
+    /// meanwhile.
+    pub async fn probe(&self) -> Arc<Probed> {
+        // Held while they are asked, so that everybody who wants to know waits for one probe.
+        let mut last = self.last_probe.last.lock().await;
+        if let Some((at, probed)) = &*last
+            && at.elapsed() < counts(probed)
+        {
+            return Arc::clone(probed);
+        }
+        let probed = probe(self.places(), self.config.timeouts.probe).await;
+        let probed = Arc::new(probed);
+        *last = Some((Instant::now(), Arc::clone(&probed)));
+        probed
+    }
+
+    /// Whom to ask: those whose base URL was set by hand, if any, and nobody else then; else the
+    /// local rows.
+    fn places(&self) -> Vec<Place> {
+        if self.config.probing == crate::Probing::Off {
+            return Vec::new();
+        }
+        let by_hand = self.set_by_hand();
+        let local = || SPECS.iter().filter(|spec| self.config.probing.asks(spec));
+        let specs = match by_hand.as_slice() {
+            [] => local().collect(),
+            [..] => by_hand,
+        };
+        let asked = specs.into_iter().filter(|spec| self.is_asked(spec));
+        asked.map(|spec| self.place(spec)).collect()
+    }
+
+    /// A service elsewhere is not asked, even if its address was set by hand: its list is long, and
+    /// nobody said that all of it may be used.
+    fn is_asked(&self, spec: &ProviderSpec) -> bool {
+        spec.is_local || self.base(spec).is_ok_and(|url| is_loopback(&url))
+    }
+
+    fn place(&self, spec: &'static ProviderSpec) -> Place {
+        let endpoint = self.base(spec).and_then(|base| {
+            let clients = Arc::clone(&self.last_probe.clients);
+            let endpoint = Endpoint::new(spec, base, self.config.timeouts, clients);
+            match self.config.keys.get(spec.name) {
+                // At a usual address anybody may listen; a key goes where its owner says.
+                Some(key) if self.is_by_hand(spec) => endpoint.with_key(key),
+                Some(_) | None => Ok(endpoint),
+            }
+        });
+        Place {
+            spec,
+            endpoint: endpoint.map_err(|error| error.message.into_owned()),
+        }
+    }
+}
+
+fn counts(probed: &Probed) -> Duration {
+    match probed.chosen() {
+        Some(_) => FOUND_COUNTS,
+        None => NOTHING_COUNTS,
+    }
+}
