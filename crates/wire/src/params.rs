@@ -122,7 +122,7 @@ where
         let (name, value) = self
             .open
             .take()
-            .ok_or_else(|| de::Error::custom("a value was asked for before its name"))?;
+            .ok_or_else(|| de::Error::custom(locale::params::out_of_order()))?;
         seed.deserialize(value).map_err(|error| Fault {
             message: locale::params::wrong(&name, error),
             parameter: Some(name),

@@ -9,6 +9,7 @@ mod kinds;
 mod manifest;
 mod places;
 mod requirements;
+mod sentences;
 mod source;
 mod tree;
 mod walls;
@@ -151,6 +152,17 @@ fn every_event_kind_is_in_the_protocol_pages() {
         "whoever adds an event kind explains it in the same commit",
         &violations,
     );
+}
+
+#[test]
+fn what_people_read_stands_in_the_catalogue() {
+    let tree = Tree::read();
+    let violations: Vec<Violation> = tree
+        .rust_files()
+        .flat_map(|(path, text)| sentences::untranslated(path, text))
+        .collect();
+    let rule = "a sentence for people is a key of locales/en.json and a call of samovar-locale";
+    demand(rule, &violations);
 }
 
 #[test]
