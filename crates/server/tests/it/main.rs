@@ -18,3 +18,4 @@ mod raw;
 mod shown;
 mod tools;
 mod turns;
+mod typescript;

@@ -59,6 +59,7 @@ impl From<&SessionRow> for SessionInfo {
 /// A page of a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "PaginatedResult_of_{T}")]
 pub struct PaginatedResult<T> {
     /// What is on this page.
     pub items: Vec<T>,
@@ -129,7 +130,7 @@ impl From<Totals> for Stats {
     }
 }
 
-/// What `sendMessage` without `/stream` answers: a whole turn.
+/// A whole turn in one answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SendMessageResult {

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 /// One event of a stream. Borrows what it tells from the log's event wherever it can.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(description = "One event of a stream.")]
 pub struct AgentStreamEvent<'a> {
     /// What happened.
     #[serde(flatten)]

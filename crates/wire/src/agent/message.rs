@@ -57,7 +57,8 @@ pub struct ToolCallRequest {
     pub args: Value,
 }
 
-/// A piece of a message, told apart by `type`. What a provider wants back for itself stays here.
+/// A piece of a message, told apart by `type`. What a provider wants back for itself stays in
+/// the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum MessagePart {

@@ -1,0 +1,178 @@
+// A client of the agent service: `fetch` and nothing else, for Node 20.3 or later and for browsers.
+
+import { AGENT_BASE_PATH, AGENT_METHODS } from "./agent.js";
+import type { AgentMethod, AgentService, ErrorBody } from "./agent.js";
+
+export * from "./agent.js";
+
+/** Where the server is, and who asks. */
+export interface ClientConfig {
+  /** Such as `http://127.0.0.1:4747`. */
+  baseUrl: string;
+  /** The server's token. */
+  token: string;
+  /** How long a call may take that waits for no turn; 5,000 when absent. */
+  timeoutMs?: number;
+  /** What sends the requests; the platform's own when absent. */
+  fetch?: typeof fetch;
+}
+
+/** What may be said of a single call. */
+export interface CallOptions {
+  /** Gives the call up. It does not stop a turn: `cancel` does. */
+  signal?: AbortSignal;
+}
+
+/** The service, with options for every call, and streams that know where they are. */
+export type AgentClient = {
+  [Name in keyof AgentService]: (
+    ...given: [...params: Parameters<AgentService[Name]>, options?: CallOptions]
+  ) => Answer<ReturnType<AgentService[Name]>>;
+};
+
+type Answer<T> = T extends AsyncIterable<infer Event> ? EventStream<Event> : T;
+
+/** A refusal, or an answer that cannot be understood (`invalid_answer`, `stream_cut`). */
+export class AgentError extends Error {
+  override readonly name = "AgentError";
+  /** The HTTP status. */
+  readonly status: number;
+  /** The stable code, one of docs/protocols.md. */
+  readonly code: string;
+  /** Facts for a program. */
+  readonly details: unknown;
+
+  constructor(status: number, code: string, message: string, details?: unknown) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.details = details;
+  }
+}
+
+/** The events of a turn, to be read once. The message is sent when the first one is asked for. */
+export class EventStream<Event> implements AsyncIterable<Event> {
+  /** The id of the last event that was read and has one. */
+  lastEventId: string | undefined;
+  readonly #events: AsyncGenerator<Event, void>;
+
+  constructor(open: () => Promise<Response>) {
+    this.#events = this.#read(open);
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<Event, void> {
+    return this.#events;
+  }
+
+  async *#read(open: () => Promise<Response>): AsyncGenerator<Event, void> {
+    const { body, status } = await open();
+    for await (const { id, data } of body ? frames(body) : []) {
+      if (data === "[DONE]") return;
+      const event = parse(data, status) as Event;
+      this.lastEventId = id;
+      yield event;
+    }
+    const why = "the stream broke off; the turn may go on, and getMessages has what is kept of it";
+    throw new AgentError(status, "stream_cut", why);
+  }
+}
+
+/** A client of one server. */
+export function createClient(config: ClientConfig): AgentClient {
+  const { token, timeoutMs = 5_000, fetch = globalThis.fetch } = config;
+  const base = config.baseUrl.replace(/\/+$/, "") + AGENT_BASE_PATH;
+
+  async function post(method: AgentMethod, params: object, signal?: AbortSignal) {
+    const headers = {
+      accept: method.answers === "stream" ? "text/event-stream" : "application/json",
+      authorization: `Bearer ${token}`,
+      "content-type": "application/json",
+    };
+    const said = { method: "POST", headers, body: JSON.stringify(params), signal: signal ?? null };
+    const response = await fetch(`${base}/${method.path}`, said);
+    if (response.ok) return response;
+    throw refusal(response.status, await response.text());
+  }
+
+  async function value(method: AgentMethod, params: object, signal?: AbortSignal) {
+    const response = await post(method, params, signal);
+    return parse(await response.text(), response.status);
+  }
+
+  function call(method: AgentMethod, params: object, signal?: AbortSignal) {
+    if (method.answers === "stream") return new EventStream(() => post(method, params, signal));
+    if (method.answers === "turn") return value(method, params, signal);
+    const limit = AbortSignal.timeout(timeoutMs);
+    return value(method, params, signal ? AbortSignal.any([signal, limit]) : limit);
+  }
+
+  const calls = Object.entries(AGENT_METHODS).map(([name, method]) => [
+    name,
+    (params: object = {}, options: CallOptions = {}) => call(method, params, options.signal),
+  ]);
+  // The table has every method of the service: agent.ts says so with `satisfies`.
+  return Object.fromEntries(calls) as AgentClient;
+}
+
+interface Frame {
+  /** The last id that was named, in this frame or before. */
+  id: string | undefined;
+  data: string;
+}
+
+async function* frames(body: ReadableStream<Uint8Array>): AsyncGenerator<Frame> {
+  let id: string | undefined;
+  let data: string | undefined;
+  for await (const line of lines(body)) {
+    // What has another name, such as a comment, which has none, means nothing here.
+    const [, field, said = ""] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? [];
+    if (field === "id") id = said;
+    if (field === "data") data = data === undefined ? said : `${data}\n${said}`;
+    if (line !== "") continue;
+    if (data !== undefined) yield { id, data };
+    data = undefined;
+  }
+}
+
+/** The lines of a body, in whatever pieces its bytes come. One without an end is none. */
+async function* lines(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let line = "";
+  let endsWithCr = false;
+  try {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) {
+      let text = decoder.decode(read.value, { stream: true });
+      if (text === "") continue;
+      // The other half of a CRLF that two pieces share.
+      if (endsWithCr && text.startsWith("\n")) text = text.slice(1);
+      endsWithCr = text.endsWith("\r");
+      for (const [at, piece] of text.split(/\r\n|\r|\n/).entries()) {
+        if (at > 0) yield line;
+        line = at > 0 ? piece : line + piece;
+      }
+    }
+  } finally {
+    // Closes the connection when the reader stops early; a broken one is closed already.
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+function parse(text: string, status: number): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw notUnderstood(status, text);
+  }
+}
+
+function refusal(status: number, text: string): AgentError {
+  const { code, error, details } = (parse(text, status) ?? {}) as Partial<ErrorBody>;
+  if (typeof code !== "string" || typeof error !== "string") return notUnderstood(status, text);
+  return new AgentError(status, code, error, details);
+}
+
+function notUnderstood(status: number, text: string): AgentError {
+  const why = `the answer is not one of the agent service (status ${status}): ${text.slice(0, 80)}`;
+  return new AgentError(status, "invalid_answer", why);
+}

@@ -1,0 +1,190 @@
+//! The contract file: the table of routes and the types that it names, in TypeScript.
+
+use samovar_server::route::{self, Route};
+use samovar_wire::agent::{BASE_PATH, ErrorBody};
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value};
+
+use super::declaration::{block, commented, declaration, named, type_of};
+
+const HEAD: &str = "\
+// Generated from the server's Rust types by `cargo xtask contract`: what is changed here is lost.
+//
+// The contract of a Samovar server's agent service: its methods, what they take and answer, and
+// what their streams say. docs/protocols.md explains it, and docs/requirements.md has the sentence
+// for an id such as AS-7. A client that speaks it is beside this file, in client.ts.";
+
+const METHOD: &str = "\
+/** How a method is called. */
+export interface AgentMethod {
+  /** Its path below `AGENT_BASE_PATH`; the verb is `POST`. */
+  readonly path: string;
+  /** `value`: an answer at once; `turn`: one when the turn is over; `stream`: its events. */
+  readonly answers: \"value\" | \"turn\" | \"stream\";
+}";
+
+/// A method of the service, made from a route.
+struct Method {
+    name: String,
+    path: String,
+    answers: Answers,
+    about: &'static str,
+    request: Value,
+    response: Value,
+}
+
+#[derive(Clone, Copy)]
+enum Answers {
+    Value,
+    Turn,
+    Stream,
+}
+
+/// The types that the methods name, by name.
+struct Types {
+    taken: SchemaGenerator,
+    answered: SchemaGenerator,
+}
+
+/// The whole file.
+pub(super) fn contract() -> String {
+    let mut types = Types::new();
+    let methods = methods(&mut types);
+    let types = types.all();
+    let base = format!("export const AGENT_BASE_PATH = {BASE_PATH:?};");
+    let mut parts = vec![
+        HEAD.to_owned(),
+        commented(
+            "Where the methods lie: `POST {AGENT_BASE_PATH}/{path}`.",
+            &base,
+        ),
+        service(&methods, &types),
+        METHOD.to_owned(),
+        table(&methods),
+    ];
+    for (name, schema) in &types {
+        parts.push(declaration(name, schema));
+        if name == "AgentStreamEvent" {
+            parts.push(event_types(schema));
+        }
+    }
+    parts.join("\n\n") + "\n"
+}
+
+fn methods(types: &mut Types) -> Vec<Method> {
+    let routes = route::table();
+    let base = format!("{BASE_PATH}/");
+    let path_of = |route: &Route| route.path.strip_prefix(&base).map(str::to_owned);
+    let paths: Vec<_> = routes.iter().filter_map(path_of).collect();
+    let mut methods = Vec::new();
+    for route in &routes {
+        let Some(path) = path_of(route) else {
+            continue;
+        };
+        let streams = paths.contains(&format!("{path}/stream"));
+        // The seeds' name of a method that streams is the stream's.
+        let (name, answers) = match path.strip_suffix("/stream") {
+            Some(name) => (name.to_owned(), Answers::Stream),
+            None if streams => (format!("{path}AndWait"), Answers::Turn),
+            None => (path.clone(), Answers::Value),
+        };
+        methods.push(Method {
+            name,
+            path,
+            answers,
+            about: route.about,
+            request: (route.request)(&mut types.taken).to_value(),
+            response: (route.response)(&mut types.answered).to_value(),
+        });
+    }
+    methods
+}
+
+impl Types {
+    fn new() -> Self {
+        let settings = SchemaSettings::draft2020_12();
+        let mut answered = settings.clone().for_serialize().into_generator();
+        answered.subschema_for::<ErrorBody>();
+        let taken = settings.for_deserialize().into_generator();
+        Self { taken, answered }
+    }
+
+    fn all(mut self) -> Map<String, Value> {
+        let mut all = self.taken.take_definitions(false);
+        for (name, schema) in self.answered.take_definitions(false) {
+            let taken = all.insert(name.clone(), schema.clone());
+            let agrees = taken.is_none_or(|taken| taken == schema);
+            assert!(
+                agrees,
+                "{name} is not taken as it is answered: it needs two names"
+            );
+        }
+        all
+    }
+}
+
+fn service(methods: &[Method], types: &Map<String, Value>) -> String {
+    let lines: Vec<_> = methods
+        .iter()
+        .map(|method| {
+            let answer = match (method.answers, type_of(&method.response)) {
+                (Answers::Stream, event) => format!("AsyncIterable<{event}>"),
+                (Answers::Value | Answers::Turn, answer) if answer == "null" => {
+                    "Promise<void>".to_owned()
+                }
+                (Answers::Value | Answers::Turn, answer) => format!("Promise<{answer}>"),
+            };
+            let request = named(&method.request).and_then(|name| types.get(name));
+            let request = request.unwrap_or_else(|| panic!("{} takes no type", method.name));
+            let mark = if request["required"].is_null() {
+                "?"
+            } else {
+                ""
+            };
+            let (name, params) = (&method.name, type_of(&method.request));
+            let line = format!("{name}(params{mark}: {params}): {answer};");
+            commented(method.about, &line)
+        })
+        .collect();
+    let code = format!("export interface AgentService {}", block(&lines));
+    commented(
+        "The service. Every method takes one object of parameters.",
+        &code,
+    )
+}
+
+fn table(methods: &[Method]) -> String {
+    let lines: Vec<_> = methods
+        .iter()
+        .map(|method| {
+            let answers = match method.answers {
+                Answers::Value => "value",
+                Answers::Turn => "turn",
+                Answers::Stream => "stream",
+            };
+            let (name, path) = (&method.name, &method.path);
+            format!("{name}: {{ path: {path:?}, answers: {answers:?} }},")
+        })
+        .collect();
+    let proof = "as const satisfies Record<keyof AgentService, AgentMethod>";
+    let code = format!("export const AGENT_METHODS = {} {proof};", block(&lines));
+    commented("Every method of the service, and how it is called.", &code)
+}
+
+/// The types of the events as constants, for who does not want to write them as text.
+fn event_types(schema: &Value) -> String {
+    let events = schema["oneOf"].as_array().unwrap().iter();
+    let lines: Vec<_> = events
+        .map(|event| {
+            let kind = event["properties"]["type"]["const"].as_str().unwrap();
+            let line = format!("{}: {kind:?},", kind.to_uppercase());
+            commented(event["description"].as_str().unwrap(), &line)
+        })
+        .collect();
+    let name = "AgentStreamEventType";
+    let code = format!("export const {name} = {} as const;", block(&lines));
+    let about = "The types of events, in the order of a turn.";
+    let of_one = format!("export type {name} = (typeof {name})[keyof typeof {name}];");
+    format!("{}\n\n{of_one}", commented(about, &code))
+}
