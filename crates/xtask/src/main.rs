@@ -1,7 +1,7 @@
-//! The tasks of the project: `cargo xtask check` and `cargo xtask test`.
+//! The tasks of the project: `cargo xtask check`, `cargo xtask test` and `cargo xtask contract`.
 //!
-//! Here: the command line of the tasks, and in [`task`] the table of tasks with the cargo commands
-//! each one is made of.
+//! Here: the command line of the tasks, and in [`task`] the table of tasks with the commands each
+//! one is made of.
 //! Not here: the rules of the house, which are tests (`tests/it/house.rs`), and what a new machine
 //! lacks, which `.ci/run` installs.
 //! It depends on no crate, so that it is built in a second.
@@ -13,6 +13,7 @@
     reason = "a task speaks to the person at the terminal"
 )]
 
+mod packages;
 mod task;
 
 use std::process::ExitCode;
@@ -68,7 +69,7 @@ fn read(words: &[String]) -> Result<Request, String> {
 fn help() -> String {
     let rows = TASKS
         .iter()
-        .map(|task| format!("\n  {:<8}{}", task.name, task.purpose));
+        .map(|task| format!("\n  {:<10}{}", task.name, task.purpose));
     format!(
         "usage: cargo xtask <task>\n\ntasks:{}",
         rows.collect::<String>()

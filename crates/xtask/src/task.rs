@@ -6,6 +6,8 @@ use std::io::{self, Write};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::packages;
+
 /// Everything `cargo xtask` can do.
 ///
 /// The tests come last: whoever reads only the end of the output reads their summary.
@@ -18,7 +20,12 @@ pub(crate) const TASKS: &[Task] = &[
     Task {
         name: "test",
         purpose: "the gate: format, lints, docs, their examples, tests",
-        steps: &[FORMAT, LINTS, DOCS, EXAMPLES, TESTS],
+        steps: &[FORMAT, LINTS, DOCS, EXAMPLES, PACKAGES, TESTS],
+    },
+    Task {
+        name: "contract",
+        purpose: "rewrites clients/typescript/agent.ts from the Rust types",
+        steps: &[CONTRACT],
     },
 ];
 
@@ -52,6 +59,24 @@ const EXAMPLES: Step = Step {
         &["test", "--workspace", "--all-features", "--doc", "--quiet"],
     )
 };
+const PACKAGES: Step = Step {
+    program: Program::Npm,
+    ..Step::new("packages", &["ci", "--prefix", packages::CLIENT])
+};
+// The test that compares the file writes it first when it is told to.
+const CONTRACT: Step = Step {
+    environment: &[("SAMOVAR_CONTRACT", "write")],
+    ..Step::new(
+        "contract",
+        &[
+            "nextest",
+            "run",
+            "--workspace",
+            "--all-features",
+            "the_contract_file_says_what_the_rust_types_say",
+        ],
+    )
+};
 const TESTS: Step = Step::new(
     "tests",
     &[
@@ -70,12 +95,21 @@ pub(crate) struct Task {
     steps: &'static [Step],
 }
 
-/// One cargo command.
+/// One command.
 struct Step {
     name: &'static str,
+    program: Program,
     arguments: &'static [&'static str],
     environment: &'static [(&'static str, &'static str)],
     output: Output,
+}
+
+/// What a step is done with.
+#[derive(Clone, Copy)]
+pub(crate) enum Program {
+    Cargo,
+    /// Asked only when the packages of the TypeScript client are missing or old.
+    Npm,
 }
 
 /// When the standard output of a step is shown; its complaints and progress always are.
@@ -86,7 +120,7 @@ enum Output {
 
 /// Why a task ended early.
 pub(crate) enum Failure {
-    CargoUnusable(io::Error),
+    Unusable(Program, io::Error),
     NextestMissing,
     StepFailed {
         step: &'static str,
@@ -107,15 +141,15 @@ impl Task {
         }
         let started = now();
         for (at, step) in self.steps.iter().enumerate() {
-            eprintln!(
-                "==> {}/{} {}: cargo {}",
-                at + 1,
-                self.steps.len(),
-                step.name,
-                step.line()
-            );
+            let place = format!("{}/{} {}", at + 1, self.steps.len(), step.name);
+            if let Some(why) = step.reason_to_leave_out() {
+                eprintln!("==> {place}: left out, {why}");
+                continue;
+            }
+            eprintln!("==> {place}: {} {}", step.program, step.arguments.join(" "));
             let began = now();
-            let status = step.run().map_err(Failure::CargoUnusable)?;
+            let status = step.run();
+            let status = status.map_err(|cause| Failure::Unusable(step.program, cause))?;
             let after = began.elapsed();
             if !status.success() {
                 return Err(Failure::StepFailed {
@@ -139,6 +173,7 @@ impl Step {
     const fn new(name: &'static str, arguments: &'static [&'static str]) -> Step {
         Step {
             name,
+            program: Program::Cargo,
             arguments,
             environment: &[],
             output: Output::Always,
@@ -149,12 +184,19 @@ impl Step {
         self.arguments.first() == Some(&"nextest")
     }
 
-    fn line(&self) -> String {
-        self.arguments.join(" ")
+    /// Why the step is not run, when it need not or cannot be.
+    fn reason_to_leave_out(&self) -> Option<&'static str> {
+        match self.program {
+            Program::Cargo => None,
+            Program::Npm => packages::left_out(),
+        }
     }
 
     fn run(&self) -> io::Result<ExitStatus> {
-        let mut command = cargo();
+        let mut command = match self.program {
+            Program::Cargo => cargo(),
+            Program::Npm => packages::npm(),
+        };
         command
             .args(self.arguments)
             .envs(self.environment.iter().copied());
@@ -174,7 +216,7 @@ impl Step {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::CargoUnusable(cause) => write!(f, "cannot start cargo: {cause}"),
+            Failure::Unusable(program, cause) => write!(f, "cannot start {program}: {cause}"),
             Failure::NextestMissing => write!(
                 f,
                 "cargo-nextest is not installed; install it with: \
@@ -191,14 +233,24 @@ impl fmt::Display for Failure {
     }
 }
 
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Program::Cargo => "cargo",
+            Program::Npm => "npm",
+        })
+    }
+}
+
 fn demand_nextest() -> Result<(), Failure> {
     let mut probe = cargo();
     probe
         .args(["nextest", "--version"])
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    let found = probe.status().map_err(Failure::CargoUnusable)?.success();
-    if found {
+    let found = probe.status();
+    let found = found.map_err(|cause| Failure::Unusable(Program::Cargo, cause))?;
+    if found.success() {
         Ok(())
     } else {
         Err(Failure::NextestMissing)

@@ -1,19 +1,73 @@
 //! The tasks as a person meets them: a command line, what it prints, its exit code.
 
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::{Duration, SystemTime};
+
+/// Stands in for the programs that a task asks.
+const FAKE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fake-program.sh");
 
 /// Runs `cargo xtask` with a cargo that does nothing but tell; `fails` is the subcommand it fails.
 fn xtask(words: &[&str], fails: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_samovar-xtask"))
-        .args(words)
-        .env(
-            "CARGO",
-            concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fake-cargo.sh"),
-        )
-        .env("CARGO_PKG_NAME", "samovar-xtask")
-        .env("FAILS", fails)
-        .output()
-        .expect("the binary under test was just built")
+    let tree = Tree::new("all-is-there");
+    tree.has(Tree::LOCK, 1);
+    tree.has(Tree::INSTALLED, 2);
+    tree.xtask(words, fails)
+}
+
+/// A workspace with nothing but what tells whether the client's packages are there, and a folder of
+/// programs.
+struct Tree {
+    root: PathBuf,
+}
+
+impl Tree {
+    const LOCK: &str = "package-lock.json";
+    const INSTALLED: &str = "node_modules/.package-lock.json";
+
+    /// A tree of its own for every test, empty at its start.
+    fn new(name: &str) -> Tree {
+        let process = std::process::id().to_string();
+        let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(process + name);
+        for folder in ["crates/xtask", "clients/typescript/node_modules", "bin"] {
+            fs::create_dir_all(root.join(folder)).expect("the folder is ours");
+        }
+        Tree { root }
+    }
+
+    /// Installs an npm that does nothing but tell.
+    fn has_npm(&self) {
+        symlink(FAKE, self.root.join("bin/npm")).expect("the folder is ours");
+    }
+
+    /// Puts a file into the client's folder that was written at this second.
+    fn has(&self, file: &str, second: u64) {
+        let file = File::create(self.root.join("clients/typescript").join(file));
+        let file = file.expect("the folder is ours");
+        let time = SystemTime::UNIX_EPOCH + Duration::from_secs(second);
+        file.set_modified(time).expect("the file is ours");
+    }
+
+    /// The same as the function, with no program but those of the tree.
+    fn xtask(&self, words: &[&str], fails: &str) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_samovar-xtask"))
+            .args(words)
+            .env("CARGO", FAKE)
+            .env("CARGO_PKG_NAME", "samovar-xtask")
+            .env("CARGO_MANIFEST_DIR", self.root.join("crates/xtask"))
+            .env("PATH", self.root.join("bin"))
+            .env("FAILS", fails)
+            .output()
+            .expect("the binary under test was just built")
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.root).expect("the folder is ours");
+    }
 }
 
 /// The subcommands that cargo was asked for, in order.
@@ -119,11 +173,57 @@ fn a_missing_nextest_is_told_with_the_command_that_installs_it() {
 }
 
 #[test]
+fn packages_that_are_missing_or_older_than_their_list_are_installed_before_the_tests() {
+    let tree = Tree::new("packages");
+    tree.has(Tree::LOCK, 2);
+    tree.has_npm();
+
+    let missing = tree.xtask(&["test"], "");
+    tree.has(Tree::INSTALLED, 1);
+    let old = tree.xtask(&["test"], "");
+    let failing = tree.xtask(&["test"], "ci");
+    tree.has(Tree::INSTALLED, 2);
+    let there = tree.xtask(&["test"], "");
+
+    assert_eq!(asked(&missing), ["fmt", "clippy", "doc", "ci", "nextest"]);
+    assert!(lines(&missing).any(|line| line.starts_with("asked: ci --prefix clients/typescript ")));
+    assert_eq!(asked(&old), asked(&missing));
+    assert_eq!(failing.status.code(), Some(1));
+    assert_eq!(asked(&failing), ["fmt", "clippy", "doc", "ci"]);
+    assert_eq!(asked(&there), ["fmt", "clippy", "doc", "nextest"]);
+    assert!(complaint(&there).contains("packages: left out, they are there"));
+}
+
+#[test]
+fn without_npm_the_tests_are_run_all_the_same() {
+    let output = Tree::new("no-npm").xtask(&["test"], "");
+
+    assert!(output.status.success());
+    assert_eq!(asked(&output), ["fmt", "clippy", "doc", "nextest"]);
+    let said = "packages: left out, npm is not installed";
+    assert!(complaint(&output).contains(said), "{}", complaint(&output));
+}
+
+#[test]
+fn the_contract_is_rewritten_by_the_test_that_compares_it() {
+    let output = xtask(&["contract"], "");
+
+    assert!(output.status.success());
+    let asked: Vec<&str> = lines(&output).collect();
+    let [line] = asked.as_slice() else {
+        unreachable!("one command: {asked:?}")
+    };
+    let test = "--all-features the_contract_file_says_what_the_rust_types_say ";
+    assert!(line.contains(test), "{line}");
+    assert!(line.ends_with("[SAMOVAR_CONTRACT=write]"), "{line}");
+}
+
+#[test]
 fn the_steps_do_not_see_the_package_of_the_tasks() {
     let output = xtask(&["check"], "");
 
     for line in lines(&output) {
-        assert!(line.ends_with("[CARGO_PKG_NAME=]"), "{line}");
+        assert!(line.contains("[CARGO_PKG_NAME=]"), "{line}");
     }
 }
 
