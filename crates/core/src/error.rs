@@ -24,6 +24,11 @@ macro_rules! codes {
                 match self { $(Code::$name => $text,)* }
             }
 
+            /// The code of this spelling; none when this version does not know it.
+            pub fn parse(text: &str) -> Option<Code> {
+                Code::ALL.iter().copied().find(|code| code.as_str() == text)
+            }
+
             /// The HTTP status that goes with it (AS-3).
             pub fn status(self) -> u16 {
                 match self { $(Code::$name => $status,)* }

@@ -6,6 +6,7 @@ mod probing;
 mod refusal;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use reqwest::Url;
@@ -81,6 +82,12 @@ pub struct Registry {
     last_probe: LastProbe,
 }
 
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry").finish_non_exhaustive()
+    }
+}
+
 impl Registry {
     /// Takes the configuration; nothing is opened or read.
     pub fn new(config: ProviderConfig) -> Self {
@@ -93,6 +100,11 @@ impl Registry {
             made,
             last_probe,
         }
+    }
+
+    /// The model that was configured for who asks for none.
+    pub fn asked(&self) -> Option<&str> {
+        self.config.default_model.as_deref()
     }
 
     /// Every provider, and how it can be used.

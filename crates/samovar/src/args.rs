@@ -1,116 +1,296 @@
-//! What can be typed.
+//! What can be typed. The variables that stand in the help are read in `config`, where an empty one
+//! counts as none.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use samovar_core::Approval;
+use samovar_locale::help;
 
-/// What a script can rely on (FC-2), for people; `exit` has the same for the program.
-const EXIT_CODES: &str = "\
-Exit codes:
-    0  all is well
-    1  the turn failed
-    2  what was typed is wrong
-    3  what is configured is wrong
-    4  no model can be used
-    5  the model's server failed
-    6  a call needed an approval that nobody gave
-    7  a limit was reached
-    8  the port or the data directory is taken
-  130  it was interrupted";
+use crate::output::{Machine, TurnFormat};
 
-/// Runs AI agents that survive.
+/// The whole command line.
 #[derive(Parser)]
-#[command(name = "samovar", version, about, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(
+    name = "samovar",
+    version,
+    about = help::samovar(),
+    max_term_width = 100,
+    after_help = help::exit_codes(),
+    disable_help_subcommand = true,
+)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
 
 /// The commands.
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Run one turn here: an agent does what PROMPT says with the files of this folder
+    #[command(about = help::run())]
     Run(Run),
-    /// Serve the API on a local port
+    #[command(about = help::chat())]
+    Chat(Chat),
+    #[command(about = help::serve())]
     Serve(Serve),
-    /// Say what was found here, and what to type next
+    #[command(about = help::sessions(), subcommand)]
+    Sessions(Sessions),
+    #[command(about = help::tools(), subcommand)]
+    Tools(Tools),
+    #[command(about = help::models(), subcommand)]
+    Models(Models),
+    #[command(about = help::token(), subcommand)]
+    Token(Token),
+    #[command(about = help::stats())]
+    Stats(Stats),
+    #[command(about = help::doctor())]
     Doctor(Doctor),
+    #[command(about = help::completions())]
+    Completions(Completions),
 }
 
-/// Where things are, and who answers. The variables are read in `config`, where an empty one counts
-/// as none.
-#[derive(clap::Args)]
-pub(crate) struct Common {
-    /// Where everything is kept [env: `DATA_DIR`; default: ./data if it is ours, else the user's
-    /// data folder]
-    #[arg(long, value_name = "DIR")]
+/// Where things are.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Places {
+    #[arg(long, value_name = "DIR", help = help::data_dir())]
     pub(crate) data_dir: Option<PathBuf>,
-    /// The folder that tools work in [default: the current folder]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help = help::workspace())]
     pub(crate) workspace: Option<PathBuf>,
-    /// The model for sessions that ask for none [env: `AGENT_MODEL`; default: that of the first
-    /// provider with a key, else `demo`]
-    #[arg(long, value_name = "NAME")]
+}
+
+/// Who answers.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Who {
+    #[arg(long, value_name = "NAME", help = help::model())]
     pub(crate) model: Option<String>,
+    #[arg(long, help = help::no_probe())]
+    pub(crate) no_probe: bool,
+}
+
+/// In which session, and how far.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Talk {
+    #[command(flatten)]
+    pub(crate) places: Places,
+    #[command(flatten)]
+    pub(crate) who: Who,
+    #[arg(long, value_name = "ID", help = help::session(), conflicts_with = "continue_last")]
+    pub(crate) session: Option<String>,
+    #[arg(long = "continue", help = help::continue_last())]
+    pub(crate) continue_last: bool,
+    #[arg(long, value_name = "LEVEL", help = help::approval())]
+    pub(crate) approval: Option<Level>,
+    #[arg(
+        long,
+        value_name = "N",
+        help = help::max_iterations(),
+        value_parser = clap::value_parser!(u32).range(1..=1000),
+    )]
+    pub(crate) max_iterations: Option<u32>,
+    #[arg(
+        long,
+        value_name = "N",
+        help = help::budget_tokens(),
+        value_parser = clap::value_parser!(u64).range(1..),
+    )]
+    pub(crate) budget_tokens: Option<u64>,
+    #[arg(short, long, help = help::verbose())]
+    pub(crate) verbose: bool,
 }
 
 /// `samovar run`.
 #[derive(clap::Args)]
 pub(crate) struct Run {
-    /// What is to be done; `-` reads it from stdin
+    #[arg(help = help::prompt())]
     pub(crate) prompt: String,
     #[command(flatten)]
-    pub(crate) common: Common,
-    /// Go on with this session [default: a new one, which --verbose names]
-    #[arg(long, value_name = "ID")]
-    pub(crate) session: Option<String>,
-    /// How much is asked before a tool runs
-    #[arg(long, value_name = "LEVEL", default_value = "auto")]
-    pub(crate) approval: Level,
-    /// Passes of the loop, at most
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) max_iterations: u32,
-    /// Say more: where it is kept, in which session, what it cost
-    #[arg(short, long)]
-    pub(crate) verbose: bool,
+    pub(crate) talk: Talk,
+    #[arg(long, value_name = "SECONDS", help = help::timeout(), value_parser = seconds)]
+    pub(crate) timeout: Option<Duration>,
+    #[arg(long, help = help::no_input())]
+    pub(crate) no_input: bool,
+    #[arg(
+        short,
+        long,
+        value_name = "FORMAT",
+        help = help::output(),
+        value_enum,
+        default_value_t = TurnFormat::Text,
+    )]
+    pub(crate) output: TurnFormat,
+}
+
+/// `samovar chat`.
+#[derive(Default, clap::Args)]
+pub(crate) struct Chat {
+    #[command(flatten)]
+    pub(crate) talk: Talk,
 }
 
 /// `samovar serve`.
 #[derive(clap::Args)]
 pub(crate) struct Serve {
     #[command(flatten)]
-    pub(crate) common: Common,
-    /// The address to listen on [env: `SAMOVAR_HOST`; default: 127.0.0.1]
-    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) places: Places,
+    #[command(flatten)]
+    pub(crate) who: Who,
+    #[arg(long, value_name = "ADDRESS", help = help::host())]
     pub(crate) host: Option<IpAddr>,
-    /// The port; 0 lets the system choose one [env: `SAMOVAR_PORT`; default: 4747]
-    #[arg(long)]
+    #[arg(long, help = help::port())]
     pub(crate) port: Option<u16>,
-    /// How much is asked before a tool runs
-    #[arg(long, value_name = "LEVEL", default_value = "supervised")]
-    pub(crate) approval: Level,
+    #[arg(long, value_name = "LEVEL", help = help::approval_serve())]
+    pub(crate) approval: Option<Level>,
+}
+
+/// `samovar sessions`.
+#[derive(Subcommand)]
+pub(crate) enum Sessions {
+    #[command(about = help::sessions_list())]
+    List {
+        #[arg(long, help = help::limit(), default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
+        limit: u32,
+        #[arg(long, help = help::offset(), default_value_t = 0)]
+        offset: u32,
+        #[arg(long, value_name = "TEXT", help = help::query())]
+        query: Option<String>,
+        #[command(flatten)]
+        common: Common,
+    },
+    #[command(about = help::sessions_show())]
+    Show {
+        #[arg(help = help::session_id())]
+        id: String,
+        #[arg(long, help = help::message_limit(), default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        limit: u32,
+        #[command(flatten)]
+        common: Common,
+    },
+    #[command(about = help::sessions_rename())]
+    Rename {
+        #[arg(help = help::session_id())]
+        id: String,
+        #[arg(help = help::title())]
+        title: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    #[command(about = help::sessions_delete())]
+    Delete {
+        #[arg(help = help::session_id())]
+        id: String,
+        #[arg(long, help = help::yes())]
+        yes: bool,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+/// What every command that looks at the data directory takes.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Common {
+    #[command(flatten)]
+    pub(crate) places: Places,
+    #[command(flatten)]
+    pub(crate) machine: Machine,
+}
+
+/// `samovar tools`.
+#[derive(Subcommand)]
+pub(crate) enum Tools {
+    #[command(about = help::tools_list())]
+    List {
+        #[command(flatten)]
+        common: Common,
+    },
+    #[command(about = help::tools_call())]
+    Call {
+        #[arg(help = help::tool_name())]
+        name: String,
+        #[arg(help = help::tool_args(), default_value = "{}")]
+        args: String,
+        #[arg(long, value_name = "LEVEL", help = help::approval())]
+        approval: Option<Level>,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+/// `samovar models`.
+#[derive(Subcommand)]
+pub(crate) enum Models {
+    #[command(about = help::models_list())]
+    List {
+        #[command(flatten)]
+        who: Who,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+/// `samovar token`.
+#[derive(Subcommand)]
+pub(crate) enum Token {
+    #[command(about = help::token_list())]
+    List {
+        #[command(flatten)]
+        common: Common,
+    },
+    #[command(about = help::token_create())]
+    Create {
+        #[arg(help = help::token_name())]
+        name: String,
+        #[arg(long, value_name = "SCOPE", help = help::token_scope(), value_enum, default_value_t = Scope::Use)]
+        scope: Scope,
+        #[command(flatten)]
+        common: Common,
+    },
+    #[command(about = help::token_revoke())]
+    Revoke {
+        #[arg(help = help::token_name())]
+        name: String,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+/// `samovar stats`.
+#[derive(clap::Args)]
+pub(crate) struct Stats {
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 /// `samovar doctor`.
 #[derive(clap::Args)]
 pub(crate) struct Doctor {
     #[command(flatten)]
-    pub(crate) common: Common,
-    /// One JSON document on stdout
-    #[arg(long)]
+    pub(crate) places: Places,
+    #[command(flatten)]
+    pub(crate) who: Who,
+    #[arg(long, help = help::json())]
     pub(crate) json: bool,
+    #[arg(long, help = help::fix())]
+    pub(crate) fix: bool,
+}
+
+/// `samovar completions`.
+#[derive(clap::Args)]
+pub(crate) struct Completions {
+    #[arg(help = help::shell(), value_enum)]
+    pub(crate) shell: Shell,
 }
 
 /// An approval level, as it is typed.
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Level {
-    /// What stays in the workspace runs unasked
+    #[value(help = help::approval_auto())]
     Auto,
-    /// What changes something is asked for; until somebody can be asked, it is refused
+    #[value(help = help::approval_supervised())]
     Supervised,
-    /// What changes something is refused
+    #[value(help = help::approval_read_only())]
     ReadOnly,
 }
 
@@ -122,4 +302,27 @@ impl From<Level> for Approval {
             Level::ReadOnly => Self::ReadOnly,
         }
     }
+}
+
+/// What a token may do, as it is typed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Scope {
+    #[value(help = help::scope_read())]
+    Read,
+    #[value(help = help::scope_use())]
+    Use,
+    #[value(help = help::scope_admin())]
+    Admin,
+}
+
+/// A time in seconds, with or without a fraction: from a millisecond to a year.
+fn seconds(typed: &str) -> Result<Duration, String> {
+    const MOST: f64 = 365.0 * 24.0 * 60.0 * 60.0;
+    let seconds: f64 = typed
+        .parse()
+        .map_err(|_| help::seconds_wrong().to_owned())?;
+    if (0.001..=MOST).contains(&seconds) {
+        return Ok(Duration::from_secs_f64(seconds));
+    }
+    Err(help::seconds_wrong().to_owned())
 }

@@ -4,12 +4,14 @@ use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 
-use samovar_server::providers::{DemoUse, ProviderConfig, SPECS, Secret};
+use samovar_core::Approval;
+use samovar_server::providers::{DemoUse, ProviderConfig, Registry, SPECS, Secret};
 use samovar_server::{Config, Token};
 use tracing_subscriber::EnvFilter;
 
-use crate::args::{Common, Serve};
+use crate::args::{Places, Serve, Who};
 use crate::exit::{Exit, Failure};
 
 /// The port of a server that nobody gave another.
@@ -31,13 +33,24 @@ pub(crate) enum ModelFrom {
     Flag,
     /// `AGENT_MODEL`.
     Variable,
+    /// A configuration file.
+    File,
     /// Nobody: one is looked for.
     Nobody,
+}
+
+impl ModelFrom {
+    /// Whether somebody named it.
+    pub(crate) fn is_somebody(self) -> bool {
+        self != Self::Nobody
+    }
 }
 
 /// What a command starts from, and why it is that.
 pub(crate) struct Found {
     pub(crate) config: Config,
+    /// The models that it sets up.
+    pub(crate) registry: Arc<Registry>,
     /// Why the data directory is this one, for a person.
     pub(crate) data_dir_reason: &'static str,
     /// Why the workspace is this one, for a person.
@@ -45,6 +58,8 @@ pub(crate) struct Found {
     /// Whether the data directory is one that nobody named and that does not lie here.
     pub(crate) is_data_elsewhere: bool,
     pub(crate) model_from: ModelFrom,
+    /// How much is asked where a person is there and says nothing.
+    pub(crate) approval: Approval,
 }
 
 impl Found {
@@ -53,38 +68,31 @@ impl Found {
         let dir = self.config.data_dir.display();
         format!("data: {dir}, because {}", self.data_dir_reason)
     }
-
-    /// Why the model is the one that it is, as far as somebody said so.
-    pub(crate) fn model_reason(&self) -> &'static str {
-        match self.model_from {
-            ModelFrom::Flag => "--model names it",
-            ModelFrom::Variable => "AGENT_MODEL names it",
-            ModelFrom::Nobody => "no provider key is set",
-        }
-    }
 }
 
 /// Reads places, keys and the model's name.
 ///
 /// # Errors
 /// A variable that cannot mean anything, or no folder to work in: exit code 3.
-pub(crate) fn read(common: &Common, local: LocalData) -> Result<Found, Failure> {
+pub(crate) fn read(places: &Places, who: &Who, local: LocalData) -> Result<Found, Failure> {
     let here = std::env::current_dir().map_err(|error| {
         let why = format!("the current folder cannot be read: {error}; go to another one");
         Failure::new(Exit::Configuration, "workspace_unusable", why)
     })?;
-    let (workspace, workspace_reason) = match &common.workspace {
+    let (workspace, workspace_reason) = match &places.workspace {
         Some(dir) => (here.join(dir), "--workspace names it"),
         None => (here.clone(), "it is the current folder"),
     };
-    let data_dir = DataDir::choose(common.data_dir.as_deref(), &here, local)?;
-    let (model, model_from) = match (&common.model, variable("AGENT_MODEL")?) {
+    let data_dir = DataDir::choose(places.data_dir.as_deref(), &here, local)?;
+    let (model, model_from) = match (&who.model, variable("AGENT_MODEL")?) {
         (Some(model), _) => (Some(model.clone()), ModelFrom::Flag),
         (None, Some(model)) => (Some(model), ModelFrom::Variable),
         (None, None) => (None, ModelFrom::Nobody),
     };
     let mut config = Config::new(data_dir.path, workspace.clone());
     config.providers = providers(model)?;
+    let registry = Arc::new(Registry::new(config.providers.clone()));
+    config.registry = Some(registry.clone());
     config.token = token()?;
     config.settings.workspace_note = format!(
         "The tools work in the folder {}. Paths are relative to it.",
@@ -92,10 +100,12 @@ pub(crate) fn read(common: &Common, local: LocalData) -> Result<Found, Failure> 
     );
     Ok(Found {
         config,
+        registry,
         data_dir_reason: data_dir.reason,
         workspace_reason,
         is_data_elsewhere: data_dir.is_elsewhere,
         model_from,
+        approval: Approval::Auto,
     })
 }
 

@@ -1,14 +1,16 @@
 //! `samovar doctor`: every finding is a fact, a reason, and what to type. It opens no store and
 //! starts nothing, so it can be asked at any time, beside a running server too.
 
-use samovar_server::Home;
+use samovar_locale as text;
 use samovar_server::providers::{ProviderConfig, SPECS};
+use samovar_server::{Home, models};
+use samovar_wire::api::ModelReason;
 use serde_json::{Value, json};
 
 use crate::args;
 use crate::config::{self, Found, LocalData};
 use crate::exit::{Exit, Failure};
-use crate::model::{CONNECT, Choice};
+use crate::model::{self, CONNECT};
 use crate::screen::{put, visible};
 
 /// What was found out about one thing.
@@ -24,7 +26,7 @@ struct Finding {
 
 /// Looks at everything that a turn needs.
 pub(crate) async fn doctor(args: &args::Doctor) -> Result<Exit, Failure> {
-    let findings = match config::read(&args.common, LocalData::UseOnly) {
+    let findings = match config::read(&args.places, &args.who, LocalData::UseOnly) {
         Ok(found) => examine(&found).await,
         Err(failure) => vec![unreadable(failure)],
     };
@@ -104,20 +106,22 @@ fn workspace(found: &Found) -> Finding {
 }
 
 async fn model(found: &Found) -> Finding {
-    let (exit, fact, reason, command) = match Choice::of(found).await {
+    let (exit, fact, reason, command) = match models::choice(&found.registry).await {
         Ok(choice) => {
-            let fact = format!("{} answers", choice.what());
-            (
-                Exit::Ok,
-                fact,
-                choice.reason,
-                choice.command.map(str::to_owned),
-            )
+            let fact = text::doctor::model_answers(model::what(&choice));
+            let reason = model::reason(&choice, found);
+            let connect = choice.reason == ModelReason::Nothing;
+            (Exit::Ok, fact, reason, connect.then(|| CONNECT.to_owned()))
         }
         Err(error) => {
-            let (exit, reason) = (Exit::NoModel, found.model_reason().to_owned());
+            let reason = model::asked(found.model_from).to_owned();
             let command = remedy(error.details.as_ref());
-            (exit, error.message.into_owned(), reason, Some(command))
+            (
+                Exit::NoModel,
+                error.message.into_owned(),
+                reason,
+                Some(command),
+            )
         }
     };
     Finding {

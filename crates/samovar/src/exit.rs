@@ -7,6 +7,8 @@ use samovar_core::error::FaultCode;
 use samovar_core::{Code, Error};
 use samovar_server::{OpenError, StartError};
 
+use samovar_locale as text;
+
 use crate::screen::{one_line, say};
 
 /// What a script can rely on.
@@ -30,6 +32,8 @@ pub(crate) enum Exit {
     Limit = 7,
     /// The server, its port or its data directory is busy or cannot be reached.
     Busy = 8,
+    /// It took longer than it may.
+    Timeout = 124,
     /// Somebody interrupted it.
     Interrupted = 130,
 }
@@ -88,7 +92,7 @@ impl Failure {
 
 /// An error as a person reads it: one line, a sentence and its code.
 pub(crate) fn complaint(message: &str, code: &str) -> String {
-    format!("samovar: {} [{code}]", one_line(message))
+    text::error::complaint(one_line(message), code)
 }
 
 impl From<Error> for Failure {
@@ -110,6 +114,8 @@ impl From<Error> for Failure {
             | Code::UnknownSession
             | Code::UnknownTurn
             | Code::UnknownCall
+            | Code::UnknownTool
+            | Code::UnknownToken
             | Code::WrongVerb
             | Code::MessageConflict
             | Code::BodyTooLarge
@@ -135,7 +141,9 @@ impl From<StartError> for Failure {
         match error {
             StartError::Open(error) => error.into(),
             StartError::Listen { .. } => Self::new(Exit::Busy, error.code(), error),
-            StartError::NotLoopback(_) => Self::new(Exit::Configuration, error.code(), error),
+            StartError::Address(_) | StartError::NotLoopback(_) => {
+                Self::new(Exit::Configuration, error.code(), error)
+            }
         }
     }
 }

@@ -1,9 +1,10 @@
 //! The `samovar` program: commands, configuration, terminal output.
 //!
 //! Here: what a person types and reads. `args` is the grammar, `config` reads the environment,
-//! `run`, `serve` and `doctor` are the commands, `screen` and `view` are what they show, `exit` is
-//! what a script can rely on.
-//! Not here: what the commands do; that is the engine behind the server.
+//! `reach` finds the server that holds the data directory or opens it, `client` asks its routes
+//! either way; the commands have files of their own, `screen`, `output` and `view` are what they
+//! show, `exit` is what a script can rely on.
+//! Not here: what the commands do; that is the engine behind the server's routes.
 
 use std::process::ExitCode;
 
@@ -13,17 +14,27 @@ use crate::args::{Args, Command};
 use crate::exit::{Exit, Failure};
 
 mod args;
+mod chat;
+mod client;
 mod config;
 mod doctor;
 mod exit;
 #[cfg(feature = "failpoints")]
 mod failpoints;
+mod lists;
 mod model;
+mod output;
+mod reach;
 mod run;
 mod screen;
 mod serve;
+mod sessions;
+mod spinner;
 mod stop;
+mod talk;
 mod view;
+mod welcome;
+mod when;
 
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
@@ -57,14 +68,24 @@ fn start(args: Args) -> Result<Exit, Failure> {
         .enable_all()
         .build();
     let runtime = runtime.map_err(|error| Failure::broken(&error))?;
-    let exit = runtime.block_on(async {
-        match args.command {
-            Command::Run(run) => run::run(run).await,
-            Command::Serve(serve) => serve::serve(serve).await,
-            Command::Doctor(doctor) => doctor::doctor(&doctor).await,
-        }
-    });
+    let exit = runtime.block_on(obey(args.command));
     // A tool that is still busy in a thread of its own does not hold the program up.
     runtime.shutdown_background();
     exit
+}
+
+async fn obey(command: Option<Command>) -> Result<Exit, Failure> {
+    match command {
+        None => welcome::welcome().await,
+        Some(Command::Run(args)) => run::run(args).await,
+        Some(Command::Chat(args)) => chat::chat(args).await,
+        Some(Command::Serve(args)) => serve::serve(args).await,
+        Some(Command::Sessions(command)) => sessions::sessions(command).await,
+        Some(Command::Tools(command)) => lists::tools(command).await,
+        Some(Command::Models(command)) => lists::models(command).await,
+        Some(Command::Token(command)) => lists::token(command).await,
+        Some(Command::Stats(args)) => lists::stats(args).await,
+        Some(Command::Doctor(args)) => doctor::doctor(&args).await,
+        Some(Command::Completions(args)) => welcome::completions(&args),
+    }
 }

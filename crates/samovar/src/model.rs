@@ -1,97 +1,63 @@
 //! Which model answers, and why, as a person reads it (FC-4).
 
 use samovar_core::provider::ModelKind;
-use samovar_core::{Code, Error, Models};
-use samovar_server::providers::{Access, Registry};
+use samovar_locale as text;
+use samovar_wire::api::{ModelChoice, ModelReason};
 
 use crate::config::{Found, ModelFrom};
 
 /// What to type where no provider is set up.
 pub(crate) const CONNECT: &str = "export OPENAI_API_KEY=YOUR_KEY";
 
-/// A model, and why it was chosen.
-#[derive(Clone)]
-pub(crate) struct Choice {
-    /// Its name, as it was asked for.
-    pub(crate) name: String,
-    kind: ModelKind,
-    pub(crate) reason: String,
-    /// What to type for another, when nobody asked for this one.
-    pub(crate) command: Option<&'static str>,
+/// What answers, in a few words.
+pub(crate) fn what(choice: &ModelChoice) -> String {
+    let name = &choice.name;
+    match choice.kind {
+        ModelKind::Demo => text::model::demo(name),
+        ModelKind::Local => text::model::local(name),
+        ModelKind::Remote => name.clone(),
+    }
 }
 
-impl Choice {
-    /// The model for who asks for none.
-    ///
-    /// # Errors
-    /// The refusal, which says what to do.
-    pub(crate) async fn of(found: &Found) -> Result<Self, Error> {
-        let registry = Registry::new(found.config.providers.clone());
-        let name = registry.default_name().await?;
-        let kind = registry.resolve(&name)?.kind;
-        let mut keyed = registry
-            .providers()
-            .filter(|(spec, access)| *access == Access::Key && spec.default_model.is_some());
-        let (reason, command) = match (found.model_from, keyed.next()) {
-            (ModelFrom::Nobody, Some((spec, _))) => {
-                (format!("the key of {} is set", spec.display_name), None)
-            }
-            (ModelFrom::Nobody, None) => (found.model_reason().to_owned(), Some(CONNECT)),
-            (ModelFrom::Flag | ModelFrom::Variable, _) => (found.model_reason().to_owned(), None),
-        };
-        Ok(Self {
-            name,
-            kind,
-            reason,
-            command,
-        })
+/// Why it answers.
+pub(crate) fn reason(choice: &ModelChoice, found: &Found) -> String {
+    match &choice.reason {
+        ModelReason::Asked => asked(found.model_from).to_owned(),
+        ModelReason::Key { provider, .. } => text::model::key_set(provider),
+        ModelReason::Local {
+            provider,
+            address,
+            found,
+            tools,
+        } => match tools {
+            Some(true) => text::model::local_with_tools(*found, provider, address),
+            Some(false) | None => text::model::local_found(*found, provider, address),
+        },
+        ModelReason::Nothing => text::model::nothing_else().to_owned(),
     }
+}
 
-    /// The model of a session that is there, which nothing but the session decides.
-    ///
-    /// # Errors
-    /// The refusal of a model that can no longer be used, and of another one that the command line
-    /// names: it is not replaced in silence.
-    pub(crate) fn of_session(
-        models: &dyn Models,
-        name: String,
-        found: &Found,
-    ) -> Result<Self, Error> {
-        let model = models.resolve(&name)?;
-        let asked = found.config.providers.default_model.as_deref();
-        if let (Some(asked), ModelFrom::Flag) = (asked, found.model_from)
-            && models.resolve(asked)?.name != model.name
-        {
-            let why = format!(
-                "this session's model is {name:?}, not {asked:?}; leave --model out, or leave \
-                 --session out to begin a new one"
-            );
-            return Err(Error::new(Code::InvalidParams, why));
-        }
-        Ok(Self {
-            name,
-            kind: model.kind,
-            reason: "it is the session's".to_owned(),
-            command: None,
-        })
+/// Who named the model.
+pub(crate) fn asked(from: ModelFrom) -> &'static str {
+    match from {
+        ModelFrom::Flag => text::config::model_flag(),
+        ModelFrom::Variable => text::config::model_variable(),
+        ModelFrom::File | ModelFrom::Nobody => text::model::configured(),
     }
+}
 
-    /// What answers, in a few words.
-    pub(crate) fn what(&self) -> String {
-        let name = &self.name;
-        match self.kind {
-            ModelKind::Demo => format!("{name} (rules, not a language model)"),
-            ModelKind::Local => format!("{name} (on this machine)"),
-            ModelKind::Remote => name.clone(),
+/// One line for a person.
+pub(crate) fn line(choice: &ModelChoice, found: &Found) -> String {
+    let (what, reason) = (what(choice), reason(choice, found));
+    match choice.reason {
+        ModelReason::Nothing => text::model::line_connect(what, reason, CONNECT),
+        ModelReason::Asked | ModelReason::Key { .. } | ModelReason::Local { .. } => {
+            text::model::line(what, reason)
         }
     }
+}
 
-    /// One line for a person.
-    pub(crate) fn line(&self) -> String {
-        let (what, reason) = (self.what(), &self.reason);
-        match self.command {
-            Some(command) => format!("model: {what}, because {reason}; to connect one: {command}"),
-            None => format!("model: {what}, because {reason}"),
-        }
-    }
+/// The line for a session that is there, whose model nothing but the session decides.
+pub(crate) fn line_of_session(name: &str) -> String {
+    text::model::line(name, text::model::of_session())
 }

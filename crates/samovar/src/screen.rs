@@ -2,6 +2,8 @@
 
 use std::io::{self, ErrorKind, Write};
 
+use samovar_locale as text;
+
 use crate::exit::{Exit, Failure};
 
 /// Whether somebody reads what is written.
@@ -23,7 +25,7 @@ pub(crate) fn put(text: &str) -> Result<Reader, Failure> {
         Ok(()) => Ok(Reader::There),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Reader::Gone),
         Err(error) => {
-            let why = format!("stdout cannot be written: {error}");
+            let why = text::error::output_failed(error);
             Err(Failure::new(Exit::TurnFailed, "output_failed", why))
         }
     }
@@ -33,6 +35,18 @@ pub(crate) fn put(text: &str) -> Result<Reader, Failure> {
 pub(crate) fn say(text: &str) {
     let text = format!("{}\n", visible(text));
     let _nobody_reads = io::stderr().write_all(text.as_bytes());
+}
+
+/// Asks a person at the terminal; anything but a yes is a no.
+///
+/// # Errors
+/// stdin cannot be read.
+pub(crate) fn confirm(question: &str) -> Result<bool, Failure> {
+    say(question);
+    let mut answer = String::new();
+    let read = io::stdin().read_line(&mut answer);
+    read.map_err(|error| Failure::usage(text::run::stdin_unreadable(error)))?;
+    Ok(matches!(answer.trim(), "y" | "yes"))
 }
 
 /// Makes control characters visible, all but the line feed and the tab; so no text moves the

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use samovar_core::{Approval, Error};
-use samovar_server::Server;
+use samovar_core::{Error, Models};
+use samovar_locale as text;
+use samovar_server::{Server, models};
+use samovar_wire::api::ModelChoice;
 
 use crate::args;
-use crate::config::{self, Found, LocalData, ModelFrom};
+use crate::config::{self, Found, LocalData};
 use crate::exit::{Exit, Failure};
-use crate::model::Choice;
+use crate::model;
 use crate::screen::say;
 use crate::stop::Stop;
 
@@ -18,24 +20,24 @@ const LAST_MOMENT: Duration = Duration::from_secs(1);
 
 /// Serves until it is asked to stop; asked again, it stops at once.
 pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
-    let mut found = config::read(&args.common, LocalData::Make)?;
+    let mut found = config::read(&args.places, &args.who, LocalData::Make)?;
     (found.config.host, found.config.port) = config::address(&args)?;
-    found.config.settings.approval = Approval::from(args.approval);
-    let chosen = Choice::of(&found).await;
-    if let (Err(error), ModelFrom::Flag | ModelFrom::Variable) = (&chosen, found.model_from) {
-        return Err(error.clone().into());
+    if let Some(level) = args.approval {
+        found.config.settings.approval = level.into();
+    }
+    if let (Some(name), true) = (found.registry.asked(), found.model_from.is_somebody()) {
+        found.registry.resolve(name)?;
     }
     let mut stop = Stop::listen()?;
     let server = tokio::select! {
         server = Server::start(found.config.clone()) => server?,
         () = stop.asked() => return Ok(Exit::Ok),
     };
+    let chosen = models::choice(&found.registry).await;
     say(&banner(&server, &found, &chosen));
     stop.asked().await;
     let drain = found.config.drain.as_secs();
-    say(&format!(
-        "samovar: stopping; running turns get {drain} s to end, ask again to stop at once"
-    ));
+    say(&text::serve::stopping(drain));
     let engine = server.home().engine().clone();
     let stopped = server.stop();
     tokio::pin!(stopped);
@@ -50,28 +52,23 @@ pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-fn banner(server: &Server, found: &Found, chosen: &Result<Choice, Error>) -> String {
+fn banner(server: &Server, found: &Found, chosen: &Result<ModelChoice, Error>) -> String {
     let config = &found.config;
     let model = match chosen {
-        Ok(choice) => choice.line(),
+        Ok(choice) => model::line(choice, found),
         // Sessions may still ask for one that can be used.
-        Err(error) => format!("model: none, because {error}"),
+        Err(error) => text::serve::model_none(error),
     };
     let token = match config.token {
-        Some(_) => "the one in SAMOVAR_TOKEN".to_owned(),
-        None => format!("in {}", config.data_dir.join("token").display()),
+        Some(_) => text::serve::token_in_variable().to_owned(),
+        None => text::serve::token_in_file(config.data_dir.join("token").display()),
     };
-    let (address, data) = (server.address(), found.data_line());
-    let (workspace, approval) = (
+    text::serve::banner(
+        server.address(),
+        token,
+        found.data_line(),
         config.workspace.display(),
+        model,
         config.settings.approval.as_str(),
-    );
-    format!(
-        "samovar listens on http://{address}\n\
-         token: {token}\n\
-         {data}\n\
-         workspace: {workspace}\n\
-         {model}\n\
-         approval: {approval}"
     )
 }

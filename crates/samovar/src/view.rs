@@ -1,20 +1,40 @@
-//! A turn on the terminal: its text on stdout as it comes, everything else as lines on stderr.
+//! A turn as it is shown: to a person, its text on stdout as it comes and everything else as lines
+//! on stderr; to a program, one document at its end or one event a line.
 
 use samovar_core::error::FaultCode;
 use samovar_core::event::{Fault, Fragment};
-use samovar_core::{Event, FinishReason, Kind, Outcome, Part, Status, ToolCall};
+use samovar_core::{FinishReason, Kind, Outcome, Part, Role, SessionId, Status, ToolCall, Usage};
+use samovar_locale as text;
+use samovar_wire::agent::ShownEvent;
+use serde_json::{Value, json};
 
+use crate::client::Frame;
 use crate::exit::{Exit, Failure, complaint};
+use crate::output::{TurnFormat, line};
 use crate::screen::{Reader, beginning, put, say, visible};
+use crate::spinner::Spinner;
 
 /// Characters of a call's arguments or of its result that are shown.
 const SHOWN: usize = 160;
 
 /// What was shown of a turn so far.
 pub(crate) struct View {
+    format: TurnFormat,
     reader: Reader,
     is_mid_line: bool,
     was_denied: bool,
+    spinner: Spinner,
+    result: TurnResult,
+}
+
+/// What a program is told at the end.
+struct TurnResult {
+    session: SessionId,
+    turn: Option<String>,
+    message: Option<String>,
+    text: String,
+    calls: Vec<Value>,
+    usage: Usage,
 }
 
 /// How a turn ended.
@@ -26,11 +46,21 @@ pub(crate) struct Ending {
 
 impl View {
     /// A view of a turn that has said nothing.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(format: TurnFormat, session: &SessionId) -> Self {
         Self {
+            format,
             reader: Reader::There,
             is_mid_line: false,
             was_denied: false,
+            spinner: Spinner::new(),
+            result: TurnResult {
+                session: session.clone(),
+                turn: None,
+                message: None,
+                text: String::new(),
+                calls: Vec::new(),
+                usage: Usage::default(),
+            },
         }
     }
 
@@ -39,8 +69,26 @@ impl View {
         self.reader
     }
 
+    /// Waits until the spinner is to turn, and turns it; forever where there is none.
+    pub(crate) async fn tick(&mut self) {
+        let tokens = self.result.usage.total();
+        self.spinner.turn(!self.is_mid_line, tokens).await;
+    }
+
     /// Shows an event of the turn; its last one gives the ending.
-    pub(crate) fn show(&mut self, event: &Event) -> Result<Option<Ending>, Failure> {
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn show(
+        &mut self,
+        event: &ShownEvent,
+        frame: &Frame,
+    ) -> Result<Option<Ending>, Failure> {
+        self.spinner.clear();
+        self.result.take(event);
+        if self.format == TurnFormat::Jsonl {
+            self.event_line(frame)?;
+        }
         match &event.kind {
             Kind::Delta {
                 fragment: Fragment::Text(text),
@@ -53,7 +101,7 @@ impl View {
             Kind::CallClosed { name, outcome, .. } => self.outcome(name, outcome)?,
             Kind::StepReset { reason, .. } => {
                 self.end_line()?;
-                say(&format!("the model is asked again: {reason}"));
+                say(&text::view::asked_again(reason));
             }
             Kind::TurnFinished {
                 reason,
@@ -62,13 +110,19 @@ impl View {
                 ..
             } => {
                 self.end_line()?;
+                self.document(&event.kind)?;
                 let exit = self.end(reason, fault.as_ref());
                 let tokens = usage.total();
                 return Ok(Some(Ending { exit, tokens }));
             }
+            Kind::SessionClosed => {
+                self.end_line()?;
+                let exit = self.end(&FinishReason::Cancelled, None);
+                let tokens = self.result.usage.total();
+                return Ok(Some(Ending { exit, tokens }));
+            }
             Kind::SessionOpened { .. }
             | Kind::SessionChanged { .. }
-            | Kind::SessionClosed
             | Kind::TurnStarted { .. }
             | Kind::StepStarted { .. }
             | Kind::MessageStarted { .. }
@@ -83,6 +137,9 @@ impl View {
     }
 
     fn text(&mut self, text: &str) -> Result<(), Failure> {
+        if self.format != TurnFormat::Text {
+            return Ok(());
+        }
         let shown = visible(text);
         self.is_mid_line = !shown.ends_with('\n');
         self.put(&shown)
@@ -91,18 +148,19 @@ impl View {
     fn call(&mut self, call: &ToolCall) -> Result<(), Failure> {
         self.end_line()?;
         let args = beginning(&call.args.to_string(), SHOWN);
-        say(&format!("> {} {args}", call.name));
+        say(&text::view::call(&call.name, args));
         Ok(())
     }
 
     fn outcome(&mut self, tool: &str, outcome: &Outcome) -> Result<(), Failure> {
         self.end_line()?;
         self.was_denied |= outcome.status == Status::Denied;
-        let mark = if outcome.is_error() { "!" } else { "<" };
-        say(&format!(
-            "{mark} {tool}: {}",
-            beginning(&outcome.text, SHOWN)
-        ));
+        let shown = beginning(&outcome.text, SHOWN);
+        if outcome.is_error() {
+            say(&text::view::outcome_failed(tool, shown));
+        } else {
+            say(&text::view::outcome(tool, shown));
+        }
         Ok(())
     }
 
@@ -110,38 +168,55 @@ impl View {
     fn end(&self, reason: &FinishReason, fault: Option<&Fault>) -> Exit {
         let (exit, message, code) = match (reason, fault) {
             (FinishReason::Model(_), _) if self.was_denied => {
-                let why = "a tool call was denied, for the reason above";
+                let why = text::view::approval_denied();
                 (Exit::Approval, why, "approval_denied")
             }
             (FinishReason::Model(_), _) => return Exit::Ok,
             (FinishReason::MaxIterations, _) => {
-                let why = "the passes of the loop are used up; what was done is kept, \
-                           allow more with --max-iterations";
-                (Exit::Limit, why, "max_iterations")
+                (Exit::Limit, text::view::iterations_used(), "max_iterations")
             }
-            (FinishReason::Budget, _) => {
-                let why = "the budget is used up; what was done is kept";
-                (Exit::Limit, why, "budget")
-            }
+            (FinishReason::Budget, _) => (Exit::Limit, text::view::budget_used(), "budget"),
             (FinishReason::Cancelled, _) => {
-                let why = "the turn was stopped; what was finished is kept";
-                (Exit::Interrupted, why, "cancelled")
+                (Exit::Interrupted, text::view::cancelled(), "cancelled")
             }
             (FinishReason::Error, Some(fault)) => {
                 let code = fault.code;
                 (Exit::of_fault(code), fault.message.as_str(), code.as_str())
             }
             (FinishReason::Error, None) => {
-                let why = "the turn ended in an error; what was said before it is kept";
-                (Exit::TurnFailed, why, FaultCode::Internal.as_str())
+                let code = FaultCode::Internal.as_str();
+                (Exit::TurnFailed, text::view::turn_failed(), code)
             }
         };
         say(&complaint(message, code));
         exit
     }
 
+    /// One event a line, as the full profile has it.
+    fn event_line(&mut self, frame: &Frame) -> Result<(), Failure> {
+        let mut event: Value =
+            serde_json::from_str(&frame.data).map_err(|error| Failure::broken(&error))?;
+        if let (Some(fields), Some(id)) = (event.as_object_mut(), &frame.id) {
+            fields.insert("id".to_owned(), id.as_str().into());
+        }
+        self.put(&line("event", &event)?)
+    }
+
+    /// The whole turn, as one document.
+    fn document(&mut self, last: &Kind) -> Result<(), Failure> {
+        if self.format != TurnFormat::Json {
+            return Ok(());
+        }
+        let document = line("turn", &self.result.document(last))?;
+        self.put(&document)
+    }
+
     /// Ends the line that the text stands in, so that prose begins its own.
+    ///
+    /// # Errors
+    /// It cannot be written.
     pub(crate) fn end_line(&mut self) -> Result<(), Failure> {
+        self.spinner.clear();
         if std::mem::take(&mut self.is_mid_line) {
             self.put("\n")?;
         }
@@ -154,5 +229,62 @@ impl View {
             self.reader = put(text)?;
         }
         Ok(())
+    }
+}
+
+impl TurnResult {
+    fn take(&mut self, event: &ShownEvent) {
+        if let Some(turn) = &event.turn {
+            self.turn.get_or_insert_with(|| turn.to_string());
+        }
+        match &event.kind {
+            Kind::MessageFinished { message, .. } if message.role == Role::Assistant => {
+                self.message = Some(message.id.to_string());
+                self.text = message.text();
+                self.usage = self.usage.plus(message.usage.unwrap_or_default());
+            }
+            Kind::StepReset { usage, .. } => self.usage = self.usage.plus(*usage),
+            Kind::CallClosed {
+                call,
+                name,
+                outcome,
+            } => self.calls.push(json!({
+                "id": call,
+                "name": name,
+                "status": outcome.status,
+                "result": outcome.text,
+            })),
+            _ => {}
+        }
+    }
+
+    fn document(&self, last: &Kind) -> Value {
+        let Kind::TurnFinished {
+            reason,
+            iterations,
+            usage,
+            fault,
+        } = last
+        else {
+            return Value::Null;
+        };
+        let mut document = json!({
+            "sessionId": self.session,
+            "turnId": self.turn,
+            "messageId": self.message,
+            "text": self.text,
+            "calls": self.calls,
+            "finishReason": reason.as_str(),
+            "iterations": iterations,
+            "usage": {
+                "total": usage.total(),
+                "input": usage.input,
+                "output": usage.output,
+            },
+        });
+        if let Some(fault) = fault {
+            document["error"] = json!({ "code": fault.code, "message": fault.message });
+        }
+        document
     }
 }

@@ -4,11 +4,12 @@ use samovar_core::{Clock, Code, Error};
 use samovar_locale as locale;
 use samovar_wire::agent::NoParams;
 use samovar_wire::api::{
-    BASE_PATH, CreateTokenParams, CreatedToken, ServerInfo, TokenInfo, TokenParams, ToolInfo,
-    ToolParams,
+    BASE_PATH, CreateTokenParams, CreatedToken, ModelsAnswer, ServerInfo, TokenInfo, TokenParams,
+    ToolInfo, ToolParams,
 };
 
 use crate::clock::SystemClock;
+use crate::models;
 use crate::route::{Call, Route, Scope, Verb};
 
 pub(crate) fn routes() -> Vec<Route> {
@@ -21,6 +22,13 @@ pub(crate) fn routes() -> Vec<Route> {
             at("server"),
             "Answers what the server is, where it works, and how much it asks.",
             server,
+        ),
+        Route::answering(
+            get,
+            Scope::Read,
+            at("models"),
+            "Answers the providers, the model for who asks for none, and why it is that one.",
+            list_models,
         ),
         Route::answering(
             get,
@@ -67,6 +75,10 @@ async fn server(call: Call, _params: NoParams) -> Result<ServerInfo, Error> {
         workspace: call.shared.workspace.display().to_string(),
         approval: call.shared.approval,
     })
+}
+
+async fn list_models(call: Call, _params: NoParams) -> Result<ModelsAnswer, Error> {
+    Ok(models::overview(&call.shared.registry).await)
 }
 
 async fn tools(call: Call, _params: NoParams) -> Result<Vec<ToolInfo>, Error> {

@@ -2,10 +2,11 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use samovar_engine::Settings;
-use samovar_providers::ProviderConfig;
+use samovar_providers::{ProviderConfig, Registry};
 
 /// The token that clients bring; never printed by accident.
 #[derive(Clone, PartialEq, Eq)]
@@ -58,6 +59,9 @@ pub struct Config {
     pub settings: Settings,
     /// The models.
     pub providers: ProviderConfig,
+    /// The models again, made by whoever asked them something before the start; none makes them of
+    /// `providers`.
+    pub registry: Option<Arc<Registry>>,
 }
 
 impl Config {
@@ -76,6 +80,7 @@ impl Config {
             drain: Duration::from_secs(10),
             settings: Settings::default(),
             providers: ProviderConfig::default(),
+            registry: None,
         }
     }
 }

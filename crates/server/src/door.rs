@@ -20,10 +20,8 @@ pub(crate) struct Door {
 }
 
 impl Door {
-    pub(crate) fn new(authorities: Vec<String>) -> Self {
-        let lower = authorities
-            .into_iter()
-            .map(|name| name.to_ascii_lowercase());
+    pub(crate) fn new(authorities: &[String]) -> Self {
+        let lower = authorities.iter().map(|name| name.to_ascii_lowercase());
         let authorities = lower.collect();
         Self { authorities }
     }

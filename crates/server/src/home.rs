@@ -52,9 +52,20 @@ pub struct Home {
     engine: Arc<Engine>,
     journal: Arc<LmdbJournal>,
     token: Token,
+    local: Token,
     drain: Duration,
     /// Held until everything is closed: nobody else may open the stores meanwhile.
     _lock: DirLock,
+}
+
+/// The routes of an opened data directory, and what opens them to the owner's own commands.
+pub struct WayIn {
+    /// The routes.
+    pub router: Router,
+    /// The `Host` that they answer to.
+    pub authority: String,
+    /// The token of this run.
+    pub token: Token,
 }
 
 /// What the routes work with.
@@ -151,10 +162,12 @@ impl Opening {
             dir: dir.clone(),
             source,
         })?;
+        let made = || Arc::new(Registry::new(config.providers.clone()));
+        let registry = config.registry.clone().unwrap_or_else(made);
         let (filler, slot) = slot();
         let shared = Shared {
             slot,
-            registry: Arc::new(Registry::new(config.providers.clone())),
+            registry,
             tokens,
             workspace: config.workspace.clone(),
             approval: config.settings.approval,
@@ -176,8 +189,8 @@ impl Opening {
     /// they stand in `Host` and `Origin`), and what is asked before [`Opening::finish`] is done
     /// waits up to four seconds.
     pub fn router(&self, authorities: impl IntoIterator<Item = impl Into<String>>) -> Router {
-        let authorities = authorities.into_iter().map(Into::into).collect();
-        router::router(&self.shared, authorities)
+        let authorities: Vec<String> = authorities.into_iter().map(Into::into).collect();
+        router::router(&self.shared, &authorities)
     }
 
     /// Where the owner's own commands reach a server that listens there.
@@ -217,6 +230,7 @@ impl Opening {
             engine,
             journal,
             token: self.token,
+            local: self.local,
             drain: config.drain,
             _lock: self.lock,
         })
@@ -252,6 +266,16 @@ impl Home {
     /// An id for a session whose client gave none.
     pub fn fresh_session() -> SessionId {
         SessionId::fresh(&UuidV7)
+    }
+
+    /// The routes without a socket, for this very process.
+    pub fn way_in(&self) -> WayIn {
+        let authority = "samovar.local".to_owned();
+        WayIn {
+            router: router::router(&self.shared, std::slice::from_ref(&authority)),
+            authority,
+            token: self.local.clone(),
+        }
     }
 
     /// The engine.

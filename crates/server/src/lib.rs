@@ -33,6 +33,7 @@ mod door;
 mod health;
 mod home;
 mod listener;
+pub mod models;
 mod reply;
 pub mod route;
 mod router;
@@ -43,7 +44,7 @@ mod tokens;
 
 pub use address::Address;
 pub use config::{Config, Token};
-pub use home::{Home, OpenError, Opening};
+pub use home::{Home, OpenError, Opening, WayIn};
 pub use listener::{Server, StartError};
 
 /// The table of providers and what is set for them, for whoever reads the configuration.

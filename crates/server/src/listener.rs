@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::address::AddressFile;
-use crate::config::{Config, Token};
+use crate::config::Config;
 use crate::door::{self, MAX_HEAD_BYTES};
 use crate::home::{Home, OpenError, Opening};
 use crate::router;
@@ -84,7 +84,7 @@ impl Server {
         let address = listener.local_addr().map_err(listen)?;
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         let accepting = Accepting {
-            router: router::router(&opening.shared, door::authorities(address)),
+            router: router::router(&opening.shared, &door::authorities(address)),
             stop: stop.clone(),
             tasks: tasks.clone(),
             permits: Arc::new(Semaphore::new(config.max_connections)),
@@ -107,12 +107,6 @@ impl Server {
             tasks,
             file,
         })
-    }
-
-    /// The same routes without the socket, for commands of this very process, and what lets them in.
-    pub fn way_in(&self) -> (Router, &Token) {
-        let router = router::router(&self.home.shared, door::authorities(self.address));
-        (router, self.home.token())
     }
 
     /// Where it listens.

@@ -21,7 +21,7 @@ use crate::tokens::Guest;
 
 /// The router, made from the table. It answers to these authorities, and knows no path but its own:
 /// another program may mount it below a prefix.
-pub(crate) fn router(shared: &Arc<Shared>, authorities: Vec<String>) -> Router {
+pub(crate) fn router(shared: &Arc<Shared>, authorities: &[String]) -> Router {
     let table = route::table();
     let (open, closed): (Vec<_>, Vec<_>) = table
         .into_iter()

@@ -18,6 +18,7 @@ pub use answer::{
 pub use collector::Collector;
 pub use encoder::{Encoder, Profile};
 pub use event::{AgentStreamEvent, AgentStreamEventType};
+pub use family::ShownEvent;
 pub use message::{AgentMessage, MessagePart, ToolCallRequest};
 pub use request::{
     CancelParams, CreateSessionParams, Delivery, GetMessagesParams, NoParams, PaginationParams,

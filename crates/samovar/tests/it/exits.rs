@@ -226,10 +226,14 @@ async fn a_turn_that_uses_up_its_passes_exits_7() {
 
 // proves FC-2
 #[tokio::test]
-async fn a_data_directory_that_somebody_holds_exits_8() {
+async fn a_data_directory_that_somebody_holds_who_does_not_answer_exits_8() {
     let program = program();
-    let _server = program.serve(&[]).await;
-    let said = program.run(["run", "go"]).await;
-    ended_with(&said, 8, "data_dir_busy");
-    assert_eq!(said.stdout, "");
+    program.file("data/journal/keep", "");
+    let lock = std::fs::File::create(program.folder().join("data/lock")).unwrap();
+    lock.lock().unwrap();
+    for args in [&["run", "go"][..], &["sessions", "list"], &["serve"]] {
+        let said = program.run(args).await;
+        ended_with(&said, 8, "data_dir_busy");
+        assert_eq!(said.stdout, "");
+    }
 }

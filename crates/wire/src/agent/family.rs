@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use samovar_core::event::Author;
 use samovar_core::{AgentPath, CallId, Event, Kind, MessageId, Millis, Seq, TurnId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Which events belong to a turn or to a turn below it, told from the log alone.
 #[derive(Clone, Debug)]
@@ -76,6 +76,25 @@ impl Family {
             self.messages.insert(message.id.clone());
         }
     }
+}
+
+/// An event as a client reads it from a stream of the full profile.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct ShownEvent {
+    /// What happened.
+    #[serde(flatten)]
+    pub kind: Kind,
+    /// Its position in the session's log.
+    pub seq: Seq,
+    /// When it was made.
+    pub at: Millis,
+    /// The turn that it belongs to.
+    #[serde(default)]
+    pub turn: Option<TurnId>,
+    /// The agent whose turn it is.
+    pub agent: AgentPath,
+    /// Who caused it.
+    pub author: Author,
 }
 
 /// An event as the full profile shows it: the fields of its kind beside those of every event.

@@ -1,0 +1,101 @@
+//! `samovar chat`: one turn after another, with a line editor where there is a terminal.
+
+mod command;
+mod lines;
+
+use samovar_core::command::Text;
+use samovar_locale as text;
+
+use self::command::{Next, Slash};
+use self::lines::{Line, Lines};
+use crate::args;
+use crate::config::{self, Found, LocalData};
+use crate::exit::{Exit, Failure};
+use crate::output::TurnFormat;
+use crate::screen::say;
+use crate::stop::Stop;
+use crate::talk::{Left, Talk, farewell};
+use crate::view::View;
+
+/// Talks until the person leaves. Ctrl-C stops a turn, and not the program.
+pub(crate) async fn chat(args: args::Chat) -> Result<Exit, Failure> {
+    let found = config::read(&args.talk.places, &args.talk.who, LocalData::UseOnly)?;
+    let mut stop = Stop::listen()?;
+    let talk = tokio::select! {
+        talk = Talk::enter(&args.talk, &found) => talk?,
+        () = stop.asked() => return Ok(Exit::Interrupted),
+    };
+    if args.talk.verbose || found.is_data_elsewhere {
+        say(&found.data_line());
+    }
+    say(&text::chat::welcome(&talk.session.id));
+    let mut chat = Chat {
+        talk,
+        found,
+        lines: Lines::open(),
+        last: Exit::Ok,
+    };
+    let exit = chat.go_on(&mut stop).await;
+    tokio::select! {
+        () = chat.talk.leave() => {}
+        () = stop.asked() => {}
+    }
+    exit
+}
+
+struct Chat {
+    talk: Talk,
+    found: Found,
+    lines: Lines,
+    /// How the last turn ended: what a pipe is told at its end.
+    last: Exit,
+}
+
+impl Chat {
+    async fn go_on(&mut self, stop: &mut Stop) -> Result<Exit, Failure> {
+        loop {
+            let line = tokio::select! {
+                line = self.lines.next() => line?,
+                // At a terminal the editor reads Ctrl-C itself, so this is somebody who means it.
+                () = stop.asked() => return Ok(Exit::Interrupted),
+            };
+            match line {
+                Line::End if self.lines.is_terminal() => return Ok(Exit::Ok),
+                Line::End => return Ok(self.last),
+                Line::Empty => {}
+                Line::Said(line) => match self.take(&line, stop).await {
+                    Ok(Next::GoOn) => {}
+                    Ok(Next::Leave) => return Ok(Exit::Ok),
+                    Err(failure) if failure.code == "server_unreachable" => return Err(failure),
+                    // What is refused leaves the chat as it is.
+                    Err(failure) => {
+                        self.last = failure.exit;
+                        failure.report();
+                    }
+                },
+            }
+        }
+    }
+
+    async fn take(&mut self, line: &str, stop: &mut Stop) -> Result<Next, Failure> {
+        match Slash::read(line)? {
+            Some(slash) => {
+                slash
+                    .run(&mut self.talk, &self.found, &mut self.lines)
+                    .await
+            }
+            None => self.say(line, stop).await,
+        }
+    }
+
+    async fn say(&mut self, line: &str, stop: &mut Stop) -> Result<Next, Failure> {
+        let said = Text::new(line.to_owned())?;
+        let mut view = View::new(TurnFormat::Text, &self.talk.session.id);
+        let left = self.talk.say(said.as_str(), &mut view, stop, None).await?;
+        self.last = farewell(&left);
+        Ok(match left {
+            Left::Unread => Next::Leave,
+            Left::Ended(_) | Left::Asked | Left::Late => Next::GoOn,
+        })
+    }
+}

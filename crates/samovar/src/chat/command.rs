@@ -1,0 +1,154 @@
+//! The commands of a chat: lines that begin with a slash.
+
+use samovar_locale as text;
+use samovar_wire::agent::{PaginatedResult, SessionInfo};
+use serde_json::{Value, json};
+
+use super::lines::Lines;
+use crate::config::Found;
+use crate::exit::Failure;
+use crate::lists::show_models;
+use crate::output::table;
+use crate::screen::{put, say, visible};
+use crate::sessions::title;
+use crate::talk::Talk;
+use crate::when::moment;
+
+/// Sessions that `/sessions` shows.
+const SHOWN: u32 = 20;
+
+/// What happens behind a line.
+pub(super) enum Next {
+    GoOn,
+    /// The person has left, or nobody reads what is said.
+    Leave,
+}
+
+/// A command.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Slash {
+    Sessions(Option<String>),
+    Model(Option<String>),
+    Undo,
+    Cost,
+    Help,
+    Quit,
+}
+
+impl Slash {
+    /// Reads a line; none when it is something to say.
+    pub(super) fn read(line: &str) -> Result<Option<Self>, Failure> {
+        let Some(typed) = line.trim().strip_prefix('/') else {
+            return Ok(None);
+        };
+        let (name, rest) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
+        let rest = rest.trim();
+        let argument = (!rest.is_empty()).then(|| rest.to_owned());
+        let slash = match (name, argument) {
+            ("sessions", argument) => Self::Sessions(argument),
+            ("model", argument) => Self::Model(argument),
+            ("undo", None) => Self::Undo,
+            ("cost", None) => Self::Cost,
+            ("help" | "?", None) => Self::Help,
+            ("quit" | "exit", None) => Self::Quit,
+            _ => {
+                let why = text::chat::unknown_command(text::quoted(line.trim()));
+                return Err(Failure::usage(why));
+            }
+        };
+        Ok(Some(slash))
+    }
+
+    /// Does it.
+    pub(super) async fn run(
+        self,
+        talk: &mut Talk,
+        found: &Found,
+        lines: &mut Lines,
+    ) -> Result<Next, Failure> {
+        match self {
+            Self::Sessions(None) => list(talk).await?,
+            Self::Sessions(Some(id)) => enter(talk, &id).await?,
+            Self::Model(None) => {
+                let answer = talk.client().get("/api/models").await?;
+                show_models(&answer, found)?;
+                say(&text::chat::model(&talk.session.model));
+            }
+            Self::Model(Some(model)) => {
+                let params = json!({ "sessionId": talk.session.id, "model": model });
+                talk.session = talk.client().agent("updateSession", &params).await?;
+                say(&text::chat::model(&talk.session.model));
+            }
+            Self::Undo => undo(talk, lines).await?,
+            Self::Cost => cost(talk).await?,
+            Self::Help => say(text::chat::help()),
+            Self::Quit => return Ok(Next::Leave),
+        }
+        Ok(Next::GoOn)
+    }
+}
+
+async fn list(talk: &Talk) -> Result<(), Failure> {
+    let params = json!({ "limit": SHOWN });
+    let page: PaginatedResult<SessionInfo> = talk.client().agent("listSessions", &params).await?;
+    let rows = page.items.iter().map(|session| {
+        let is_here = session.id == talk.session.id;
+        let mark = if is_here { "*" } else { "" };
+        vec![
+            mark.to_owned(),
+            session.id.to_string(),
+            moment(session.updated_at),
+            text::sessions::messages(session.message_count),
+            title(session),
+        ]
+    });
+    put(&visible(&table(&rows.collect::<Vec<_>>())))?;
+    say(text::chat::how_to_enter());
+    Ok(())
+}
+
+async fn enter(talk: &mut Talk, id: &str) -> Result<(), Failure> {
+    let params = json!({ "sessionId": id });
+    talk.session = talk.client().agent("getSession", &params).await?;
+    say(&text::chat::entered(
+        &talk.session.id,
+        talk.session.message_count,
+    ));
+    Ok(())
+}
+
+async fn undo(talk: &Talk, lines: &mut Lines) -> Result<(), Failure> {
+    let params = json!({ "sessionId": talk.session.id });
+    let undone: Value = talk.client().agent("undo", &params).await?;
+    say(text::chat::undone());
+    if let Some(said) = undone["content"].as_str() {
+        lines.offer(said.to_owned());
+    }
+    Ok(())
+}
+
+async fn cost(talk: &Talk) -> Result<(), Failure> {
+    let params = json!({ "sessionId": talk.session.id });
+    let session: SessionInfo = talk.client().agent("getSession", &params).await?;
+    let tokens = session.tokens;
+    say(&text::chat::cost(tokens.total, tokens.input, tokens.output));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_with_a_slash_is_a_command_and_a_wrong_one_is_said_to_be() {
+        let read = |line| Slash::read(line).map_err(|failure| failure.code);
+        assert_eq!(read("hello / there"), Ok(None));
+        assert_eq!(read(" /undo "), Ok(Some(Slash::Undo)));
+        assert_eq!(read("/model"), Ok(Some(Slash::Model(None))));
+        let named = Slash::Model(Some("openai/gpt-5".to_owned()));
+        assert_eq!(read("/model   openai/gpt-5"), Ok(Some(named)));
+        for wrong in ["/", "/nothing", "/undo now", "/home/me is a folder"] {
+            assert_eq!(read(wrong), Err("invalid_params".to_owned()), "{wrong}");
+        }
+    }
+}

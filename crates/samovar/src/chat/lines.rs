@@ -1,0 +1,162 @@
+//! Where the lines of a chat come from: an editor with a history at a terminal, else a pipe.
+
+use std::borrow::Cow;
+use std::io::{self, BufRead, IsTerminal};
+
+use reedline::{
+    DefaultPrompt, DefaultPromptSegment, FileBackedHistory, Prompt, PromptEditMode,
+    PromptHistorySearch, Reedline, Signal,
+};
+use samovar_locale as text;
+
+use crate::exit::Failure;
+use crate::screen::say;
+
+/// Lines that the editor remembers while the chat lasts.
+const REMEMBERED: usize = 1000;
+
+/// Bytes of a line from a pipe, at most: what the server takes in a body.
+const MAX_LINE_BYTES: u64 = 1024 * 1024;
+
+/// What came.
+pub(super) enum Line {
+    /// Something to say or to do.
+    Said(String),
+    /// Nothing.
+    Empty,
+    /// There will be no more.
+    End,
+}
+
+/// Where the lines come from.
+pub(super) enum Lines {
+    /// None while a thread has it.
+    Editor(Option<Box<Editor>>),
+    Pipe,
+}
+
+/// The editor, and what the next line begins with.
+pub(super) struct Editor {
+    reedline: Reedline,
+    ready: Option<String>,
+}
+
+impl Lines {
+    /// An editor where both ends are a terminal.
+    pub(super) fn open() -> Self {
+        if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+            return Self::Pipe;
+        }
+        let mut reedline = Reedline::create();
+        // Kept for this chat alone: what was said is in the session.
+        if let Ok(history) = FileBackedHistory::new(REMEMBERED) {
+            reedline = reedline.with_history(Box::new(history));
+        }
+        let ready = None;
+        Self::Editor(Some(Box::new(Editor { reedline, ready })))
+    }
+
+    /// Whether a person types.
+    pub(super) fn is_terminal(&self) -> bool {
+        matches!(self, Self::Editor(_))
+    }
+
+    /// Puts a text into the next line, to be edited; a pipe has none.
+    pub(super) fn offer(&mut self, text: String) {
+        if let Self::Editor(Some(editor)) = self {
+            editor.ready = Some(text);
+        }
+    }
+
+    /// The next line. Reading waits in a thread of its own.
+    pub(super) async fn next(&mut self) -> Result<Line, Failure> {
+        let read = match self {
+            Self::Pipe => tokio::task::spawn_blocking(from_pipe).await,
+            Self::Editor(editor) => {
+                let Some(mut taken) = editor.take() else {
+                    return Ok(Line::End);
+                };
+                let read = tokio::task::spawn_blocking(move || {
+                    let line = taken.read();
+                    (taken, line)
+                });
+                read.await.map(|(taken, line)| {
+                    *editor = Some(taken);
+                    line
+                })
+            }
+        };
+        let line = read.map_err(|error| Failure::broken(&error))?;
+        line.map_err(|error| Failure::usage(text::run::stdin_unreadable(error)))
+    }
+}
+
+impl Editor {
+    fn read(&mut self) -> io::Result<Line> {
+        if let Some(ready) = self.ready.take() {
+            let insert = reedline::EditCommand::InsertString(ready);
+            self.reedline.run_edit_commands(&[insert]);
+        }
+        match self.reedline.read_line(&Sign::default())? {
+            Signal::Success(line) if line.trim().is_empty() => Ok(Line::Empty),
+            Signal::Success(line) => Ok(Line::Said(line)),
+            Signal::CtrlC => {
+                say(text::chat::how_to_leave());
+                Ok(Line::Empty)
+            }
+            Signal::CtrlD => Ok(Line::End),
+            // Signals of keys that are not bound.
+            _ => Ok(Line::Empty),
+        }
+    }
+}
+
+fn from_pipe() -> io::Result<Line> {
+    let mut line = Vec::new();
+    let mut stdin = io::Read::take(io::stdin().lock(), MAX_LINE_BYTES + 1);
+    let read = stdin.read_until(b'\n', &mut line)?;
+    if read as u64 > MAX_LINE_BYTES {
+        let why = text::run::prompt_too_large(MAX_LINE_BYTES);
+        return Err(io::Error::other(why));
+    }
+    let line =
+        String::from_utf8(line).map_err(|_| io::Error::other(text::run::prompt_not_text()))?;
+    Ok(match (read, line.trim()) {
+        (0, _) => Line::End,
+        (_, "") => Line::Empty,
+        (_, said) => Line::Said(said.to_owned()),
+    })
+}
+
+/// What stands before a line.
+struct Sign(DefaultPrompt);
+
+impl Default for Sign {
+    fn default() -> Self {
+        let none = DefaultPromptSegment::Empty;
+        Self(DefaultPrompt::new(none.clone(), none))
+    }
+}
+
+impl Prompt for Sign {
+    fn render_prompt_left(&self) -> Cow<'_, str> {
+        "".into()
+    }
+
+    fn render_prompt_right(&self) -> Cow<'_, str> {
+        "".into()
+    }
+
+    fn render_prompt_indicator(&self, _mode: PromptEditMode) -> Cow<'_, str> {
+        "> ".into()
+    }
+
+    fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {
+        ". ".into()
+    }
+
+    fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> Cow<'_, str> {
+        let shown = self.0.render_prompt_history_search_indicator(search);
+        shown.into_owned().into()
+    }
+}

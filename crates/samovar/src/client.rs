@@ -1,0 +1,255 @@
+//! A client of the server's routes: over the socket of a server that runs, or in this very process
+//! (FC-1). What it asks and what it is told is the same either way.
+
+use std::pin::Pin;
+
+use axum::Router;
+use axum::body::Body;
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
+use http::{Method, Request, Response, header};
+use http_body_util::BodyExt;
+use hyper_util::client::legacy::Client as SocketClient;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use samovar_core::Code;
+use samovar_locale as text;
+use samovar_server::{Address, Token, WayIn};
+use samovar_wire::agent::{BASE_PATH, ErrorBody};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use sse_stream::SseStream;
+use tower::ServiceExt;
+
+use crate::exit::{Exit, Failure};
+
+/// Bytes of an answer that is not a stream, at most.
+const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
+
+/// Asks the routes of one server.
+pub(crate) struct Client {
+    way: Way,
+    authority: String,
+    token: Token,
+}
+
+enum Way {
+    Socket(Box<SocketClient<HttpConnector, Body>>),
+    Inside(Router),
+}
+
+/// The frames of a stream, as they come.
+pub(crate) type Frames = Pin<Box<dyn Stream<Item = Result<Frame, Failure>> + Send>>;
+
+/// A frame of a stream: its id and its data.
+pub(crate) struct Frame {
+    pub(crate) id: Option<String>,
+    pub(crate) data: String,
+}
+
+impl Client {
+    /// A client of a server that runs elsewhere.
+    pub(crate) fn outside(address: Address) -> Self {
+        let client = SocketClient::builder(TokioExecutor::new()).build_http();
+        Self {
+            way: Way::Socket(Box::new(client)),
+            authority: address.address.to_string(),
+            token: address.token,
+        }
+    }
+
+    /// A client of what this process has opened itself.
+    pub(crate) fn inside(way_in: WayIn) -> Self {
+        Self {
+            way: Way::Inside(way_in.router),
+            authority: way_in.authority,
+            token: way_in.token,
+        }
+    }
+
+    /// Calls a method of the agent service.
+    ///
+    /// # Errors
+    /// The refusal, or that the server cannot be reached.
+    pub(crate) async fn agent<A>(&self, method: &str, params: &impl Serialize) -> Result<A, Failure>
+    where
+        A: DeserializeOwned,
+    {
+        let path = format!("{BASE_PATH}/{method}");
+        self.ask(Method::POST, &path, Some(params)).await
+    }
+
+    /// Reads what stands at a path.
+    ///
+    /// # Errors
+    /// As [`Client::agent`].
+    pub(crate) async fn get<A: DeserializeOwned>(&self, path: &str) -> Result<A, Failure> {
+        self.ask(Method::GET, path, None::<&Value>).await
+    }
+
+    /// Posts to a path.
+    ///
+    /// # Errors
+    /// As [`Client::agent`].
+    pub(crate) async fn post<A>(&self, path: &str, params: &impl Serialize) -> Result<A, Failure>
+    where
+        A: DeserializeOwned,
+    {
+        self.ask(Method::POST, path, Some(params)).await
+    }
+
+    /// Deletes what stands at a path.
+    ///
+    /// # Errors
+    /// As [`Client::agent`].
+    pub(crate) async fn delete(&self, path: &str) -> Result<(), Failure> {
+        self.ask(Method::DELETE, path, None::<&Value>).await
+    }
+
+    /// Posts to a method that answers with a stream of the full profile, and gives its frames; the
+    /// last one, `[DONE]`, is not among them.
+    ///
+    /// # Errors
+    /// As [`Client::agent`].
+    pub(crate) async fn stream(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Result<Frames, Failure> {
+        let path = format!("{BASE_PATH}/{method}?profile=full");
+        let response = self.send(Method::POST, &path, Some(params)).await?;
+        let frames = SseStream::from_bytes_stream(response.into_body().into_data_stream());
+        let frames = frames.filter_map(async |frame| match frame {
+            Ok(frame) => {
+                let data = frame.data.filter(|data| data != "[DONE]")?;
+                let id = frame.id;
+                Some(Ok(Frame { id, data }))
+            }
+            Err(error) => Some(Err(unreachable(&error.to_string()))),
+        });
+        Ok(Box::pin(frames) as Frames)
+    }
+
+    async fn ask<A: DeserializeOwned>(
+        &self,
+        verb: Method,
+        path: &str,
+        params: Option<&impl Serialize>,
+    ) -> Result<A, Failure> {
+        let response = self.send(verb, path, params).await?;
+        let body = read(response).await?;
+        serde_json::from_slice(&body).map_err(|error| Failure::broken(&error))
+    }
+
+    /// Sends a request; what is not 2xx is a failure.
+    async fn send(
+        &self,
+        verb: Method,
+        path: &str,
+        params: Option<&impl Serialize>,
+    ) -> Result<Response<Body>, Failure> {
+        let response = match &self.way {
+            Way::Inside(router) => {
+                let request = self.request(verb, path, params)?;
+                // A router has an answer to everything.
+                let Ok(response) = router.clone().oneshot(request).await;
+                response
+            }
+            Way::Socket(client) => {
+                let uri = format!("http://{}{path}", self.authority);
+                let request = self.request(verb, &uri, params)?;
+                let sent = client.request(request).await;
+                sent.map_err(|error| unreachable(&error.to_string()))?
+                    .map(Body::new)
+            }
+        };
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let status = response.status();
+        let body = read(response).await?;
+        let refusal: ErrorBody = serde_json::from_slice(&body)
+            .map_err(|_| unreachable(&text::client::no_samovar(status.as_u16())))?;
+        Err(Failure::of_refusal(refusal))
+    }
+
+    fn request(
+        &self,
+        verb: Method,
+        uri: &str,
+        params: Option<&impl Serialize>,
+    ) -> Result<Request<Body>, Failure> {
+        let request = Request::builder()
+            .method(verb)
+            .uri(uri)
+            .header(header::HOST, &self.authority)
+            .header(
+                header::AUTHORIZATION,
+                format!("Bearer {}", self.token.expose()),
+            );
+        let request = match params {
+            None => request.body(Body::empty()),
+            Some(params) => {
+                let body = serde_json::to_vec(params).map_err(|error| Failure::broken(&error))?;
+                request
+                    .header(header::CONTENT_TYPE, "application/json")
+                    .body(Body::from(body))
+            }
+        };
+        request.map_err(|error| Failure::broken(&error))
+    }
+}
+
+/// A part of a path, in which every byte that means something else is encoded.
+pub(crate) fn segment(raw: &str) -> String {
+    use std::fmt::Write as _;
+    let mut encoded = String::new();
+    for byte in raw.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
+            encoded.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _infallible = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
+async fn read(response: Response<Body>) -> Result<Bytes, Failure> {
+    let limited = http_body_util::Limited::new(response.into_body(), MAX_ANSWER_BYTES);
+    let body = limited.collect().await;
+    let body = body.map_err(|error| unreachable(&error.to_string()))?;
+    Ok(body.to_bytes())
+}
+
+/// The server went away, or it is none of ours.
+fn unreachable(cause: &str) -> Failure {
+    let why = text::client::unreachable(cause);
+    Failure::new(Exit::Busy, "server_unreachable", why)
+}
+
+impl Failure {
+    /// What a route refused. A code that this version does not know is shown as it came.
+    fn of_refusal(refusal: ErrorBody) -> Self {
+        match Code::parse(&refusal.code) {
+            Some(code) => {
+                let mut error = samovar_core::Error::new(code, refusal.error);
+                error.details = refusal.details;
+                error.into()
+            }
+            None => Self::new(Exit::TurnFailed, refusal.code, refusal.error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_path_stays_one_part() {
+        assert_eq!(segment("read_file"), "read_file");
+        assert_eq!(segment("../a b/ж?"), "..%2Fa%20b%2F%D0%B6%3F");
+    }
+}

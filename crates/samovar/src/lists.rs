@@ -1,0 +1,204 @@
+//! The commands that show what a server has: its tools, models, tokens and figures.
+
+use samovar_core::message::Status;
+use samovar_locale as text;
+use samovar_wire::agent::Stats;
+use samovar_wire::api::{
+    CreatedToken, ModelsAnswer, ProviderInfo, TokenInfo, ToolInfo, ToolResult,
+};
+use serde_json::{Value, json};
+
+use crate::args::{self, Models, Token, Tools};
+use crate::client::segment;
+use crate::config::{self, Found, LocalData};
+use crate::exit::{Exit, Failure};
+use crate::model;
+use crate::output::{self, Format, table};
+use crate::reach::{Purpose, Reached};
+use crate::screen::{beginning, put, say, visible};
+use crate::sessions::{ask, reach};
+use crate::when::moment;
+
+/// Characters of a tool's description in the list.
+const SHOWN: usize = 72;
+
+/// `samovar tools`.
+pub(crate) async fn tools(command: Tools) -> Result<Exit, Failure> {
+    match command {
+        Tools::List { common } => {
+            let reached = reach(&common).await?;
+            let tools = reached.client.get::<Vec<ToolInfo>>("/api/tools").await;
+            reached.close_now().await;
+            output::list(common.machine.format(), "tool", &tools?, |tools| {
+                let rows = tools.iter().map(|tool| {
+                    let what = beginning(&tool.description, SHOWN);
+                    vec![tool.name.clone(), word(&tool.effect), what]
+                });
+                table(&rows.collect::<Vec<_>>())
+            })?;
+            Ok(Exit::Ok)
+        }
+        Tools::Call {
+            name,
+            args,
+            approval,
+            common,
+        } => {
+            let args: Value = serde_json::from_str(&args)
+                .map_err(|error| Failure::usage(text::tools::args_not_json(error)))?;
+            if !args.is_object() {
+                return Err(Failure::usage(text::tools::args_no_object()));
+            }
+            let level = approval.map_or(samovar_core::Approval::Auto, Into::into);
+            let found = config::read(&common.places, &args::Who::default(), LocalData::UseOnly)?;
+            let reached = Reached::data_dir(&found.config, Purpose::Rows).await?;
+            let path = format!("/api/tools/{}/call", segment(&name));
+            let params = json!({ "args": args, "approval": level });
+            let result = reached.client.post::<ToolResult>(&path, &params).await;
+            reached.close_now().await;
+            let result = result?;
+            output::one(common.machine.format(), "tool_result", &result, |result| {
+                result.text.trim_end().to_owned() + "\n"
+            })?;
+            Ok(match result.status {
+                Status::Done => Exit::Ok,
+                Status::Denied => Exit::Approval,
+                Status::Failed | Status::Cancelled | Status::Unknown => Exit::TurnFailed,
+            })
+        }
+    }
+}
+
+/// The word that stands for a value on the wire.
+fn word(value: &impl serde::Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(word)) => word,
+        Ok(other) => other.to_string(),
+        Err(_) => String::new(),
+    }
+}
+
+/// `samovar models`.
+pub(crate) async fn models(command: Models) -> Result<Exit, Failure> {
+    let Models::List { who, common } = command;
+    let found = config::read(&common.places, &who, LocalData::UseOnly)?;
+    let reached = Reached::data_dir(&found.config, Purpose::Rows).await?;
+    let answer = reached.client.get::<ModelsAnswer>("/api/models").await;
+    reached.close_now().await;
+    let answer = answer?;
+    match common.machine.format() {
+        Format::Text => show_models(&answer, &found)?,
+        Format::Json => put(&output::line("models", &answer)?).map(drop)?,
+        Format::Jsonl => {
+            output::list(Format::Jsonl, "provider", &answer.providers, |_| {
+                String::new()
+            })?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// The table of models, and in a line below which one answers.
+pub(crate) fn show_models(answer: &ModelsAnswer, found: &Found) -> Result<(), Failure> {
+    let rows: Vec<_> = answer.providers.iter().map(row).collect();
+    put(&visible(&table(&rows)))?;
+    match (&answer.chosen, &answer.refusal) {
+        (Some(chosen), _) => say(&model::line(chosen, found)),
+        (None, refusal) => {
+            let why = refusal.as_deref().unwrap_or_default();
+            say(&text::serve::model_none(why));
+        }
+    }
+    Ok(())
+}
+
+fn row(provider: &ProviderInfo) -> Vec<String> {
+    let variable = provider.variables.first().map_or("", String::as_str);
+    let state = match provider.access.as_str() {
+        "key" => text::models::has_key().to_owned(),
+        "open" => text::models::open().to_owned(),
+        _ => text::models::missing(variable),
+    };
+    let default = provider.default_model.clone();
+    let models = match provider.models.as_slice() {
+        [] => default.unwrap_or_default(),
+        some => some.join(", "),
+    };
+    vec![provider.name.clone(), state, models]
+}
+
+/// `samovar token`.
+pub(crate) async fn token(command: Token) -> Result<Exit, Failure> {
+    match command {
+        Token::List { common } => {
+            let reached = reach(&common).await?;
+            let tokens = reached.client.get::<Vec<TokenInfo>>("/api/tokens").await;
+            reached.close_now().await;
+            let tokens = tokens?;
+            if tokens.is_empty() && common.machine.format() == Format::Text {
+                say(text::token::none());
+            }
+            output::list(common.machine.format(), "token", &tokens, |tokens| {
+                let rows = tokens.iter().map(|token| {
+                    let (name, scope) = (token.name.as_str(), token.scope.as_str());
+                    vec![name.to_owned(), scope.to_owned(), moment(token.created_at)]
+                });
+                table(&rows.collect::<Vec<_>>())
+            })?;
+        }
+        Token::Create {
+            name,
+            scope,
+            common,
+        } => {
+            let scope = match scope {
+                args::Scope::Read => "read",
+                args::Scope::Use => "use",
+                args::Scope::Admin => "admin",
+            };
+            let params = json!({ "name": name, "scope": scope });
+            let reached = reach(&common).await?;
+            let made = reached
+                .client
+                .post::<CreatedToken>("/api/tokens", &params)
+                .await;
+            reached.close_now().await;
+            let made = made?;
+            if common.machine.format() == Format::Text {
+                say(&text::token::created(&name, scope));
+            }
+            output::one(common.machine.format(), "token", &made, |made| {
+                made.token.clone() + "\n"
+            })?;
+        }
+        Token::Revoke { name, common } => {
+            let reached = reach(&common).await?;
+            let path = format!("/api/tokens/{}", segment(&name));
+            let revoked = reached.client.delete(&path).await;
+            reached.close_now().await;
+            revoked?;
+            let answer = json!({ "name": name, "revoked": true });
+            output::one(common.machine.format(), "revoked", &answer, |_| {
+                text::token::revoked(&name) + "\n"
+            })?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// `samovar stats`.
+pub(crate) async fn stats(args: args::Stats) -> Result<Exit, Failure> {
+    let common = args.common;
+    let stats: Stats = ask(&common, "getStats", json!({})).await?;
+    output::one(common.machine.format(), "stats", &stats, |stats| {
+        let tokens = stats.tokens;
+        text::stats::lines(
+            stats.sessions,
+            stats.messages,
+            tokens.total,
+            tokens.input,
+            tokens.output,
+        ) + "\n"
+    })?;
+    Ok(Exit::Ok)
+}

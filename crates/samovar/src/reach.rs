@@ -1,0 +1,135 @@
+//! The way to the data directory: the server that holds it, or this process itself (FC-1).
+
+use std::time::Duration;
+
+use samovar_engine::Recovery;
+use samovar_locale as text;
+use samovar_server::{Address, Config, Home, OpenError, Opening, Server, StartError};
+use samovar_wire::api::ServerInfo;
+use tokio::time::Instant;
+
+use crate::client::Client;
+use crate::exit::{Exit, Failure};
+
+/// How long a command waits for another that holds the data directory for a moment.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often it looks meanwhile.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// What a command wants of the data directory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To look and to tidy up: no turn starts or goes on by it.
+    Rows,
+    /// To run turns. Other commands find this process as they find a server, as long as it lasts.
+    Turns,
+}
+
+/// A client, and what this process opened for it.
+pub(crate) struct Reached {
+    pub(crate) client: Client,
+    opened: Opened,
+}
+
+enum Opened {
+    /// A server that runs elsewhere has it.
+    Elsewhere,
+    Here(Home),
+    /// With a socket for others.
+    Shared(Server),
+}
+
+impl Reached {
+    /// Finds the server that holds the data directory, else opens it. Another command that holds it
+    /// for a moment is waited for.
+    ///
+    /// # Errors
+    /// The data directory cannot be opened, or is held by something that does not answer.
+    pub(crate) async fn data_dir(config: &Config, purpose: Purpose) -> Result<Self, Failure> {
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            let held = match open(config, purpose).await {
+                Ok(opened) => return Ok(Self::of(opened)),
+                Err(StartError::Open(held)) if held.code() == "data_dir_busy" => held,
+                Err(error) => return Err(error.into()),
+            };
+            if let Some(client) = running(config).await {
+                let opened = Opened::Elsewhere;
+                return Ok(Self { client, opened });
+            }
+            if Instant::now() >= give_up {
+                return Err(unreachable(&held));
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    fn of(opened: Opened) -> Self {
+        let way_in = match &opened {
+            Opened::Here(home) => home.way_in(),
+            Opened::Shared(server) => server.home().way_in(),
+            Opened::Elsewhere => unreachable!("what was opened is here"),
+        };
+        let client = Client::inside(way_in);
+        Self { client, opened }
+    }
+
+    /// Whether another process holds the data directory.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        matches!(self.opened, Opened::Elsewhere)
+    }
+
+    /// Closes what was opened: turns that run get their time to end, those of other commands too.
+    pub(crate) async fn close(self) {
+        match self.opened {
+            Opened::Elsewhere => {}
+            Opened::Here(home) => home.close().await,
+            Opened::Shared(server) => server.stop().await,
+        }
+    }
+
+    /// Closes what was opened, at once; turns that run are found by the next start.
+    pub(crate) async fn close_now(self) {
+        match self.opened {
+            Opened::Elsewhere => {}
+            Opened::Here(home) => home.close_now().await,
+            Opened::Shared(server) => server.stop_now().await,
+        }
+    }
+}
+
+async fn open(config: &Config, purpose: Purpose) -> Result<Opened, StartError> {
+    let mut config = config.clone();
+    config.settings.recovery = Recovery::UsedSessions;
+    match purpose {
+        Purpose::Rows => {
+            let opening = Opening::begin(&config)?;
+            Ok(Opened::Here(opening.finish().await?))
+        }
+        Purpose::Turns => {
+            config.host = std::net::Ipv4Addr::LOCALHOST.into();
+            config.port = 0;
+            Ok(Opened::Shared(Server::start(config).await?))
+        }
+    }
+}
+
+/// A client of the server that holds the data directory, if it answers.
+async fn running(config: &Config) -> Option<Client> {
+    let address = Address::read(&config.data_dir)?;
+    let client = Client::outside(address);
+    let answer: Result<ServerInfo, _> = client.get("/api/server").await;
+    match answer {
+        Ok(_) => Some(client),
+        Err(failure) => {
+            tracing::debug!(?failure, "the holder of the data directory does not answer");
+            None
+        }
+    }
+}
+
+fn unreachable(held: &OpenError) -> Failure {
+    let why = text::client::held(held);
+    Failure::new(Exit::Busy, held.code(), why)
+}

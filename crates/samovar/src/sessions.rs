@@ -1,0 +1,199 @@
+//! `samovar sessions`: what was said, and where.
+
+use std::io::IsTerminal;
+
+use samovar_locale as text;
+use samovar_wire::agent::{AgentMessage, PaginatedResult, SessionInfo};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::args::{Common, Sessions, Who};
+use crate::config::{self, LocalData};
+use crate::exit::{Exit, Failure};
+use crate::output::{self, Format, table};
+use crate::reach::{Purpose, Reached};
+use crate::screen::{beginning, confirm, put, say, visible};
+use crate::when::moment;
+
+/// Characters of a message that `show` begins a tool's result with.
+const SHOWN: usize = 160;
+
+/// Runs one of the commands.
+pub(crate) async fn sessions(command: Sessions) -> Result<Exit, Failure> {
+    match command {
+        Sessions::List {
+            limit,
+            offset,
+            query,
+            common,
+        } => {
+            let mut params = json!({ "limit": limit, "offset": offset });
+            if let Some(query) = query {
+                params["query"] = query.into();
+            }
+            let page: PaginatedResult<SessionInfo> = ask(&common, "listSessions", params).await?;
+            show_page(common.machine.format(), &page, offset)
+        }
+        Sessions::Show { id, limit, common } => show(&id, limit, &common).await,
+        Sessions::Rename { id, title, common } => {
+            let params = json!({ "sessionId": id, "title": title });
+            let session: SessionInfo = ask(&common, "updateSession", params).await?;
+            output::one(common.machine.format(), "session", &session, |session| {
+                text::sessions::renamed(&session.id, title.trim()) + "\n"
+            })
+        }
+        Sessions::Delete { id, yes, common } => delete(&id, yes, &common).await,
+    }?;
+    Ok(Exit::Ok)
+}
+
+/// One call, and nothing else.
+pub(crate) async fn ask<A>(common: &Common, method: &str, params: Value) -> Result<A, Failure>
+where
+    A: serde::de::DeserializeOwned,
+{
+    let reached = reach(common).await?;
+    let answer = reached.client.agent(method, &params).await;
+    reached.close_now().await;
+    answer
+}
+
+/// The way to the data directory, for a command that starts no turn.
+pub(crate) async fn reach(common: &Common) -> Result<Reached, Failure> {
+    let found = config::read(&common.places, &Who::default(), LocalData::UseOnly)?;
+    Reached::data_dir(&found.config, Purpose::Rows).await
+}
+
+fn show_page(
+    format: Format,
+    page: &PaginatedResult<SessionInfo>,
+    offset: u32,
+) -> Result<(), Failure> {
+    match format {
+        Format::Text => {
+            let rows = page.items.iter().map(|session| {
+                vec![
+                    session.id.to_string(),
+                    moment(session.updated_at),
+                    text::sessions::messages(session.message_count),
+                    session.model.clone(),
+                    title(session),
+                ]
+            });
+            let rows: Vec<_> = rows.collect();
+            put(&visible(&table(&rows)))?;
+            let shown = u64::from(offset) + page.items.len() as u64;
+            if page.total_count == 0 {
+                say(text::sessions::none());
+            } else if shown < page.total_count {
+                say(&text::sessions::more(shown, page.total_count));
+            }
+            Ok(())
+        }
+        Format::Json => put(&output::line("sessions", page)?).map(drop),
+        Format::Jsonl => output::list(format, "session", &page.items, |_| String::new()),
+    }
+}
+
+/// A session with its last messages.
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    session: SessionInfo,
+    messages: Vec<AgentMessage>,
+}
+
+async fn show(id: &str, limit: u32, common: &Common) -> Result<(), Failure> {
+    let reached = reach(common).await?;
+    let client = &reached.client;
+    let read = async {
+        let session = client
+            .agent("getSession", &json!({ "sessionId": id }))
+            .await?;
+        let params = json!({ "sessionId": id, "limit": limit });
+        let messages = client.agent("getMessages", &params).await?;
+        Ok::<_, Failure>(Shown { session, messages })
+    };
+    let shown = read.await;
+    reached.close_now().await;
+    let shown = shown?;
+    match common.machine.format() {
+        Format::Jsonl => {
+            let messages = &shown.messages;
+            output::list(Format::Jsonl, "message", messages, |_| String::new())
+        }
+        format => output::one(format, "session", &shown, as_text),
+    }
+}
+
+fn as_text(shown: &Shown) -> String {
+    let session = &shown.session;
+    let title = title(session);
+    let mut lines = text::sessions::head(
+        &session.id,
+        title,
+        &session.model,
+        moment(session.created_at),
+        session.message_count,
+    );
+    lines.push('\n');
+    for message in &shown.messages {
+        lines.push('\n');
+        let said = match message.role {
+            samovar_core::Role::Tool => beginning(&message.content, SHOWN),
+            _ => message.content.clone(),
+        };
+        let who = message.name.as_deref().unwrap_or(message.role.as_str());
+        lines.push_str(&text::sessions::said(who, said));
+        lines.push('\n');
+        for call in &message.tool_calls {
+            let args = beginning(&call.args.to_string(), SHOWN);
+            lines.push_str(&text::view::call(&call.name, args));
+            lines.push('\n');
+        }
+    }
+    lines
+}
+
+/// Asks first, at a terminal; elsewhere `--yes` has to say it.
+async fn delete(id: &str, is_sure: bool, common: &Common) -> Result<(), Failure> {
+    let reached = reach(common).await?;
+    let client = &reached.client;
+    let done = async {
+        let session: SessionInfo = client
+            .agent("getSession", &json!({ "sessionId": id }))
+            .await?;
+        if !is_sure {
+            let question = {
+                let messages = text::sessions::messages(session.message_count);
+                text::sessions::sure(&session.id, messages)
+            };
+            if !std::io::stdin().is_terminal() {
+                return Err(Failure::usage(text::sessions::needs_yes(&session.id)));
+            }
+            if !confirm(&question)? {
+                return Ok(false);
+            }
+        }
+        client
+            .agent::<Value>("deleteSession", &json!({ "sessionId": id }))
+            .await?;
+        Ok(true)
+    };
+    let done = done.await;
+    reached.close_now().await;
+    let answer = json!({ "sessionId": id, "deleted": done? });
+    output::one(common.machine.format(), "deleted", &answer, |answer| {
+        if answer["deleted"] == true {
+            text::sessions::deleted(id) + "\n"
+        } else {
+            text::sessions::kept(id) + "\n"
+        }
+    })
+}
+
+/// What a person calls a session; empty when it has no title.
+pub(crate) fn title(session: &SessionInfo) -> String {
+    let title = session.title.as_ref();
+    title.map_or_else(String::new, |title| title.as_str().to_owned())
+}

@@ -1,0 +1,82 @@
+//! What turns on a terminal while nothing else is said: elapsed time and tokens.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use samovar_locale as text;
+use tokio::time::Instant;
+
+/// How often it turns.
+const EVERY: Duration = Duration::from_millis(120);
+
+const FACES: [char; 4] = ['|', '/', '-', '\\'];
+
+/// A line at the bottom of a terminal, which goes before anything else is written. Where stderr is
+/// no terminal there is none.
+pub(crate) struct Spinner {
+    is_wanted: bool,
+    is_shown: bool,
+    began: Instant,
+    turns: usize,
+}
+
+impl Spinner {
+    /// A spinner that stands still.
+    pub(crate) fn new() -> Self {
+        Self {
+            is_wanted: io::stderr().is_terminal(),
+            is_shown: false,
+            began: Instant::now(),
+            turns: 0,
+        }
+    }
+
+    /// Waits, and turns once if there is room for it; forever where nobody sees it. Safe to drop
+    /// halfway.
+    pub(crate) async fn turn(&mut self, has_room: bool, tokens: u64) {
+        if !self.is_wanted {
+            std::future::pending::<()>().await;
+        }
+        tokio::time::sleep(EVERY).await;
+        if !has_room {
+            return;
+        }
+        self.turns = self.turns.wrapping_add(1);
+        let face = FACES.get(self.turns % FACES.len()).copied().unwrap_or('|');
+        let seconds = self.began.elapsed().as_secs();
+        // Short enough for a terminal of twenty columns.
+        let line = match tokens {
+            0 => text::spinner::seconds(face, seconds),
+            _ => text::spinner::seconds_and_tokens(face, seconds, short(tokens)),
+        };
+        self.write(&format!("\r\u{1b}[K{line}"));
+        self.is_shown = true;
+    }
+
+    /// Takes it away.
+    pub(crate) fn clear(&mut self) {
+        if std::mem::take(&mut self.is_shown) {
+            self.write("\r\u{1b}[K");
+        }
+    }
+
+    #[expect(clippy::unused_self, reason = "only a spinner may move the cursor")]
+    fn write(&self, text: &str) {
+        let _nobody_sees = io::stderr().write_all(text.as_bytes());
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// A number in at most five characters or so.
+fn short(tokens: u64) -> String {
+    match tokens {
+        0..=9_999 => tokens.to_string(),
+        10_000..=9_999_999 => format!("{}k", tokens / 1_000),
+        _ => format!("{}M", tokens / 1_000_000),
+    }
+}

@@ -1,0 +1,40 @@
+//! `samovar` alone, and what a shell completes.
+
+use std::io::IsTerminal;
+
+use clap::CommandFactory;
+use samovar_locale as text;
+use samovar_server::models;
+
+use crate::args::{self, Args};
+use crate::chat;
+use crate::config::{self, LocalData};
+use crate::exit::{Exit, Failure};
+use crate::lists::show_models;
+use crate::screen::{put, say};
+
+/// Talks, at a terminal where a model answers; else says what is there and what to type next.
+pub(crate) async fn welcome() -> Result<Exit, Failure> {
+    let (places, who) = (args::Places::default(), args::Who::default());
+    let found = config::read(&places, &who, LocalData::UseOnly)?;
+    let models = models::overview(&found.registry).await;
+    let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    if is_terminal && models.chosen.is_some() {
+        return chat::chat(args::Chat::default()).await;
+    }
+    show_models(&models, &found)?;
+    say(text::welcome::what_to_type());
+    Ok(if models.chosen.is_some() {
+        Exit::Ok
+    } else {
+        Exit::NoModel
+    })
+}
+
+/// Writes what a shell needs to complete commands.
+pub(crate) fn completions(args: &args::Completions) -> Result<Exit, Failure> {
+    let mut command = Args::command();
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut command, "samovar", &mut script);
+    put(&String::from_utf8_lossy(&script)).map(|_| Exit::Ok)
+}
