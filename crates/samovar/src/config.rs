@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use samovar_core::Approval;
-use samovar_server::providers::{DemoUse, ProviderConfig, Registry, SPECS, Secret};
+use samovar_server::providers::{DemoUse, Probing, ProviderConfig, Registry, SPECS, Secret};
 use samovar_server::{Config, Token};
 use tracing_subscriber::EnvFilter;
 
@@ -91,6 +91,10 @@ pub(crate) fn read(places: &Places, who: &Who, local: LocalData) -> Result<Found
     };
     let mut config = Config::new(data_dir.path, workspace.clone());
     config.providers = providers(model)?;
+    let is_off = variable("SAMOVAR__MODELS__PROBE")?.is_some_and(|value| value == "false");
+    if !who.no_probe && !is_off {
+        config.providers.probing = Probing::On;
+    }
     let registry = Arc::new(Registry::new(config.providers.clone()));
     config.registry = Some(registry.clone());
     config.token = token()?;

@@ -110,7 +110,7 @@ async fn model(found: &Found) -> Finding {
         Ok(choice) => {
             let fact = text::doctor::model_answers(model::what(&choice));
             let reason = model::reason(&choice, found);
-            let connect = choice.reason == ModelReason::Nothing;
+            let connect = matches!(choice.reason, ModelReason::Nothing { .. });
             (Exit::Ok, fact, reason, connect.then(|| CONNECT.to_owned()))
         }
         Err(error) => {

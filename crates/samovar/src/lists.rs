@@ -4,7 +4,7 @@ use samovar_core::message::Status;
 use samovar_locale as text;
 use samovar_wire::agent::Stats;
 use samovar_wire::api::{
-    CreatedToken, ModelsAnswer, ProviderInfo, TokenInfo, ToolInfo, ToolResult,
+    CreatedToken, ModelsAnswer, ProviderAccess, ProviderInfo, TokenInfo, ToolInfo, ToolResult,
 };
 use serde_json::{Value, json};
 
@@ -113,18 +113,25 @@ pub(crate) fn show_models(answer: &ModelsAnswer, found: &Found) -> Result<(), Fa
 }
 
 fn row(provider: &ProviderInfo) -> Vec<String> {
-    let variable = provider.variables.first().map_or("", String::as_str);
-    let state = match provider.access.as_str() {
-        "key" => text::models::has_key().to_owned(),
-        "open" => text::models::open().to_owned(),
-        _ => text::models::missing(variable),
+    let mark = if provider.is_chosen { "*" } else { "" };
+    let state = match (provider.access, provider.set.first()) {
+        (ProviderAccess::Key, _) => text::models::has_key().to_owned(),
+        (ProviderAccess::Open, _) => text::models::open().to_owned(),
+        (ProviderAccess::Missing, Some(variable)) => text::models::missing(variable),
+        (ProviderAccess::Missing, None) => text::models::forbidden().to_owned(),
     };
-    let default = provider.default_model.clone();
-    let models = match provider.models.as_slice() {
-        [] => default.unwrap_or_default(),
-        some => some.join(", "),
+    let found = provider.models.iter().map(|model| match model.tools {
+        Some(true) => text::models::with_tools(&model.name),
+        Some(false) => text::models::without_tools(&model.name),
+        None => model.name.clone(),
+    });
+    let found: Vec<_> = found.collect();
+    let models = match (found.as_slice(), &provider.default_model) {
+        ([], Some(default)) => default.clone(),
+        ([], None) => provider.seen.clone().unwrap_or_default(),
+        (some, _) => some.join(", "),
     };
-    vec![provider.name.clone(), state, models]
+    vec![mark.to_owned(), provider.name.clone(), state, models]
 }
 
 /// `samovar token`.

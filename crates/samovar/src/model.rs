@@ -23,17 +23,19 @@ pub(crate) fn what(choice: &ModelChoice) -> String {
 pub(crate) fn reason(choice: &ModelChoice, found: &Found) -> String {
     match &choice.reason {
         ModelReason::Asked => asked(found.model_from).to_owned(),
-        ModelReason::Key { provider, .. } => text::model::key_set(provider),
-        ModelReason::Local {
+        ModelReason::Key {
             provider,
-            address,
-            found,
-            tools,
-        } => match tools {
-            Some(true) => text::model::local_with_tools(*found, provider, address),
-            Some(false) | None => text::model::local_found(*found, provider, address),
-        },
-        ModelReason::Nothing => text::model::nothing_else().to_owned(),
+            origin: None,
+        } => text::model::key_set(provider),
+        ModelReason::Key {
+            provider,
+            origin: Some(origin),
+        } => text::model::key_set_in(provider, origin),
+        ModelReason::Local { why, .. } => why.clone(),
+        ModelReason::Nothing { looked_at } if looked_at.is_empty() => {
+            text::model::nothing_else().to_owned()
+        }
+        ModelReason::Nothing { .. } => text::model::nothing_else_near().to_owned(),
     }
 }
 
@@ -50,7 +52,7 @@ pub(crate) fn asked(from: ModelFrom) -> &'static str {
 pub(crate) fn line(choice: &ModelChoice, found: &Found) -> String {
     let (what, reason) = (what(choice), reason(choice, found));
     match choice.reason {
-        ModelReason::Nothing => text::model::line_connect(what, reason, CONNECT),
+        ModelReason::Nothing { .. } => text::model::line_connect(what, reason, CONNECT),
         ModelReason::Asked | ModelReason::Key { .. } | ModelReason::Local { .. } => {
             text::model::line(what, reason)
         }

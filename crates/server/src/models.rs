@@ -1,33 +1,18 @@
 //! Which model answers and why, for whoever explains it (FC-4).
 
-use samovar_core::{Error, Models};
-use samovar_providers::{Access, Dialect, Registry};
-use samovar_wire::api::{ModelChoice, ModelReason, ModelsAnswer, ProviderInfo};
+use samovar_core::Error;
+use samovar_providers::registry::{Choice, Reason, Row};
+use samovar_providers::{Access, Registry};
+use samovar_wire::api::{
+    LocalModelInfo, ModelChoice, ModelReason, ModelsAnswer, ProviderAccess, ProviderInfo,
+};
 
 /// The model for who asks for none, and why it is that one.
 ///
 /// # Errors
 /// [`Code::UnusableModel`](samovar_core::Code::UnusableModel) when there is none.
 pub async fn choice(registry: &Registry) -> Result<ModelChoice, Error> {
-    let name = registry.default_name().await?;
-    let kind = registry.resolve(&name)?.kind;
-    let mut keyed = registry
-        .providers()
-        .filter(|(spec, access)| *access == Access::Key && spec.default_model.is_some());
-    let reason = match (registry.asked().is_some(), keyed.next()) {
-        (true, _) => ModelReason::Asked,
-        (false, Some((spec, _))) => ModelReason::Key {
-            provider: spec.display_name.to_owned(),
-            variable: spec
-                .env_vars
-                .first()
-                .copied()
-                .unwrap_or_default()
-                .to_owned(),
-        },
-        (false, None) => ModelReason::Nothing,
-    };
-    Ok(ModelChoice { name, kind, reason })
+    registry.choice().await.map(spelled)
 }
 
 /// Every provider, and the choice.
@@ -36,34 +21,58 @@ pub async fn overview(registry: &Registry) -> ModelsAnswer {
         Ok(chosen) => (Some(chosen), None),
         Err(error) => (None, Some(error.message.into_owned())),
     };
-    let providers = registry.providers().map(|(spec, access)| ProviderInfo {
-        name: spec.name.to_owned(),
-        display_name: spec.display_name.to_owned(),
-        dialect: dialect(spec.dialect).to_owned(),
-        access: word(access).to_owned(),
-        variables: spec.env_vars.iter().map(|&name| name.to_owned()).collect(),
-        default_model: spec.default_model.map(|model| spec.canonical(model)),
-        models: Vec::new(),
-    });
+    let rows = registry.overview().await;
     ModelsAnswer {
         chosen,
         refusal,
-        providers: providers.collect(),
+        providers: rows.into_iter().map(provider).collect(),
     }
 }
 
-fn dialect(dialect: Dialect) -> &'static str {
-    match dialect {
-        Dialect::Anthropic => "anthropic",
-        Dialect::ChatCompletions => "chat-completions",
-        Dialect::Demo => "demo",
+fn spelled(choice: Choice) -> ModelChoice {
+    let reason = match choice.reason {
+        Reason::Asked => ModelReason::Asked,
+        Reason::Key {
+            display_name,
+            origin,
+            ..
+        } => ModelReason::Key {
+            provider: display_name.to_owned(),
+            origin,
+        },
+        Reason::Local { probed } => ModelReason::Local {
+            why: probed.why().unwrap_or_default(),
+            found: probed.models.len() as u64,
+        },
+        Reason::Nothing { probed } => ModelReason::Nothing {
+            looked_at: probed.looked_at.iter().map(ToString::to_string).collect(),
+        },
+    };
+    ModelChoice {
+        name: choice.name,
+        kind: choice.kind,
+        reason,
     }
 }
 
-fn word(access: Access) -> &'static str {
-    match access {
-        Access::Key => "key",
-        Access::Open => "open",
-        Access::Missing => "missing",
+fn provider(row: Row) -> ProviderInfo {
+    let models = row.models.into_iter().map(|model| LocalModelInfo {
+        name: model.name,
+        tools: model.tools,
+    });
+    ProviderInfo {
+        name: row.name.to_owned(),
+        display_name: row.display_name.to_owned(),
+        access: match row.access {
+            Access::Key => ProviderAccess::Key,
+            Access::Open => ProviderAccess::Open,
+            Access::Missing => ProviderAccess::Missing,
+        },
+        set: row.set,
+        default_model: row.default_model,
+        base_url: row.base_url,
+        seen: row.look.map(|look| look.to_string()),
+        models: models.collect(),
+        is_chosen: row.is_chosen,
     }
 }

@@ -55,7 +55,8 @@ pub struct Serving {
 type Output = Arc<Mutex<String>>;
 
 impl Program {
-    /// The binary at a path (`env!("CARGO_BIN_EXE_samovar")`), in fresh folders.
+    /// The binary at a path (`env!("CARGO_BIN_EXE_samovar")`), in fresh folders. It does not look
+    /// for model servers on the machine, whose ports are not the test's.
     ///
     /// # Panics
     /// When the system gives no temporary folder.
@@ -67,8 +68,23 @@ impl Program {
         Self {
             binary: binary.into(),
             root,
-            variables: Vec::new(),
+            variables: vec![("SAMOVAR__MODELS__PROBE".to_owned(), "false".to_owned())],
         }
+    }
+
+    /// Lets it look for model servers at the addresses that later variables name, and at no other.
+    #[must_use]
+    pub fn looking(mut self) -> Self {
+        self.variables
+            .retain(|(name, _)| name != "SAMOVAR__MODELS__PROBE");
+        for row in ["OLLAMA", "LM_STUDIO", "JAN", "LLAMA_CPP", "VLLM"] {
+            // Nobody listens on a port that was free just now.
+            let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+            let port = listener.local_addr().expect("its address").port();
+            let address = format!("http://127.0.0.1:{port}");
+            self.variables.push((format!("{row}_BASE_URL"), address));
+        }
+        self
     }
 
     /// Sets a variable for every later run.

@@ -5,7 +5,9 @@ mod server;
 mod token;
 mod tool;
 
-pub use model::{ModelChoice, ModelReason, ModelsAnswer, ProviderInfo};
+pub use model::{
+    LocalModelInfo, ModelChoice, ModelReason, ModelsAnswer, ProviderAccess, ProviderInfo,
+};
 pub use server::ServerInfo;
 pub use token::{CreateTokenParams, CreatedToken, TokenInfo, TokenName, TokenParams, TokenScope};
 pub use tool::{CallToolParams, ToolInfo, ToolOrigin, ToolParams, ToolResult};

@@ -38,8 +38,8 @@ async fn the_banner_says_where_it_is_what_it_keeps_and_who_answers() {
          token: in {work}/data/token\n\
          data: {work}/data, because no other was named\n\
          workspace: {work}\n\
-         model: demo (rules, not a language model), because no provider key is set \
-         and no model server runs on this machine; to connect one: export OPENAI_API_KEY=YOUR_KEY\n\
+         model: demo (rules, not a language model), because no provider key is set; \
+         to connect one: export OPENAI_API_KEY=YOUR_KEY\n\
          approval: supervised\n",
         server.address
     );

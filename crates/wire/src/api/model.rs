@@ -33,7 +33,11 @@ pub struct ModelChoice {
 
 /// Why a model was chosen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(
+    tag = "type",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase"
+)]
 pub enum ModelReason {
     /// The configuration names it.
     Asked,
@@ -41,43 +45,69 @@ pub enum ModelReason {
     Key {
         /// The provider, for people.
         provider: String,
-        /// The variable that may hold the key.
-        variable: String,
+        /// Where the key was found.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<String>,
     },
     /// A server on this machine has it.
     Local {
-        /// The server, for people.
-        provider: String,
-        /// Where it is.
-        address: String,
+        /// Why this one, in a sentence.
+        why: String,
         /// Models that were found on this machine.
         found: u64,
-        /// Whether it says that its model can use tools; none when it does not say.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        tools: Option<bool>,
     },
     /// Nothing else is there.
-    Nothing,
+    Nothing {
+        /// What was looked at in vain, a sentence each; empty when nothing was.
+        looked_at: Vec<String>,
+    },
 }
 
 /// A provider, and what has to be done before it can be used.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderInfo {
     /// The name in `name/model`.
     pub name: String,
     /// The name for people.
     pub display_name: String,
-    /// What it speaks.
-    pub dialect: String,
-    /// `key`, `open` or `missing`.
-    pub access: String,
-    /// The variables that may hold its key.
-    pub variables: Vec<String>,
+    /// How it can be used.
+    pub access: ProviderAccess,
+    /// The variables any of which would make it usable.
+    pub set: Vec<String>,
     /// The model for who asks for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_model: Option<String>,
-    /// Models that were found there, by their canonical names.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub models: Vec<String>,
+    /// Where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// What came of asking its server for its models, in a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<String>,
+    /// The models that its server has, the best first.
+    pub models: Vec<LocalModelInfo>,
+    /// Whether its model answers who asks for none.
+    pub is_chosen: bool,
+}
+
+/// How a provider can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ProviderAccess {
+    /// With its key.
+    Key,
+    /// Without one.
+    Open,
+    /// Not at all.
+    Missing,
+}
+
+/// A model that a server of this machine has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LocalModelInfo {
+    /// Its canonical name.
+    pub name: String,
+    /// Whether it can call tools; absent when its server does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<bool>,
 }
