@@ -1,20 +1,22 @@
 //! `samovar doctor`: every finding is a fact, a reason, and what to type. It opens no store and
 //! starts nothing, so it can be asked at any time, beside a running server too.
 
-use samovar_locale as text;
-use samovar_server::providers::{ProviderConfig, SPECS};
-use samovar_server::{Home, models};
-use samovar_wire::api::ModelReason;
-use serde_json::{Value, json};
+mod data;
+mod minds;
+
+use samovar_locale::doctor as text;
+use samovar_server::Home;
+use serde_json::json;
 
 use crate::args;
 use crate::config::{self, Found, LocalData};
 use crate::exit::{Exit, Failure};
-use crate::model::{self, CONNECT};
+use crate::output;
 use crate::screen::{put, visible};
 
 /// What was found out about one thing.
-struct Finding {
+pub(crate) struct Finding {
+    /// The name of the thing for programs, which is never translated.
     what: &'static str,
     /// The exit code that it asks for.
     exit: Exit,
@@ -22,12 +24,25 @@ struct Finding {
     reason: String,
     /// What to type, when something can be done.
     command: Option<String>,
+    /// Whether it was mended just now.
+    is_mended: bool,
+}
+
+/// Whether what can be mended is mended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Care {
+    Look,
+    Mend,
 }
 
 /// Looks at everything that a turn needs.
+///
+/// # Errors
+/// It cannot be written.
 pub(crate) async fn doctor(args: &args::Doctor) -> Result<Exit, Failure> {
+    let care = if args.fix { Care::Mend } else { Care::Look };
     let findings = match config::read(&args.places, &args.who, LocalData::UseOnly) {
-        Ok(found) => examine(&found).await,
+        Ok(found) => examine(&found, care).await,
         Err(failure) => vec![unreadable(failure)],
     };
     let exits = findings.iter().map(|finding| finding.exit);
@@ -36,7 +51,7 @@ pub(crate) async fn doctor(args: &args::Doctor) -> Result<Exit, Failure> {
         worse => worse,
     });
     let shown = if args.json {
-        as_json(&findings, exit)
+        as_json(&findings, exit)?
     } else {
         as_text(&findings)
     };
@@ -44,152 +59,89 @@ pub(crate) async fn doctor(args: &args::Doctor) -> Result<Exit, Failure> {
     put(&shown).map(|_| exit)
 }
 
-async fn examine(found: &Found) -> Vec<Finding> {
-    let mut findings = vec![data_dir(found)];
-    // The tools must not see the data directory, so without one there is no workspace either.
-    if findings.iter().all(|finding| finding.exit == Exit::Ok) {
-        findings.push(workspace(found));
-    }
-    findings.push(model(found).await);
-    findings.push(providers(&found.config.providers));
+async fn examine(found: &Found, care: Care) -> Vec<Finding> {
+    let mut findings = data::examine(found, care).await;
+    findings.push(workspace(found));
+    findings.push(minds::answers(found).await);
+    findings.push(minds::near(found).await);
+    findings.push(minds::keys(found));
     findings
 }
 
-fn unreadable(failure: Failure) -> Finding {
-    Finding {
-        what: "configuration",
-        exit: failure.exit,
-        fact: failure.message,
-        reason: format!("the code is {}", failure.code),
-        command: None,
+impl Finding {
+    fn good(what: &'static str, fact: String, reason: impl Into<String>) -> Self {
+        Self {
+            what,
+            exit: Exit::Ok,
+            fact,
+            reason: reason.into(),
+            command: None,
+            is_mended: false,
+        }
+    }
+
+    fn bad(what: &'static str, exit: Exit, fact: String, reason: impl Into<String>) -> Self {
+        Self {
+            exit,
+            ..Self::good(what, fact, reason)
+        }
+    }
+
+    fn with_command(mut self, command: impl Into<String>) -> Self {
+        self.command = Some(command.into());
+        self
     }
 }
 
-fn data_dir(found: &Found) -> Finding {
-    let dir = found.config.data_dir.display();
-    let (exit, fact, command) = match Home::try_data_dir(&found.config) {
-        Ok(()) => (Exit::Ok, format!("{dir} can be used"), None),
-        Err(error) if error.code() == "data_dir_busy" => {
-            let fact = format!("{dir} is in use by another samovar");
-            (Exit::Ok, fact, None)
-        }
-        Err(error) => {
-            let command = "export DATA_DIR=\"$HOME/samovar\"".to_owned();
-            (Exit::Configuration, error.to_string(), Some(command))
-        }
-    };
-    Finding {
-        what: "data",
-        exit,
-        fact,
-        reason: found.data_dir_reason.to_owned(),
-        command,
-    }
+fn unreadable(failure: Failure) -> Finding {
+    let reason = text::code(&failure.code);
+    Finding::bad("configuration", failure.exit, failure.message, reason)
+        .with_command("samovar config path")
 }
 
 fn workspace(found: &Found) -> Finding {
-    let dir = found.config.workspace.display();
-    let (exit, fact, command) = match Home::try_workspace(&found.config) {
-        Ok(()) => (Exit::Ok, format!("tools work in {dir}"), None),
-        Err(error) => {
-            let command = "samovar doctor --workspace \"$HOME\"".to_owned();
-            (Exit::Configuration, error.to_string(), Some(command))
+    let reason = found.workspace_reason;
+    match Home::try_workspace(&found.config) {
+        Ok(()) => {
+            let fact = text::workspace_usable(found.config.workspace.display());
+            Finding::good("workspace", fact, reason)
         }
-    };
-    Finding {
-        what: "workspace",
-        exit,
-        fact,
-        reason: found.workspace_reason.to_owned(),
-        command,
+        Err(error) => Finding::bad("workspace", Exit::Configuration, error.to_string(), reason)
+            .with_command("samovar doctor --workspace \"$HOME\""),
     }
 }
 
-async fn model(found: &Found) -> Finding {
-    let (exit, fact, reason, command) = match models::choice(&found.registry).await {
-        Ok(choice) => {
-            let fact = text::doctor::model_answers(model::what(&choice));
-            let reason = model::reason(&choice, found);
-            let connect = matches!(choice.reason, ModelReason::Nothing { .. });
-            (Exit::Ok, fact, reason, connect.then(|| CONNECT.to_owned()))
-        }
-        Err(error) => {
-            let reason = model::asked(found.model_from).to_owned();
-            let command = remedy(error.details.as_ref());
-            (
-                Exit::NoModel,
-                error.message.into_owned(),
-                reason,
-                Some(command),
-            )
-        }
-    };
-    Finding {
-        what: "model",
-        exit,
-        fact,
-        reason,
-        command,
-    }
-}
-
-/// What to type when a model cannot be used.
-fn remedy(details: Option<&Value>) -> String {
-    let detail = |name: &str| details.and_then(|details| details[name][0].as_str());
-    match (detail("set"), detail("nearest")) {
-        (Some(variable), _) => format!("export {variable}=YOUR_KEY"),
-        (None, Some(name)) => format!("export AGENT_MODEL={name}"),
-        (None, None) => CONNECT.to_owned(),
-    }
-}
-
-fn providers(config: &ProviderConfig) -> Finding {
-    let is_set_up = |name| config.keys.contains_key(name) || config.base_urls.contains_key(name);
-    let names: Vec<_> = SPECS
-        .iter()
-        .map(|spec| spec.name)
-        .filter(|name| is_set_up(*name))
-        .collect();
-    let fact = match names.as_slice() {
-        [] => "none has a key or an address".to_owned(),
-        some => format!("{} have a key or an address", some.join(", ")),
-    };
-    let variables: Vec<_> = SPECS
-        .iter()
-        .flat_map(|spec| spec.env_vars)
-        .copied()
-        .collect();
-    let reason = format!(
-        "a key is read from {}, an address from NAME_BASE_URL, as in OPENAI_BASE_URL",
-        variables.join(", ")
-    );
-    Finding {
-        what: "providers",
-        exit: Exit::Ok,
-        fact,
-        reason,
-        command: None,
+/// The name of a thing for people.
+fn name(what: &str) -> &'static str {
+    match what {
+        "configuration" => text::what_configuration(),
+        "data" => text::what_data(),
+        "modes" => text::what_modes(),
+        "server" => text::what_server(),
+        "workspace" => text::what_workspace(),
+        "model" => text::what_model(),
+        "local" => text::what_local(),
+        _ => text::what_providers(),
     }
 }
 
 fn as_text(findings: &[Finding]) -> String {
     let lines = findings.iter().flat_map(|finding| {
-        let mark = match finding.exit {
-            Exit::Ok => "ok  ",
-            _ => "fail",
+        let (what, fact) = (name(finding.what), &finding.fact);
+        let fact = match (finding.exit, finding.is_mended) {
+            (_, true) => text::mended(what, fact),
+            (Exit::Ok, false) => text::good(what, fact),
+            (_, false) => text::bad(what, fact),
         };
-        let fact = format!("{mark} {}: {}\n", finding.what, finding.fact);
-        let reason = format!("     why: {}\n", finding.reason);
-        let command = finding
-            .command
-            .iter()
-            .map(|it| format!("     type: {it}\n"));
-        [fact, reason].into_iter().chain(command)
+        let reason = text::why(&finding.reason);
+        let command = finding.command.as_ref().map(text::command);
+        [Some(fact), Some(reason), command].into_iter().flatten()
     });
-    visible(&lines.collect::<String>())
+    let lines: String = lines.map(|line| line + "\n").collect();
+    visible(&lines)
 }
 
-fn as_json(findings: &[Finding], exit: Exit) -> String {
+fn as_json(findings: &[Finding], exit: Exit) -> Result<String, Failure> {
     let rows = findings.iter().map(|finding| {
         json!({
             "what": finding.what,
@@ -197,12 +149,14 @@ fn as_json(findings: &[Finding], exit: Exit) -> String {
             "fact": finding.fact,
             "reason": finding.reason,
             "command": finding.command,
+            "mended": finding.is_mended,
         })
     });
-    let version = env!("CARGO_PKG_VERSION");
     let rows: Vec<_> = rows.collect();
-    format!(
-        "{}\n",
-        json!({"version": version, "ok": exit == Exit::Ok, "findings": rows})
-    )
+    let document = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "ok": exit == Exit::Ok,
+        "findings": rows,
+    });
+    output::line("doctor", &document)
 }

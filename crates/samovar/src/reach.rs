@@ -116,7 +116,7 @@ async fn open(config: &Config, purpose: Purpose) -> Result<Opened, StartError> {
 }
 
 /// A client of the server that holds the data directory, if it answers.
-async fn running(config: &Config) -> Option<Client> {
+pub(crate) async fn running(config: &Config) -> Option<Client> {
     let address = Address::read(&config.data_dir)?;
     let client = Client::outside(address);
     let answer: Result<ServerInfo, _> = client.get("/api/server").await;

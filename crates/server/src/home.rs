@@ -255,10 +255,11 @@ impl Home {
         hold(config).map(drop)
     }
 
-    /// Whether tools could work in the workspace.
+    /// Whether tools could work in the workspace. A data directory that is not there yet need not be
+    /// hidden from them.
     ///
     /// # Errors
-    /// [`OpenError::Workspace`], also when there is no data directory to hide from them.
+    /// [`OpenError::Workspace`].
     pub fn try_workspace(config: &Config) -> Result<(), OpenError> {
         toolbox(&config.workspace, &config.data_dir).map(drop)
     }
@@ -334,7 +335,8 @@ fn hold(config: &Config) -> Result<DirLock, OpenError> {
 
 fn toolbox(workspace: &Path, data_dir: &Path) -> Result<Toolbox, OpenError> {
     let protected = Protected {
-        hidden: vec![data_dir.to_owned()],
+        // Before the first start there is none: only `doctor` asks then.
+        hidden: Vec::from_iter(data_dir.exists().then(|| data_dir.to_owned())),
         read_only: TRUSTED_NAMES.map(str::to_owned).to_vec(),
     };
     let jail = Arc::new(Jail::open(workspace, &protected)?);

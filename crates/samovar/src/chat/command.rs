@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(read("/model"), Ok(Some(Slash::Model(None))));
         let named = Slash::Model(Some("openai/gpt-5".to_owned()));
         assert_eq!(read("/model   openai/gpt-5"), Ok(Some(named)));
-        for wrong in ["/", "/nothing", "/undo now", "/home/me is a folder"] {
+        for wrong in ["/", "/nothing", "/undo now", "/etc is a folder"] {
             assert_eq!(read(wrong), Err("invalid_params".to_owned()), "{wrong}");
         }
     }

@@ -32,7 +32,7 @@ async fn every_finding_is_a_fact_a_reason_and_a_command() {
     );
     let findings = found["findings"].as_array().unwrap();
     let names: Vec<_> = findings.iter().map(|finding| &finding["what"]).collect();
-    assert_eq!(names, ["data", "workspace", "model", "providers"]);
+    assert_eq!(names, ["data", "workspace", "model", "local", "providers"]);
     for finding in findings {
         assert!(!finding["fact"].as_str().unwrap().is_empty(), "{finding}");
         assert!(!finding["reason"].as_str().unwrap().is_empty(), "{finding}");
@@ -59,6 +59,36 @@ async fn text_for_people_says_the_same() {
         "{said:?}"
     );
     assert_eq!(said.stderr, "");
+}
+
+// proves FC-1
+#[tokio::test]
+async fn it_makes_nothing_and_mends_what_can_be_mended_when_it_is_told_to() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let program = program();
+    let said = program.run(["doctor"]).await;
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(program.home().read_dir().unwrap().next().is_none());
+
+    assert_eq!(program.run(["run", "hello"]).await.code, Some(0));
+    let token = program.home().join(".local/share/samovar/token");
+    std::fs::set_permissions(&token, PermissionsExt::from_mode(0o644)).unwrap();
+
+    let said = program.run(["doctor", "--json"]).await;
+    let found = document(&said);
+    let secrets = finding(&found, "modes");
+    assert_eq!((said.code, &secrets["ok"]), (Some(3), &json!(false)));
+    assert_eq!(secrets["command"], "samovar doctor --fix");
+
+    let said = program.run(["doctor", "--json", "--fix"]).await;
+    let found = document(&said);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(finding(&found, "modes")["mended"], true);
+    let mode = std::fs::metadata(&token).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let again = document(&program.run(["doctor", "--json", "--fix"]).await);
+    assert_eq!(finding(&again, "modes")["mended"], false);
 }
 
 // proves FC-2
@@ -88,12 +118,17 @@ async fn what_is_wrong_decides_the_exit_code() {
 #[tokio::test]
 async fn a_server_that_runs_is_no_complaint() {
     let program = program();
-    let _server = program.serve(&[]).await;
+    let server = program.serve(&[]).await;
     let said = program.run(["doctor", "--json"]).await;
     assert_eq!(said.code, Some(0), "{said:?}");
     let found = document(&said);
     let fact = finding(&found, "data")["fact"].as_str().unwrap().to_owned();
     assert!(fact.ends_with("is in use by another samovar"), "{fact}");
+    let server_found = finding(&found, "server")["fact"].as_str().unwrap();
+    assert_eq!(
+        server_found,
+        format!("it is a server at http://{}", server.address)
+    );
 }
 
 #[tokio::test]

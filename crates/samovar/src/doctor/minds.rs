@@ -1,0 +1,77 @@
+//! Who could answer: the model that does, the servers of this machine, the keys.
+
+use samovar_locale::doctor as text;
+use samovar_server::models;
+use samovar_server::providers::SPECS;
+use samovar_wire::api::ModelReason;
+use serde_json::Value;
+
+use super::Finding;
+use crate::config::Found;
+use crate::exit::Exit;
+use crate::model::{self, CONNECT};
+
+/// The model for who asks for none.
+pub(super) async fn answers(found: &Found) -> Finding {
+    match models::choice(&found.registry).await {
+        Ok(choice) => {
+            let fact = text::model_answers(model::what(&choice));
+            let finding = Finding::good("model", fact, model::reason(&choice, found));
+            match choice.reason {
+                ModelReason::Nothing { .. } => finding.with_command(CONNECT),
+                ModelReason::Asked | ModelReason::Key { .. } | ModelReason::Local { .. } => finding,
+            }
+        }
+        Err(error) => {
+            let reason = model::asked(found.model_from);
+            let command = remedy(error.details.as_ref());
+            Finding::bad("model", Exit::NoModel, error.message.into_owned(), reason)
+                .with_command(command)
+        }
+    }
+}
+
+/// What to type when a model cannot be used.
+fn remedy(details: Option<&Value>) -> String {
+    let detail = |name: &str| details.and_then(|details| details[name][0].as_str());
+    match (detail("set"), detail("nearest")) {
+        (Some(variable), _) => format!("export {variable}=YOUR_KEY"),
+        (None, Some(name)) => format!("export AGENT_MODEL={name}"),
+        (None, None) => CONNECT.to_owned(),
+    }
+}
+
+/// The model servers of this machine.
+pub(super) async fn near(found: &Found) -> Finding {
+    let probed = found.registry.probe().await;
+    if probed.looked_at.is_empty() {
+        let fact = text::local_unasked().to_owned();
+        return Finding::good("local", fact, text::local_off());
+    }
+    let looks = probed.looked_at.iter().map(ToString::to_string);
+    let looks = looks.collect::<Vec<_>>().join("; ");
+    let fact = text::local_models(probed.models.len() as u64);
+    Finding::good("local", fact, looks)
+}
+
+/// The providers that have a key or an address.
+pub(super) fn keys(found: &Found) -> Finding {
+    let config = &found.config.providers;
+    let is_set_up = |name| config.keys.contains_key(name) || config.base_urls.contains_key(name);
+    let rows = SPECS.iter().filter(|spec| is_set_up(spec.name));
+    let names: Vec<_> = rows.map(|spec| spec.name).collect();
+    let fact = match names.as_slice() {
+        [] => text::providers_none().to_owned(),
+        some => text::providers_some(some.join(", ")),
+    };
+    let variables: Vec<_> = SPECS
+        .iter()
+        .flat_map(|spec| spec.env_vars)
+        .copied()
+        .collect();
+    Finding::good(
+        "providers",
+        fact,
+        text::keys_read_from(variables.join(", ")),
+    )
+}
