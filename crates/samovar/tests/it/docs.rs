@@ -23,6 +23,7 @@ async fn shell(folder: &Path, script: &str) -> Finished {
     let mut command = Command::new("bash");
     let command = command
         .args(["-euo", "pipefail", "-c", script])
+        .stdin(std::process::Stdio::null())
         .current_dir(folder);
     let output = command.output().await.unwrap();
     Finished {
@@ -98,4 +99,30 @@ async fn the_first_command_of_the_readme_does_what_it_says() {
         said.stderr.contains("demo"),
         "it says which model: {said:?}"
     );
+}
+
+// proves FC-1
+#[tokio::test]
+async fn every_command_of_the_pages_about_the_terminal_runs() {
+    let mut tried = 0;
+    for page in ["docs/cli.md", "README.md"] {
+        for block in blocks(page) {
+            if !block.lines().all(|line| line.starts_with("samovar ")) || block.contains("serve") {
+                continue;
+            }
+            let program = Program::new(BINARY);
+            let folder = Path::new(BINARY).parent().unwrap().display();
+            let home = program.home().display().to_string();
+            // Like the page, but `head` does not end the writer with a failure.
+            let script = format!(
+                "export PATH={folder}:$PATH HOME={home} SAMOVAR__MODELS__PROBE=false\n\
+                 set +o pipefail\n{block}"
+            );
+            let said = shell(&program.folder(), &script).await;
+            assert_eq!(said.code, Some(0), "{block}\n{said:?}");
+            assert!(!said.stdout.is_empty(), "{block}");
+            tried += 1;
+        }
+    }
+    assert_eq!(tried, 2);
 }
