@@ -93,9 +93,14 @@ impl Answer {
         self.delta(self.parts.len() - 1, Fragment::Reasoning(more), out);
     }
 
+    /// Ends a thought. One that has its state is ended already: a second one that has nothing to read
+    /// is a part of its own, since every state goes back.
     fn seal(&mut self, state: Option<Value>) {
         match self.parts.last_mut() {
-            Some(Part::Reasoning { provider_state, .. }) => *provider_state = state,
+            Some(Part::Reasoning {
+                provider_state: open @ None,
+                ..
+            }) => *open = state,
             Some(_) | None if state.is_some() => {
                 let text = String::new();
                 self.parts.push(Part::Reasoning {
@@ -196,3 +201,6 @@ impl Answer {
 fn place(at: usize) -> u16 {
     u16::try_from(at).unwrap_or(u16::MAX)
 }
+
+#[cfg(test)]
+mod tests;

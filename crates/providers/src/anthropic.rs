@@ -18,10 +18,12 @@ use samovar_core::provider::Answer;
 use samovar_core::{Prompt, Provider};
 
 use self::reply::Reply;
+use crate::decoder::Reader;
 use crate::endpoint::Endpoint;
 use crate::exchange::{self, Question};
 use crate::fingerprint::Fingerprint;
 use crate::http::Headers;
+use crate::specs::ProviderSpec;
 
 const HEADERS: Headers = &[
     ("accept", "text/event-stream"),
@@ -54,7 +56,7 @@ impl Provider for Anthropic {
             path: path(&self.endpoint),
             headers: HEADERS,
             body,
-            reader: Box::new(Reply::new(spec, answers)),
+            reader: reader(spec, answers),
         })
     }
 }
@@ -68,4 +70,9 @@ fn path(endpoint: &Endpoint) -> &'static [&'static str] {
     } else {
         &["v1", "messages"]
     }
+}
+
+/// What the answer to a request with this fingerprint is read with.
+pub(crate) fn reader(spec: &'static ProviderSpec, answers: Fingerprint) -> Box<dyn Reader> {
+    Box::new(Reply::new(spec, answers))
 }

@@ -17,9 +17,11 @@ use samovar_core::provider::Answer;
 use samovar_core::{Prompt, Provider};
 
 use self::reply::Reply;
+use crate::decoder::Reader;
 use crate::endpoint::Endpoint;
 use crate::exchange::{self, Question};
 use crate::http::Headers;
+use crate::specs::ProviderSpec;
 
 const PATH: &[&str] = &["chat", "completions"];
 
@@ -47,7 +49,12 @@ impl Provider for ChatCompletions {
             path: PATH,
             headers: HEADERS,
             body,
-            reader: Box::new(Reply::new(self.endpoint.spec)),
+            reader: reader(self.endpoint.spec),
         })
     }
+}
+
+/// What an answer in this dialect is read with.
+pub(crate) fn reader(spec: &'static ProviderSpec) -> Box<dyn Reader> {
+    Box::new(Reply::new(spec))
 }

@@ -121,3 +121,8 @@ impl Decoder {
         self.reader.whole(body, events)
     }
 }
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+pub(crate) mod told;

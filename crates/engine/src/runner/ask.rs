@@ -30,12 +30,12 @@ impl Runner {
                 self.note_message(answer.finish(ending, self.now()));
             }
             Heard::Whole(ending) => {
-                let message = locale::turn::answer_empty();
+                let message = locale::turn::answer_empty(&ending.reason);
                 // The attempt is void, but it was paid for.
                 self.note(Kind::StepReset {
                     iteration: self.turn.iteration(),
                     usage: ending.usage.unwrap_or_default(),
-                    reason: message.to_owned(),
+                    reason: message.clone(),
                 });
                 self.fail(FaultCode::EmptyAnswer, message);
             }

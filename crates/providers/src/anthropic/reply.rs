@@ -12,7 +12,7 @@ use super::thought;
 use super::usage::Bill;
 use crate::bounds::{Length, extend_args, free_id, one_more_call};
 use crate::decoder::{Progress, Reader};
-use crate::fault::Fault;
+use crate::fault::{Fault, clean};
 use crate::fingerprint::Fingerprint;
 use crate::specs::ProviderSpec;
 
@@ -80,6 +80,7 @@ impl Reply {
             Event::BlockStop(index) => self.stop(index, events)?,
             Event::Summary { stop_reason, cost } => {
                 self.bill.take(cost);
+                let stop_reason = stop_reason.map(|reason| clean(&reason));
                 self.stop_reason = stop_reason.or(self.stop_reason.take());
             }
             Event::Stop => self.finish(events)?,

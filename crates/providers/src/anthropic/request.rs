@@ -112,3 +112,6 @@ fn mark(messages: &mut [Said<'_>]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

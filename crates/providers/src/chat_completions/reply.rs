@@ -8,7 +8,7 @@ use super::calls::Calls;
 use super::chunk::{Choice, Chunk, Content, Delta, Piece};
 use super::details::{self, REASONING_DETAILS};
 use crate::bounds::Length;
-use crate::fault::Fault;
+use crate::fault::{Fault, clean};
 use crate::specs::ProviderSpec;
 use crate::state;
 
@@ -76,7 +76,7 @@ impl Reply {
         if let Some(delta) = choice.news() {
             self.hear(delta, events)?;
         }
-        match choice.finish_reason.map(|reason| reason.0.into_owned()) {
+        match choice.finish_reason.map(|reason| clean(&reason.0)) {
             None => {}
             Some(reason) if reason == "error" => {
                 let why = "failed in the middle of the answer";

@@ -1,46 +1,22 @@
 use bytes::Bytes;
 use proptest::prelude::*;
-use samovar_core::Usage;
 use samovar_core::error::FaultCode;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::bounds::{MAX_ANSWER_BYTES, MAX_ARGS_BYTES, MAX_CALLS};
 use crate::decoder::Decoder;
+use crate::decoder::told::{self, Told, code, told};
 use crate::frames::MAX_EVENT_BYTES;
 use crate::specs::spec;
-
-mod golden;
-
-use golden::{GOLDEN, Golden};
 
 fn decoder() -> Decoder {
     Decoder::new(Box::new(Reply::new(spec("openai").unwrap())))
 }
 
-/// How an answer ended: its events, then nothing or a fault.
-type Told = (Vec<ProviderEvent>, Option<Fault>);
-
-/// Feeds a body in these pieces, and then its end.
-fn read(pieces: &[&[u8]]) -> Told {
-    let mut decoder = self::decoder();
-    let mut events = Vec::new();
-    let mut fault = None;
-    for piece in pieces {
-        if fault.is_none() && decoder.progress() != Progress::Over {
-            fault = decoder
-                .read(Bytes::copy_from_slice(piece), &mut events)
-                .err();
-        }
-    }
-    if fault.is_none() {
-        fault = decoder.end(&mut events).err();
-    }
-    (events, fault)
-}
-
-fn code(told: &Told) -> Option<FaultCode> {
-    told.1.as_ref().map(|fault| fault.code)
+/// Feeds a body in one piece, and then its end.
+fn read(body: &[u8]) -> Told {
+    told::read(decoder(), &[body])
 }
 
 /// One event of a stream.
@@ -56,162 +32,14 @@ fn finish(reason: &str) -> String {
     event(&json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}))
 }
 
-/// Events as short text: one line each, deltas of the same thing joined.
-fn told(events: &[ProviderEvent]) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for event in events {
-        let (head, more) = line(event);
-        match lines.last_mut() {
-            Some(last) if !head.is_empty() && last.starts_with(&head) => last.push_str(&more),
-            Some(_) | None => lines.push(head + &more),
-        }
-    }
-    lines.join("\n")
-}
-
-/// What a line begins with that the next may continue, and the rest.
-fn line(event: &ProviderEvent) -> (String, String) {
-    let state = |state: &Option<Value>| state.as_ref().map_or(String::new(), |s| format!(" {s}"));
-    match event {
-        ProviderEvent::TextDelta(text) => ("text ".to_owned(), text.clone()),
-        ProviderEvent::ReasoningDelta(text) => ("think ".to_owned(), text.clone()),
-        ProviderEvent::ReasoningEnd { provider_state } => {
-            (String::new(), format!("thought{}", state(provider_state)))
-        }
-        ProviderEvent::ToolCallStart { id, name } => (String::new(), format!("start {id} {name}")),
-        ProviderEvent::ToolCallDelta { id, args_json } => {
-            (format!("args {id} "), args_json.clone())
-        }
-        ProviderEvent::ToolCallEnd {
-            id,
-            name,
-            args,
-            provider_state,
-        } => (
-            String::new(),
-            format!("end {id} {name} {args}{}", state(provider_state)),
-        ),
-        ProviderEvent::MessageComplete {
-            finish_reason,
-            usage,
-        } => {
-            let Usage {
-                input,
-                output,
-                cache_read,
-                cache_write,
-                reasoning,
-            } = usage;
-            let usage = format!("{input} {output} {cache_read} {cache_write} {reasoning}");
-            (String::new(), format!("complete {finish_reason} {usage}"))
-        }
-        ProviderEvent::Failed { .. } => panic!("the decoder's failures are errors"),
-    }
-}
-
-/// A stream with each line ending that there is, and with a BOM.
-fn spellings(body: &str) -> [Vec<u8>; 4] {
-    let spellings = [
-        body.to_owned(),
-        body.replace('\n', "\r\n"),
-        body.replace('\n', "\r"),
-        format!("\u{feff}{body}"),
-    ];
-    spellings.map(String::into_bytes)
-}
-
-fn bodies() -> Vec<Vec<u8>> {
-    let bodies = GOLDEN.iter().flat_map(|golden| spellings(golden.body));
-    bodies.collect()
-}
-
-// proves MD-3, MD-4, MD-5
-#[test]
-fn every_golden_stream_gives_its_events_with_any_line_ending() {
-    for Golden { name, body, wanted } in GOLDEN {
-        for body in spellings(body) {
-            let (events, fault) = read(&[&body]);
-            assert_eq!(fault, None, "{name}");
-            assert_eq!(told(&events), wanted.trim(), "{name}");
-        }
-    }
-}
-
-// proves MD-4
-#[test]
-fn a_stream_that_is_split_anywhere_gives_the_same_events() {
-    for body in bodies() {
-        let wanted = read(&[&body]);
-        for at in 0..=body.len() {
-            let (one, other) = body.split_at(at);
-            assert_eq!(read(&[one, other]), wanted, "split at {at}");
-        }
-        let bytes: Vec<_> = body.chunks(1).collect();
-        assert_eq!(read(&bytes), wanted, "byte by byte");
-    }
-}
-
-// proves MD-3
-#[test]
-fn a_stream_that_is_cut_anywhere_is_a_beginning_and_a_cut_and_never_a_finish() {
-    for body in bodies() {
-        let (wanted, _) = read(&[&body]);
-        let (last, before) = wanted.split_last().unwrap();
-        for at in 0..body.len() {
-            let cut = read(&[&body[..at]]);
-            if code(&cut) == Some(FaultCode::StreamCut) {
-                assert!(before.starts_with(&cut.0), "cut at {at}");
-                continue;
-            }
-            // Only what comes behind the model's last word may be missing: the usage.
-            assert_eq!(code(&cut), None, "cut at {at}");
-            let (end, begun) = cut.0.split_last().unwrap();
-            assert_eq!(begun, before, "cut at {at}");
-            assert_eq!(reason(end), reason(last), "cut at {at}");
-        }
-    }
-}
-
-fn reason(event: &ProviderEvent) -> &str {
-    match event {
-        ProviderEvent::MessageComplete { finish_reason, .. } => finish_reason,
-        other => panic!("{other:?} is no end"),
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-
-    // proves MD-4
-    #[test]
-    fn a_stream_in_any_pieces_gives_the_same_events(
-        which in 0..GOLDEN.len(),
-        lengths in prop::collection::vec(1..40_usize, 1..60),
-    ) {
-        let body = GOLDEN[which].body.as_bytes();
-        let mut rest = body;
-        let mut pieces = Vec::new();
-        for length in lengths {
-            let (piece, others) = rest.split_at(length.min(rest.len()));
-            pieces.push(piece);
-            rest = others;
-        }
-        pieces.push(rest);
-        prop_assert_eq!(read(&pieces), read(&[body]));
-    }
-
-    #[test]
-    fn no_bytes_at_all_break_the_decoder(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        let (events, fault) = read(&[&bytes]);
-        prop_assert!(events.is_empty());
-        prop_assert!(fault.is_some());
-    }
 
     #[test]
     fn no_json_breaks_the_decoder(words in prop::collection::vec(0..WORDS.len(), 0..40)) {
         let json: Vec<_> = words.iter().map(|word| WORDS[*word]).collect();
         let body = format!("data: {}\n\n{}", json.concat(), finish("stop"));
-        read(&[body.as_bytes()]);
+        read(body.as_bytes());
     }
 }
 
@@ -335,8 +163,8 @@ fn an_error_inside_a_stream_ends_it_behind_what_was_said_before() {
         (finish("error"), FaultCode::ProviderError),
     ] {
         let body = format!("{said}{error}{}data: [DONE]\n\n", finish("stop"));
-        let told = read(&[body.as_bytes()]);
-        assert_eq!(self::code(&told), Some(code), "{error}");
+        let told = read(body.as_bytes());
+        assert_eq!(told::code(&told), Some(code), "{error}");
         assert_eq!(
             told.0,
             [ProviderEvent::TextDelta("Hel".to_owned())],
@@ -356,24 +184,21 @@ fn what_is_no_piece_of_an_answer_is_a_bad_response() {
         delta(&json!({"content": {"text": "no"}})),
         delta(&json!({"tool_calls": {"no": 1}})),
     ] {
-        let told = read(&[body.as_bytes()]);
+        let told = read(body.as_bytes());
         assert_eq!(code(&told), Some(FaultCode::BadResponse), "{body}");
         assert!(told.0.is_empty(), "{body}");
     }
-    let broken = [b"data: \"\xff\xfe\"\n\n".as_slice()];
-    assert_eq!(code(&read(&broken)), Some(FaultCode::BadResponse));
+    let broken = b"data: \"\xff\xfe\"\n\n";
+    assert_eq!(code(&read(broken)), Some(FaultCode::BadResponse));
     let nameless = json!({"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]});
     let body = delta(&nameless) + &finish("tool_calls");
-    assert_eq!(
-        code(&read(&[body.as_bytes()])),
-        Some(FaultCode::BadResponse)
-    );
+    assert_eq!(code(&read(body.as_bytes())), Some(FaultCode::BadResponse));
 }
 
 #[test]
 fn done_without_the_models_last_word_is_a_cut() {
     let body = delta(&json!({"content": "Hel"})) + "data: [DONE]\n\n";
-    let told = read(&[body.as_bytes()]);
+    let told = read(body.as_bytes());
     assert_eq!(code(&told), Some(FaultCode::StreamCut));
     assert_eq!(told.0.len(), 1);
 }
@@ -398,7 +223,7 @@ fn nothing_grows_without_a_bound() {
     ];
     for body in fits {
         let body = body + &finish("stop");
-        assert_eq!(code(&read(&[body.as_bytes()])), None);
+        assert_eq!(code(&read(body.as_bytes())), None);
     }
     let too_much = [
         (text(piece).repeat(4) + &text(1), MAX_ANSWER_BYTES),
@@ -411,7 +236,7 @@ fn nothing_grows_without_a_bound() {
         (calls(MAX_CALLS + 1), MAX_CALLS),
     ];
     for (body, bound) in too_much {
-        let fault = read(&[body.as_bytes()]).1.unwrap();
+        let fault = read(body.as_bytes()).1.unwrap();
         assert_eq!(fault.code, FaultCode::BadResponse);
         assert!(
             fault.message.contains(&bound.to_string()),

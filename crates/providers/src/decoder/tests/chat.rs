@@ -1,14 +1,7 @@
-//! Streams as servers send them, and what they say.
+//! Streams of Chat Completions, with several servers' habits.
 
-/// A stream and its events.
-pub(super) struct Golden {
-    pub(super) name: &'static str,
-    pub(super) body: &'static str,
-    pub(super) wanted: &'static str,
-}
+use super::Golden;
 
-/// Several servers' habits. The events are written as `told` writes them; the five numbers of a
-/// complete answer are input, output, cache read, cache write and reasoning.
 pub(super) const GOLDEN: &[Golden] = &[
     Golden {
         name: "text, with the usage in a chunk of its own",
@@ -266,5 +259,18 @@ data: [DONE]
 args f-1 {}
 end f-1 f {} {"from":"openai","extra_content":{"google":{"thought_signature":"AY8="}}}
 complete tool_calls 3 4 0 0 0"#,
+    },
+    Golden {
+        name: "an error in the middle, of a server that goes on as if nothing had happened",
+        body: r#"data: {"choices":[{"index":0,"delta":{"content":"Hel"}}]}
+
+data: {"error":{"message":"The server had an error","type":"server_error","code":null}}
+
+data: {"choices":[{"index":0,"delta":{"content":"lo"},"finish_reason":"stop"}]}
+
+data: [DONE]
+
+"#,
+        wanted: "text Hel\nfailed provider_error",
     },
 ];
