@@ -24,6 +24,7 @@ pub struct App {
     api: Api,
     folders: Arc<Folders>,
     config: Config,
+    row: &'static str,
     toolsets: Vec<Arc<dyn Toolset>>,
 }
 
@@ -35,6 +36,7 @@ struct Folders {
 pub struct AppBuilder {
     config: Config,
     folders: Arc<Folders>,
+    row: &'static str,
     toolsets: Vec<Arc<dyn Toolset>>,
 }
 
@@ -56,6 +58,7 @@ impl AppBuilder {
         Self {
             config,
             folders: Arc::new(Folders { root }),
+            row: "custom",
             toolsets: Vec::new(),
         }
     }
@@ -64,6 +67,15 @@ impl AppBuilder {
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Config)) -> Self {
         change(&mut self.config);
+        self
+    }
+
+    /// Makes the model server the one of this row of the table of providers, and so the dialect that
+    /// row's; it is asked for the model `model` of that row, and without a key.
+    #[must_use]
+    pub fn provider(mut self, row: &'static str, model: &str) -> Self {
+        self.row = row;
+        self.config.providers.default_model = Some(format!("{row}/{model}"));
         self
     }
 
@@ -90,7 +102,7 @@ impl AppBuilder {
         self.config
             .providers
             .base_urls
-            .insert("custom".to_owned(), model.base_url());
+            .insert(self.row.to_owned(), model.base_url());
         let server = Server::start(self.config.clone())
             .await
             .expect("the server starts");
@@ -109,6 +121,7 @@ impl AppBuilder {
             api,
             folders: self.folders,
             config: self.config,
+            row: self.row,
             toolsets: self.toolsets,
         }
     }
@@ -132,6 +145,7 @@ impl App {
         let builder = AppBuilder {
             config: self.config,
             folders: self.folders,
+            row: self.row,
             toolsets: self.toolsets,
         };
         builder.start_with(self.model).await

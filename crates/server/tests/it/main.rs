@@ -8,6 +8,7 @@
 
 mod bounds;
 mod contract;
+mod dialects;
 mod door;
 mod durability;
 mod limits;
