@@ -13,6 +13,7 @@ mod doctor;
 mod exits;
 #[cfg(feature = "failpoints")]
 mod failpoints;
+mod keys;
 mod run;
 mod secrets;
 mod serve;
