@@ -79,6 +79,11 @@ impl Failure {
         Self::new(Exit::TurnFailed, Code::Internal.as_str(), error)
     }
 
+    /// Whether it says that the server has gone, or is about to: another may have its place soon.
+    pub(crate) fn is_of_a_server_that_goes(&self) -> bool {
+        matches!(self.code.as_str(), "server_unreachable" | "unavailable")
+    }
+
     pub(crate) fn usage(message: impl Display) -> Self {
         Self::new(Exit::Usage, Code::InvalidParams.as_str(), message)
     }

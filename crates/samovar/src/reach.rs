@@ -10,9 +10,16 @@ use tokio::time::Instant;
 
 use crate::client::Client;
 use crate::exit::{Exit, Failure};
+use crate::screen::say;
 
 /// How long a command waits for another that holds the data directory for a moment.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long turns of other commands may run on when this one is done.
+const FOR_OTHERS: Duration = Duration::from_mins(10);
+
+/// How soon it says that it waits for them.
+const SILENT: Duration = Duration::from_secs(1);
 
 /// How often it looks meanwhile.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -50,7 +57,7 @@ impl Reached {
         let give_up = Instant::now() + PATIENCE;
         loop {
             let held = match open(config, purpose).await {
-                Ok(opened) => return Ok(Self::of(opened)),
+                Ok(reached) => return Ok(reached),
                 Err(StartError::Open(held)) if held.code() == "data_dir_busy" => held,
                 Err(error) => return Err(error.into()),
             };
@@ -65,16 +72,6 @@ impl Reached {
         }
     }
 
-    fn of(opened: Opened) -> Self {
-        let way_in = match &opened {
-            Opened::Here(home) => home.way_in(),
-            Opened::Shared(server) => server.home().way_in(),
-            Opened::Elsewhere => unreachable!("what was opened is here"),
-        };
-        let client = Client::inside(way_in);
-        Self { client, opened }
-    }
-
     /// Whether another process holds the data directory.
     pub(crate) fn is_elsewhere(&self) -> bool {
         matches!(self.opened, Opened::Elsewhere)
@@ -85,7 +82,14 @@ impl Reached {
         match self.opened {
             Opened::Elsewhere => {}
             Opened::Here(home) => home.close().await,
-            Opened::Shared(server) => server.stop().await,
+            Opened::Shared(server) => {
+                let stopped = server.stop();
+                tokio::pin!(stopped);
+                if tokio::time::timeout(SILENT, &mut stopped).await.is_err() {
+                    say(text::client::waits_for_others());
+                    stopped.await;
+                }
+            }
         }
     }
 
@@ -99,18 +103,26 @@ impl Reached {
     }
 }
 
-async fn open(config: &Config, purpose: Purpose) -> Result<Opened, StartError> {
+async fn open(config: &Config, purpose: Purpose) -> Result<Reached, StartError> {
     let mut config = config.clone();
     config.settings.recovery = Recovery::UsedSessions;
     match purpose {
         Purpose::Rows => {
             let opening = Opening::begin(&config)?;
-            Ok(Opened::Here(opening.finish().await?))
+            let home = opening.finish().await?;
+            let client = Client::inside(home.way_in());
+            let opened = Opened::Here(home);
+            Ok(Reached { client, opened })
         }
         Purpose::Turns => {
             config.host = std::net::Ipv4Addr::LOCALHOST.into();
             config.port = 0;
-            Ok(Opened::Shared(Server::start(config).await?))
+            // Its own turns are over when it leaves: what runs then is what others asked for.
+            config.drain = FOR_OTHERS;
+            let server = Server::start(config).await?;
+            let client = Client::inside(server.home().way_in());
+            let opened = Opened::Shared(server);
+            Ok(Reached { client, opened })
         }
     }
 }

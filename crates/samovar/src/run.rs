@@ -22,7 +22,7 @@ pub(crate) async fn run(args: args::Run) -> Result<Exit, Failure> {
     let prompt = Text::new(prompt(&args)?)?;
     let found = config::read(&args.talk.places, &args.talk.who, LocalData::UseOnly)?;
     let mut stop = Stop::listen()?;
-    let talk = tokio::select! {
+    let mut talk = tokio::select! {
         talk = Talk::enter(&args.talk, &found) => talk?,
         () = stop.asked() => return Ok(Exit::Interrupted),
     };

@@ -6,13 +6,13 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use samovar_core::{Approval, SessionId, TurnId};
 use samovar_locale as text;
-use samovar_server::{Address, models};
+use samovar_server::{Address, Config, Home, models};
 use samovar_wire::agent::{PaginatedResult, SessionInfo, ShownEvent};
 use samovar_wire::api::{ModelsAnswer, ServerInfo};
 use serde_json::{Value, json};
 
 use crate::args;
-use crate::client::{Client, Frame};
+use crate::client::{Client, Frame, Frames};
 use crate::config::{Found, ModelFrom};
 use crate::exit::{Exit, Failure, complaint};
 use crate::model;
@@ -24,9 +24,14 @@ use crate::view::{Ending, View};
 /// Sessions that are looked through for the last one of this folder.
 const LOOKED_THROUGH: u32 = 200;
 
+/// Ways to a server that are tried for one message: the one that had the data directory may have
+/// let go of it since the last.
+const MAX_TRIES: u32 = 3;
+
 /// A session, and the way to it.
 pub(crate) struct Talk {
     reached: Reached,
+    config: Config,
     /// The session as it was when it was entered.
     pub(crate) session: SessionInfo,
     bounds: Bounds,
@@ -78,6 +83,7 @@ impl Talk {
                 let bounds = Bounds::of(talk, found);
                 Ok(Self {
                     reached,
+                    config: found.config.clone(),
                     session,
                     bounds,
                 })
@@ -124,22 +130,14 @@ impl Talk {
     /// # Errors
     /// The refusal, or that the server went away.
     pub(crate) async fn say(
-        &self,
+        &mut self,
         content: &str,
         view: &mut View,
         stop: &mut Stop,
         timeout: Option<Duration>,
     ) -> Result<Left, Failure> {
-        let params = without_nulls(json!({
-            "sessionId": self.session.id,
-            "content": content,
-            "approval": self.bounds.approval,
-            "maxIterations": self.bounds.max_iterations,
-            "budgetTokens": self.bounds.budget_tokens,
-        }));
-        let posted = self.client().stream("sendMessage/stream", &params);
         let mut frames = tokio::select! {
-            frames = posted => frames?,
+            frames = self.post(content) => frames?,
             () = stop.asked() => return Ok(Left::Asked),
         };
         let mut turn = None;
@@ -173,6 +171,34 @@ impl Talk {
         view.end_line()?;
         self.cancel(turn, stop).await?;
         Ok(left)
+    }
+
+    /// Posts a message once, under an id of its own. A server that has gone meanwhile is looked for
+    /// again.
+    async fn post(&mut self, content: &str) -> Result<Frames, Failure> {
+        let params = without_nulls(json!({
+            "sessionId": self.session.id,
+            "content": content,
+            "messageId": Home::fresh_message(),
+            "approval": self.bounds.approval,
+            "maxIterations": self.bounds.max_iterations,
+            "budgetTokens": self.bounds.budget_tokens,
+        }));
+        let mut tries = 1;
+        loop {
+            let posted = self.client().stream("sendMessage/stream", &params).await;
+            match posted {
+                Err(gone) if tries < MAX_TRIES && gone.is_of_a_server_that_goes() => {
+                    tries += 1;
+                    let again = Reached::data_dir(&self.config, Purpose::Turns).await?;
+                    if again.is_elsewhere() {
+                        check_workspace(&again.client, &self.config.workspace).await?;
+                    }
+                    self.reached = again;
+                }
+                posted => return posted,
+            }
+        }
     }
 
     /// Ends the turn; asked to stop meanwhile, it leaves that to the next start.

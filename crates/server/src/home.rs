@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use samovar_core::{Approval, Broken, Clock, Journal, Models, SessionId};
+use samovar_core::{Approval, Broken, Clock, Journal, MessageId, Models, SessionId};
 use samovar_engine::{Engine, Ports, Toolbox};
 use samovar_locale as locale;
 use samovar_providers::Registry;
@@ -267,6 +267,11 @@ impl Home {
     /// An id for a session whose client gave none.
     pub fn fresh_session() -> SessionId {
         SessionId::fresh(&UuidV7)
+    }
+
+    /// An id for a message that its client wants to say once, however often it must try.
+    pub fn fresh_message() -> MessageId {
+        MessageId::fresh(&UuidV7)
     }
 
     /// The routes without a socket, for this very process.

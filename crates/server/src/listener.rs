@@ -24,12 +24,12 @@ const LINGER: Duration = Duration::from_secs(2);
 
 /// A server that listens.
 pub struct Server {
+    /// Tells the owner's own commands where it listens. Goes before the data directory is let go of.
+    file: AddressFile,
     home: Home,
     address: SocketAddr,
     stop: CancellationToken,
     tasks: TaskTracker,
-    /// Tells the owner's own commands where it listens.
-    file: AddressFile,
 }
 
 /// Why a server cannot start.

@@ -47,7 +47,7 @@ impl Lines {
         if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
             return Self::Pipe;
         }
-        let mut reedline = Reedline::create();
+        let mut reedline = Reedline::create().with_ansi_colors(false);
         // Kept for this chat alone: what was said is in the session.
         if let Ok(history) = FileBackedHistory::new(REMEMBERED) {
             reedline = reedline.with_history(Box::new(history));
