@@ -18,10 +18,13 @@ use crate::log::Follower;
 use crate::parts::{Parts, Running};
 use crate::projection;
 use crate::projector::{Projector, read_all};
-use crate::session::load::finish_deletion;
 use crate::session::unknown;
 use crate::settings::{Recovery, Settings};
 use crate::toolbox::Toolbox;
+
+/// How long an engine without turns waits at start for what a former run left. When the history
+/// cannot take it by then, reads show what it has.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What the engine works with: the leaves behind their ports.
 pub struct Ports {
@@ -52,7 +55,7 @@ pub struct Engine {
 impl Engine {
     /// Starts: the projector runs, and the sessions that a former run left unfinished are brought
     /// into memory, as [`Recovery`] says, where their turns are looked after. Answers before that is
-    /// done.
+    /// done, and reads wait for the history meanwhile.
     ///
     /// # Errors
     /// [`Broken`] when the journal cannot be read.
@@ -88,17 +91,20 @@ impl Engine {
         let journal = shared.journal.clone();
         let unsettled = tokio::task::spawn_blocking(move || journal.unsettled()).await;
         let unsettled = unsettled.map_err(|error| Broken::Io(error.to_string()))??;
-        // Deletions first: what was made anew under the same id comes after.
-        let (deleted, alive): (Vec<_>, Vec<_>) =
-            unsettled.into_iter().partition(|(_, entry)| entry.deleted);
-        for (session, entry) in deleted {
-            finish_deletion(&shared, session, &entry);
-        }
+        projector.take_over(unsettled.iter().cloned());
         let (tasks, stop_projector) = (TaskTracker::new(), CancellationToken::new());
-        tasks.spawn(projector.run(stop_projector.clone()));
+        tasks.spawn(projector.clone().run(stop_projector.clone()));
         match shared.settings.recovery {
-            Recovery::EverySession => alive.iter().for_each(|(session, _)| bus.wake(session)),
+            Recovery::EverySession => {
+                let alive = unsettled.iter().filter(|(_, entry)| !entry.deleted);
+                alive.for_each(|(session, _)| bus.wake(session));
+            }
             Recovery::UsedSessions => {}
+            Recovery::NoTurns => {
+                if !projector.caught_up(PATIENCE).await {
+                    tracing::warn!("the history lacks some of what was accepted");
+                }
+            }
         }
         Ok(Arc::new(Self {
             parts: shared,
@@ -114,11 +120,25 @@ impl Engine {
     /// # Errors
     /// The refusal, with its code.
     pub async fn submit(&self, command: Command) -> Result<Accepted, Error> {
-        let starts_work = matches!(command.action, Action::Post { .. } | Action::Open { .. });
+        self.check(&command.action)?;
+        self.bus.submit(command).await
+    }
+
+    /// Refuses what cannot be done now, or not here.
+    fn check(&self, action: &Action) -> Result<(), Error> {
+        let (starts_work, concerns_turns) = match action {
+            Action::Post { .. } => (true, true),
+            Action::Open { .. } => (true, false),
+            Action::Settle { .. } | Action::Cancel { .. } => (false, true),
+            Action::Change { .. } | Action::Close => (false, false),
+        };
         if starts_work && self.is_stopping() {
             return Err(Error::new(Code::Unavailable, locale::server::stopping()));
         }
-        self.bus.submit(command).await
+        if concerns_turns && !self.parts.settings.recovery.runs_turns() {
+            return Err(Error::new(Code::Unavailable, locale::server::no_turns()));
+        }
+        Ok(())
     }
 
     /// Reads a session's events from behind a position, as they come.

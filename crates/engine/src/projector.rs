@@ -14,6 +14,12 @@ use tokio_util::sync::CancellationToken;
 use crate::log::{Log, Lost};
 use crate::projection;
 
+use self::left::Left;
+
+mod left;
+
+pub(crate) use left::read_kept;
+
 /// How long the projector rests after the history has failed.
 const REST: Duration = Duration::from_millis(500);
 /// Sessions that one transaction takes, at most.
@@ -33,6 +39,8 @@ pub(crate) struct Projector {
 
 #[derive(Default)]
 struct State {
+    /// What a former run left to do; it comes first.
+    left: Left,
     /// The logs that have something new, in the order in which they were marked: a session that was
     /// deleted and made anew has two logs, and the deletion goes first.
     dirty: VecDeque<Log>,
@@ -152,6 +160,7 @@ impl Projector {
 
     async fn pass(&self) -> Result<(), Broken> {
         let marked = self.progress.borrow().marked;
+        self.bring_in().await?;
         loop {
             let logs = self.take();
             if logs.is_empty() {

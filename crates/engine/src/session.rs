@@ -104,6 +104,8 @@ enum Progress {
     Parked(Box<Turn>),
     /// Its task is gone and its end could not be kept yet, for this reason.
     Stuck(FaultCode),
+    /// A former run left it, and here no turn ends or goes on.
+    Left,
 }
 
 impl Mailbox {
@@ -272,8 +274,11 @@ impl Mailbox {
             }) => {
                 self.wake(turn_id, turn, input).await;
             }
-            Some(stuck) => {
-                open.current = Some(stuck);
+            Some(Current {
+                turn_id,
+                state: state @ (Progress::Stuck(_) | Progress::Left),
+            }) => {
+                open.current = Some(Current { turn_id, state });
                 let full = Error::new(Code::StoreFull, locale::turn::end_not_kept());
                 refuse_input(input, &full);
             }

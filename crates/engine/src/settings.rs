@@ -60,4 +60,18 @@ pub enum Recovery {
     /// Those that somebody uses. For a program that works in another place, or at another approval
     /// level, than the one that accepted the others' messages.
     UsedSessions,
+    /// None: no turn begins, ends or goes on, whichever session is used, and what concerns turns is
+    /// refused. For a program that only looks, or changes what a session is, and leaves soon. Its
+    /// engine starts when reads see all that a former run accepted.
+    NoTurns,
+}
+
+impl Recovery {
+    /// Whether turns begin, end and go on at all.
+    pub(crate) fn runs_turns(self) -> bool {
+        match self {
+            Self::EverySession | Self::UsedSessions => true,
+            Self::NoTurns => false,
+        }
+    }
 }

@@ -105,9 +105,9 @@ impl Reached {
 
 async fn open(config: &Config, purpose: Purpose) -> Result<Reached, StartError> {
     let mut config = config.clone();
-    config.settings.recovery = Recovery::UsedSessions;
     match purpose {
         Purpose::Rows => {
+            config.settings.recovery = Recovery::NoTurns;
             let opening = Opening::begin(&config)?;
             let home = opening.finish().await?;
             let client = Client::inside(home.way_in());
@@ -115,6 +115,7 @@ async fn open(config: &Config, purpose: Purpose) -> Result<Reached, StartError> 
             Ok(Reached { client, opened })
         }
         Purpose::Turns => {
+            config.settings.recovery = Recovery::UsedSessions;
             config.host = std::net::Ipv4Addr::LOCALHOST.into();
             config.port = 0;
             // Its own turns are over when it leaves: what runs then is what others asked for.

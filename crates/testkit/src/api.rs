@@ -30,8 +30,9 @@ impl Answer {
     }
 }
 
-/// Sets TLS up for this process.
-pub(crate) fn install_tls() {
+/// Sets TLS up for this process, as a client of models needs it; [`Api`] and [`App`](crate::App) do
+/// so by themselves.
+pub fn install_tls() {
     // Only fails when another test of this process did it before.
     let _was_there = rustls::crypto::ring::default_provider()
         .install_default()

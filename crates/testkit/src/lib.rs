@@ -13,7 +13,7 @@ mod program;
 mod stream;
 mod tool;
 
-pub use api::{Answer, Api};
+pub use api::{Answer, Api, install_tls};
 pub use app::{App, AppBuilder};
 pub use program::{Finished, Program, Serving, Signal, send};
 pub use stream::{EventStream, Frame};

@@ -18,7 +18,7 @@ impl Mailbox {
         if open.closing.len() > 1 {
             return;
         }
-        if open.current.is_some() {
+        if open.current.is_some() && self.parts.settings.recovery.runs_turns() {
             let (told, _) = oneshot::channel();
             self.forward(Input::Cancel(told)).await;
         } else {

@@ -16,26 +16,8 @@ use crate::context::Transcript;
 use crate::log::{Log, Origin, note_turn};
 use crate::parts::Parts;
 use crate::projection;
+use crate::projector::read_kept;
 use crate::turn::Turn;
-
-/// Bytes of events that are read from the journal at once, about.
-const READ_BYTES: usize = 1024 * 1024;
-
-/// Brings a deletion into the history that a former run could only keep. The session itself may have
-/// been made anew since, so its newest log would not show it.
-pub(crate) fn finish_deletion(parts: &Parts, session: SessionId, entry: &LogEntry) {
-    let origin = Origin {
-        session,
-        log: entry.log,
-        head: entry.head,
-        open: Vec::new(),
-        tail_bytes: 0,
-    };
-    let log = Log::new(origin, parts.journal.clone(), parts.clock.clone());
-    // The deletion is the log's last event, and all that is left to do.
-    parts.projector.begin(&log, Seq(entry.head.0 - 1));
-    parts.projector.mark(&log);
-}
 
 /// What the stores have of a session.
 struct Found {
@@ -47,7 +29,8 @@ struct Found {
 
 impl Mailbox {
     /// Reads a session from the stores. A turn that was running when the server stopped ends here,
-    /// one that waits for somebody outside waits on, and messages whose turn had not begun begin it.
+    /// one that waits for somebody outside waits on, and messages whose turn had not begun begin it;
+    /// where no turns run, all of them stay as they are.
     ///
     /// # Errors
     /// [`Broken`] when a store cannot be read.
@@ -71,6 +54,10 @@ impl Mailbox {
             return Ok(mailbox);
         }
         let interrupted = mailbox.take_in(found).await?;
+        if !mailbox.parts.settings.recovery.runs_turns() {
+            mailbox.leave(interrupted);
+            return Ok(mailbox);
+        }
         for (turn_id, turn) in interrupted {
             let code = FaultCode::Interrupted;
             mailbox
@@ -79,6 +66,15 @@ impl Mailbox {
         }
         mailbox.go_on().await;
         Ok(mailbox)
+    }
+
+    /// Leaves a turn that was running to whoever runs turns.
+    fn leave(&mut self, interrupted: Vec<(TurnId, Turn)>) {
+        let Some(open) = &mut self.open else { return };
+        for (turn_id, _) in interrupted {
+            let state = Progress::Left;
+            open.current = Some(Current { turn_id, state });
+        }
     }
 
     /// Reads the conversation anew, after it was lost with a task that panicked.
@@ -203,15 +199,8 @@ impl Found {
             let Some(from) = lacks.into_iter().chain(needs).min() else {
                 return Ok((Some(entry), Vec::new()));
             };
-            let mut events = Vec::new();
-            let mut at = from;
-            while at < entry.head {
-                let more = journal.read(entry.log, at, READ_BYTES)?;
-                let Some(last) = more.last() else { break };
-                at = last.seq;
-                events.extend(more.into_iter().filter(|event| event.kind.is_durable()));
-            }
-            Ok((Some(entry), events.into_iter().map(Arc::new).collect()))
+            let events = read_kept(journal.as_ref(), entry.log, from, entry.head)?;
+            Ok((Some(entry), events))
         });
         let read: Result<_, Broken> = read.await.map_err(|error| Broken::Io(error.to_string()))?;
         let (entry, events) = read?;

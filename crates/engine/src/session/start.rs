@@ -39,7 +39,7 @@ impl Parts {
 impl Mailbox {
     /// Starts the turn of the oldest message that waits.
     pub(super) async fn start_next(&mut self) {
-        if self.parts.stopping.is_cancelled() {
+        if self.parts.stopping.is_cancelled() || !self.parts.settings.recovery.runs_turns() {
             return; // The next start begins them.
         }
         while let Some(queued) = self.open.as_mut().and_then(|open| open.queue.pop_front()) {

@@ -1,5 +1,6 @@
 //! What is left after `kill -9`.
 
+use reqwest::Method;
 use samovar_model_server::{Gate, ModelServer, When, call, say};
 use samovar_testkit::{Frame, Program, Serving};
 use serde_json::{Value, json};
@@ -139,4 +140,36 @@ async fn what_was_finished_survives_kill_after_kill() {
         server.kill().await;
     }
     assert_eq!(model.prompts().len(), 4);
+}
+
+// proves DU-2
+#[tokio::test]
+async fn what_a_killed_server_accepted_is_listed_by_commands_that_run_nothing() {
+    let (program, model) = with_model([say("an answer").forever()]).await;
+    // The session is in the history, and the message is on its way there.
+    let armed = program.set("SAMOVAR_FAILPOINT", "history.commit.before:2");
+    let server = armed.serve(&[]).await;
+    let session = server.session().await;
+    let path = "/services/agent/sendMessage/stream";
+    let request = server.request(Method::POST, path);
+    let request = request.json(&post(&session, "m1", "first"));
+    // The server may end before it answers; that the message is kept is what counts.
+    let _answer = request.send().await;
+    assert_eq!(server.end().await.code, None, "it was killed");
+    let program = armed.set("SAMOVAR_FAILPOINT", "");
+    let asked = model.requests().len();
+
+    for _ in 0..2 {
+        let listed = program.run(["sessions", "list", "--json"]).await;
+        let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
+        assert_eq!(listed["items"][0]["id"], *session);
+        assert_eq!(listed["items"][0]["messageCount"], 1);
+        let shown = program.run(["sessions", "show", &session]).await;
+        assert!(shown.stdout.contains("first"), "{shown:?}");
+    }
+
+    assert_eq!(model.requests().len(), asked, "no turn went on");
+    let server = program.serve(&[]).await;
+    let mut again = server.stream(post(&session, "m1", "first")).await;
+    assert_eq!(last(&again.rest().await)["code"], "interrupted");
 }

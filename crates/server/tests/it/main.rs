@@ -11,6 +11,7 @@ mod contract;
 mod dialects;
 mod door;
 mod durability;
+mod left;
 mod limits;
 mod mounted;
 mod outside;

@@ -1,0 +1,99 @@
+//! What a former run could keep in the journal and not bring into the history: it goes in first, so
+//! that reads see it whether its session is ever used again or not (DU-2).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use samovar_core::history::Projection;
+use samovar_core::journal::{LogEntry, LogNo};
+use samovar_core::{Broken, Event, Journal, Seq, SessionId};
+
+use super::Projector;
+use crate::projection;
+
+/// Bytes of events that are read from the journal at once, about.
+const READ_BYTES: usize = 1024 * 1024;
+
+/// Logs that a former run left, the deleted ones first: what was made anew under the same id comes
+/// after.
+pub(super) type Left = VecDeque<(SessionId, LogEntry)>;
+
+impl Projector {
+    /// Notes what a former run left. From here on reads wait for it.
+    pub(crate) fn take_over(&self, left: impl IntoIterator<Item = (SessionId, LogEntry)>) {
+        let (deleted, alive): (Vec<_>, Vec<_>) = left
+            .into_iter()
+            .filter(|(_, entry)| entry.unprojected)
+            .partition(|(_, entry)| entry.deleted);
+        let left = deleted.into_iter().chain(alive).collect();
+        self.state().left = left;
+        self.progress.send_modify(|progress| progress.marked += 1);
+    }
+
+    /// Brings in what a former run left. What fails stays, and is tried again.
+    pub(super) async fn bring_in(&self) -> Result<(), Broken> {
+        loop {
+            let next = self.state().left.front().cloned();
+            let Some((session, entry)) = next else {
+                return Ok(());
+            };
+            match self.bring_in_one(&session, &entry).await {
+                Err(broken @ (Broken::Full(_) | Broken::Io(_))) => return Err(broken),
+                Err(broken @ Broken::Damaged(_)) => {
+                    tracing::error!(%session, %broken, "a log cannot be brought into the history");
+                }
+                Ok(()) => {}
+            }
+            self.state().left.pop_front();
+        }
+    }
+
+    async fn bring_in_one(&self, session: &SessionId, entry: &LogEntry) -> Result<(), Broken> {
+        let (log, head) = (entry.log, entry.head);
+        let after = if entry.deleted {
+            // The deletion is the log's last event, and all that is left to do.
+            Seq(head.0.saturating_sub(1))
+        } else {
+            let row = self.history.session(session).await?;
+            row.map_or(Seq::default(), |row| row.projected)
+        };
+        let journal = self.journal.clone();
+        let read = move || read_kept(journal.as_ref(), log, after, head);
+        let read = tokio::task::spawn_blocking(read).await;
+        let events = read.map_err(|panic| Broken::Io(panic.to_string()))??;
+        if let Some(projection) = projection::project(session, &events) {
+            // Live events behind the last durable one change no row.
+            let up_to = head;
+            let projection = Projection {
+                up_to,
+                ..projection
+            };
+            if !self.write(vec![projection]).await?.is_empty() {
+                return Ok(());
+            }
+        }
+        self.state().unsynced.insert(log, head);
+        Ok(())
+    }
+}
+
+/// The durable events of a log that are kept behind a position, up to its head.
+///
+/// # Errors
+/// [`Broken`] when the journal cannot be read.
+pub(crate) fn read_kept(
+    journal: &dyn Journal,
+    log: LogNo,
+    after: Seq,
+    head: Seq,
+) -> Result<Vec<Arc<Event>>, Broken> {
+    let mut events = Vec::new();
+    let mut at = after;
+    while at < head {
+        let more = journal.read(log, at, READ_BYTES)?;
+        let Some(last) = more.last() else { break };
+        at = last.seq;
+        events.extend(more.into_iter().filter(|event| event.kind.is_durable()));
+    }
+    Ok(events.into_iter().map(Arc::new).collect())
+}

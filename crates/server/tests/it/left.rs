@@ -1,0 +1,265 @@
+//! What a killed server kept in the journal and could not bring into the history any more.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use samovar_core::command::Text;
+use samovar_core::history::{MessageQuery, SessionQuery, Speakers};
+use samovar_core::journal::Batch;
+use samovar_core::{
+    Accepted, Action, AgentPath, Approval, Author, Bounds, CallId, Code, Command, Error, Event,
+    Journal, Kind, Limits, Message, MessageId, Millis, Outcome, Part, Role, Sender, Seq, SessionId,
+    Title, TurnId,
+};
+use samovar_engine::Recovery;
+use samovar_model_server::{ModelServer, say};
+use samovar_server::{Config, Home};
+use samovar_stores::journal::LmdbJournal;
+use samovar_testkit::{MODEL, install_tls};
+use serde_json::{Map, json};
+use tempfile::TempDir;
+
+/// A data directory whose journal has two sessions that no history knows: in `waiting` a message
+/// waits for its turn, in `running` a turn had begun.
+struct Left {
+    folder: TempDir,
+    model: ModelServer,
+}
+
+impl Left {
+    async fn new() -> Self {
+        install_tls();
+        let left = Self {
+            folder: tempfile::tempdir().unwrap(),
+            model: ModelServer::start([say("done").forever()]).await.unwrap(),
+        };
+        std::fs::create_dir_all(left.data()).unwrap();
+        std::fs::create_dir_all(left.folder.path().join("workspace")).unwrap();
+        let (journal, _) = LmdbJournal::open(&left.data(), 1000).unwrap();
+        let running = vec![
+            (None, opened()),
+            (Some("t1"), said("m1", "first")),
+            (Some("t1"), started()),
+            (Some("t1"), step()),
+        ];
+        keep(&journal, "running", running).await;
+        let waiting = vec![(None, opened()), (Some("t2"), said("m2", "second"))];
+        keep(&journal, "waiting", waiting).await;
+        journal.close().await.unwrap();
+        left
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    async fn open(&self, recovery: Recovery) -> Home {
+        let mut config = Config::new(self.data(), self.folder.path().join("workspace"));
+        config.settings.recovery = recovery;
+        let urls = &mut config.providers.base_urls;
+        urls.insert("custom".to_owned(), self.model.base_url());
+        Home::open(&config).await.unwrap()
+    }
+
+    /// How many events a session's log has.
+    async fn head(&self, session: &str) -> Option<u64> {
+        let (journal, _) = LmdbJournal::open(&self.data(), 1000).unwrap();
+        let entry = journal.entry(&id(session)).unwrap();
+        journal.close().await.unwrap();
+        entry
+            .filter(|entry| !entry.deleted)
+            .map(|entry| entry.head.0)
+    }
+}
+
+/// Keeps a log whose only turn is not over.
+async fn keep(journal: &LmdbJournal, session: &str, kinds: Vec<(Option<&str>, Kind)>) {
+    let event = |(seq, (turn, kind)): (u64, (Option<&str>, Kind))| {
+        Arc::new(Event {
+            seq: Seq(seq),
+            epoch: journal.epoch(),
+            at: Millis(1000),
+            turn: turn.map(|turn| TurnId::new(turn).unwrap()),
+            agent: AgentPath::root("master"),
+            author: Author::User,
+            kind,
+        })
+    };
+    let batch = Batch {
+        log: journal.new_log(),
+        session: id(session),
+        events: (1..).zip(kinds).map(event).collect(),
+        folded: Vec::new(),
+        open_from: Some(Seq(2)),
+    };
+    journal.commit(batch).await.unwrap();
+}
+
+fn opened() -> Kind {
+    Kind::SessionOpened {
+        model: MODEL.to_owned(),
+        metadata: Map::new(),
+    }
+}
+
+fn said(id: &str, text: &str) -> Kind {
+    Kind::finished(Message {
+        id: MessageId::new(id).unwrap(),
+        role: Role::User,
+        parts: vec![Part::Text {
+            text: text.to_owned(),
+        }],
+        parent: None,
+        usage: None,
+        model: None,
+        finish_reason: None,
+        metadata: Map::new(),
+        created_at: Millis(1000),
+    })
+}
+
+fn started() -> Kind {
+    Kind::TurnStarted {
+        model: MODEL.to_owned(),
+        limits: Limits::default(),
+        approval: Approval::Auto,
+        bounds: Bounds::default(),
+        parent_call: None,
+    }
+}
+
+fn step() -> Kind {
+    Kind::StepStarted {
+        iteration: 1,
+        attempt: 1,
+        reserved_tokens: 4096,
+    }
+}
+
+fn id(session: &str) -> SessionId {
+    SessionId::new(session).unwrap()
+}
+
+async fn submit(home: &Home, session: &str, action: Action) -> Result<Accepted, Error> {
+    let command = Command {
+        by: Sender::CommandLine,
+        session: id(session),
+        action,
+    };
+    home.engine().submit(command).await
+}
+
+/// The sessions that a list has, in the order of the alphabet.
+async fn listed(home: &Home) -> Vec<String> {
+    let query = SessionQuery {
+        limit: 9,
+        ..SessionQuery::default()
+    };
+    let (rows, count) = home.engine().sessions(query).await.unwrap();
+    assert_eq!(rows.len() as u64, count);
+    let mut ids: Vec<_> = rows.iter().map(|row| row.id.to_string()).collect();
+    ids.sort();
+    ids
+}
+
+/// What a session's user said.
+async fn asked(home: &Home, session: &str) -> Vec<String> {
+    let query = MessageQuery {
+        session: id(session),
+        limit: 9,
+        before: None,
+        of: Speakers::All,
+    };
+    let rows = home.engine().messages(query).await.unwrap();
+    let of_user = rows.iter().filter(|row| row.message.role == Role::User);
+    of_user.map(|row| row.message.text()).collect()
+}
+
+// proves DU-2
+#[tokio::test]
+async fn reads_see_what_a_killed_server_accepted_in_sessions_that_nobody_uses() {
+    for recovery in [
+        Recovery::EverySession,
+        Recovery::UsedSessions,
+        Recovery::NoTurns,
+    ] {
+        let left = Left::new().await;
+
+        let home = left.open(recovery).await;
+
+        assert_eq!(listed(&home).await, ["running", "waiting"], "{recovery:?}");
+        let totals = home.engine().totals().await.unwrap();
+        assert_eq!(totals.sessions, 2, "{recovery:?}");
+        assert!(totals.messages >= 2, "{recovery:?}");
+        assert_eq!(asked(&home, "waiting").await, ["second"], "{recovery:?}");
+        assert_eq!(asked(&home, "running").await, ["first"], "{recovery:?}");
+        home.close_now().await;
+    }
+}
+
+#[tokio::test]
+async fn where_no_turns_run_none_begins_ends_or_goes_on_whatever_is_touched() {
+    let left = Left::new().await;
+    let home = left.open(Recovery::NoTurns).await;
+
+    for session in ["running", "waiting"] {
+        let change = Action::Change {
+            model: None,
+            title: Some(Title::new("Touched").unwrap()),
+        };
+        assert_eq!(submit(&home, session, change).await, Ok(Accepted::Changed));
+        assert_eq!(asked(&home, session).await.len(), 1);
+        let post = Action::Post {
+            message: None,
+            text: Text::new("more".to_owned()).unwrap(),
+            bounds: Bounds::default(),
+        };
+        let settle = Action::Settle {
+            call: CallId::new("call_1").unwrap(),
+            outcome: Outcome::done("yes"),
+        };
+        for refused in [post, settle, Action::Cancel { turn: None }] {
+            let error = submit(&home, session, refused).await.unwrap_err();
+            assert_eq!(error.code, Code::Unavailable);
+        }
+        let row = home.engine().session(&id(session)).await.unwrap();
+        assert_eq!(row.title.unwrap().as_str(), "Touched");
+    }
+    home.close().await;
+    // What was there, and the change.
+    assert_eq!(left.head("running").await, Some(5));
+    assert_eq!(left.head("waiting").await, Some(3));
+    assert_eq!(left.model.requests().len(), 0);
+
+    let home = left.open(Recovery::EverySession).await;
+    left.model.seen(1).await;
+    assert_eq!(asked(&home, "waiting").await, ["second"]);
+    home.close().await;
+    assert!(
+        left.head("running").await > Some(5),
+        "it ended as interrupted"
+    );
+}
+
+// proves AS-19
+#[tokio::test]
+async fn where_no_turns_run_a_session_with_an_unfinished_turn_can_be_deleted() {
+    let left = Left::new().await;
+    let home = left.open(Recovery::NoTurns).await;
+    assert_eq!(
+        submit(&home, "running", Action::Close).await,
+        Ok(Accepted::Closed)
+    );
+    assert_eq!(
+        submit(&home, "waiting", Action::Close).await,
+        Ok(Accepted::Closed)
+    );
+    assert_eq!(listed(&home).await, [""; 0]);
+    home.close().await;
+
+    let home = left.open(Recovery::EverySession).await;
+    assert_eq!(listed(&home).await, [""; 0]);
+    home.close().await;
+    assert_eq!(left.model.requests().len(), 0);
+    assert_eq!(json!(left.head("running").await), json!(null));
+}
