@@ -18,3 +18,4 @@ mod run;
 mod secrets;
 mod serve;
 mod setup;
+mod together;
