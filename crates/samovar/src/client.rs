@@ -234,9 +234,14 @@ impl Failure {
     fn of_refusal(refusal: ErrorBody) -> Self {
         match Code::parse(&refusal.code) {
             Some(code) => {
-                let mut error = samovar_core::Error::new(code, refusal.error);
-                error.details = refusal.details;
-                error.into()
+                // What to do is another thing at a command line than for a program.
+                let why = match code {
+                    Code::UnknownSession => text::client::session_unknown().to_owned(),
+                    Code::UnknownTool => text::client::tool_unknown().to_owned(),
+                    Code::UnknownToken => text::client::token_unknown().to_owned(),
+                    _ => refusal.error,
+                };
+                samovar_core::Error::new(code, why).into()
             }
             None => Self::new(Exit::TurnFailed, refusal.code, refusal.error),
         }
