@@ -1,5 +1,7 @@
 //! What every dialect asks of an answer: how long it may be, and ids that tell its calls apart.
 
+use samovar_locale as locale;
+
 use crate::fault::Fault;
 
 /// How long an answer may be in all, in bytes: text, reasoning and arguments.
@@ -23,7 +25,7 @@ impl Length {
     pub(crate) fn add(&mut self, bytes: usize) -> Result<(), Fault> {
         self.0 += bytes;
         if self.0 > MAX_ANSWER_BYTES {
-            let why = format!("sent an answer of more than {MAX_ANSWER_BYTES} bytes");
+            let why = locale::provider::answer_too_large(MAX_ANSWER_BYTES as u64);
             return Err(Fault::bad(why));
         }
         Ok(())
@@ -36,7 +38,8 @@ impl Length {
 /// There are [`MAX_CALLS`] already.
 pub(crate) fn one_more_call(calls: usize) -> Result<(), Fault> {
     if calls >= MAX_CALLS {
-        return Err(Fault::bad(format!("asked for more than {MAX_CALLS} calls")));
+        let why = locale::provider::too_many_calls(MAX_CALLS as u64);
+        return Err(Fault::bad(why));
     }
     Ok(())
 }
@@ -47,7 +50,7 @@ pub(crate) fn one_more_call(calls: usize) -> Result<(), Fault> {
 /// Together they have more than [`MAX_ARGS_BYTES`].
 pub(crate) fn extend_args(args: &mut String, more: &str) -> Result<(), Fault> {
     if args.len() + more.len() > MAX_ARGS_BYTES {
-        let why = format!("sent a call with more than {MAX_ARGS_BYTES} bytes of arguments");
+        let why = locale::provider::args_too_large(MAX_ARGS_BYTES as u64);
         return Err(Fault::bad(why));
     }
     args.push_str(more);

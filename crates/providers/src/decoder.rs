@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use samovar_core::ProviderEvent;
+use samovar_locale as locale;
 
 use crate::fault::Fault;
 use crate::frames::Frames;
@@ -117,7 +118,7 @@ impl Decoder {
         events: &mut Vec<ProviderEvent>,
     ) -> Result<(), Fault> {
         let body = std::str::from_utf8(body)
-            .map_err(|error| Fault::bad(format!("sent what is not UTF-8: {error}")))?;
+            .map_err(|error| Fault::bad(locale::provider::not_text(error)))?;
         self.reader.whole(body, events)
     }
 }

@@ -7,6 +7,7 @@ use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use reqwest::{Client, ClientBuilder, Url};
 use samovar_core::error::FaultCode;
 use samovar_core::{Code, Error, ProviderEvent};
+use samovar_locale as locale;
 
 use crate::fault::{Fault, cause};
 use crate::secret::Secret;
@@ -58,11 +59,11 @@ impl Clients {
 fn build(builder: ClientBuilder) -> Result<Client, String> {
     // reqwest panics where it finds none.
     if rustls::crypto::CryptoProvider::get_default().is_none() {
-        return Err("no TLS provider is installed in this process".to_owned());
+        return Err(locale::provider::no_tls().to_owned());
     }
     builder
         .build()
-        .map_err(|error| format!("cannot make the HTTP client: {}", cause(&error)))
+        .map_err(|error| locale::provider::no_client(cause(&error)))
 }
 
 /// One provider's server.
@@ -100,11 +101,11 @@ impl Endpoint {
             Dialect::ChatCompletions | Dialect::Demo => format!("Bearer {}", key.expose()),
         };
         let mut header = HeaderValue::try_from(value).map_err(|_| {
-            let why = format!(
-                "the key of {} holds a character that no header can carry; check {}",
-                self.spec.name,
-                self.key_var()
-            );
+            let name = self.spec.name;
+            let why = match self.key_var() {
+                Some(variable) => locale::models::key_unsendable_variable(name, variable),
+                None => locale::models::key_unsendable(name),
+            };
             Error::new(Code::UnusableModel, why)
         })?;
         header.set_sensitive(true);
@@ -138,10 +139,11 @@ impl Endpoint {
     /// The last event of an answer that is void: who failed, how, what to check. Whatever a server
     /// repeats, the key is not in it.
     pub(crate) fn failed(&self, fault: &Fault, model: &str) -> ProviderEvent {
-        let mut message = format!("{} ({}): {}", self.spec.name, self.host(), fault.message);
-        if let Some(advice) = self.advice(fault.code, model) {
-            message = format!("{message}; {advice}");
-        }
+        let (provider, host, what) = (self.spec.name, self.host(), &fault.message);
+        let mut message = match self.advice(fault.code, model) {
+            Some(advice) => locale::provider::failure_with_advice(provider, host, what, advice),
+            None => locale::provider::failure(provider, host, what),
+        };
         if let Some((key, _)) = &self.key {
             message = message.replace(key.expose(), "***");
         }
@@ -154,20 +156,17 @@ impl Endpoint {
 
     fn advice(&self, code: FaultCode, model: &str) -> Option<String> {
         match code {
-            FaultCode::ProviderAuth if self.key.is_some() => {
-                Some(format!("check {}", self.key_var()))
+            FaultCode::ProviderAuth => Some(self.advice_on_key()),
+            FaultCode::ProviderUnreachable if self.spec.is_local => {
+                Some(locale::provider::check_local(self.spec.base_url_var()))
             }
-            FaultCode::ProviderAuth => Some(format!("set {}", self.key_var())),
-            FaultCode::ProviderUnreachable if self.spec.is_local => Some(format!(
-                "check that it runs, or set {} to where it does",
-                self.spec.base_url_var()
-            )),
-            FaultCode::ProviderUnreachable => Some(format!(
-                "check the network and {}",
-                self.spec.base_url_var()
-            )),
-            FaultCode::BadResponse => Some(format!("check {}", self.spec.base_url_var())),
-            FaultCode::ModelNotFound => Some(format!("it was asked for {model:?}")),
+            FaultCode::ProviderUnreachable => {
+                Some(locale::provider::check_network(self.spec.base_url_var()))
+            }
+            FaultCode::BadResponse => {
+                Some(locale::provider::check_variable(self.spec.base_url_var()))
+            }
+            FaultCode::ModelNotFound => Some(locale::provider::asked_for(locale::quoted(model))),
             FaultCode::ProviderTimeout
             | FaultCode::ProviderRateLimited
             | FaultCode::ProviderError
@@ -181,8 +180,18 @@ impl Endpoint {
         }
     }
 
-    fn key_var(&self) -> &'static str {
-        self.spec.env_vars.first().copied().unwrap_or("its key")
+    fn advice_on_key(&self) -> String {
+        match (&self.key, self.key_var()) {
+            (Some(_), Some(variable)) => locale::provider::check_variable(variable),
+            (Some(_), None) => locale::provider::check_key().to_owned(),
+            (None, Some(variable)) => locale::provider::set_variable(variable),
+            (None, None) => locale::provider::set_key().to_owned(),
+        }
+    }
+
+    /// The variable that its key is read from, if any.
+    fn key_var(&self) -> Option<&'static str> {
+        self.spec.env_vars.first().copied()
     }
 
     fn host(&self) -> String {
@@ -197,15 +206,15 @@ impl Endpoint {
     pub(crate) fn unanswered(&self, error: &reqwest::Error) -> Fault {
         if error.is_connect() && error.is_timeout() {
             let seconds = self.timeouts.connect.as_secs_f64();
-            let why = format!("took no connection within {seconds} s");
+            let why = locale::provider::no_connection(seconds);
             return Fault::new(FaultCode::ProviderTimeout, why);
         }
         let cause = cause(error);
         if error.is_connect() {
-            let why = format!("cannot be reached: {cause}");
+            let why = locale::provider::unreachable(cause);
             return Fault::new(FaultCode::ProviderUnreachable, why);
         }
-        let why = format!("closed the connection without an answer: {cause}");
+        let why = locale::provider::closed(cause);
         Fault::new(FaultCode::StreamCut, why)
     }
 
@@ -213,9 +222,9 @@ impl Endpoint {
     pub(crate) fn late(&self, limit: Limit) -> Fault {
         let seconds = self.timeouts.length(limit).as_secs_f64();
         let why = match limit {
-            Limit::FirstToken => format!("sent nothing of the answer within {seconds} s"),
-            Limit::BetweenTokens => format!("fell silent for {seconds} s in the middle"),
-            Limit::WholeCall => format!("did not finish within {seconds} s"),
+            Limit::FirstToken => locale::provider::late_start(seconds),
+            Limit::BetweenTokens => locale::provider::late_middle(seconds),
+            Limit::WholeCall => locale::provider::late_end(seconds),
         };
         Fault::new(FaultCode::ProviderTimeout, why)
     }

@@ -11,6 +11,7 @@ use reqwest::Response;
 use samovar_core::ProviderEvent;
 use samovar_core::error::FaultCode;
 use samovar_core::provider::Answer;
+use samovar_locale as locale;
 
 use crate::bounds::MAX_ANSWER_BYTES;
 use crate::decoder::{Decoder, Progress, Reader};
@@ -192,7 +193,7 @@ async fn begin(
 ) -> Result<Option<(Response, Decoder)>, Fault> {
     let endpoint = &question.endpoint;
     let body = question.body.map_err(|error| {
-        let why = format!("the request cannot be written: {error}");
+        let why = locale::provider::request_unwritable(error);
         Fault::new(FaultCode::Internal, why)
     })?;
     let url = endpoint.url(question.path);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use reqwest::header::{DATE, HeaderMap, LOCATION, RETRY_AFTER};
 use samovar_core::error::FaultCode;
+use samovar_locale as locale;
 use serde_json::Value;
 
 /// How much of what a server says is repeated, in characters.
@@ -36,13 +37,13 @@ impl Fault {
         let said = Said::read(body);
         let code = said.code(status);
         let what = match (status, code) {
-            (404, FaultCode::ProviderRejected) => "knows no such address",
+            (404, FaultCode::ProviderRejected) => locale::provider::address_unknown(),
             _ => meaning(code),
         };
         let elsewhere = headers.get(LOCATION).and_then(|to| to.to_str().ok());
         let message = match elsewhere.unwrap_or(&said.words) {
-            "" => format!("{what} ({status})"),
-            words => format!("{what} ({status}): {words}"),
+            "" => locale::provider::with_status(what, status),
+            words => locale::provider::with_status_and_words(what, status, words),
         };
         Self {
             retry_after: retry_after(headers),
@@ -54,7 +55,10 @@ impl Fault {
     pub(crate) fn inside(error: &str) -> Self {
         let said = Said::read(error.as_bytes());
         let code = said.code(500);
-        Self::new(code, format!("{}: {}", meaning(code), said.words))
+        Self::new(
+            code,
+            locale::provider::with_words(meaning(code), said.words),
+        )
     }
 }
 
@@ -160,15 +164,15 @@ fn by_status(status: u16) -> FaultCode {
     }
 }
 
-/// A code as the beginning of a sentence.
+/// What a server did, by the code.
 fn meaning(code: FaultCode) -> &'static str {
     match code {
-        FaultCode::ProviderAuth => "refused the key",
-        FaultCode::ProviderTimeout => "took too long",
-        FaultCode::ProviderRateLimited => "wants fewer requests",
-        FaultCode::ProviderRejected => "refused the request",
-        FaultCode::ModelNotFound => "does not know the model",
-        FaultCode::BadResponse => "sends elsewhere, which is not followed",
+        FaultCode::ProviderAuth => locale::provider::key_refused(),
+        FaultCode::ProviderTimeout => locale::provider::late(),
+        FaultCode::ProviderRateLimited => locale::provider::too_many_requests(),
+        FaultCode::ProviderRejected => locale::provider::request_refused(),
+        FaultCode::ModelNotFound => locale::provider::model_unknown(),
+        FaultCode::BadResponse => locale::provider::redirected(),
         FaultCode::ProviderError
         | FaultCode::ProviderUnreachable
         | FaultCode::StreamCut
@@ -176,7 +180,7 @@ fn meaning(code: FaultCode) -> &'static str {
         | FaultCode::Interrupted
         | FaultCode::UnusableModel
         | FaultCode::StoreFailed
-        | FaultCode::Internal => "failed",
+        | FaultCode::Internal => locale::provider::failed(),
     }
 }
 
@@ -192,7 +196,7 @@ fn words(error: &Value, whole: &Value) -> String {
         words = format!("{words}: {}", text(raw));
     }
     match whole.get("request_id").and_then(Value::as_str) {
-        Some(request) => format!("{words} (request {request})"),
+        Some(request) => locale::provider::with_request(words, request),
         None => words,
     }
 }
@@ -209,7 +213,7 @@ fn text(value: &Value) -> String {
 /// The words of a body that is no JSON; of a page for a browser only that it is one.
 fn page(body: &str) -> String {
     if body.trim_start().starts_with('<') {
-        return "a page for a browser".to_owned();
+        return locale::provider::browser_page().to_owned();
     }
     clean(body)
 }

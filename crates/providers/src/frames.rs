@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use futures_core::Stream;
+use samovar_locale as locale;
 use sse_stream::{Sse, SseByteStream};
 
 use crate::fault::Fault;
@@ -53,7 +54,7 @@ impl Frames {
                 Ok(Some(event))
             }
             Poll::Ready(Some(Err(error))) => {
-                Err(Fault::bad(format!("sent what is no event stream: {error}")))
+                Err(Fault::bad(locale::provider::no_event_stream(error)))
             }
             Poll::Ready(None) => Ok(None),
             Poll::Pending => {
@@ -66,7 +67,7 @@ impl Frames {
 
 fn bound(length: usize) -> Result<(), Fault> {
     if length > MAX_EVENT_BYTES {
-        let why = format!("sent an event of more than {MAX_EVENT_BYTES} bytes");
+        let why = locale::provider::event_too_large(MAX_EVENT_BYTES as u64);
         return Err(Fault::bad(why));
     }
     Ok(())

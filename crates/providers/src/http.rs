@@ -3,6 +3,7 @@
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Response, Url};
 use samovar_core::error::FaultCode;
+use samovar_locale as locale;
 
 use crate::endpoint::Endpoint;
 use crate::fault::{Fault, cause, clean};
@@ -74,11 +75,11 @@ fn form(response: &Response) -> Result<Form, Fault> {
     match media.to_ascii_lowercase().as_str() {
         "text/event-stream" => Ok(Form::Events),
         "application/json" => Ok(Form::Whole),
-        "" => Err(Fault::bad("answered without a content type")),
-        other => Err(Fault::bad(format!(
-            "answered with {}, which is no model's answer",
-            clean(other)
-        ))),
+        "" => Err(Fault::bad(locale::provider::no_content_type())),
+        other => {
+            let why = locale::provider::wrong_content_type(clean(other));
+            Err(Fault::bad(why))
+        }
     }
 }
 
@@ -97,7 +98,7 @@ pub(crate) async fn whole(
         let chunk = watch.wait(response.chunk()).await;
         match chunk.map_err(|limit| endpoint.late(limit))? {
             Ok(Some(bytes)) if body.len() + bytes.len() > bound => {
-                let why = format!("sent an answer of more than {bound} bytes");
+                let why = locale::provider::answer_too_large(bound as u64);
                 return Err(Fault::bad(why));
             }
             Ok(Some(bytes)) => body.extend_from_slice(&bytes),
@@ -109,6 +110,6 @@ pub(crate) async fn whole(
 
 /// A connection that broke in the middle of an answer.
 pub(crate) fn cut(error: &reqwest::Error) -> Fault {
-    let why = format!("broke the answer off in the middle: {}", cause(error));
+    let why = locale::provider::answer_cut_by(cause(error));
     Fault::new(FaultCode::StreamCut, why)
 }

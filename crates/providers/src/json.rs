@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use samovar_locale as locale;
 use serde::Deserialize;
 
 use crate::fault::Fault;
@@ -15,6 +16,5 @@ pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 /// # Errors
 /// It is not what this kind of server sends.
 pub(crate) fn read<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {
-    serde_json::from_str(json)
-        .map_err(|error| Fault::bad(format!("sent what is no piece of an answer: {error}")))
+    serde_json::from_str(json).map_err(|error| Fault::bad(locale::provider::no_piece(error)))
 }

@@ -12,6 +12,7 @@ use std::sync::{Arc, OnceLock};
 use reqwest::Url;
 use samovar_core::provider::ModelKind;
 use samovar_core::{Error, Future, Model, Models, Provider};
+use samovar_locale as locale;
 use serde::Serialize;
 
 use self::probing::LastProbe;
@@ -165,15 +166,12 @@ impl Registry {
     /// model.
     fn find(&self, name: &str) -> Result<(&'static ProviderSpec, String), Error> {
         if name.is_empty() || name.ends_with('/') || name.len() > MAX_NAME_BYTES {
-            let why = format!(
-                "{:?} names no model; a name has 1 to {MAX_NAME_BYTES} bytes and does not end in /",
-                shown(name)
-            );
+            let why = locale::models::bad_name(locale::quoted(&shown(name)), MAX_NAME_BYTES);
             return Err(refuse(why, name));
         }
         let (spec, endpoint_name) = self.route(name)?;
         if spec.dialect == Dialect::Demo && endpoint_name != spec.name {
-            let why = format!("{:?} is no model; demo has one, \"demo\"", shown(name));
+            let why = locale::models::demo_has_one(locale::quoted(&shown(name)));
             return Err(refuse(why, name));
         }
         Ok((spec, endpoint_name))
@@ -243,7 +241,7 @@ impl Registry {
 
     fn demo(&self, spec: &'static ProviderSpec, name: &str) -> Result<Model, Error> {
         if !self.is_usable(spec) {
-            let why = "demo is forbidden by SAMOVAR_REQUIRE_MODEL; ask for a language model";
+            let why = locale::models::demo_forbidden();
             return Err(refuse(why.to_owned(), name));
         }
         Ok(Model {

@@ -4,6 +4,7 @@ mod table;
 
 use reqwest::Url;
 use samovar_core::{Code, Error};
+use samovar_locale as locale;
 use serde::Serialize;
 
 use crate::words::has_word;
@@ -204,16 +205,13 @@ impl ProviderSpec {
     /// [`Code::UnusableModel`] when there is none, or it is not an address of a web server.
     pub(crate) fn base_url(&self, by_hand: Option<&str>) -> Result<Url, Error> {
         let Some(raw) = by_hand.or(self.default_api_base) else {
-            let why = format!("{} has no base URL; set {}", self.name, self.base_url_var());
+            let why = locale::models::no_base_url(self.name, self.base_url_var());
             return Err(Error::new(Code::UnusableModel, why));
         };
         self.read_url(raw).ok_or_else(|| {
-            let why = format!(
-                "the base URL of {} is not one: {raw:?}; set {} to something like {}",
-                self.name,
-                self.base_url_var(),
-                self.default_api_base.unwrap_or("http://127.0.0.1:8000/v1")
-            );
+            let (url, variable) = (locale::quoted(raw), self.base_url_var());
+            let example = self.default_api_base.unwrap_or("http://127.0.0.1:8000/v1");
+            let why = locale::models::bad_base_url(self.name, url, variable, example);
             Error::new(Code::UnusableModel, why)
         })
     }

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use samovar_locale as locale;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -82,9 +83,7 @@ impl<'a> Event<'a> {
             "message_delta" => summary(json),
             "message_stop" => Ok(Self::Stop),
             "error" => Err(Fault::inside(json)),
-            "" => Err(Fault::bad(
-                "sent what is no piece of an answer: it has no type",
-            )),
+            "" => Err(Fault::bad(locale::provider::piece_without_type())),
             _ => Ok(Self::Other),
         }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use samovar_core::error::FaultCode;
 use samovar_core::{ProviderEvent, ToolCall};
+use samovar_locale as locale;
 use serde_json::Value;
 
 use super::event::{Delta, Event, Opening};
@@ -97,7 +98,8 @@ impl Reply {
     ) -> Result<(), Fault> {
         self.blocks += 1;
         if self.blocks > MAX_BLOCKS {
-            return Err(Fault::bad(format!("sent more than {MAX_BLOCKS} blocks")));
+            let why = locale::provider::too_many_blocks(MAX_BLOCKS as u64);
+            return Err(Fault::bad(why));
         }
         let block = match opening {
             Opening::Text(text) => {
@@ -125,7 +127,7 @@ impl Reply {
         };
         match self.open.insert(index, block) {
             None => Ok(()),
-            Some(_) => Err(Fault::bad(format!("began block {index} twice"))),
+            Some(_) => Err(Fault::bad(locale::provider::block_twice(index))),
         }
     }
 
@@ -139,7 +141,7 @@ impl Reply {
         let at = self.calls.len();
         one_more_call(at)?;
         if name.is_empty() {
-            return Err(Fault::bad("asked for a call that names no tool"));
+            return Err(Fault::bad(locale::provider::call_without_tool()));
         }
         let is_taken = |id: &str| self.calls.iter().any(|call| call.id == id);
         let call = Call {
@@ -175,12 +177,8 @@ impl Reply {
                 self.argue(at, json, events)
             }
             (Some(Block::Other), _) | (_, Delta::Other) => Ok(()),
-            (None, _) => Err(Fault::bad(format!(
-                "went on with block {index}, which is not open"
-            ))),
-            (Some(_), _) => Err(Fault::bad(format!(
-                "went on with block {index} as if it were of another kind"
-            ))),
+            (None, _) => Err(Fault::bad(locale::provider::block_not_open(index))),
+            (Some(_), _) => Err(Fault::bad(locale::provider::block_of_another_kind(index))),
         }
     }
 
@@ -233,9 +231,7 @@ impl Reply {
                 self.end_thought(block, events);
                 Ok(())
             }
-            None => Err(Fault::bad(format!(
-                "ended block {index}, which is not open"
-            ))),
+            None => Err(Fault::bad(locale::provider::block_unopened(index))),
         }
     }
 
@@ -258,7 +254,7 @@ impl Reply {
         };
         for block in std::mem::take(&mut self.open).into_values() {
             if matches!(block, Block::Call(_)) {
-                return Err(Fault::bad("ended the answer in the middle of a call"));
+                return Err(Fault::bad(locale::provider::call_cut()));
             }
             self.end_thought(block, events);
         }
@@ -299,9 +295,7 @@ impl Reader for Reply {
     fn whole(&mut self, body: &str, _: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
         // An error comes so, sometimes with a status of success.
         Event::read(body)?;
-        Err(Fault::bad(
-            "answered with JSON in one piece, though a stream was asked for",
-        ))
+        Err(Fault::bad(locale::provider::not_streamed()))
     }
 
     fn end(&mut self, _: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
@@ -319,7 +313,7 @@ impl Reader for Reply {
 }
 
 fn cut() -> Fault {
-    Fault::new(FaultCode::StreamCut, "broke the answer off in the middle")
+    Fault::new(FaultCode::StreamCut, locale::provider::answer_cut())
 }
 
 #[cfg(test)]

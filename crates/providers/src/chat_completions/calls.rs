@@ -1,6 +1,7 @@
 //! The calls of an answer, gathered from fragments.
 
 use samovar_core::{ProviderEvent, ToolCall};
+use samovar_locale as locale;
 use serde_json::Value;
 
 use super::chunk::Fragment;
@@ -134,7 +135,7 @@ impl Calls {
                 if call.args.is_empty() {
                     continue;
                 }
-                return Err(Fault::bad("asked for a call that names no tool"));
+                return Err(Fault::bad(locale::provider::call_without_tool()));
             }
             events.push(ProviderEvent::ToolCallEnd {
                 args: ToolCall::parse_args(&call.args),

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use samovar_core::Usage;
+use samovar_locale as locale;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -149,9 +150,8 @@ impl<'a> Delta<'a> {
             None => Ok(None),
             Some(content) if content.starts_with('"') => Ok(Some(Content::Text(string(content)?))),
             Some(content) => {
-                let pieces = serde_json::from_str(content).map_err(|error| {
-                    Fault::bad(format!("sent content of an unknown kind: {error}"))
-                })?;
+                let pieces = serde_json::from_str(content)
+                    .map_err(|error| Fault::bad(locale::provider::content_unknown(error)))?;
                 Ok(Some(Content::Pieces(pieces)))
             }
         }
@@ -197,7 +197,7 @@ impl<'a> Fragment<'a> {
 fn string(json: &str) -> Result<Cow<'_, str>, Fault> {
     let text: Result<Text<'_>, _> = serde_json::from_str(json);
     text.map(|text| text.0)
-        .map_err(|error| Fault::bad(format!("sent a broken string: {error}")))
+        .map_err(|error| Fault::bad(locale::provider::string_broken(error)))
 }
 
 impl Cost {

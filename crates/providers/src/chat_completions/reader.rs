@@ -1,6 +1,7 @@
 //! The events of a stream, and answers in one piece, as pieces of JSON.
 
 use samovar_core::ProviderEvent;
+use samovar_locale as locale;
 
 use super::chunk::Chunk;
 use super::reply::Reply;
@@ -25,7 +26,7 @@ impl Reader for Reply {
     fn whole(&mut self, body: &str, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
         self.add(Chunk::read(body)?, events)?;
         match self.progress() {
-            Progress::Speaking => Err(Fault::bad("sent JSON that is no answer")),
+            Progress::Speaking => Err(Fault::bad(locale::provider::no_answer())),
             Progress::Said | Progress::Over => self.finish(events),
         }
     }

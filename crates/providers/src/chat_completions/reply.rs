@@ -2,6 +2,7 @@
 
 use samovar_core::error::FaultCode;
 use samovar_core::{ProviderEvent, Usage};
+use samovar_locale as locale;
 use serde_json::Value;
 
 use super::calls::Calls;
@@ -79,7 +80,7 @@ impl Reply {
         match choice.finish_reason.map(|reason| clean(&reason.0)) {
             None => {}
             Some(reason) if reason == "error" => {
-                let why = "failed in the middle of the answer";
+                let why = locale::provider::answer_failed();
                 return Err(Fault::new(FaultCode::ProviderError, why));
             }
             Some(reason) if reason.is_empty() => {}
@@ -167,7 +168,7 @@ impl Reply {
     pub(super) fn finish(&mut self, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
         self.is_over = true;
         let Some(finish_reason) = self.finish_reason.take() else {
-            let why = "broke the answer off in the middle";
+            let why = locale::provider::answer_cut();
             return Err(Fault::new(FaultCode::StreamCut, why));
         };
         if self.is_thinking || !self.details.is_empty() {

@@ -18,46 +18,33 @@ const SHOWN: usize = 100;
 impl Registry {
     /// A row claims the name, but cannot be used.
     pub(super) fn unusable(&self, spec: &ProviderSpec, name: &str) -> Error {
-        let base = spec.base_url_var();
+        let (asked, base) = (shown(name), spec.base_url_var());
+        let model = locale::quoted(&asked);
         let mut why = match (spec.default_api_base, spec.env_vars.first()) {
-            (Some(_), Some(key)) => format!(
-                "the model {:?} is one of {}, which has no key; set {key}, or {base} for a server \
-                 that needs none",
-                shown(name),
-                spec.display_name
-            ),
-            _ => format!(
-                "the model {:?} has no server; set {base} to its address",
-                shown(name)
-            ),
+            (Some(_), Some(key)) => locale::models::no_key(model, spec.display_name, key, base),
+            _ => locale::models::no_server(model, base),
         };
         if let [other] = self.set_by_hand().as_slice() {
             let (people, row) = (other.display_name, other.name);
-            why = format!("{why}; for {people} ask for \"{row}/{}\"", shown(name));
+            why = locale::models::for_by_hand(why, people, row, &asked);
         }
-        let details = json!({ "model": shown(name), "provider": spec.name, "set": spec.env_vars });
+        let details = json!({ "model": asked, "provider": spec.name, "set": spec.env_vars });
         Error::new(Code::UnusableModel, why).with_details(details)
     }
 
     /// No row claims the name.
     pub(super) fn unclaimed(&self, name: &str) -> Error {
         let nearest = nearest(name);
-        let by_hand = self.set_by_hand();
-        let how = match by_hand.as_slice() {
-            [] => "ask for PROVIDER/MODEL, as in \"openrouter/vendor/model\" or \"ollama/model\", \
-                   or set one base URL, as in CUSTOM_BASE_URL, and it is asked there"
-                .to_owned(),
+        let (asked, names) = (shown(name), nearest.join(", "));
+        let model = locale::quoted(&asked);
+        let why = match self.set_by_hand().as_slice() {
+            [] => locale::models::unclaimed(model, names),
             several => {
-                let names: Vec<_> = several.iter().map(|spec| spec.name).collect();
-                format!("say which of {} with PROVIDER/MODEL", names.join(", "))
+                let providers: Vec<_> = several.iter().map(|spec| spec.name).collect();
+                locale::models::unclaimed_by_several(model, providers.join(", "), names)
             }
         };
-        let why = format!(
-            "no provider claims the model {:?}; {how}; the nearest known names are {}",
-            shown(name),
-            nearest.join(", ")
-        );
-        let details = json!({ "model": shown(name), "nearest": nearest });
+        let details = json!({ "model": asked, "nearest": nearest });
         Error::new(Code::UnusableModel, why).with_details(details)
     }
 }

@@ -13,20 +13,29 @@ use super::Violation;
 mod tests;
 
 /// The crates that speak from the catalogue.
-const CRATES: [&str; 7] = [
-    "config", "core", "engine", "sandbox", "server", "stores", "wire",
+const CRATES: [&str; 8] = [
+    "config",
+    "core",
+    "engine",
+    "providers",
+    "sandbox",
+    "server",
+    "stores",
+    "wire",
 ];
 
 /// What tells a model, and so stays in the code: the jail's refusals are results of tools.
 const FOR_MODELS: [&str; 1] = ["crates/sandbox/src/error.rs"];
 
 /// Functions that take what is said to a person.
-const SPEAKERS: [[&str; 2]; 7] = [
+const SPEAKERS: [[&str; 2]; 9] = [
     ["Error", "new"],
     ["Failure", "new"],
     ["Failure", "usage"],
+    ["Fault", "bad"],
     ["Fault", "new"],
     ["", "complaint"],
+    ["", "refuse"],
     ["", "refused"],
     ["", "say"],
 ];
