@@ -1,7 +1,7 @@
 //! The borders between an untrusted tool call and this machine.
 //!
-//! Here: the path jail, in which file tools see one folder and nothing else, and the lock that
-//! gives a data directory one owner.
+//! Here: the path jail, in which file tools see one folder and nothing else; the lock that gives a
+//! data directory one holder, and the mark that says whose it is.
 //! Not here: what a tool does with a file, who may call it, and running commands.
 //! Start at [`Jail::open`]; a path from a model becomes a [`Place`] first, and every operation
 //! takes a `Place`.
@@ -12,6 +12,7 @@
 mod error;
 mod jail;
 mod lock;
+mod owner;
 mod place;
 mod sys;
 mod temp;
@@ -21,4 +22,5 @@ pub use jail::{
     Entry, Jail, Kind, Listing, OpenFile, Protected, Visit, WalkLimits, Walked, Written,
 };
 pub use lock::{DirLock, LockError};
+pub use owner::{Foreign, Owner, Standing};
 pub use place::Place;

@@ -12,7 +12,7 @@ use samovar_locale as locale;
 
 use crate::temp::{self, TempFile};
 
-const LOCK_NAME: &str = "lock";
+pub(crate) const LOCK_NAME: &str = "lock";
 /// More than the digits of any process id.
 const PID_BYTES: u64 = 32;
 
@@ -23,6 +23,7 @@ const PID_BYTES: u64 = 32;
 #[derive(Debug)]
 pub struct DirLock {
     dir: PathBuf,
+    held: OwnedFd,
     _file: File,
 }
 
@@ -92,6 +93,7 @@ impl DirLock {
             })?;
         Ok(DirLock {
             dir: dir.to_owned(),
+            held,
             _file: file,
         })
     }
@@ -99,6 +101,10 @@ impl DirLock {
     /// The directory that is held, as it was given.
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    pub(crate) fn held(&self) -> &OwnedFd {
+        &self.held
     }
 }
 

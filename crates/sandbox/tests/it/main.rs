@@ -9,6 +9,7 @@
 mod escapes;
 mod listing;
 mod lock;
+mod owner;
 mod protection;
 mod races;
 mod reading;
