@@ -23,7 +23,8 @@ pub use read::OpenFile;
 pub use walk::{Visit, WalkLimits, Walked};
 pub use write::Written;
 
-/// A folder in which tools read and write, and which no path leads out of.
+/// A folder in which tools read and write, and which no path leads out of, unless the operator opens
+/// the rest of the system beside it.
 ///
 /// Every path is walked name by name from one held directory, each step by `openat2` without
 /// symbolic links, and the last name is used relative to the folder that was reached: nothing is
@@ -31,6 +32,8 @@ pub use write::Written;
 #[derive(Debug)]
 pub struct Jail {
     root: OwnedFd,
+    /// The root of the whole system, where the jail is open to it.
+    system: Option<OwnedFd>,
     /// How the root may be written in an absolute path: as the system spells it, as it was given.
     spellings: [PathBuf; 2],
     guard: Guard,
@@ -44,6 +47,25 @@ impl Jail {
     /// lies in a hidden one, [`JailError::NotADirectory`], [`JailError::Io`], and what a bad path
     /// in `protected` is refused with.
     pub fn open(root: &Path, protected: &Protected) -> Result<Jail, JailError> {
+        Jail::open_in(root, None, protected)
+    }
+
+    /// Opens the folder `root`, in which relative paths begin, and beside it all that this user of
+    /// the system can reach. What is protected stays so; links are still not followed.
+    ///
+    /// # Errors
+    /// As [`Jail::open`].
+    pub fn open_to_system(root: &Path, protected: &Protected) -> Result<Jail, JailError> {
+        let system = fs::open("/", sys::STAND | OFlags::CLOEXEC, Mode::empty());
+        let system = system.map_err(|errno| JailError::from_errno(errno, Path::new("/")))?;
+        Jail::open_in(root, Some(system), protected)
+    }
+
+    fn open_in(
+        root: &Path,
+        system: Option<OwnedFd>,
+        protected: &Protected,
+    ) -> Result<Jail, JailError> {
         let failed = |source| JailError::io(root, source);
         let canonical = root.canonicalize().map_err(failed)?;
         let given = std::path::absolute(root).map_err(failed)?;
@@ -56,7 +78,8 @@ impl Jail {
             },
             errno => JailError::from_errno(errno, root),
         })?;
-        let guard = Guard::open(protected)?;
+        let spellings = [canonical, given];
+        let guard = Guard::open(protected, &spellings)?;
         if guard
             .encloses(&held)
             .map_err(|errno| JailError::io(root, errno))?
@@ -67,7 +90,8 @@ impl Jail {
         }
         Ok(Jail {
             root: held,
-            spellings: [canonical, given],
+            system,
+            spellings,
             guard,
         })
     }
@@ -87,18 +111,24 @@ impl Jail {
     /// [`JailError::Nul`].
     pub fn place(&self, raw: &str) -> Result<Place, JailError> {
         let written = Path::new(raw);
-        let from_root = self
-            .spellings
-            .iter()
-            .find_map(|root| written.strip_prefix(root).ok());
-        Place::parse(raw, from_root.unwrap_or(written))
+        let beneath = Place::parse(raw, from_root(&self.spellings, written).unwrap_or(written));
+        match beneath {
+            Err(JailError::Outside { .. }) if self.system.is_some() => {
+                let anywhere = Place::of_system(raw, &self.spellings[0].join(written))?;
+                // It may have come back in on the way.
+                match from_root(&self.spellings, anywhere.as_path()) {
+                    Some(relative) => Place::parse(raw, relative),
+                    None => Ok(anywhere),
+                }
+            }
+            beneath => beneath,
+        }
     }
 
     /// Walks to `folder`, for a reader.
     fn descend(&self, folder: &Path) -> Result<OwnedFd, JailError> {
-        let mut dir = self.stand_at_root()?;
-        let mut reached = PathBuf::new();
-        for name in folder {
+        let (mut dir, mut reached, names) = self.start(folder)?;
+        for name in names {
             reached.push(name);
             let (next, id) = step(&dir, name).map_err(|e| JailError::from_errno(e, &reached))?;
             if self.guard.hides(id) {
@@ -109,11 +139,26 @@ impl Jail {
         Ok(dir)
     }
 
-    fn stand_at_root(&self) -> Result<OwnedFd, JailError> {
-        self.root
-            .try_clone()
-            .map_err(|source| JailError::io(Path::new(""), source))
+    /// Where the walk to `folder` starts: there, its path, and the names that follow.
+    fn start<'p>(&self, folder: &'p Path) -> Result<(OwnedFd, PathBuf, &'p Path), JailError> {
+        let (top, reached, names) = match (folder.strip_prefix("/"), &self.system) {
+            (Ok(names), Some(system)) => (system, PathBuf::from("/"), names),
+            (Ok(_), None) => {
+                let path = place::shown(folder);
+                return Err(JailError::Outside { path });
+            }
+            (Err(_), _) => (&self.root, PathBuf::new(), folder),
+        };
+        let dir = top.try_clone();
+        let dir = dir.map_err(|source| JailError::io(&reached, source))?;
+        Ok((dir, reached, names))
     }
+}
+
+/// The path from the root, of one that is spelled with it.
+fn from_root<'p>(spellings: &[PathBuf; 2], written: &'p Path) -> Option<&'p Path> {
+    let mut stripped = spellings.iter().map(|root| written.strip_prefix(root));
+    stripped.find_map(Result::ok)
 }
 
 /// Opens the directory `name` in `dir` to stand in.

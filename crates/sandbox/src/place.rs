@@ -13,7 +13,8 @@ pub(crate) const MAX_NAME_BYTES: usize = 255;
 /// How much of a path that is too long an error repeats, in characters.
 const SHOWN_CHARS: usize = 80;
 
-/// A normalised path relative to a jail's root: no `..`, no NUL, not absolute.
+/// A normalised path relative to a jail's root: no `..`, no NUL, not absolute. Where a jail is open
+/// to the whole system, what does not lie beneath its root is absolute.
 ///
 /// Made by [`Jail::place`](crate::Jail::place) from text, or by a listing from names on disk,
 /// which need not be UTF-8.
@@ -32,6 +33,23 @@ impl Place {
 
     /// Normalises `relative`, which the caller wrote as `raw`.
     pub(crate) fn parse(raw: &str, relative: &Path) -> Result<Place, JailError> {
+        Place::below(Path::new(""), raw, relative)
+    }
+
+    /// Normalises `absolute`, which the caller wrote as `raw`; nothing lies above `/`.
+    pub(crate) fn of_system(raw: &str, absolute: &Path) -> Result<Place, JailError> {
+        let mut below = PathBuf::new();
+        for part in absolute.components() {
+            match part {
+                Component::ParentDir => drop(below.pop()),
+                Component::Normal(name) => below.push(name),
+                Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+            }
+        }
+        Place::below(Path::new("/"), raw, &below)
+    }
+
+    fn below(top: &Path, raw: &str, relative: &Path) -> Result<Place, JailError> {
         if raw.len() > MAX_PATH_BYTES {
             return Err(too_long(raw, MAX_PATH_BYTES));
         }
@@ -58,7 +76,7 @@ impl Place {
         }
         let last = raw.rsplit('/').next().unwrap_or_default();
         Ok(Place {
-            path,
+            path: top.join(path),
             names_folder: matches!(last, "" | "." | ".."),
         })
     }
@@ -83,7 +101,7 @@ impl Place {
         }
     }
 
-    /// The path, relative to the root; empty for the root.
+    /// The path: relative to the root, empty for the root; absolute beyond it.
     pub fn as_path(&self) -> &Path {
         &self.path
     }
@@ -101,6 +119,11 @@ impl Place {
     /// Whether it was written as a directory is: `dir/`, `dir/.`, or nothing at all.
     pub fn names_folder(&self) -> bool {
         self.names_folder
+    }
+
+    /// Whether it lies beyond the root, in the rest of the system.
+    pub fn is_beyond(&self) -> bool {
+        self.path.is_absolute()
     }
 
     /// Whether this is `other` or lies beneath it.

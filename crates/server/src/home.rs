@@ -342,7 +342,7 @@ fn toolbox(workspace: &Path, data_dir: &Path) -> Result<Toolbox, OpenError> {
     let protected = Protected {
         // Before the first start there is none: only `doctor` asks then.
         hidden: Vec::from_iter(data_dir.exists().then(|| data_dir.to_owned())),
-        read_only: TRUSTED_NAMES.map(str::to_owned).to_vec(),
+        read_only: TRUSTED_NAMES.map(PathBuf::from).to_vec(),
     };
     let jail = Arc::new(Jail::open(workspace, &protected)?);
     let toolbox = Toolbox::default();

@@ -34,6 +34,11 @@ impl<'a> Ignores<'a> {
             jail,
             levels: Vec::new(),
         };
+        // What the folders above say of somebody's whole system is nobody's rule for this walk.
+        if folder.is_beyond() {
+            ignores.enter(folder);
+            return ignores;
+        }
         let mut reached = Place::root();
         ignores.enter(&reached);
         for name in folder.as_path() {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io;
 
+use super::from_root;
 use crate::error::JailError;
 use crate::place::Place;
 use crate::sys::{self, Id};
@@ -17,9 +18,9 @@ pub struct Protected {
     ///
     /// Each is known by its identity: another name, a rename or a bind mount changes nothing.
     pub hidden: Vec<PathBuf>,
-    /// Files and folders that can be read and not written, relative to the root; they need not
-    /// exist.
-    pub read_only: Vec<String>,
+    /// Files and folders that can be read and not written, relative to the root or absolute; they
+    /// need not exist.
+    pub read_only: Vec<PathBuf>,
 }
 
 /// [`Protected`], held.
@@ -37,15 +38,22 @@ struct HiddenDir {
 }
 
 impl Guard {
-    pub(super) fn open(protected: &Protected) -> Result<Guard, JailError> {
+    /// `spellings` are the ways in which the root may be written.
+    pub(super) fn open(
+        protected: &Protected,
+        spellings: &[PathBuf; 2],
+    ) -> Result<Guard, JailError> {
         let hidden = protected
             .hidden
             .iter()
             .map(|path| HiddenDir::open(path).map_err(|errno| JailError::from_errno(errno, path)));
-        let read_only = protected
-            .read_only
-            .iter()
-            .map(|path| Place::parse(path, Path::new(path)));
+        let read_only = protected.read_only.iter().map(|path| {
+            let (raw, beneath) = (path.to_string_lossy(), from_root(spellings, path));
+            match beneath {
+                None if path.is_absolute() => Place::of_system(&raw, path),
+                beneath => Place::parse(&raw, beneath.unwrap_or(path)),
+            }
+        });
         Ok(Guard {
             hidden: hidden.collect::<Result<_, _>>()?,
             read_only: read_only.collect::<Result<_, _>>()?,

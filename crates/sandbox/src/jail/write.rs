@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::{self, Access, AtFlags, Gid, Mode, Stat, Uid};
 use rustix::io::Errno;
@@ -76,9 +76,8 @@ impl Jail {
 
     /// Walks to `folder`, for a writer: makes what is missing, refuses what is protected.
     fn descend_making(&self, folder: &Path) -> Result<OwnedFd, JailError> {
-        let mut dir = self.stand_at_root()?;
-        let mut reached = PathBuf::new();
-        for name in folder {
+        let (mut dir, mut reached, names) = self.start(folder)?;
+        for name in names {
             reached.push(name);
             let (next, id) =
                 step_making(&dir, name).map_err(|errno| JailError::from_errno(errno, &reached))?;

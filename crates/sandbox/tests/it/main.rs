@@ -13,5 +13,6 @@ mod owner;
 mod protection;
 mod races;
 mod reading;
+mod system;
 mod writing;
 mod yard;

@@ -76,7 +76,7 @@ impl Yard {
         hidden: &[PathBuf],
         read_only: &[&str],
     ) -> Result<Jail, JailError> {
-        let read_only = read_only.iter().map(ToString::to_string).collect();
+        let read_only = read_only.iter().map(PathBuf::from).collect();
         Jail::open(
             &self.ws(""),
             &Protected {

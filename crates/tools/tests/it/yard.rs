@@ -33,7 +33,7 @@ impl Yard {
         fs::write(top.path().join("outside/secret.txt"), SECRET).unwrap();
         let protected = Protected {
             hidden: vec![ws.join("data")],
-            read_only: vec!["samovar.toml".to_owned(), "skills".to_owned()],
+            read_only: vec!["samovar.toml".into(), "skills".into()],
         };
         let jail = Arc::new(Jail::open(&ws, &protected).unwrap());
         let tools = catalog(&jail);
