@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use samovar_engine::Settings;
 use samovar_providers::{ProviderConfig, Registry};
+use samovar_sandbox::Owner;
 
 /// The token that clients bring; never printed by accident.
 #[derive(Clone, PartialEq, Eq)]
@@ -38,6 +39,16 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// The folder that tools work in.
     pub workspace: PathBuf,
+    /// How far file tools reach.
+    pub reach: Reach,
+    /// Folders that file tools neither see nor change, besides the data directory. They need not be
+    /// there.
+    pub private: Vec<PathBuf>,
+    /// Files that file tools may read and not change, besides those of the workspace.
+    pub guarded: Vec<PathBuf>,
+    /// For whom the data directory is marked, so that they need not name it again; none leaves it
+    /// without a mark.
+    pub owner: Option<Owner>,
     /// The address to listen on.
     pub host: IpAddr,
     /// The port; 0 lets the system choose one.
@@ -64,12 +75,26 @@ pub struct Config {
     pub registry: Option<Arc<Registry>>,
 }
 
+/// How far file tools reach.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// No further than the workspace.
+    #[default]
+    Workspace,
+    /// As far as this user of the system does. Relative paths still begin in the workspace.
+    System,
+}
+
 impl Config {
     /// The defaults, for a data directory and a workspace.
     pub fn new(data_dir: PathBuf, workspace: PathBuf) -> Self {
         Self {
             data_dir,
             workspace,
+            reach: Reach::default(),
+            private: Vec::new(),
+            guarded: Vec::new(),
+            owner: None,
             host: IpAddr::from([127, 0, 0, 1]),
             port: 4747,
             token: None,

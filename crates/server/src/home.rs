@@ -16,7 +16,7 @@ use samovar_stores::journal::LmdbJournal;
 
 use crate::address::{Address, AddressFile};
 use crate::clock::{SystemClock, UuidV7};
-use crate::config::{Config, Token};
+use crate::config::{Config, Reach, Token};
 use crate::router;
 use crate::slot::{Filler, Slot, slot};
 use crate::token;
@@ -207,7 +207,7 @@ impl Opening {
     pub async fn finish(self) -> Result<Home, OpenError> {
         let config = self.config;
         let dir = &config.data_dir;
-        let toolbox = toolbox(&config.workspace, dir)?;
+        let toolbox = toolbox(&config)?;
         let journal = open_journal(dir).await?;
         let history = SqliteHistory::open(dir.join("history.db")).await;
         let history = history.map_err(|source| OpenError::History {
@@ -261,7 +261,7 @@ impl Home {
     /// # Errors
     /// [`OpenError::Workspace`].
     pub fn try_workspace(config: &Config) -> Result<(), OpenError> {
-        toolbox(&config.workspace, &config.data_dir).map(drop)
+        toolbox(config).map(drop)
     }
 
     /// An id for a session whose client gave none.
@@ -335,16 +335,35 @@ impl Home {
 }
 
 fn hold(config: &Config) -> Result<DirLock, OpenError> {
-    Ok(DirLock::acquire(&config.data_dir)?)
+    let lock = DirLock::acquire(&config.data_dir)?;
+    if let Some(owner) = &config.owner
+        && let Err(error) = lock.mark(owner)
+    {
+        // It can be used all the same, as long as it is named.
+        tracing::warn!(%error, "it will not be remembered whose data directory this is");
+    }
+    Ok(lock)
 }
 
-fn toolbox(workspace: &Path, data_dir: &Path) -> Result<Toolbox, OpenError> {
+fn toolbox(config: &Config) -> Result<Toolbox, OpenError> {
+    let workspace = &config.workspace;
+    // Before the first start there is no data directory: only `doctor` asks then.
+    let private = config.private.iter().chain([&config.data_dir]);
+    let there = private.filter(|folder| folder.is_dir());
+    // What is made later has no identity to be known by yet, so its path is kept shut as well.
+    let guarded = config.guarded.iter().chain(&config.private).cloned();
     let protected = Protected {
-        // Before the first start there is none: only `doctor` asks then.
-        hidden: Vec::from_iter(data_dir.exists().then(|| data_dir.to_owned())),
-        read_only: TRUSTED_NAMES.map(PathBuf::from).to_vec(),
+        hidden: there.cloned().collect(),
+        read_only: TRUSTED_NAMES
+            .map(PathBuf::from)
+            .into_iter()
+            .chain(guarded)
+            .collect(),
     };
-    let jail = Arc::new(Jail::open(workspace, &protected)?);
+    let jail = Arc::new(match config.reach {
+        Reach::Workspace => Jail::open(workspace, &protected)?,
+        Reach::System => Jail::open_to_system(workspace, &protected)?,
+    });
     let toolbox = Toolbox::default();
     for toolset in samovar_tools::catalog(&jail) {
         toolbox.add_built_in(&toolset).map_err(OpenError::Tools)?;

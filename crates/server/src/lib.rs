@@ -43,9 +43,10 @@ mod token;
 mod tokens;
 
 pub use address::Address;
-pub use config::{Config, Token};
+pub use config::{Config, Reach, Token};
 pub use home::{Home, OpenError, Opening, WayIn};
 pub use listener::{Server, StartError};
+pub use samovar_sandbox::{Foreign, Owner, Standing};
 
 /// The table of providers and what is set for them, for whoever reads the configuration.
 pub mod providers {

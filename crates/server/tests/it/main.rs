@@ -17,6 +17,7 @@ mod mounted;
 mod outside;
 mod provider_faults;
 mod raw;
+mod reach;
 mod shown;
 mod tools;
 mod turns;
