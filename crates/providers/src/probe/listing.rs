@@ -41,13 +41,14 @@ pub(super) fn ollama(body: &Value) -> Result<Vec<Listed>, Seen> {
 
 /// `{"capabilities": ["completion", "tools", ..]}`; before there were any, the template told.
 pub(super) fn ollama_abilities(listed: Abilities, shown: &Value) -> Abilities {
-    let Some(capabilities) = shown["capabilities"].as_array() else {
+    let capabilities = &shown["capabilities"];
+    if !capabilities.is_array() {
         let template = shown["template"].as_str().filter(|text| !text.is_empty());
         return Abilities {
             tools: template.map(|template| template.contains(".Tools")),
             ..listed
         };
-    };
+    }
     Abilities {
         talks: holds(capabilities, "completion"),
         tools: Some(holds(capabilities, "tools")),
@@ -55,17 +56,30 @@ pub(super) fn ollama_abilities(listed: Abilities, shown: &Value) -> Abilities {
 }
 
 /// `{"data": [{"id": .., "type": "llm", "state": "loaded", "capabilities": ["tool_use"]}, ..]}`.
+/// Once one model's capabilities are listed, a model without any has none.
 pub(super) fn lm_studio(body: &Value) -> Result<Vec<Listed>, Seen> {
-    let rows = rows(body, "data")?.iter();
-    let listed = rows.map(|row| {
+    let rows = rows(body, "data")?;
+    let tells = rows.iter().any(|row| row["capabilities"].is_array());
+    let listed = rows.iter().map(|row| {
         let mut model = named(row, "id")?;
         model.abilities.talks &= matches!(text(&row["type"]), "" | "llm" | "vlm");
         model.is_loaded = row["state"] == "loaded";
-        let capabilities = row["capabilities"].as_array();
-        model.abilities.tools = capabilities.map(|all| holds(all, "tool_use"));
+        model.abilities.tools = tells.then(|| holds(&row["capabilities"], "tool_use"));
         Ok(model)
     });
     listed.collect()
+}
+
+/// The common list, beside which `{"models": [{"capabilities": ["completion"]}, ..]}` may tell, in
+/// the same order, what each one does.
+pub(super) fn llama_cpp(body: &Value) -> Result<Vec<Listed>, Seen> {
+    let mut listed = names(body)?;
+    let told = body["models"].as_array().into_iter().flatten();
+    for (model, told) in listed.iter_mut().zip(told) {
+        let capabilities = &told["capabilities"];
+        model.abilities.talks &= !capabilities.is_array() || holds(capabilities, "completion");
+    }
+    Ok(listed)
 }
 
 /// What the template of the model's conversation takes; it is empty where the server has none.
@@ -111,8 +125,9 @@ fn is_no_talker(name: &str) -> bool {
         || has_word(&name, "bge")
 }
 
-fn holds(all: &[Value], wanted: &str) -> bool {
-    all.iter().any(|one| one == wanted)
+fn holds(list: &Value, wanted: &str) -> bool {
+    let mut words = list.as_array().into_iter().flatten();
+    words.any(|word| word == wanted)
 }
 
 fn text(value: &Value) -> &str {

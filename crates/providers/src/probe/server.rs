@@ -80,8 +80,8 @@ async fn lm_studio(asker: Asker<'_>) -> Result<Vec<Listed>, Seen> {
 }
 
 async fn llama_cpp(asker: Asker<'_>) -> Result<Vec<Listed>, Seen> {
-    let (list, props) = join(names(asker), asker.get_own(&["props"])).await;
-    let mut listed = list?;
+    let (list, props) = join(asker.models(), asker.get_own(&["props"])).await;
+    let mut listed = listing::llama_cpp(&list?)?;
     // What it tells is of the one model that it serves.
     if let ([model], Ok(props)) = (listed.as_mut_slice(), &props) {
         model.abilities.tools = listing::llama_cpp_tools(props);

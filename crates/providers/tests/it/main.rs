@@ -13,3 +13,4 @@ mod conversation;
 mod local;
 mod probing;
 mod server;
+mod surfaces;

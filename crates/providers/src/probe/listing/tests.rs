@@ -116,8 +116,22 @@ fn lm_studio_tells_what_a_model_is_can_do_and_whether_it_is_loaded() {
         {"id": "d", "type": "llm", "state": "loaded"},
         {"id": "e"},
     ]});
-    assert_eq!(told(lm_studio(&body)), "a+ b-* c!* d* e");
+    assert_eq!(told(lm_studio(&body)), "a+ b-* c-!* d-* e-");
+    let old = json!({"data": [{"id": "a", "type": "llm", "state": "loaded"}]});
+    assert_eq!(told(lm_studio(&old)), "a*");
     assert_eq!(told(lm_studio(&json!({"error": "x"}))), "NoList");
+}
+
+#[test]
+fn llama_cpp_may_tell_which_of_its_models_make_vectors() {
+    let told_of = |models: Value| {
+        let data = json!([{"id": "a"}, {"id": "b"}]);
+        told(llama_cpp(&json!({"data": data, "models": models})))
+    };
+    let rows = json!([{"capabilities": ["completion"]}, {"capabilities": ["embedding"]}]);
+    assert_eq!(told_of(rows), "a b!");
+    assert_eq!(told_of(json!([{}])), "a b");
+    assert_eq!(told_of(json!("none")), "a b");
 }
 
 #[test]
