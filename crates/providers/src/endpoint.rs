@@ -11,7 +11,7 @@ use samovar_locale as locale;
 
 use crate::fault::{Fault, cause};
 use crate::secret::Secret;
-use crate::specs::{Dialect, ProviderSpec};
+use crate::specs::{Dialect, ProviderSpec, Quirk};
 use crate::timeouts::{Limit, Timeouts};
 
 /// The HTTP clients, one for each scheme, each made at its first use and shared by all providers.
@@ -96,9 +96,9 @@ impl Endpoint {
     /// # Errors
     /// [`Code::UnusableModel`] when no header can carry it.
     pub(crate) fn with_key(mut self, key: &Secret) -> Result<Self, Error> {
-        let value = match self.spec.dialect {
-            Dialect::Anthropic => key.expose().to_owned(),
-            Dialect::ChatCompletions | Dialect::Demo => format!("Bearer {}", key.expose()),
+        let value = match self.key_header() {
+            Some(_) => key.expose().to_owned(),
+            None => format!("Bearer {}", key.expose()),
         };
         let mut header = HeaderValue::try_from(value).map_err(|_| {
             let name = self.spec.name;
@@ -120,11 +120,18 @@ impl Endpoint {
     /// The header that carries the key.
     pub(crate) fn credentials(&self) -> Option<(HeaderName, HeaderValue)> {
         let (_, value) = self.key.as_ref()?;
-        let name = match self.spec.dialect {
-            Dialect::Anthropic => HeaderName::from_static("x-api-key"),
-            Dialect::ChatCompletions | Dialect::Demo => AUTHORIZATION,
-        };
-        Some((name, value.clone()))
+        let name = self.key_header().map(HeaderName::from_static);
+        Some((name.unwrap_or(AUTHORIZATION), value.clone()))
+    }
+
+    /// The header that holds the bare key; none where it is a bearer's.
+    fn key_header(&self) -> Option<&'static str> {
+        match self.spec.dialect {
+            Dialect::Anthropic => Some("x-api-key"),
+            Dialect::ChatCompletions | Dialect::Demo => {
+                self.spec.has(Quirk::ApiKeyHeader).then_some("api-key")
+            }
+        }
     }
 
     /// The address of something below the base URL.

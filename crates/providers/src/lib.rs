@@ -10,9 +10,11 @@
 //! HTTP is in `http`, `frames`, `fault` and `timeouts`. Start with [`Registry`].
 
 pub mod demo;
+pub mod price;
 pub mod probe;
 pub mod registry;
 pub mod specs;
+pub mod unbuilt;
 
 mod anthropic;
 mod bounds;
@@ -32,8 +34,10 @@ mod timeouts;
 mod words;
 
 pub use demo::Demo;
+pub use price::Price;
 pub use probe::{LocalModel, Look, Probed, Probing, Seen};
 pub use registry::{Access, Choice, DemoUse, ProviderConfig, Reason, Registry, Row};
 pub use secret::Secret;
 pub use specs::{Dialect, Listing, ProviderSpec, SPECS};
 pub use timeouts::Timeouts;
+pub use unbuilt::{Idle, IdleKey, UNBUILT, Unbuilt, Way};

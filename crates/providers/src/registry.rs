@@ -1,6 +1,7 @@
 //! Which provider answers under which model's name.
 
 mod choice;
+mod idle;
 mod overview;
 mod probing;
 mod refusal;
@@ -21,10 +22,12 @@ use crate::anthropic::Anthropic;
 use crate::chat_completions::ChatCompletions;
 use crate::demo::Demo;
 use crate::endpoint::{Clients, Endpoint};
+use crate::price::{FREE, Price};
 use crate::probe::Probing;
 use crate::secret::Secret;
 use crate::specs::{self, Dialect, ProviderSpec, SPECS};
 use crate::timeouts::Timeouts;
+use crate::unbuilt::Unbuilt;
 
 pub use choice::{Choice, Reason};
 pub use overview::Row;
@@ -44,6 +47,11 @@ pub struct ProviderConfig {
     pub base_urls: BTreeMap<String, String>,
     /// The model for who asked for none (`AGENT_MODEL`).
     pub default_model: Option<String>,
+    /// The providers without a row whose keys are set, so that they can be named.
+    pub unbuilt: Vec<&'static Unbuilt>,
+    /// What models cost, by their canonical names, or by their provider's name in [`SPECS`] for all
+    /// others of it; before the built-in prices.
+    pub prices: BTreeMap<String, Price>,
     /// Which servers are asked for their models when somebody wants one and names none.
     pub probing: Probing,
     /// Whether `demo` may answer.
@@ -111,6 +119,24 @@ impl Registry {
     /// Every provider, and how it can be used.
     pub fn providers(&self) -> impl Iterator<Item = (&'static ProviderSpec, Access)> {
         SPECS.iter().map(|spec| (spec, self.access(spec)))
+    }
+
+    /// What a model costs, an estimate: as configured, else as its provider's list says. What runs on
+    /// machines of one's own costs nothing; what a server costs whose address was set by hand is not
+    /// known.
+    pub fn price(&self, model: &str) -> Option<Price> {
+        let (spec, endpoint_name) = self.find(model.trim()).ok()?;
+        let prices = &self.config.prices;
+        let of_model = prices.get(&spec.canonical(&endpoint_name));
+        if let Some(price) = of_model.or_else(|| prices.get(spec.name)) {
+            return Some(*price);
+        }
+        match spec.dialect {
+            Dialect::Demo => Some(FREE),
+            Dialect::Anthropic | Dialect::ChatCompletions if spec.is_local => Some(FREE),
+            Dialect::Anthropic | Dialect::ChatCompletions if self.is_by_hand(spec) => None,
+            Dialect::Anthropic | Dialect::ChatCompletions => spec.list_price(&endpoint_name),
+        }
     }
 
     fn access(&self, spec: &ProviderSpec) -> Access {

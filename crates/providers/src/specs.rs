@@ -1,5 +1,6 @@
 //! The table of providers: whom we can ask, and what has to be known of each.
 
+mod prices;
 mod table;
 
 use reqwest::Url;
@@ -7,6 +8,7 @@ use samovar_core::{Code, Error};
 use samovar_locale as locale;
 use serde::Serialize;
 
+use crate::price::{ListPrice, Price};
 use crate::words::has_word;
 
 pub use table::SPECS;
@@ -29,6 +31,8 @@ pub struct ProviderSpec {
     /// A variable for its address besides [`ProviderSpec::base_url_var`], as the provider's own
     /// programs read it.
     pub address_var: Option<&'static str>,
+    /// What is put behind an address by hand that has no path, as the provider's own programs do.
+    pub usual_path: Option<&'static str>,
     /// The model for who asked for none; none when it depends on what is installed.
     pub default_model: Option<&'static str>,
     /// What makes a model's canonical name, with its `/` (MD-21). None where the bare name is
@@ -42,6 +46,8 @@ pub struct ProviderSpec {
     pub quirks: &'static [Quirk],
     /// How it lists the models that it has.
     pub listing: Listing,
+    /// What its models cost, as far as that is known: estimates.
+    pub prices: &'static [ListPrice],
     /// Whether it passes prompts on to other providers, whose names are a part of its models'.
     pub is_gateway: bool,
     /// Whether it runs on the user's own machines and needs no key.
@@ -110,6 +116,8 @@ pub enum Quirk {
     ReasoningBack,
     /// Takes a call's arguments back as any text, not only as a JSON object.
     AnyArguments,
+    /// Wants its key in the header `api-key`.
+    ApiKeyHeader,
 }
 
 impl ModelOverride {
@@ -153,6 +161,12 @@ impl ProviderSpec {
             .iter()
             .find(fits)
             .unwrap_or(&NO_OVERRIDE)
+    }
+
+    /// What the model that its endpoint calls `model` costs, if its list says so.
+    pub fn list_price(&self, model: &str) -> Option<Price> {
+        let listed = self.prices.iter().find(|listed| listed.is_of(model));
+        listed.map(|listed| listed.price)
     }
 
     /// The canonical name (MD-21) of the model that its endpoint calls `model`. From a canonical
@@ -199,7 +213,8 @@ impl ProviderSpec {
 
     /// The base URL, from what was set by hand or else its own.
     ///
-    /// A local server's address may leave out what its programs leave out too: scheme, port, path.
+    /// A local server's address may leave out what its programs leave out too: scheme and port; and
+    /// some rows' the path.
     ///
     /// # Errors
     /// [`Code::UnusableModel`] when there is none, or it is not an address of a web server.
@@ -223,7 +238,7 @@ impl ProviderSpec {
             Ok(_) | Err(_) if self.is_local => self.short_address(raw)?,
             Ok(_) | Err(_) => return None,
         };
-        let url = self.with_path(url)?;
+        let url = self.with_path(url);
         let is_web = matches!(url.scheme(), "http" | "https") && url.has_host();
         is_web.then_some(url)
     }
@@ -238,11 +253,11 @@ impl ProviderSpec {
         Some(url)
     }
 
-    fn with_path(&self, mut url: Url) -> Option<Url> {
-        if self.is_local && url.path() == "/" {
-            url.set_path(Url::parse(self.default_api_base?).ok()?.path());
+    fn with_path(&self, mut url: Url) -> Url {
+        if let (Some(path), "/") = (self.usual_path, url.path()) {
+            url.set_path(path);
         }
-        Some(url)
+        url
     }
 }
 

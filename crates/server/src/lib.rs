@@ -51,8 +51,9 @@ pub use samovar_sandbox::{Foreign, Owner, Standing};
 /// The table of providers and what is set for them, for whoever reads the configuration.
 pub mod providers {
     pub use samovar_providers::{
-        Access, Choice, DemoUse, Dialect, LocalModel, Look, Probed, Probing, ProviderConfig,
-        ProviderSpec, Reason, Registry, Row, SPECS, Secret, Seen, Timeouts,
+        Access, Choice, DemoUse, Dialect, Idle, IdleKey, LocalModel, Look, Price, Probed, Probing,
+        ProviderConfig, ProviderSpec, Reason, Registry, Row, SPECS, Secret, Seen, Timeouts,
+        UNBUILT, Unbuilt, Way,
     };
 }
 

@@ -26,7 +26,12 @@ pub async fn overview(registry: &Registry) -> ModelsAnswer {
         chosen,
         refusal,
         providers: rows.into_iter().map(provider).collect(),
+        idle_keys: sentences(&registry.idle_keys()),
     }
+}
+
+fn sentences(facts: &[impl ToString]) -> Vec<String> {
+    facts.iter().map(ToString::to_string).collect()
 }
 
 fn spelled(choice: Choice) -> ModelChoice {
@@ -44,8 +49,8 @@ fn spelled(choice: Choice) -> ModelChoice {
             why: probed.why().unwrap_or_default(),
             found: probed.models.len() as u64,
         },
-        Reason::Nothing { probed } => ModelReason::Nothing {
-            looked_at: probed.looked_at.iter().map(ToString::to_string).collect(),
+        Reason::Nothing { probed, .. } => ModelReason::Nothing {
+            looked_at: sentences(&probed.looked_at),
         },
     };
     ModelChoice {

@@ -27,11 +27,11 @@ impl<'a> Asker<'a> {
 
     /// Reads the list that every endpoint of the row's dialect has.
     pub(super) async fn models(self) -> Result<Value, Seen> {
-        let path: &[&str] = match self.endpoint.spec.dialect {
-            Dialect::Anthropic => &["v1", "models"],
-            Dialect::ChatCompletions | Dialect::Demo => &["models"],
+        let url = match self.endpoint.spec.dialect {
+            Dialect::Anthropic => self.own(&["v1", "models"]),
+            Dialect::ChatCompletions | Dialect::Demo => self.endpoint.url(&["models"]),
         };
-        self.fetch(self.endpoint.url(path), None).await
+        self.fetch(url, None).await
     }
 
     /// Reads what stands where the server's own routes begin.

@@ -10,6 +10,7 @@ use super::refusal::{nameless, no_model};
 use super::{Access, DemoUse, Registry};
 use crate::probe::{LocalModel, Probed};
 use crate::specs::{ProviderSpec, SPECS};
+use crate::unbuilt::IdleKey;
 
 /// The model for who names none.
 #[derive(Clone, Debug, Serialize)]
@@ -46,6 +47,8 @@ pub enum Reason {
     Nothing {
         /// What was looked at in vain; nobody when probing is off.
         probed: Arc<Probed>,
+        /// Keys that are set and do not help.
+        idle: Vec<IdleKey>,
     },
 }
 
@@ -76,9 +79,12 @@ impl Registry {
             (None, [], DemoUse::Allowed) => Ok(Choice {
                 name: "demo".to_owned(),
                 kind: ModelKind::Demo,
-                reason: Reason::Nothing { probed },
+                reason: Reason::Nothing {
+                    probed,
+                    idle: self.idle_keys(),
+                },
             }),
-            (None, [], DemoUse::Forbidden) => Err(no_model(&probed)),
+            (None, [], DemoUse::Forbidden) => Err(no_model(&probed, &self.idle_keys())),
         }
     }
 

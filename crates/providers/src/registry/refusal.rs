@@ -7,6 +7,7 @@ use serde_json::json;
 use super::Registry;
 use crate::probe::Probed;
 use crate::specs::{ProviderSpec, SPECS};
+use crate::unbuilt::IdleKey;
 use crate::words::distance;
 
 /// How many known names a refusal proposes.
@@ -64,7 +65,7 @@ pub(super) fn nameless(by_hand: &[&ProviderSpec], probed: &Probed) -> Error {
 }
 
 /// Nothing is set or found, and demo is forbidden.
-pub(super) fn no_model(probed: &Probed) -> Error {
+pub(super) fn no_model(probed: &Probed, idle: &[IdleKey]) -> Error {
     let vars: Vec<_> = SPECS
         .iter()
         .filter(|spec| spec.default_api_base.is_some() && !spec.is_local)
@@ -72,6 +73,7 @@ pub(super) fn no_model(probed: &Probed) -> Error {
         .copied()
         .collect();
     let mut whys = vec![locale::models::none_and_no_demo(vars.join(", "))];
+    whys.extend(idle.iter().map(ToString::to_string));
     whys.extend(probed.looked_at.iter().map(ToString::to_string));
     Error::new(Code::UnusableModel, whys.join("; "))
 }

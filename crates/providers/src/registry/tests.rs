@@ -3,6 +3,7 @@ use samovar_core::Code;
 use super::*;
 
 mod choosing;
+mod money;
 
 const HAND: &str = "http://127.0.0.1:9/v1";
 

@@ -1,6 +1,7 @@
 //! The rows, in the order in which a key in the environment is looked for, and then a server on this
 //! machine.
 
+use super::prices;
 use super::{Dialect, Listing, ModelOverride, NO_OVERRIDE, Param, ProviderSpec, Quirk};
 
 /// What most services are; a row says only what is its own.
@@ -12,17 +13,20 @@ const SERVICE: ProviderSpec = ProviderSpec {
     env_vars: &[],
     default_api_base: None,
     address_var: None,
+    usual_path: None,
     default_model: None,
     prefix: None,
     skip_prefix: &[],
     model_overrides: &[],
     quirks: &[],
     listing: Listing::Names,
+    prices: &[],
     is_gateway: false,
     is_local: false,
 };
 
 const LOCAL: ProviderSpec = ProviderSpec {
+    usual_path: Some("/v1"),
     is_local: true,
     ..SERVICE
 };
@@ -35,6 +39,14 @@ const fn reasoner(pattern: &'static str) -> ModelOverride {
         ..NO_OVERRIDE
     }
 }
+
+/// The reasoning models of `openai`, whoever serves them.
+const REASONERS: &[ModelOverride] = &[
+    reasoner("o1"),
+    reasoner("o3"),
+    reasoner("o4"),
+    reasoner("gpt-5"),
+];
 
 /// What every model of a provider wants whose scale of temperatures ends early.
 const fn up_to(max_temperature: f32) -> ModelOverride {
@@ -82,6 +94,7 @@ pub const SPECS: &[ProviderSpec] = &[
             tempered("claude-haiku-4"),
             untempered("*"),
         ],
+        prices: prices::ANTHROPIC,
         ..SERVICE
     },
     ProviderSpec {
@@ -91,13 +104,9 @@ pub const SPECS: &[ProviderSpec] = &[
         env_vars: &["OPENAI_API_KEY"],
         default_api_base: Some("https://api.openai.com/v1"),
         default_model: Some("gpt-5-mini"),
-        model_overrides: &[
-            reasoner("o1"),
-            reasoner("o3"),
-            reasoner("o4"),
-            reasoner("gpt-5"),
-        ],
+        model_overrides: REASONERS,
         quirks: &[Quirk::AnyArguments],
+        prices: prices::OPENAI,
         ..SERVICE
     },
     ProviderSpec {
@@ -120,6 +129,7 @@ pub const SPECS: &[ProviderSpec] = &[
         default_model: Some("deepseek-chat"),
         prefix: Some("deepseek/"),
         quirks: &[Quirk::ReasoningBack],
+        prices: prices::DEEPSEEK,
         ..SERVICE
     },
     ProviderSpec {
@@ -131,6 +141,7 @@ pub const SPECS: &[ProviderSpec] = &[
         default_model: Some("llama-3.3-70b-versatile"),
         prefix: Some("groq/"),
         skip_prefix: &["groq/compound"],
+        prices: prices::GROQ,
         ..SERVICE
     },
     ProviderSpec {
@@ -155,6 +166,7 @@ pub const SPECS: &[ProviderSpec] = &[
             Quirk::NineLetterIds,
             Quirk::AnswerAfterResult,
         ],
+        prices: prices::MISTRAL,
         ..SERVICE
     },
     ProviderSpec {
@@ -165,6 +177,7 @@ pub const SPECS: &[ProviderSpec] = &[
         default_api_base: Some("https://api.x.ai/v1"),
         default_model: Some("grok-4"),
         prefix: Some("xai/"),
+        prices: prices::XAI,
         ..SERVICE
     },
     ProviderSpec {
@@ -175,6 +188,7 @@ pub const SPECS: &[ProviderSpec] = &[
         default_api_base: Some("https://api.together.xyz/v1"),
         default_model: Some("meta-llama/Llama-3.3-70B-Instruct-Turbo"),
         prefix: Some("together/"),
+        prices: prices::TOGETHER,
         ..SERVICE
     },
     ProviderSpec {
@@ -186,6 +200,7 @@ pub const SPECS: &[ProviderSpec] = &[
         default_model: Some("accounts/fireworks/models/llama-v3p3-70b-instruct"),
         prefix: Some("fireworks/"),
         skip_prefix: &["accounts/fireworks/"],
+        prices: prices::FIREWORKS,
         ..SERVICE
     },
     ProviderSpec {
@@ -206,6 +221,7 @@ pub const SPECS: &[ProviderSpec] = &[
         default_api_base: Some("https://generativelanguage.googleapis.com/v1beta/openai"),
         default_model: Some("gemini-flash-latest"),
         prefix: Some("gemini/"),
+        prices: prices::GEMINI,
         ..SERVICE
     },
     ProviderSpec {
@@ -225,6 +241,7 @@ pub const SPECS: &[ProviderSpec] = &[
             up_to(1.0),
         ],
         quirks: &[Quirk::ReasoningBack],
+        prices: prices::MOONSHOT,
         ..SERVICE
     },
     ProviderSpec {
@@ -257,6 +274,17 @@ pub const SPECS: &[ProviderSpec] = &[
         default_model: Some("MiniMax-M2"),
         prefix: Some("minimax/"),
         model_overrides: &[up_to(1.0)],
+        ..SERVICE
+    },
+    ProviderSpec {
+        name: "azure-openai",
+        display_name: "Azure OpenAI",
+        env_vars: &["AZURE_OPENAI_API_KEY"],
+        address_var: Some("AZURE_OPENAI_ENDPOINT"),
+        usual_path: Some("/openai/v1"),
+        prefix: Some("azure-openai/"),
+        model_overrides: REASONERS,
+        quirks: &[Quirk::AnyArguments, Quirk::ApiKeyHeader],
         ..SERVICE
     },
     ProviderSpec {

@@ -22,6 +22,87 @@ fn names_variables_and_keywords_belong_to_one_row_each() {
     }
 }
 
+// proves MD-2
+#[test]
+fn every_provider_of_the_first_day_has_its_row() {
+    let rows = |wanted: fn(&ProviderSpec) -> bool| {
+        let rows = SPECS.iter().filter(|spec| wanted(spec));
+        rows.map(|spec| spec.name).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(
+        rows(|spec| spec.dialect == Dialect::ChatCompletions && !spec.is_local),
+        "openai openrouter deepseek groq mistral xai together fireworks cerebras gemini moonshot \
+         dashscope zhipu minimax azure-openai custom"
+    );
+    assert_eq!(rows(|spec| spec.dialect == Dialect::Anthropic), "anthropic");
+    assert_eq!(
+        rows(|spec| spec.is_local),
+        "ollama lm-studio jan llama-cpp vllm",
+        "in the order in which equals are chosen"
+    );
+    assert_eq!(rows(|spec| spec.is_gateway), "openrouter");
+    assert_eq!(
+        rows(|spec| spec.default_api_base.is_none()),
+        "azure-openai custom demo",
+        "where they are has to be said"
+    );
+    for (row, port) in [
+        ("ollama", 11434),
+        ("lm-studio", 1234),
+        ("jan", 1337),
+        ("llama-cpp", 8080),
+        ("vllm", 8000),
+    ] {
+        let url = spec(row).unwrap().base_url(None).unwrap();
+        assert_eq!(url.as_str(), format!("http://127.0.0.1:{port}/v1"));
+    }
+}
+
+#[test]
+fn a_variable_of_a_provider_without_a_row_belongs_to_no_row() {
+    for unbuilt in crate::UNBUILT {
+        let mut variables = SPECS.iter().flat_map(|spec| spec.env_vars);
+        assert!(!variables.any(|name| *name == unbuilt.variable));
+        if let crate::Way::Custom(base) = unbuilt.way {
+            let url = spec("custom").unwrap().base_url(Some(base)).unwrap();
+            assert_eq!(url.scheme(), "https");
+        }
+    }
+}
+
+#[test]
+fn the_prices_of_a_row_are_plausible_and_each_model_has_one() {
+    for spec in SPECS {
+        for (at, listed) in spec.prices.iter().enumerate() {
+            let price = spec.list_price(listed.model).unwrap();
+            let same = spec.prices[..at]
+                .iter()
+                .find(|other| other.is_of(listed.model));
+            assert!(same.is_none(), "{} has two prices", listed.model);
+            let is_plausible = 0.0 < price.cache_read
+                && price.cache_read <= price.input
+                && price.input <= price.output
+                && price.cache_write >= price.input
+                && price.output < 100.0;
+            assert!(is_plausible, "{listed:?}");
+        }
+        let default = spec.default_model.unwrap_or_default();
+        let is_known = spec.list_price(default).is_some();
+        let has_none = [
+            "openrouter",
+            "cerebras",
+            "gemini",
+            "moonshot",
+            "dashscope",
+            "zhipu",
+            "minimax",
+            "demo",
+        ];
+        let is_none = default.is_empty() || has_none.contains(&spec.name);
+        assert_eq!(is_known, !is_none, "{}", spec.name);
+    }
+}
+
 #[test]
 fn every_address_in_the_table_can_be_asked() {
     for spec in SPECS.iter().filter(|spec| spec.default_api_base.is_some()) {
@@ -77,6 +158,17 @@ fn an_address_may_leave_out_what_a_local_servers_own_programs_leave_out() {
         ("ollama", "http://box:4000", "http://box:4000/v1"),
         ("ollama", "http://box:4000/", "http://box:4000/v1"),
         ("ollama", "https://box/own/path", "https://box/own/path"),
+        ("jan", "box", "http://box:1337/v1"),
+        (
+            "azure-openai",
+            "https://acme.openai.azure.com/",
+            "https://acme.openai.azure.com/openai/v1",
+        ),
+        (
+            "azure-openai",
+            "https://acme.openai.azure.com/openai/deployments/d?api-version=2024-10-21",
+            "https://acme.openai.azure.com/openai/deployments/d?api-version=2024-10-21",
+        ),
         (
             "openai",
             "http://127.0.0.1:4000/v1",
@@ -104,6 +196,7 @@ fn an_address_may_leave_out_what_a_local_servers_own_programs_leave_out() {
         ("openai", "/v1"),
         ("ollama", "unix:///tmp/s"),
         ("ollama", "a b"),
+        ("azure-openai", "acme.openai.azure.com"),
     ] {
         let refused = spec(row).unwrap().base_url(Some(raw)).unwrap_err();
         assert_eq!(refused.code, Code::UnusableModel, "{raw}");

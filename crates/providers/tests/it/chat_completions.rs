@@ -10,7 +10,7 @@ use samovar_core::{Models as _, Prompt, ProviderEvent, Role, Usage};
 use samovar_providers::{ProviderConfig, Registry, Timeouts};
 use serde_json::json;
 
-use crate::asking::{KEY, config, prompt, said};
+use crate::asking::{KEY, config, config_of, prompt, said};
 use crate::server::{Answer, Server, begun, response, stream};
 
 const HELLO: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Привет\"}}]}\n\n";
@@ -62,6 +62,26 @@ fn failure(events: &[ProviderEvent]) -> (FaultCode, &str) {
         Some(ProviderEvent::Failed { code, message, .. }) => (*code, message),
         other => panic!("{other:?} is no failure"),
     }
+}
+
+// proves MD-2
+#[tokio::test]
+async fn azure_gets_its_key_in_a_header_of_its_own_and_the_name_of_the_deployment() {
+    let body = [HELLO, STOP, DONE].concat();
+    let server = Server::start(vec![Answer::Keep(stream(&[body.as_bytes()]))]);
+    let base = format!("{}?api-version=preview", server.base);
+    let registry = Registry::new(config_of("azure-openai", &base));
+    let model = registry.resolve("azure-openai/chat").unwrap();
+    assert_eq!(model.name, "azure-openai/chat");
+    let answer = model.provider.stream(hello_prompt(&model.endpoint_name));
+    let items: Vec<_> = answer.collect().await;
+    assert_eq!(items.concat(), [hello(), complete()]);
+    let request = server.request();
+    let path = "POST /v1/chat/completions?api-version=preview HTTP/1.1";
+    assert_eq!(request.line, path);
+    assert_eq!(request.header("api-key"), Some(KEY));
+    assert_eq!(request.header("authorization"), None);
+    assert_eq!(request.body["model"], "chat");
 }
 
 // proves MD-5, MD-20

@@ -169,7 +169,7 @@ async fn where_nobody_listens_demo_answers_and_tells_where_it_looked() {
         (choice.name.as_str(), choice.kind),
         ("demo", ModelKind::Demo)
     );
-    let Reason::Nothing { probed } = choice.reason else {
+    let Reason::Nothing { probed, .. } = choice.reason else {
         panic!("{:?}", choice.reason);
     };
     assert_eq!(seen(&probed, "ollama"), &Seen::Nobody);
@@ -368,19 +368,17 @@ async fn an_address_by_hand_is_asked_alone_and_with_its_key() {
 
 #[tokio::test]
 async fn a_service_whose_address_by_hand_is_on_this_machine_is_asked_in_its_dialect() {
-    for (row, wanted) in [("custom", "custom/m"), ("anthropic", "anthropic/m")] {
+    for (row, path) in [("custom", "/v1"), ("anthropic", ""), ("anthropic", "/v1")] {
         let server = Local::answering(move |request| {
             let path = request.split(' ').nth(1).unwrap();
             assert_eq!(path, "/v1/models");
             ok(r#"{"data": [{"type": "model", "id": "m"}]}"#)
         });
-        let base = match row {
-            "anthropic" => server.base.replace("/v1", ""),
-            _ => server.base.clone(),
-        };
+        let base = server.base.replace("/v1", path);
         let mut config = by_hand(&[(row, &base)]);
         config.probing = Probing::On;
-        assert_eq!(Registry::new(config).default_name().await.unwrap(), wanted);
+        let name = Registry::new(config).default_name().await.unwrap();
+        assert_eq!(name, format!("{row}/m"));
     }
 }
 

@@ -16,6 +16,9 @@ pub struct ModelsAnswer {
     pub refusal: Option<String>,
     /// Every provider.
     pub providers: Vec<ProviderInfo>,
+    /// Keys that are set and that nothing uses, in a sentence each that says what to do.
+    #[serde(default)]
+    pub idle_keys: Vec<String>,
 }
 
 /// A model, and why it was chosen.

@@ -131,3 +131,41 @@ async fn demo_is_never_used_where_it_is_forbidden() {
     }
     assert!(registry.resolve("demo").is_err());
 }
+
+// proves FC-4
+#[tokio::test]
+async fn a_key_that_nothing_uses_is_named_with_what_to_do() {
+    let mut config = config(&["azure-openai"], &[]);
+    config
+        .key_origins
+        .insert("azure-openai".to_owned(), "MY_KEY".to_owned());
+    config.unbuilt = crate::UNBUILT.iter().collect();
+    let registry = Registry::new(config.clone());
+    let idle = registry.idle_keys();
+    let sentences: Vec<_> = idle.iter().map(ToString::to_string).collect();
+    assert_eq!(sentences.len(), 1 + crate::UNBUILT.len());
+    assert!(
+        sentences[0].contains("MY_KEY") && sentences[0].contains("AZURE_OPENAI_BASE_URL"),
+        "{}",
+        sentences[0]
+    );
+    for (sentence, unbuilt) in sentences[1..].iter().zip(crate::UNBUILT) {
+        assert!(sentence.starts_with(unbuilt.variable), "{sentence}");
+    }
+    let choice = registry.choice().await.unwrap();
+    assert_eq!(choice.name, "demo");
+    assert!(matches!(choice.reason, Reason::Nothing { idle: told, .. } if told == idle));
+
+    config.demo = DemoUse::Forbidden;
+    let refused = Registry::new(config.clone()).choice().await.unwrap_err();
+    for sentence in &sentences {
+        assert!(refused.message.contains(sentence), "{}", refused.message);
+    }
+
+    config
+        .base_urls
+        .insert("azure-openai".to_owned(), HAND.to_owned());
+    config.unbuilt.clear();
+    assert_eq!(Registry::new(config).idle_keys(), []);
+    assert_eq!(self::registry(&["openai", "vllm"], &[]).idle_keys(), []);
+}

@@ -1,0 +1,40 @@
+//! What models cost.
+
+use super::*;
+
+const OWN: Price = Price {
+    input: 1.0,
+    output: 2.0,
+    cache_read: 0.5,
+    cache_write: 1.0,
+};
+
+// proves MD-5
+#[test]
+fn a_price_is_the_configured_one_else_that_of_the_providers_list() {
+    let mut config = config(&["deepseek"], &["mistral"]);
+    for name in ["deepseek/deepseek-chat", "groq", "vllm"] {
+        config.prices.insert(name.to_owned(), OWN);
+    }
+    let registry = Registry::new(config);
+    for (model, wanted) in [
+        ("gpt-4o", Some(2.5)),
+        (" gpt-4o-mini-2024-07-18 ", Some(0.15)),
+        ("openai/gpt-4o", Some(2.5)),
+        ("claude-sonnet-4-20250514", Some(3.0)),
+        ("claude-sonnet-4-5-20250929", None),
+        ("deepseek-chat", Some(1.0)),
+        ("deepseek-reasoner", Some(0.55)),
+        ("groq/whatever", Some(1.0)),
+        ("ollama/llama3", Some(0.0)),
+        ("vllm/m", Some(1.0)),
+        ("demo", Some(0.0)),
+        // At an address by hand, a list of somebody else's prices says nothing.
+        ("mistral-large-latest", None),
+        ("openrouter/openai/gpt-4o", None),
+        ("", None),
+    ] {
+        let price = registry.price(model).map(|price| price.input);
+        assert_eq!(price, wanted, "{model}");
+    }
+}
