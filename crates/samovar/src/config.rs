@@ -7,7 +7,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use samovar_core::Approval;
-use samovar_server::providers::{DemoUse, Probing, ProviderConfig, Registry, SPECS, Secret};
+use samovar_server::providers::{
+    DemoUse, Probing, ProviderConfig, Registry, SPECS, Secret, UNBUILT,
+};
 use samovar_server::{Config, Token};
 use tracing_subscriber::EnvFilter;
 
@@ -211,14 +213,21 @@ fn providers(model: Option<String>) -> Result<ProviderConfig, Failure> {
         ..ProviderConfig::default()
     };
     for spec in SPECS {
-        let key = first(spec.env_vars.iter().copied())?;
-        if let Some(key) = key.and_then(|key| Secret::new(&key)) {
+        if let Some((variable, key)) = named(spec.env_vars.iter().copied())?
+            && let Some(key) = Secret::new(&key)
+        {
             config.keys.insert(spec.name.to_owned(), key);
+            config.key_origins.insert(spec.name.to_owned(), variable);
         }
         let base_url = spec.base_url_var();
         let address = first([base_url.as_str()].into_iter().chain(spec.address_var))?;
         if let Some(address) = address {
             config.base_urls.insert(spec.name.to_owned(), address);
+        }
+    }
+    for unbuilt in UNBUILT {
+        if variable(unbuilt.variable)?.is_some() {
+            config.unbuilt.push(unbuilt);
         }
     }
     if variable("SAMOVAR_REQUIRE_MODEL")?.is_some_and(|value| value != "0") {
@@ -241,9 +250,16 @@ fn token() -> Result<Option<Token>, Failure> {
 
 /// The first of these variables that is set.
 fn first<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Option<String>, Failure> {
+    Ok(named(names)?.map(|(_, value)| value))
+}
+
+/// The first of these variables that is set, with its name.
+fn named<'a>(
+    names: impl IntoIterator<Item = &'a str>,
+) -> Result<Option<(String, String)>, Failure> {
     for name in names {
         if let Some(value) = variable(name)? {
-            return Ok(Some(value));
+            return Ok(Some((name.to_owned(), value)));
         }
     }
     Ok(None)

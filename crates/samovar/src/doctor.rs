@@ -65,6 +65,7 @@ async fn examine(found: &Found, care: Care) -> Vec<Finding> {
     findings.push(minds::answers(found).await);
     findings.push(minds::near(found).await);
     findings.push(minds::keys(found));
+    findings.extend(found.registry.idle_keys().iter().map(minds::idle));
     findings
 }
 
@@ -121,6 +122,7 @@ fn name(what: &str) -> &'static str {
         "workspace" => text::what_workspace(),
         "model" => text::what_model(),
         "local" => text::what_local(),
+        "key" => text::what_key(),
         _ => text::what_providers(),
     }
 }

@@ -102,6 +102,9 @@ pub(crate) async fn models(command: Models) -> Result<Exit, Failure> {
 pub(crate) fn show_models(answer: &ModelsAnswer, found: &Found) -> Result<(), Failure> {
     let rows: Vec<_> = answer.providers.iter().map(row).collect();
     put(&visible(&table(&rows)))?;
+    for key in &answer.idle_keys {
+        say(key);
+    }
     match (&answer.chosen, &answer.refusal) {
         (Some(chosen), _) => say(&model::line(chosen, found)),
         (None, refusal) => {

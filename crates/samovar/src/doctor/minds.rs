@@ -2,7 +2,7 @@
 
 use samovar_locale::doctor as text;
 use samovar_server::models;
-use samovar_server::providers::SPECS;
+use samovar_server::providers::{Idle, IdleKey, SPECS, Way};
 use samovar_wire::api::ModelReason;
 use serde_json::Value;
 
@@ -74,4 +74,16 @@ pub(super) fn keys(found: &Found) -> Finding {
         fact,
         text::keys_read_from(variables.join(", ")),
     )
+}
+
+/// A key that nothing uses.
+pub(super) fn idle(key: &IdleKey) -> Finding {
+    let finding = Finding::good("key", key.to_string(), text::key_idle());
+    match &key.reason {
+        Idle::Unbuilt {
+            way: Way::Custom(address),
+        } => finding.with_command(format!("export CUSTOM_BASE_URL={address}")),
+        Idle::Unbuilt { way: Way::Gateway } => finding,
+        Idle::NoAddress { set } => finding.with_command(format!("export {set}=ADDRESS")),
+    }
 }

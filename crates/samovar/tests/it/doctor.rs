@@ -42,6 +42,39 @@ async fn every_finding_is_a_fact_a_reason_and_a_command() {
     assert_eq!(model["command"], "export OPENAI_API_KEY=YOUR_KEY");
 }
 
+// proves FC-4
+#[tokio::test]
+async fn a_key_that_nothing_can_use_is_named() {
+    let program = program()
+        .set("COHERE_API_KEY", "co-something")
+        .set("AZURE_OPENAI_API_KEY", "az-something");
+
+    let said = program.run(["doctor", "--json"]).await;
+
+    let found = document(&said);
+    let findings = found["findings"].as_array().unwrap().iter();
+    let keys: Vec<_> = findings
+        .filter(|finding| finding["what"] == "key")
+        .map(|finding| (&finding["fact"], &finding["command"]))
+        .collect();
+    let [(azure, azure_command), (cohere, cohere_command)] = keys.as_slice() else {
+        panic!("{found}");
+    };
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    assert!(text(azure).starts_with("AZURE_OPENAI_API_KEY is set"));
+    assert_eq!(text(azure_command), "export AZURE_OPENAI_BASE_URL=ADDRESS");
+    assert!(text(cohere).starts_with("COHERE_API_KEY is set"));
+    let command = "export CUSTOM_BASE_URL=https://api.cohere.ai/compatibility/v1";
+    assert_eq!(text(cohere_command), command);
+    assert!(!said.stdout.contains("something"), "{said:?}");
+
+    let listed = program.run(["models", "list"]).await;
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    for fact in [azure, cohere] {
+        assert!(listed.stderr.contains(&text(fact)), "{listed:?}");
+    }
+}
+
 // proves FC-1
 #[tokio::test]
 async fn text_for_people_says_the_same() {
@@ -55,7 +88,8 @@ async fn text_for_people_says_the_same() {
         "{said:?}"
     );
     assert!(
-        said.stdout.contains("     why: the key of OpenAI is set\n"),
+        said.stdout
+            .contains("     why: the key of OpenAI is set in OPENAI_API_KEY\n"),
         "{said:?}"
     );
     assert_eq!(said.stderr, "");
