@@ -2,7 +2,8 @@
 //! server that follows a script over real HTTP.
 //!
 //! Here: [`App`], the server inside the test's process; [`Program`], the built binary as a process
-//! of its own, which can be killed; and [`Api`], the client that both are spoken to with.
+//! of its own, which can be killed; [`Terminal`], a person's seat at it; and [`Api`], the client
+//! that both are spoken to with.
 //! Not here: assertions. Production code never uses this crate.
 
 #![expect(clippy::panic, reason = "a test that cannot go on ends there")]
@@ -11,12 +12,14 @@ mod api;
 mod app;
 mod program;
 mod stream;
+mod terminal;
 mod tool;
 
 pub use api::{Answer, Api, install_tls};
 pub use app::{App, AppBuilder};
 pub use program::{Finished, Program, Serving, Signal, send};
 pub use stream::{EventStream, Frame};
+pub use terminal::{LeftTerminal, Seat, Terminal, keys};
 pub use tool::TestTool;
 
 /// The provider row and model that scripted answers come from.

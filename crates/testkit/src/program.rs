@@ -18,7 +18,7 @@ use crate::api::Api;
 pub use rustix::process::Signal;
 
 /// How long a program may take before the test gives up on it.
-const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A command line with its own folders and nothing of the test's environment.
 pub struct Program {
@@ -73,6 +73,9 @@ impl Program {
     }
 
     /// Lets it look for model servers at the addresses that later variables name, and at no other.
+    ///
+    /// # Panics
+    /// When the system gives no port.
     #[must_use]
     pub fn looking(mut self) -> Self {
         self.variables
