@@ -60,12 +60,11 @@ impl Chat {
                 () = stop.asked() => return Ok(Exit::Interrupted),
             };
             match line {
-                Line::End if self.lines.is_terminal() => return Ok(Exit::Ok),
-                Line::End => return Ok(self.last),
+                Line::End => return Ok(self.left()),
                 Line::Empty => {}
                 Line::Said(line) => match self.take(&line, stop).await {
                     Ok(Next::GoOn) => {}
-                    Ok(Next::Leave) => return Ok(Exit::Ok),
+                    Ok(Next::Leave) => return Ok(self.left()),
                     Err(failure) if failure.code == "server_unreachable" => return Err(failure),
                     // What is refused leaves the chat as it is.
                     Err(failure) => {
@@ -74,6 +73,15 @@ impl Chat {
                     }
                 },
             }
+        }
+    }
+
+    /// A person has seen how each turn ended; a pipe is told of the last.
+    fn left(&self) -> Exit {
+        if self.lines.is_terminal() {
+            Exit::Ok
+        } else {
+            self.last
         }
     }
 

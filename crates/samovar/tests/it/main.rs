@@ -7,6 +7,7 @@
     reason = "a test that cannot go on ends there"
 )]
 
+mod chat;
 mod crash;
 mod docs;
 mod doctor;
@@ -18,4 +19,5 @@ mod run;
 mod secrets;
 mod serve;
 mod setup;
+mod terminal;
 mod together;

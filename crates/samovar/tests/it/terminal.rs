@@ -1,0 +1,257 @@
+//! The commands at a terminal: what a person sees there, and nobody else.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use samovar_model_server::{Gate, When, call, say};
+use samovar_testkit::keys;
+use serde_json::json;
+
+use crate::setup::{program, with_model};
+
+// proves FC-1
+#[tokio::test]
+async fn the_program_alone_talks_at_a_terminal_and_says_who_answers() {
+    let (program, _model) = with_model([say("Hello, Ada.")]).await;
+    let terminal = program.at_terminal([""; 0]);
+
+    terminal
+        .sees("model: custom/scripted, because AGENT_MODEL names it")
+        .await;
+    terminal
+        .sees("/help says what can be typed, Ctrl-D leaves")
+        .await;
+    terminal.sees_prompt("> ").await;
+    terminal.enters("I am Ada").await;
+    terminal.sees("\nHello, Ada.\n>").await;
+    terminal.types(keys::CTRL_D).await;
+
+    assert_eq!(terminal.leaves().await.code, Some(0));
+}
+
+// proves FC-1
+#[tokio::test]
+async fn a_person_who_waits_sees_time_and_tokens_go_by_and_nothing_of_it_stays() {
+    let (first, second) = (Gate::new("first"), Gate::new("second"));
+    let (program, model) = with_model([
+        call("list_dir", json!({"path": "."})).hold_head(&first),
+        say("Nothing is here.").hold_head(&second),
+    ])
+    .await;
+    let terminal = program.at_terminal(["run", "what is here?"]);
+
+    terminal.sees(" 0 s").await;
+    model.open(&first).unwrap();
+    terminal.sees("< list_dir").await;
+    terminal.sees(" tok").await;
+    model.open(&second).unwrap();
+
+    let left = terminal.leaves().await;
+    assert_eq!(left.code, Some(0), "{left:?}");
+    assert!(left.screen.ends_with("\nNothing is here."), "{left:?}");
+    assert!(!left.screen.contains(" tok"), "{left:?}");
+}
+
+// proves FC-1
+#[tokio::test]
+async fn nothing_turns_in_the_middle_of_a_line() {
+    // Slower than what turns, so it would if it could.
+    let (program, _model) = with_model([say("half a line, and the rest")
+        .deltas_of(7)
+        .pace(Duration::from_millis(200))])
+    .await;
+
+    let left = program.at_terminal(["run", "go"]).leaves().await;
+
+    let (_, shown) = left.written.split_once("half a").unwrap();
+    assert_eq!(shown, " line, and the rest\r\n", "{left:?}");
+    assert!(
+        left.screen.ends_with("\nhalf a line, and the rest"),
+        "{left:?}"
+    );
+}
+
+// proves FC-1
+#[tokio::test]
+async fn where_only_one_end_is_a_terminal_the_other_gets_text_and_nothing_else() {
+    let rest = Gate::new("rest");
+    let (program, model) = with_model([say("the answer").hold_head(&rest).times(2)]).await;
+    model.open(&rest).unwrap();
+
+    let left = program
+        .seat(["run", "go"])
+        .stdout(Stdio::piped())
+        .start()
+        .leaves()
+        .await;
+    assert_eq!(
+        (left.code, left.stdout.as_str()),
+        (Some(0), "the answer\n"),
+        "{left:?}"
+    );
+    assert!(!left.screen.contains("the answer"), "{left:?}");
+
+    let left = program
+        .seat(["run", "go"])
+        .stderr(Stdio::piped())
+        .start()
+        .leaves()
+        .await;
+    assert_eq!(
+        (left.code, left.screen.as_str()),
+        (Some(0), "the answer"),
+        "{left:?}"
+    );
+    assert_eq!(left.written, "the answer\r\n");
+    assert!(!left.stderr.contains('\u{1b}'), "{left:?}");
+}
+
+#[tokio::test]
+async fn a_terminal_obeys_nothing_that_a_model_or_a_tool_says() {
+    let title = "\u{1b}]0;gone\u{7}\u{1b}[2J\u{1b}[5;5Hover here\r";
+    let (program, _model) = with_model([
+        say(title).and_call("read_file", json!({"path": title})),
+        say("done"),
+    ])
+    .await;
+    program.file("notes.txt", title);
+
+    let left = program.at_terminal(["run", "go"]).leaves().await;
+
+    assert_eq!(left.code, Some(0), "{left:?}");
+    for sequence in ["\u{1b}]", "\u{7}", "\u{1b}[2J", "\u{1b}[5;5H"] {
+        assert!(!left.written.contains(sequence), "{left:?}");
+    }
+    assert!(
+        left.screen.contains(r"\u{1b}]0;gone\u{7}\u{1b}[2J"),
+        "{left:?}"
+    );
+    assert!(left.screen.starts_with("model: "), "{left:?}");
+}
+
+// proves FC-2
+#[tokio::test]
+async fn ctrl_c_at_a_terminal_stops_the_turn_and_exits_130() {
+    let never = Gate::new("never");
+    let (program, model) =
+        with_model([say("half an answer").deltas_of(6).hold_after(1, &never)]).await;
+    let terminal = program.at_terminal(["run", "go"]);
+    terminal.sees("half a").await;
+
+    terminal.types(keys::CTRL_C).await;
+
+    let left = terminal.leaves().await;
+    assert_eq!(left.code, Some(130), "{left:?}");
+    let last = "the turn was stopped; what was finished is kept [cancelled]";
+    assert!(left.screen.ends_with(last), "{left:?}");
+    model.wait_for_disconnect().await;
+}
+
+#[tokio::test]
+async fn a_prompt_from_a_keyboard_ends_with_ctrl_d_and_is_not_waited_for_without_input() {
+    let (program, model) = with_model([say("ok").when(When::user("typed\nin two lines"))]).await;
+    let terminal = program.at_terminal(["run", "-"]);
+    terminal
+        .sees("samovar: reading the prompt from stdin; end it with Ctrl-D")
+        .await;
+    terminal.types("typed\rin two lines\r").await;
+    terminal.types(keys::CTRL_D).await;
+    let left = terminal.leaves().await;
+    assert_eq!(left.code, Some(0), "{left:?}");
+    assert!(model.left_over().is_empty());
+
+    let left = program
+        .at_terminal(["run", "-", "--no-input"])
+        .leaves()
+        .await;
+    assert_eq!(left.code, Some(2), "{left:?}");
+    assert_eq!(
+        left.screen,
+        "samovar: with --no-input nobody is waited for, and stdin is a terminal; give the prompt \
+         as an argument or through a pipe [invalid_params]"
+    );
+}
+
+// proves FC-1
+#[tokio::test]
+async fn a_session_is_deleted_when_the_person_says_yes_and_at_nothing_else() {
+    let program = program();
+    program.run(["run", "hello"]).await;
+    let listed = program.run(["sessions", "list"]).await;
+    let id = listed.stdout.split_whitespace().next().unwrap().to_owned();
+    let question = format!("delete {id} with all that was said in it (2 messages)? [y/N]");
+
+    for answer in ["", "n", "no", "maybe"] {
+        let terminal = program.at_terminal(["sessions", "delete", &id]);
+        terminal.sees(&question).await;
+        terminal.enters(answer).await;
+        let left = terminal.leaves().await;
+        assert_eq!(left.code, Some(0), "{left:?}");
+        assert!(
+            left.screen.ends_with(&format!("\n{id} is kept")),
+            "{left:?}"
+        );
+    }
+    let terminal = program.at_terminal(["sessions", "delete", &id]);
+    terminal.sees(&question).await;
+    terminal.types(keys::CTRL_C).await;
+    assert_ne!(terminal.leaves().await.code, Some(0));
+    assert_eq!(
+        program.run(["sessions", "list"]).await.stdout,
+        listed.stdout
+    );
+
+    let terminal = program.at_terminal(["sessions", "delete", &id]);
+    terminal.sees(&question).await;
+    terminal.enters("y").await;
+    let left = terminal.leaves().await;
+    assert!(
+        left.screen.ends_with(&format!("\n{id} is deleted")),
+        "{left:?}"
+    );
+    assert_eq!(program.run(["sessions", "list"]).await.stdout, "");
+}
+
+// proves FC-1
+#[tokio::test]
+async fn a_terminal_of_twenty_columns_shows_all_and_mixes_nothing() {
+    let (first, second) = (Gate::new("first"), Gate::new("second"));
+    let (program, model) = with_model([
+        call("list_dir", json!({"path": "."})).hold_head(&first),
+        say("an answer that is longer than twenty columns").hold_head(&second),
+    ])
+    .await;
+    let terminal = program.seat(["run", "go"]).columns(20).start();
+
+    terminal.sees(" 0 s").await;
+    model.open(&first).unwrap();
+    terminal.sees(" tok").await;
+    model.open(&second).unwrap();
+
+    let left = terminal.leaves().await;
+    assert_eq!(left.code, Some(0), "{left:?}");
+    let end = "\n< list_dir: 0 entries in .\nan answer that is longer than twenty columns";
+    assert!(left.screen.ends_with(end), "{left:?}");
+    for args in [
+        &["--help"][..],
+        &["sessions", "list"],
+        &["doctor"],
+        &["models", "list"],
+    ] {
+        let left = program.seat(args).columns(20).start().leaves().await;
+        assert_eq!(left.code, Some(0), "{args:?}: {left:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_at_a_terminal_ends_at_ctrl_c() {
+    let program = program();
+    let terminal = program.at_terminal(["serve", "--port", "0"]);
+    terminal.sees("\napproval: supervised").await;
+
+    terminal.types(keys::CTRL_C).await;
+
+    let left = terminal.leaves().await;
+    assert_eq!(left.code, Some(0), "{left:?}");
+    assert!(left.screen.contains("samovar: stopping; "), "{left:?}");
+}
