@@ -46,7 +46,7 @@ impl Anthropic {
 impl Provider for Anthropic {
     fn stream(&self, prompt: Prompt) -> Answer {
         let spec = self.endpoint.spec;
-        let (body, answers) = match request::write(spec, &prompt) {
+        let (body, answers) = match request::write(&self.endpoint, &prompt) {
             Ok(request) => (Ok(request.body), request.fingerprint),
             Err(error) => (Err(error), Fingerprint::new()),
         };

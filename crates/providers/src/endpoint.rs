@@ -201,7 +201,8 @@ impl Endpoint {
         self.spec.env_vars.first().copied()
     }
 
-    fn host(&self) -> String {
+    /// The server's name, with its port where that is not the usual one.
+    pub(crate) fn host(&self) -> String {
         let host = self.base.host_str().unwrap_or_default();
         match self.base.port() {
             Some(port) => format!("{host}:{port}"),

@@ -6,8 +6,8 @@
 //! fills in [`ProviderConfig`]).
 //!
 //! A provider that speaks a known dialect is one row in `specs/table.rs`. A dialect is a file beside
-//! `chat_completions.rs`, a variant of [`Dialect`], and an arm in `registry.rs`; what it needs of
-//! HTTP is in `http`, `frames`, `fault` and `timeouts`. Start with [`Registry`].
+//! `chat_completions.rs`, a variant of [`Dialect`], and an arm in `registry.rs`; it writes a body and
+//! brings a `decoder::Reader` for the answer, and `exchange` does the rest. Start with [`Registry`].
 
 pub mod demo;
 pub mod price;

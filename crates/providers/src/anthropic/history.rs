@@ -84,8 +84,9 @@ impl<'a> History<'a, '_> {
         for part in &message.parts {
             match part {
                 Part::Text { text } => {
-                    let block = Block::text(text.as_str());
-                    block.map_or(Ok(()), |block| self.say(Speaker::User, block))?;
+                    if let Some(block) = Block::text(text.as_str()) {
+                        self.say(Speaker::User, block)?;
+                    }
                 }
                 Part::Reasoning { .. }
                 | Part::Call(_)
@@ -97,21 +98,14 @@ impl<'a> History<'a, '_> {
     }
 
     fn add_assistant(&mut self, message: &'a Message) -> serde_json::Result<()> {
-        let prefix = self.prefix.hex();
-        let blocks = message.parts.iter();
-        let mut blocks: Vec<_> = blocks
-            .filter_map(|part| self.block(part, &prefix))
-            .collect();
-        // A message that ends in a thought is refused, and an empty one too.
-        while blocks.last().is_some_and(Block::is_thought) {
-            blocks.pop();
-        }
+        let blocks = self.blocks(message);
         if blocks.is_empty() {
             return Ok(());
         }
-        if self.said.is_empty() {
-            let before = Block::text(BEFORE);
-            before.map_or(Ok(()), |before| self.say(Speaker::User, before))?;
+        if self.said.is_empty()
+            && let Some(before) = Block::text(BEFORE)
+        {
+            self.say(Speaker::User, before)?;
         }
         for block in blocks {
             self.say(Speaker::Assistant, block)?;
@@ -123,21 +117,37 @@ impl<'a> History<'a, '_> {
         Ok(())
     }
 
-    /// A part of the assistant's message, as far as it can go back.
-    fn block(&self, part: &'a Part, prefix: &str) -> Option<Block<'a>> {
-        match part {
-            Part::Text { text } => Block::text(text.as_str()),
-            Part::Reasoning {
-                text,
-                provider_state,
-            } => thought::block(self.spec, text, provider_state.as_ref(), prefix),
-            Part::Call(call) => Some(Block::ToolUse {
-                id: id(&call.id),
-                name: name(&call.name),
-                input: input(&call.args),
-            }),
-            Part::Outcome { .. } | Part::Data { .. } => None,
+    /// The assistant's message, as far as it can go back.
+    fn blocks(&self, message: &'a Message) -> Vec<Block<'a>> {
+        let prefix = self.prefix.hex();
+        let mut blocks = Vec::with_capacity(message.parts.len());
+        let mut is_lost = false;
+        for part in &message.parts {
+            match part {
+                Part::Text { text } => blocks.extend(Block::text(text.as_str())),
+                Part::Reasoning {
+                    text,
+                    provider_state,
+                } => {
+                    let state = provider_state.as_ref();
+                    let thought = thought::block(self.spec, text, state, &prefix);
+                    // Behind a thought that is missing no other is taken.
+                    is_lost |= thought.is_none();
+                    blocks.extend(thought.filter(|_| !is_lost));
+                }
+                Part::Call(call) => blocks.push(Block::ToolUse {
+                    id: id(&call.id),
+                    name: name(&call.name),
+                    input: input(&call.args),
+                }),
+                Part::Outcome { .. } | Part::Data { .. } => {}
+            }
         }
+        // A message that ends in a thought is refused, and an empty one too.
+        while blocks.last().is_some_and(Block::is_thought) {
+            blocks.pop();
+        }
+        blocks
     }
 
     fn result(&self, call: &'a ToolCall) -> Block<'a> {

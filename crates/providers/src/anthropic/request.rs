@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use super::block::{Block, Cache};
 use super::history::{Said, Speaker, messages};
+use crate::endpoint::Endpoint;
 use crate::fingerprint::Fingerprint;
-use crate::specs::ProviderSpec;
 
 /// How many messages of the user are marked, from the last one on.
 const MARKED_MESSAGES: usize = 2;
@@ -23,7 +23,7 @@ const MARKED_MESSAGES: usize = 2;
 /// A request that is ready to be sent.
 pub(super) struct Request {
     pub(super) body: Vec<u8>,
-    /// Of all that it says, without what it asks for.
+    /// Of all that it says and to whom, without what it asks for.
     pub(super) fingerprint: Fingerprint,
 }
 
@@ -65,11 +65,13 @@ impl<'a> Tool<'a> {
 ///
 /// # Errors
 /// Never for what the core can hold: it is all strings, numbers and trees of them.
-pub(super) fn write(spec: &ProviderSpec, prompt: &Prompt) -> serde_json::Result<Request> {
+pub(super) fn write(endpoint: &Endpoint, prompt: &Prompt) -> serde_json::Result<Request> {
+    let spec = endpoint.spec;
     let wants = spec.overrides(&prompt.model);
     let mut tools: Vec<_> = prompt.tools.iter().map(|tool| Tool::of(tool)).collect();
     let mut system = system(prompt);
-    let mut prefix = Fingerprint::new();
+    // What one server has signed another one does not know.
+    let mut prefix = Fingerprint::of(&endpoint.host());
     serde_json::to_writer(&mut prefix, &(&tools, &system))?;
     let (mut messages, fingerprint) = messages(spec, prompt, prefix)?;
     match (system.last_mut(), tools.last_mut()) {

@@ -1,10 +1,8 @@
 //! What the model thought: kept with the signature that the provider gave it, and given back as it
 //! came.
 //!
-//! A thought is bound to what was said before it: newer models refuse one that stands behind another
-//! system prompt, other tools, or a conversation whose beginning was cut off. So the fingerprint of
-//! the request that it answers is kept with it, and it goes back behind the same words alone.
-//! Without it the conversation is still valid.
+//! A thought is bound to what was said before it, so the fingerprint of the request that it answers
+//! is kept with it, and it goes back behind the same words alone (ADR 6).
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,7 @@
 use std::sync::Arc;
+use std::time::Duration;
 
+use reqwest::Url;
 use samovar_core::provider::Layer;
 use samovar_core::tool::{Closer, DEFAULT_TIMEOUT, Sharing};
 use samovar_core::{
@@ -9,7 +11,9 @@ use serde_json::{Map, json};
 
 use super::super::thought;
 use super::*;
-use crate::specs::spec;
+use crate::endpoint::Clients;
+use crate::specs::{ProviderSpec, spec};
+use crate::timeouts::Timeouts;
 
 fn message(role: Role, parts: Vec<Part>) -> Message {
     Message {
@@ -83,8 +87,18 @@ fn row() -> &'static ProviderSpec {
     spec("anthropic").unwrap()
 }
 
+fn endpoint(base: &str) -> Endpoint {
+    let clients = Arc::new(Clients::new(Duration::from_secs(1)));
+    let base = Url::parse(base).unwrap();
+    Endpoint::new(row(), base, Timeouts::default(), clients)
+}
+
+fn ask(prompt: &Prompt) -> Request {
+    write(&endpoint("https://api.anthropic.com"), prompt).unwrap()
+}
+
 fn sent(prompt: &Prompt) -> Value {
-    serde_json::from_slice(&write(row(), prompt).unwrap().body).unwrap()
+    serde_json::from_slice(&ask(prompt).body).unwrap()
 }
 
 /// The messages as they are sent, without the marks.
@@ -341,7 +355,7 @@ fn ids_names_and_arguments_that_the_service_does_not_take_are_made_so_that_it_do
 
 /// The state of a thought that was had about these messages.
 fn signed(about: &[Message], signature: &str) -> Value {
-    let request = write(row(), &prompt(about.to_vec())).unwrap();
+    let request = ask(&prompt(about.to_vec()));
     thought::signed(row(), signature, &request.fingerprint.hex())
 }
 
@@ -350,7 +364,7 @@ fn signed(about: &[Message], signature: &str) -> Value {
 fn a_thought_goes_back_as_it_came_or_not_at_all() {
     let question = vec![user("Go")];
     let state = signed(&question, "s1");
-    let request = write(row(), &prompt(question.clone())).unwrap();
+    let request = ask(&prompt(question.clone()));
     let hidden = thought::redacted(row(), "AAAA", &request.fingerprint.hex());
     let mut of_another = state.clone();
     of_another["from"] = "openrouter".into();
@@ -359,6 +373,7 @@ fn a_thought_goes_back_as_it_came_or_not_at_all() {
         thought("", Some(hidden)),
         thought("", Some(signed(&question, "s2"))),
         thought("unsigned", Some(signed(&question, ""))),
+        thought("behind a gap", Some(state.clone())),
         thought("without state", None),
         thought("of another provider", Some(of_another)),
         thought("of another dialect", Some(json!("state"))),
@@ -423,9 +438,11 @@ fn a_thought_does_not_go_back_behind_other_words_than_it_answered() {
     assert_eq!(kept(&with_layer), [false, false]);
     let with_tool = Prompt {
         tools: vec![tool("look")].into(),
-        ..prompt(talk)
+        ..prompt(talk.clone())
     };
     assert_eq!(kept(&with_tool), [false, false]);
+    let elsewhere = write(&endpoint("http://127.0.0.1:8080/v1"), &prompt(talk)).unwrap();
+    assert!(!String::from_utf8(elsewhere.body).unwrap().contains("s1"));
 }
 
 // proves AS-15
