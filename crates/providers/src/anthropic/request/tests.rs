@@ -373,12 +373,11 @@ fn a_thought_goes_back_as_it_came_or_not_at_all() {
         thought("", Some(hidden)),
         thought("", Some(signed(&question, "s2"))),
         thought("unsigned", Some(signed(&question, ""))),
-        thought("behind a gap", Some(state.clone())),
+        thought("behind a gap", Some(state)),
         thought("without state", None),
         thought("of another provider", Some(of_another)),
         thought("of another dialect", Some(json!("state"))),
         text("So."),
-        thought("at the end", Some(state)),
     ];
     let mut talk = question;
     talk.push(assistant(parts));
@@ -399,6 +398,30 @@ fn a_thought_goes_back_as_it_came_or_not_at_all() {
             said("user", &json!([block("And?")])),
         ]),
     );
+}
+
+#[test]
+fn no_message_ends_in_a_thought() {
+    let question = vec![user("Go")];
+    let state = || Some(signed(&question, "s1"));
+    for (parts, wanted) in [
+        (
+            vec![text("So."), thought("Hm", state()), thought("", state())],
+            json!([
+                said("user", &json!([block("Go")])),
+                said("assistant", &json!([block("So.")])),
+                said("user", &json!([block("And?")])),
+            ]),
+        ),
+        (
+            vec![thought("Hm", state())],
+            json!([said("user", &json!([block("Go"), block("And?")]))]),
+        ),
+    ] {
+        let mut talk = question.clone();
+        talk.extend([assistant(parts), user("And?")]);
+        check(talk, &wanted);
+    }
 }
 
 // proves MD-3

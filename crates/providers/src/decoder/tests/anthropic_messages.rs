@@ -397,6 +397,11 @@ data: {"type":"message_stop"}
         wanted: "failed provider_rate_limited",
     },
     Golden {
+        name: "an error as other dialects send it",
+        body: "data: {\"error\":{\"message\":\"slow down\",\"code\":429}}\n\n",
+        wanted: "failed provider_rate_limited",
+    },
+    Golden {
         name: "an error that is no JSON",
         body: "event: error\ndata: upstream timed out\n\n",
         wanted: "failed provider_error",
