@@ -101,11 +101,11 @@ impl Server {
         };
         let file = AddressFile::write(&config.data_dir, &local).map_err(StartError::Address)?;
         Ok(Self {
+            file,
             home,
             address,
             stop,
             tasks,
-            file,
         })
     }
 
