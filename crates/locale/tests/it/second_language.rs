@@ -1,4 +1,4 @@
-//! A language is a file: this crate itself, compiled with a made-up catalogue of three languages.
+//! A language is a file: this crate itself, compiled with a made-up catalogue.
 
 use std::ffi::OsString;
 use std::fs;
@@ -60,6 +60,7 @@ fn catalogue() -> Vec<File> {
         file("zh-Hans.json", CHINESE),
         file("ru.json", RUSSIAN),
         file("en.json", ENGLISH),
+        file("en-GB.json", &ENGLISH.replace("morning", "day")),
     ]
 }
 
@@ -176,7 +177,8 @@ fn a_language_that_is_a_file_is_spoken_with_its_plurals() {
 fn a_language_is_found_by_what_the_environment_says() {
     let speaker = Speaker::compile();
     for (tag, locales) in [
-        ("en", ["en_US.UTF-8", "EN", "en-GB", " en "]),
+        ("en", ["en_US.UTF-8", "EN", "en-AU", " en "]),
+        ("en-GB", ["en_GB.UTF-8", "en-gb", "en_GB", "en-Latn-GB"]),
         ("ru", ["ru_RU.UTF-8", "ru", "ru-Cyrl-RU", "ru_UA@euro"]),
         ("zh-Hans", ["zh_CN.UTF-8", "zh-Hans", "zh", "zh_SG"]),
         ("none", ["zh_TW.UTF-8", "zh-Hant", "zh_HK", "zh-Hant-CN"]),
