@@ -83,7 +83,8 @@ pub(crate) async fn models(command: Models) -> Result<Exit, Failure> {
     let Models::List { who, common } = command;
     let found = config::read(&common.places, &who, LocalData::UseOnly)?;
     let reached = Reached::data_dir(&found.config, Purpose::Rows).await?;
-    let answer = reached.client.get::<ModelsAnswer>("/api/models").await;
+    let path = "/api/models?probe=true";
+    let answer = reached.client.get::<ModelsAnswer>(path).await;
     reached.close_now().await;
     let answer = answer?;
     match common.machine.format() {

@@ -303,20 +303,15 @@ async fn last_session(client: &Client, found: &Found) -> Result<SessionInfo, Fai
 }
 
 async fn new_session(client: &Client, found: &Found) -> Result<SessionInfo, Failure> {
-    let models: ModelsAnswer = client.get("/api/models").await?;
     let asked = match found.model_from {
         ModelFrom::Nobody => None,
         ModelFrom::Flag | ModelFrom::Variable | ModelFrom::File => {
             found.registry.asked().map(str::to_owned)
         }
     };
-    let line = match (&asked, models.chosen) {
-        (None, Some(chosen)) => model::line(&chosen, found),
-        (Some(name), _) => text::model::line(name, model::asked(found.model_from)),
-        (None, None) => {
-            let why = models.refusal.unwrap_or_default();
-            return Err(Failure::new(Exit::NoModel, "unusable_model", why));
-        }
+    let line = match &asked {
+        Some(name) => text::model::line(name, model::asked(found.model_from)),
+        None => line_of_chosen(client, found).await?,
     };
     let params = without_nulls(json!({
         "model": asked,
@@ -325,6 +320,17 @@ async fn new_session(client: &Client, found: &Found) -> Result<SessionInfo, Fail
     let session = client.agent("createSession", &params).await?;
     say(&line);
     Ok(session)
+}
+
+/// Which model the server chooses, and why.
+async fn line_of_chosen(client: &Client, found: &Found) -> Result<String, Failure> {
+    let models: ModelsAnswer = client.get("/api/models").await?;
+    let refused = || {
+        let why = models.refusal.unwrap_or_default();
+        Failure::new(Exit::NoModel, "unusable_model", why)
+    };
+    let chosen = models.chosen.ok_or_else(refused)?;
+    Ok(model::line(&chosen, found))
 }
 
 fn folder(found: &Found) -> Value {

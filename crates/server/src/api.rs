@@ -4,8 +4,8 @@ use samovar_core::{Clock, Code, Error};
 use samovar_locale as locale;
 use samovar_wire::agent::NoParams;
 use samovar_wire::api::{
-    BASE_PATH, CreateTokenParams, CreatedToken, ModelsAnswer, ServerInfo, TokenInfo, TokenParams,
-    ToolInfo, ToolParams,
+    BASE_PATH, CreateTokenParams, CreatedToken, ModelsAnswer, ModelsParams, ServerInfo, TokenInfo,
+    TokenParams, ToolInfo, ToolParams,
 };
 
 use crate::clock::SystemClock;
@@ -77,8 +77,12 @@ async fn server(call: Call, _params: NoParams) -> Result<ServerInfo, Error> {
     })
 }
 
-async fn list_models(call: Call, _params: NoParams) -> Result<ModelsAnswer, Error> {
-    Ok(models::overview(&call.shared.registry).await)
+async fn list_models(call: Call, params: ModelsParams) -> Result<ModelsAnswer, Error> {
+    let registry = &call.shared.registry;
+    if params.probe {
+        registry.probe().await;
+    }
+    Ok(models::overview(registry).await)
 }
 
 async fn tools(call: Call, _params: NoParams) -> Result<Vec<ToolInfo>, Error> {

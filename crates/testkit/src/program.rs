@@ -72,22 +72,13 @@ impl Program {
         }
     }
 
-    /// Lets it look for model servers at the addresses that later variables name, and at no other.
-    ///
-    /// # Panics
-    /// When the system gives no port.
+    /// Lets it ask the model server at this address, which is set by hand, so that no other is
+    /// asked; `variable` is the one that sets it.
     #[must_use]
-    pub fn looking(mut self) -> Self {
+    pub fn looking_at(mut self, variable: &str, address: &str) -> Self {
         self.variables
             .retain(|(name, _)| name != "SAMOVAR__MODELS__PROBE");
-        for row in ["OLLAMA", "LM_STUDIO", "JAN", "LLAMA_CPP", "VLLM"] {
-            // Nobody listens on a port that was free just now.
-            let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-            let port = listener.local_addr().expect("its address").port();
-            let address = format!("http://127.0.0.1:{port}");
-            self.variables.push((format!("{row}_BASE_URL"), address));
-        }
-        self
+        self.set(variable, address)
     }
 
     /// Sets a variable for every later run.

@@ -6,7 +6,8 @@ mod token;
 mod tool;
 
 pub use model::{
-    LocalModelInfo, ModelChoice, ModelReason, ModelsAnswer, ProviderAccess, ProviderInfo,
+    LocalModelInfo, ModelChoice, ModelReason, ModelsAnswer, ModelsParams, ProviderAccess,
+    ProviderInfo,
 };
 pub use server::ServerInfo;
 pub use token::{CreateTokenParams, CreatedToken, TokenInfo, TokenName, TokenParams, TokenScope};

@@ -23,20 +23,21 @@ pub struct Row {
     pub default_model: Option<String>,
     /// Where it is asked, without what may be secret in it.
     pub base_url: Option<String>,
-    /// What came of asking its server for its models, if it was asked.
+    /// What came of asking its server for its models, if it was asked last time.
     pub look: Option<Look>,
-    /// The models that its server has, the best first, if it was asked.
+    /// The models that its server has, the best first, if it was asked last time.
     pub models: Vec<LocalModel>,
     /// Whether its model answers who names none.
     pub is_chosen: bool,
 }
 
 impl Registry {
-    /// Every provider of [`SPECS`] as it is set up. Asks the servers of this machine, as
-    /// [`Registry::probe`] does, also when a key or a name has settled who answers.
+    /// Every provider of [`SPECS`] as it is set up, with what the servers of this machine said when
+    /// they were asked last. They are asked when the choice depends on them; who wants to see them
+    /// anyway calls [`Registry::probe`] first.
     pub async fn overview(&self) -> Vec<Row> {
-        let probed = self.probe().await;
         let chosen = self.choice().await;
+        let probed = self.last_probed().await;
         let chosen = chosen.and_then(|choice| self.find(&choice.name));
         let chosen = chosen.ok().map(|(spec, _)| spec.name);
         let row = |spec: &'static ProviderSpec| Row {

@@ -52,6 +52,14 @@ impl Registry {
         probed
     }
 
+    /// What they said when they were asked last; nothing when they never were.
+    pub(super) async fn last_probed(&self) -> Arc<Probed> {
+        let last = self.last_probe.last.lock().await;
+        last.as_ref()
+            .map(|(_, probed)| Arc::clone(probed))
+            .unwrap_or_default()
+    }
+
     /// Whom to ask: those whose base URL was set by hand, if any, and nobody else then; else the
     /// local rows.
     fn places(&self) -> Vec<Place> {

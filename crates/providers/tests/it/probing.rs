@@ -317,7 +317,10 @@ async fn a_named_model_or_a_key_asks_no_server() {
     wrong.default_model = Some("gpt-4o".to_owned());
 
     let named = Registry::new(named).choice().await.unwrap();
-    let keyed = Registry::new(keyed).choice().await.unwrap();
+    let keyed = Registry::new(keyed);
+    let rows = keyed.overview().await;
+    assert!(rows.iter().all(|row| row.look.is_none()));
+    let keyed = keyed.choice().await.unwrap();
     let off = Registry::new(off).choice().await.unwrap();
     let wrong = Registry::new(wrong).choice().await.unwrap_err();
 
@@ -456,4 +459,23 @@ async fn who_wants_a_model_at_the_same_time_waits_for_one_probe() {
         ("vllm/m".into(), "vllm/m".into())
     );
     assert_eq!(server.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn who_wants_to_see_what_is_there_sees_it_beside_the_chosen_key() {
+    let server = ollama();
+    let mut config = config(&[("ollama", &server.base)]);
+    let key = Secret::new("sk-groq").unwrap();
+    config.keys.insert("groq".to_owned(), key);
+    let registry = Registry::new(config);
+
+    registry.probe().await;
+
+    let rows = registry.overview().await;
+    let row = |name: &str| rows.iter().find(|row| row.name == name).unwrap();
+    let (ollama, groq) = (row("ollama"), row("groq"));
+    assert!(groq.is_chosen && !ollama.is_chosen);
+    assert_eq!(ollama.models.len(), 2);
+    assert_eq!(ollama.look.as_ref().unwrap().seen, Seen::Models(2));
+    assert!(groq.look.is_none());
 }

@@ -70,7 +70,7 @@ impl Slash {
             Self::Sessions(None) => list(talk).await?,
             Self::Sessions(Some(id)) => enter(talk, &id).await?,
             Self::Model(None) => {
-                let answer = talk.client().get("/api/models").await?;
+                let answer = talk.client().get("/api/models?probe=true").await?;
                 show_models(&answer, found)?;
                 say(&text::chat::model(&talk.session.model));
             }

@@ -15,6 +15,7 @@ mod exits;
 #[cfg(feature = "failpoints")]
 mod failpoints;
 mod keys;
+mod local;
 mod run;
 mod secrets;
 mod serve;

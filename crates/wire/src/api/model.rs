@@ -4,6 +4,15 @@ use samovar_core::provider::ModelKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// How the models are listed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelsParams {
+    /// Whether the model servers of the machine are asked now, even if the choice does not depend on
+    /// them.
+    #[serde(default)]
+    pub probe: bool,
+}
+
 /// The providers of a server, and the model for who asks for none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
