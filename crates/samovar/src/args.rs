@@ -11,6 +11,7 @@ use samovar_core::Approval;
 use samovar_locale::help;
 
 use crate::output::{Machine, TurnFormat};
+use crate::typed::{self, address, seconds, whole};
 
 /// The whole command line.
 #[derive(Parser)]
@@ -77,7 +78,7 @@ pub(crate) struct Talk {
     pub(crate) places: Places,
     #[command(flatten)]
     pub(crate) who: Who,
-    #[arg(long, value_name = "ID", help = help::session(), conflicts_with = "continue_last")]
+    #[arg(long, value_name = "ID", help = help::session(), value_parser = typed::session, conflicts_with = "continue_last")]
     pub(crate) session: Option<String>,
     #[arg(long = "continue", help = help::continue_last())]
     pub(crate) continue_last: bool,
@@ -87,14 +88,14 @@ pub(crate) struct Talk {
         long,
         value_name = "N",
         help = help::max_iterations(),
-        value_parser = clap::value_parser!(u32).range(1..=1000),
+        value_parser = |typed: &str| whole(typed, 1_u32, 1000),
     )]
     pub(crate) max_iterations: Option<u32>,
     #[arg(
         long,
         value_name = "N",
         help = help::budget_tokens(),
-        value_parser = clap::value_parser!(u64).range(1..),
+        value_parser = |typed: &str| whole(typed, 1, u64::MAX),
     )]
     pub(crate) budget_tokens: Option<u64>,
     #[arg(short, long, help = help::verbose())]
@@ -137,9 +138,9 @@ pub(crate) struct Serve {
     pub(crate) places: Places,
     #[command(flatten)]
     pub(crate) who: Who,
-    #[arg(long, value_name = "ADDRESS", help = help::host())]
+    #[arg(long, value_name = "ADDRESS", help = help::host(), value_parser = address)]
     pub(crate) host: Option<IpAddr>,
-    #[arg(long, help = help::port())]
+    #[arg(long, help = help::port(), value_parser = |typed: &str| whole(typed, 0, u16::MAX))]
     pub(crate) port: Option<u16>,
     #[arg(long, value_name = "LEVEL", help = help::approval_serve())]
     pub(crate) approval: Option<Level>,
@@ -150,9 +151,9 @@ pub(crate) struct Serve {
 pub(crate) enum Sessions {
     #[command(about = help::sessions_list())]
     List {
-        #[arg(long, help = help::limit(), default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
+        #[arg(long, help = help::limit(), default_value_t = 50, value_parser = |typed: &str| whole(typed, 1_u32, 200))]
         limit: u32,
-        #[arg(long, help = help::offset(), default_value_t = 0)]
+        #[arg(long, help = help::offset(), default_value_t = 0, value_parser = |typed: &str| whole(typed, 0, u32::MAX))]
         offset: u32,
         #[arg(long, value_name = "TEXT", help = help::query())]
         query: Option<String>,
@@ -161,25 +162,25 @@ pub(crate) enum Sessions {
     },
     #[command(about = help::sessions_show())]
     Show {
-        #[arg(help = help::session_id())]
+        #[arg(help = help::session_id(), value_parser = typed::session)]
         id: String,
-        #[arg(long, help = help::message_limit(), default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        #[arg(long, help = help::message_limit(), default_value_t = 50, value_parser = |typed: &str| whole(typed, 1_u32, 1000))]
         limit: u32,
         #[command(flatten)]
         common: Common,
     },
     #[command(about = help::sessions_rename())]
     Rename {
-        #[arg(help = help::session_id())]
+        #[arg(help = help::session_id(), value_parser = typed::session)]
         id: String,
-        #[arg(help = help::title())]
+        #[arg(help = help::title(), value_parser = typed::title)]
         title: String,
         #[command(flatten)]
         common: Common,
     },
     #[command(about = help::sessions_delete())]
     Delete {
-        #[arg(help = help::session_id())]
+        #[arg(help = help::session_id(), value_parser = typed::session)]
         id: String,
         #[arg(long, help = help::yes())]
         yes: bool,
@@ -240,7 +241,7 @@ pub(crate) enum Token {
     },
     #[command(about = help::token_create())]
     Create {
-        #[arg(help = help::token_name())]
+        #[arg(help = help::token_name(), value_parser = typed::token)]
         name: String,
         #[arg(long, value_name = "SCOPE", help = help::token_scope(), value_enum, default_value_t = Scope::Use)]
         scope: Scope,
@@ -249,7 +250,7 @@ pub(crate) enum Token {
     },
     #[command(about = help::token_revoke())]
     Revoke {
-        #[arg(help = help::token_name())]
+        #[arg(help = help::token_name(), value_parser = typed::token)]
         name: String,
         #[command(flatten)]
         common: Common,
@@ -313,16 +314,4 @@ pub(crate) enum Scope {
     Use,
     #[value(help = help::scope_admin())]
     Admin,
-}
-
-/// A time in seconds, with or without a fraction: from a millisecond to a year.
-fn seconds(typed: &str) -> Result<Duration, String> {
-    const MOST: f64 = 365.0 * 24.0 * 60.0 * 60.0;
-    let seconds: f64 = typed
-        .parse()
-        .map_err(|_| help::seconds_wrong().to_owned())?;
-    if (0.001..=MOST).contains(&seconds) {
-        return Ok(Duration::from_secs_f64(seconds));
-    }
-    Err(help::seconds_wrong().to_owned())
 }

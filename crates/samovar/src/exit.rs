@@ -3,13 +3,15 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use samovar_core::error::FaultCode;
 use samovar_core::{Code, Error};
 use samovar_server::{OpenError, StartError};
 
 use samovar_locale as text;
 
-use crate::screen::{one_line, say};
+use crate::screen::{one_line, say, written};
+use crate::typed;
 
 /// What a script can rely on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,22 +155,17 @@ impl From<StartError> for Failure {
     }
 }
 
-/// What clap has to say: help on stdout; an error on stderr like every other, and below it what
-/// clap proposes.
+/// What clap has to say: help on stdout; an error on stderr like every other.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
-        // Whoever closed the pipe has read enough.
-        let _nobody_reads = error.print();
-        return Exit::Ok.into();
+        return match written(error.print()) {
+            Ok(_) => Exit::Ok.into(),
+            Err(failure) => failure.report(),
+        };
     }
-    let text = error.to_string();
-    let (sentence, proposals) = text.split_once("\n\n").unwrap_or((&text, ""));
-    let Some(sentence) = sentence.strip_prefix("error: ") else {
-        // Nothing was typed: this is the help.
-        say(text.trim_end());
-        return Exit::Usage.into();
-    };
-    let exit = Failure::usage(sentence).report();
-    say(proposals.trim_end());
+    let exit = Failure::usage(typed::sentence(error)).report();
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        say(error.to_string().trim_end());
+    }
     exit
 }

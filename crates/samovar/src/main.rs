@@ -32,6 +32,7 @@ mod sessions;
 mod spinner;
 mod stop;
 mod talk;
+mod typed;
 mod view;
 mod welcome;
 mod when;

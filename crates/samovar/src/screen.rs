@@ -21,7 +21,15 @@ pub(crate) enum Reader {
 /// Everything but a closed pipe, such as a full disk: exit code 1.
 pub(crate) fn put(text: &str) -> Result<Reader, Failure> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// What became of something that was written on stdout.
+///
+/// # Errors
+/// As [`put`].
+pub(crate) fn written(result: io::Result<()>) -> Result<Reader, Failure> {
+    match result {
         Ok(()) => Ok(Reader::There),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Reader::Gone),
         Err(error) => {

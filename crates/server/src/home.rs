@@ -87,7 +87,7 @@ pub enum OpenError {
     #[error(transparent)]
     DataDir(#[from] LockError),
     /// The workspace cannot be used.
-    #[error("{}", locale::workspace::unusable(.0))]
+    #[error("{}", unusable_workspace(.0))]
     Workspace(#[from] JailError),
     /// The token cannot be read or made.
     #[error("{}", locale::data_dir::token_unusable(locale::quoted(.dir), .source))]
@@ -124,6 +124,20 @@ pub enum OpenError {
     /// The tools do not fit together.
     #[error("{}", locale::tool::unusable(.0))]
     Tools(samovar_core::Error),
+}
+
+/// What a person can do about a folder that can be no workspace; the jail speaks to models.
+fn unusable_workspace(error: &JailError) -> String {
+    match error {
+        JailError::Io { path, source } if source.kind() == std::io::ErrorKind::NotFound => {
+            locale::workspace::missing(locale::quoted(path))
+        }
+        JailError::Io { path, source } => {
+            locale::workspace::unreadable(locale::quoted(path), source)
+        }
+        JailError::NotADirectory { path } => locale::workspace::no_directory(locale::quoted(path)),
+        other => locale::workspace::unusable(other),
+    }
 }
 
 impl OpenError {

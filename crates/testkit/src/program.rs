@@ -147,16 +147,7 @@ impl Program {
         args: impl IntoIterator<Item = A>,
         input: Option<Vec<u8>>,
     ) -> Finished {
-        let mut command = self.command(args);
-        if input.is_some() {
-            command.stdin(Stdio::piped());
-        }
-        let mut child = command.spawn().expect("the program starts");
-        if let (Some(input), Some(mut stdin)) = (input, child.stdin.take()) {
-            // A program that has read enough closes its end.
-            let _had_enough = stdin.write_all(&input).await.is_err();
-        }
-        Finished::of(child).await
+        Finished::with_stdin(self.command(args), input).await
     }
 
     /// Starts `serve` with these further arguments, and waits until it says where it listens.
@@ -216,6 +207,22 @@ impl Program {
 }
 
 impl Finished {
+    /// Runs a command to its end with something on stdin.
+    ///
+    /// # Panics
+    /// When it does not start, or not end within a minute.
+    pub async fn with_stdin(mut command: Command, input: Option<Vec<u8>>) -> Self {
+        if input.is_some() {
+            command.stdin(Stdio::piped());
+        }
+        let mut child = command.spawn().expect("the program starts");
+        if let (Some(input), Some(mut stdin)) = (input, child.stdin.take()) {
+            // A program that has read enough closes its end.
+            let _had_enough = stdin.write_all(&input).await.is_err();
+        }
+        Self::of(child).await
+    }
+
     /// Waits for the end of a program.
     ///
     /// # Panics

@@ -7,6 +7,7 @@ use reedline::{
     DefaultPrompt, DefaultPromptSegment, FileBackedHistory, Prompt, PromptEditMode,
     PromptHistorySearch, Reedline, Signal,
 };
+use samovar_core::{Code, Error};
 use samovar_locale as text;
 
 use crate::exit::Failure;
@@ -70,8 +71,11 @@ impl Lines {
 
     /// The next line. Reading waits in a thread of its own.
     pub(super) async fn next(&mut self) -> Result<Line, Failure> {
-        let read = match self {
-            Self::Pipe => tokio::task::spawn_blocking(from_pipe).await,
+        let line = match self {
+            Self::Pipe => {
+                let read = tokio::task::spawn_blocking(from_pipe).await;
+                return read.map_err(|error| Failure::broken(&error))?;
+            }
             Self::Editor(editor) => {
                 let Some(mut taken) = editor.take() else {
                     return Ok(Line::End);
@@ -86,8 +90,8 @@ impl Lines {
                 })
             }
         };
-        let line = read.map_err(|error| Failure::broken(&error))?;
-        line.map_err(|error| Failure::usage(text::run::stdin_unreadable(error)))
+        let line = line.map_err(|error| Failure::broken(&error))?;
+        line.map_err(unreadable)
     }
 }
 
@@ -111,21 +115,25 @@ impl Editor {
     }
 }
 
-fn from_pipe() -> io::Result<Line> {
+fn from_pipe() -> Result<Line, Failure> {
     let mut line = Vec::new();
     let mut stdin = io::Read::take(io::stdin().lock(), MAX_LINE_BYTES + 1);
-    let read = stdin.read_until(b'\n', &mut line)?;
+    let read = stdin.read_until(b'\n', &mut line).map_err(unreadable)?;
     if read as u64 > MAX_LINE_BYTES {
         let why = text::run::prompt_too_large(MAX_LINE_BYTES);
-        return Err(io::Error::other(why));
+        return Err(Error::new(Code::BodyTooLarge, why).into());
     }
-    let line =
-        String::from_utf8(line).map_err(|_| io::Error::other(text::run::prompt_not_text()))?;
+    let not_text = |_| Failure::usage(text::run::prompt_not_text());
+    let line = String::from_utf8(line).map_err(not_text)?;
     Ok(match (read, line.trim()) {
         (0, _) => Line::End,
         (_, "") => Line::Empty,
         (_, said) => Line::Said(said.to_owned()),
     })
+}
+
+fn unreadable(error: io::Error) -> Failure {
+    Failure::usage(text::run::stdin_unreadable(error))
 }
 
 /// What stands before a line.

@@ -22,3 +22,4 @@ mod serve;
 mod setup;
 mod terminal;
 mod together;
+mod wrong;

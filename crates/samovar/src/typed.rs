@@ -1,0 +1,160 @@
+//! What is wrong with what was typed: clap finds it, the catalogue says it.
+
+use std::error::Error as _;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use samovar_core::title::MAX_TITLE_BYTES;
+use samovar_core::{SessionId, Title};
+use samovar_locale as text;
+use samovar_wire::api::TokenName;
+use text::typed as says;
+
+/// Characters of a wrong value that are shown.
+const SHOWN: usize = 80;
+
+/// Seconds of a year: the longest timeout.
+const MOST_SECONDS: f64 = 365.0 * 24.0 * 60.0 * 60.0;
+
+/// The sentence that tells a person what is wrong, and what would be right.
+pub(crate) fn sentence(error: &clap::Error) -> String {
+    let option = name(error, ContextKind::InvalidArg);
+    match error.kind() {
+        ErrorKind::UnknownArgument => unknown(error, option),
+        ErrorKind::InvalidSubcommand => {
+            let command = quoted(&said(error, ContextKind::InvalidSubcommand));
+            match said(error, ContextKind::SuggestedSubcommand) {
+                nearest if nearest.is_empty() => says::unknown_command(command),
+                nearest => says::unknown_command_near(command, nearest),
+            }
+        }
+        ErrorKind::InvalidValue => {
+            let value = said(error, ContextKind::InvalidValue);
+            let choices = said(error, ContextKind::ValidValue);
+            match (value.is_empty(), choices.is_empty()) {
+                (_, true) => says::no_value(option),
+                (true, false) => says::no_choice(option, choices),
+                (false, false) => says::wrong_choice(option, choices, quoted(&value)),
+            }
+        }
+        ErrorKind::ValueValidation => {
+            let value = quoted(&said(error, ContextKind::InvalidValue));
+            let expected = error.source().map(ToString::to_string);
+            says::wrong_value(option, value, expected.unwrap_or_default())
+        }
+        ErrorKind::TooManyValues => says::takes_no_value(option),
+        ErrorKind::ArgumentConflict => match name(error, ContextKind::PriorArg) {
+            prior if prior == option => says::twice(option),
+            prior => says::conflict(option, prior),
+        },
+        ErrorKind::MissingRequiredArgument => says::missing(option, usage(error)),
+        ErrorKind::InvalidUtf8 => says::not_text().to_owned(),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
+            says::no_command().to_owned()
+        }
+        _ => {
+            let all = error.to_string();
+            let first = all.split("\n\n").next().unwrap_or_default();
+            first.trim_start_matches("error: ").to_owned()
+        }
+    }
+}
+
+/// An option that there is not, or a word that nothing takes.
+fn unknown(error: &clap::Error, option: String) -> String {
+    if !option.starts_with('-') {
+        return says::too_many(quoted(&said(error, ContextKind::InvalidArg)));
+    }
+    match name(error, ContextKind::SuggestedArg) {
+        nearest if nearest.is_empty() => says::unknown_option(option),
+        nearest => says::unknown_option_near(option, nearest),
+    }
+}
+
+/// How the command is to be typed, when clap knows it.
+fn usage(error: &clap::Error) -> String {
+    let usage = said(error, ContextKind::Usage);
+    let usage = usage.trim().trim_start_matches("Usage:").trim();
+    usage.lines().next().unwrap_or_default().to_owned()
+}
+
+/// What clap knows, in one line; empty when it knows nothing of the kind.
+fn said(error: &clap::Error, kind: ContextKind) -> String {
+    match error.get(kind) {
+        Some(ContextValue::String(one)) => one.clone(),
+        Some(ContextValue::Strings(some)) => some.join(", "),
+        Some(ContextValue::StyledStr(styled)) => styled.to_string(),
+        _ => String::new(),
+    }
+}
+
+/// An argument without the name of its value: `--model` of `--model <NAME>`.
+fn name(error: &clap::Error, kind: ContextKind) -> String {
+    let all = said(error, kind);
+    match all.split_once(" <") {
+        Some((option, _)) if option.starts_with('-') => option.to_owned(),
+        _ => all,
+    }
+}
+
+/// A value as it was typed, its beginning if it is long.
+fn quoted(value: &str) -> String {
+    let mut shown: String = value.chars().take(SHOWN).collect();
+    if shown.len() < value.len() {
+        shown.push('…');
+    }
+    text::quoted(&shown).to_string()
+}
+
+/// A whole number within these bounds.
+pub(crate) fn whole<T>(typed: &str, min: T, max: T) -> Result<T, String>
+where
+    T: std::str::FromStr + PartialOrd + std::fmt::Display,
+{
+    match typed.parse() {
+        Ok(number) if number >= min && number <= max => Ok(number),
+        _ => Err(text::config::kind_integer(min, max)),
+    }
+}
+
+/// A time in seconds, with or without a fraction: from a millisecond to a year.
+pub(crate) fn seconds(typed: &str) -> Result<Duration, String> {
+    match typed.parse() {
+        Ok(seconds) if (0.001..=MOST_SECONDS).contains(&seconds) => {
+            Ok(Duration::from_secs_f64(seconds))
+        }
+        _ => Err(says::expected_seconds(0.001, MOST_SECONDS)),
+    }
+}
+
+/// An address to listen on.
+pub(crate) fn address(typed: &str) -> Result<IpAddr, String> {
+    typed
+        .parse()
+        .map_err(|_| text::config::kind_address().to_owned())
+}
+
+/// The id of a session, which need not be there.
+pub(crate) fn session(typed: &str) -> Result<String, String> {
+    match SessionId::new(typed) {
+        Ok(_) => Ok(typed.to_owned()),
+        Err(_) => Err(says::expected_session().to_owned()),
+    }
+}
+
+/// A session's title; an empty one takes it away.
+pub(crate) fn title(typed: &str) -> Result<String, String> {
+    match Title::new(typed) {
+        Ok(_) => Ok(typed.to_owned()),
+        Err(_) => Err(says::expected_title(MAX_TITLE_BYTES)),
+    }
+}
+
+/// The name of a token, which need not be there.
+pub(crate) fn token(typed: &str) -> Result<String, String> {
+    match TokenName::new(typed.to_owned()) {
+        Some(_) => Ok(typed.to_owned()),
+        None => Err(says::expected_token().to_owned()),
+    }
+}

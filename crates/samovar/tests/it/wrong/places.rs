@@ -1,0 +1,49 @@
+//! Folders that cannot be used.
+
+use super::{check, line, wrong};
+
+// proves FC-2, FC-6
+#[tokio::test]
+async fn a_data_directory_that_cannot_be_used_is_named_and_left_as_it_is() {
+    const DIR: &str = "data_dir_unusable";
+    const TOKEN: &str = "token_unusable";
+    const STORE: &str = "store_unusable";
+    check([
+        line("run hi --data-dir /dev/null").is(3, DIR, "the data directory \"/dev/null\" is not a directory; choose another path"),
+        line("sessions list").with("DATA_DIR", "/dev/null").is(3, DIR, "the data directory \"/dev/null\" is not a directory; choose another path"),
+        line("stats --data-dir file").beside("file", b"").is(3, DIR, "the data directory \"{work}/file\" is not a directory; choose another path"),
+        line("tools list --data-dir file/below").beside("file", b"").is(3, DIR, "the data directory \"{work}/file/below\" cannot be written: Not a directory (os error 20); choose another one"),
+        line("serve --port 0 --data-dir /proc/nowhere").is(3, DIR, "the data directory \"/proc/nowhere\" cannot be written: No such file or directory (os error 2); choose another one"),
+        wrong(["run", "hi", "--data-dir", ""]).is(2, "invalid_params", "--data-dir needs a value"),
+        line("run hi --data-dir data").beside("data/token", b"short").is(3, TOKEN, "the file `token` in \"{work}/data\" cannot be used: the file `token` is too short to be one; delete it to get a new one"),
+        line("token list --data-dir data").beside("data/tokens.json", b"{").is(3, TOKEN, "the file `tokens.json` in \"{work}/data\" cannot be used: invalid type: map, expected a sequence at line 1 column 0; mend it, or delete it and make the tokens again"),
+        line("run hi --data-dir data").beside("data/journal", b"").is(3, STORE, "the journal in \"{work}/data\" cannot be opened: the store failed: {work}/data/journal: File exists (os error 17); it was left as it is, choose another data directory or restore a backup"),
+        line("run hi --data-dir data").beside("data/journal/data.mdb", b"not a store").is(3, STORE, "the journal in \"{work}/data\" cannot be opened: the store is damaged: the journal: MDB_INVALID: File is not an LMDB file; it was left as it is, choose another data directory or restore a backup"),
+    ])
+    .await;
+}
+
+// proves FC-2, FC-6
+#[tokio::test]
+async fn a_workspace_that_cannot_be_used_is_named() {
+    const CODE: &str = "workspace_unusable";
+    check([
+        line("run hi --workspace nowhere").is(3, CODE, "there is no folder \"{work}/nowhere\"; make it, or choose another one with --workspace"),
+        line("serve --port 0 --workspace nowhere").is(3, CODE, "there is no folder \"{work}/nowhere\"; make it, or choose another one with --workspace"),
+        line("run hi --workspace file").beside("file", b"").is(3, CODE, "\"{work}/file\" is no folder; choose one with --workspace"),
+        line("tools list --workspace file").beside("file", b"").is(3, CODE, "\"{work}/file\" is no folder; choose one with --workspace"),
+        wrong(["run", "hi", "--workspace", ""]).is(2, "invalid_params", "--workspace needs a value"),
+    ])
+    .await;
+}
+
+// proves TL-12, FC-2, FC-6
+#[tokio::test]
+async fn an_address_that_others_can_reach_is_refused() {
+    const CODE: &str = "address_refused";
+    check([
+        line("serve --host 0.0.0.0").is(3, CODE, "0.0.0.0 is not a loopback address; a server that others can reach needs TLS, which this version does not have: listen on 127.0.0.1 and put a proxy in front"),
+        line("serve").with("SAMOVAR_HOST", "::").is(3, CODE, ":: is not a loopback address; a server that others can reach needs TLS, which this version does not have: listen on 127.0.0.1 and put a proxy in front"),
+    ])
+    .await;
+}

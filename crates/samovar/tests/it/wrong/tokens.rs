@@ -1,0 +1,44 @@
+//! Tokens, and their names.
+
+use super::{check, line, wrong};
+
+// proves FC-2, FC-6
+#[tokio::test]
+async fn a_token_has_a_name_of_its_own() {
+    const CODE: &str = "invalid_params";
+    const MISSING: &str = "there is no such token; samovar token list shows which there are";
+    check([
+        line("token revoke nobody").is(2, "unknown_token", MISSING),
+        line("token create ci").after(["token", "create", "ci"]).is(
+            2,
+            CODE,
+            "there is a token named \"ci\" already; choose another name, or revoke it first",
+        ),
+        line("token create CI").is(
+            2,
+            CODE,
+            "<NAME> cannot be \"CI\"; give 1 to 64 lower-case letters, digits, dots, underscores and hyphens",
+        ),
+        wrong(["token", "create", ""]).is(
+            2,
+            CODE,
+            "<NAME> cannot be \"\"; give 1 to 64 lower-case letters, digits, dots, underscores and hyphens",
+        ),
+        wrong(["token", "create", "two words"]).is(
+            2,
+            CODE,
+            "<NAME> cannot be \"two words\"; give 1 to 64 lower-case letters, digits, dots, underscores and hyphens",
+        ),
+        wrong(["token", "create", &"x".repeat(65)]).is(
+            2,
+            CODE,
+            "<NAME> cannot be \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"; give 1 to 64 lower-case letters, digits, dots, underscores and hyphens",
+        ),
+        line("token revoke ../../lock").is(
+            2,
+            CODE,
+            "<NAME> cannot be \"../../lock\"; give 1 to 64 lower-case letters, digits, dots, underscores and hyphens",
+        ),
+    ])
+    .await;
+}

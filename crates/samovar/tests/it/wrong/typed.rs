@@ -1,0 +1,222 @@
+//! What was typed.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+use super::{check, line, wrong};
+
+const CODE: &str = "invalid_params";
+
+// proves FC-2, FC-6
+#[tokio::test]
+async fn a_wrong_command_or_option_is_named_with_what_would_be_right() {
+    check([
+        line("boil").is(
+            2,
+            CODE,
+            "there is no command \"boil\"; samovar --help says which there are",
+        ),
+        line("sesions list").is(
+            2,
+            CODE,
+            "there is no command \"sesions\"; did you mean sessions?",
+        ),
+        line("sessions lst").is(2, CODE, "there is no command \"lst\"; did you mean list?"),
+        line("sessions").is(2, CODE, "a command is missing; below stand those there are"),
+        line("token").is(2, CODE, "a command is missing; below stand those there are"),
+        line("run").is(2, CODE, "<PROMPT> is missing; type: samovar run <PROMPT>"),
+        line("run say hello").is(
+            2,
+            CODE,
+            "\"hello\" is one word too many; put words that belong together into quotes",
+        ),
+        line("run hi --modl demo").is(
+            2,
+            CODE,
+            "there is no option --modl here; did you mean --model?",
+        ),
+        line("run hi --json").is(
+            2,
+            CODE,
+            "there is no option --json here; type --help in its place to see which there are",
+        ),
+        line("run hi -x").is(
+            2,
+            CODE,
+            "there is no option -x here; type --help in its place to see which there are",
+        ),
+        line("run hi --model").is(2, CODE, "--model needs a value"),
+        line("run hi --model a --model b").is(2, CODE, "--model is given twice; give it once"),
+        line("run hi --verbose=1").is(2, CODE, "--verbose takes no value; leave it out"),
+        line("run hi --session a --continue").is(
+            2,
+            CODE,
+            "--session and --continue cannot go together; leave one of them out",
+        ),
+        line("sessions list --json --jsonl").is(
+            2,
+            CODE,
+            "--json and --jsonl cannot go together; leave one of them out",
+        ),
+        line("sessions rename a").is(
+            2,
+            CODE,
+            "<TITLE> is missing; type: samovar sessions rename <ID> <TITLE>",
+        ),
+        line("--version=2").is(2, CODE, "--version takes no value; leave it out"),
+        wrong(["\u{1b}[31mred"]).is(
+            2,
+            CODE,
+            r#"there is no command "\u{1b}[31mred"; samovar --help says which there are"#,
+        ),
+        wrong([""]).is(
+            2,
+            CODE,
+            "there is no command \"\"; samovar --help says which there are",
+        ),
+    ])
+    .await;
+}
+
+// proves FC-2, FC-6
+#[tokio::test]
+async fn a_wrong_bound_of_a_turn_is_shown_with_what_its_option_takes() {
+    check([
+        line("run hi --max-iterations 0").is(
+            2,
+            CODE,
+            "--max-iterations cannot be \"0\"; give a whole number from 1 to 1000",
+        ),
+        line("run hi --max-iterations 1001").is(
+            2,
+            CODE,
+            "--max-iterations cannot be \"1001\"; give a whole number from 1 to 1000",
+        ),
+        line("run hi --max-iterations many").is(
+            2,
+            CODE,
+            "--max-iterations cannot be \"many\"; give a whole number from 1 to 1000",
+        ),
+        line("run hi --max-iterations=").is(
+            2,
+            CODE,
+            "--max-iterations cannot be \"\"; give a whole number from 1 to 1000",
+        ),
+        line("run hi --budget-tokens 0").is(
+            2,
+            CODE,
+            "--budget-tokens cannot be \"0\"; give a whole number from 1 to 18446744073709551615",
+        ),
+        line("run hi --budget-tokens 1.5").is(
+            2,
+            CODE,
+            "--budget-tokens cannot be \"1.5\"; give a whole number from 1 to 18446744073709551615",
+        ),
+        line("run hi --timeout 0").is(
+            2,
+            CODE,
+            "--timeout cannot be \"0\"; give a number of seconds from 0.001 to 31536000",
+        ),
+        line("run hi --timeout 5s").is(
+            2,
+            CODE,
+            "--timeout cannot be \"5s\"; give a number of seconds from 0.001 to 31536000",
+        ),
+        line("run hi --timeout inf").is(
+            2,
+            CODE,
+            "--timeout cannot be \"inf\"; give a number of seconds from 0.001 to 31536000",
+        ),
+        line("run hi --timeout NaN").is(
+            2,
+            CODE,
+            "--timeout cannot be \"NaN\"; give a number of seconds from 0.001 to 31536000",
+        ),
+        line("run hi -o yaml").is(
+            2,
+            CODE,
+            "--output takes one of text, json, jsonl, not \"yaml\"",
+        ),
+        line("run hi -o").is(2, CODE, "--output needs a value: one of text, json, jsonl"),
+        line("run hi --approval yolo").is(
+            2,
+            CODE,
+            "--approval takes one of auto, supervised, read-only, not \"yolo\"",
+        ),
+    ])
+    .await;
+}
+
+// proves FC-2, FC-6
+#[tokio::test]
+async fn a_wrong_value_is_shown_with_what_its_option_takes() {
+    check([
+        line("sessions list --limit 0").is(
+            2,
+            CODE,
+            "--limit cannot be \"0\"; give a whole number from 1 to 200",
+        ),
+        line("sessions list --limit 201").is(
+            2,
+            CODE,
+            "--limit cannot be \"201\"; give a whole number from 1 to 200",
+        ),
+        line("sessions list --offset=-1").is(
+            2,
+            CODE,
+            "--offset cannot be \"-1\"; give a whole number from 0 to 4294967295",
+        ),
+        line("sessions show a --limit 1001").is(
+            2,
+            CODE,
+            "--limit cannot be \"1001\"; give a whole number from 1 to 1000",
+        ),
+        line("serve --port 65536").is(
+            2,
+            CODE,
+            "--port cannot be \"65536\"; give a whole number from 0 to 65535",
+        ),
+        line("serve --port http").is(
+            2,
+            CODE,
+            "--port cannot be \"http\"; give a whole number from 0 to 65535",
+        ),
+        line("serve --host localhost").is(
+            2,
+            CODE,
+            "--host cannot be \"localhost\"; give an IP address such as 127.0.0.1",
+        ),
+        line("token create a --scope owner").is(
+            2,
+            CODE,
+            "--scope takes one of read, use, admin, not \"owner\"",
+        ),
+        line("completions ksh").is(
+            2,
+            CODE,
+            "<SHELL> takes one of bash, elvish, fish, powershell, zsh, not \"ksh\"",
+        ),
+    ])
+    .await;
+}
+
+// proves FC-2, FC-6
+#[tokio::test]
+async fn a_prompt_says_something_in_text() {
+    const BLANK: &str = "the content is blank; say at least one visible character";
+    let not_text = || OsString::from_vec(b"caf\xe9".to_vec());
+    check([
+        wrong(["run", ""]).is(2, "blank_content", BLANK),
+        wrong(["run", " \t\r\n"]).is(2, "blank_content", BLANK),
+        wrong(["run", "\u{a0}\u{2003}\u{3000}"]).is(2, "blank_content", BLANK),
+        wrong(["run", "\u{200b}\u{200d}\u{feff}"]).is(2, "blank_content", BLANK),
+        wrong(["run", "\u{2028}\u{85}\u{1680}"]).is(2, "blank_content", BLANK),
+        wrong(["run".into(), not_text()]).is(2, CODE, "an argument is not UTF-8; type it as text"),
+        wrong(["sessions".into(), "show".into(), not_text()]).is(
+            2,
+            CODE,
+            "an argument is not UTF-8; type it as text",
+        ),
+    ])
+    .await;
+}
