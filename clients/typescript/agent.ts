@@ -27,6 +27,8 @@ export interface AgentService {
   deleteSession(params: SessionParams): Promise<void>;
   /** Stops a turn, and answers whether one was stopped. */
   cancel(params: CancelParams): Promise<CancelResult>;
+  /** Takes the last turn of a session back, and answers what its user had said. */
+  undo(params: SessionParams): Promise<UndoResult>;
   /** Answers the tools that a model may call. */
   listTools(params?: NoParams): Promise<ToolDefinition[]>;
   /** Counts the sessions, their messages, and the tokens that they cost. */
@@ -52,6 +54,7 @@ export const AGENT_METHODS = {
   updateSession: { path: "updateSession", answers: "value" },
   deleteSession: { path: "deleteSession", answers: "value" },
   cancel: { path: "cancel", answers: "value" },
+  undo: { path: "undo", answers: "value" },
   listTools: { path: "listTools", answers: "value" },
   getStats: { path: "getStats", answers: "value" },
 } as const satisfies Record<keyof AgentService, AgentMethod>;
@@ -95,7 +98,7 @@ export type Delivery =
   /** It waits for its turn. */
   | "queue";
 
-/** Parameters of `getSession` and `deleteSession`. */
+/** Parameters of `getSession`, `deleteSession` and `undo`. */
 export interface SessionParams {
   /** The session. */
   sessionId: string;
@@ -375,6 +378,16 @@ export interface PaginatedResult<T> {
 export interface CancelResult {
   /** Whether a turn was stopped. */
   cancelled: boolean;
+}
+
+/** What `undo` answers. */
+export interface UndoResult {
+  /** The turn that was taken back. */
+  turnId: string;
+  /** What the user had said, so that it can be said differently. */
+  content: string;
+  /** What was not undone, for a person. */
+  note: string;
 }
 
 /** A tool as clients see it. */

@@ -59,6 +59,9 @@ pub enum Action {
         /// The title, an empty one to remove it; none to leave it.
         title: Option<Title>,
     },
+    /// Take back the last turn: what was said in it leaves the conversation. What its tools did is
+    /// not undone.
+    Undo,
     /// Close an open call from outside.
     Settle {
         /// The call.
@@ -91,6 +94,13 @@ pub enum Accepted {
     },
     /// The session is as it was asked for.
     Changed,
+    /// The turn is no part of the conversation any more.
+    Undone {
+        /// The turn.
+        turn: TurnId,
+        /// What the user had said.
+        text: String,
+    },
     /// The call is closed.
     Settled,
     /// The turn has ended; or none ran, and nothing was done.

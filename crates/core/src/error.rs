@@ -70,6 +70,8 @@ codes! {
     RequestTimeout = "request_timeout", 408;
     /// The same message id with another content, or one that another session has.
     MessageConflict = "message_conflict", 409;
+    /// A turn runs, waits or is queued in the session, and what was asked needs it to be free.
+    SessionBusy = "session_busy", 409;
     /// The body is larger than the limit.
     BodyTooLarge = "body_too_large", 413;
     /// A JSON body without the JSON content type.

@@ -198,6 +198,15 @@ pub enum Kind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fault: Option<Fault>,
     },
+    /// The turn was taken back, after its end: its messages are no part of the conversation any more,
+    /// and their ids are free. What it cost stays spent, and what its tools did stays done.
+    TurnUndone {
+        /// The turns below it, which go with it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        below: Vec<TurnId>,
+        /// How many messages left the conversation, those of the turns below it included.
+        messages: u64,
+    },
 }
 
 impl Kind {
@@ -223,7 +232,8 @@ impl Kind {
             | Self::CallStarted { .. }
             | Self::CallClosed { .. }
             | Self::StateChanged { .. }
-            | Self::TurnFinished { .. } => true,
+            | Self::TurnFinished { .. }
+            | Self::TurnUndone { .. } => true,
         }
     }
 }

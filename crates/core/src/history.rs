@@ -83,6 +83,13 @@ pub enum Change {
         /// When.
         at: Millis,
     },
+    /// Turns were taken back: they and their messages go. What they cost stays.
+    Forget {
+        /// A turn and those below it.
+        turns: Vec<TurnId>,
+        /// When.
+        at: Millis,
+    },
     /// The session and all that is in it goes.
     Close,
 }
@@ -121,8 +128,23 @@ pub struct MessageRow {
     pub turn: Option<TurnId>,
     /// Who said it, or to whom it was said.
     pub agent: AgentPath,
+    /// Whether its turn has begun, so that a model was shown it; true for what has no turn.
+    pub has_begun: bool,
     /// The message.
     pub message: Arc<Message>,
+}
+
+/// The last turn of a session's own agent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LastTurn {
+    /// The turn.
+    pub turn: TurnId,
+    /// The turns below it.
+    pub below: Vec<TurnId>,
+    /// What the user said in it.
+    pub said: Arc<Message>,
+    /// Its messages, those of the turns below it included.
+    pub messages: u64,
 }
 
 /// Which messages of a session are wanted: the last `limit`, oldest first, in the order in which
@@ -189,6 +211,13 @@ pub trait History: Send + Sync {
 
     /// One message of any session.
     fn message<'a>(&'a self, id: &'a MessageId) -> Future<'a, Result<Option<MessageRow>, Broken>>;
+
+    /// The last turn of a session's own agent, in the order of its messages; none when there is none
+    /// that has begun or ended.
+    fn last_turn<'a>(
+        &'a self,
+        session: &'a SessionId,
+    ) -> Future<'a, Result<Option<LastTurn>, Broken>>;
 
     /// Totals over all sessions.
     fn totals(&self) -> Future<'_, Result<Totals, Broken>>;

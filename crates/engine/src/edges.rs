@@ -83,6 +83,7 @@ fn edge(kind: &Kind) -> Option<Edge> {
         Kind::TurnFinished { .. } => Some(Edge::Finish),
         Kind::SessionOpened { .. }
         | Kind::SessionChanged { .. }
+        | Kind::TurnUndone { .. }
         | Kind::SessionClosed
         | Kind::TurnStarted { .. }
         | Kind::StepReset { .. }

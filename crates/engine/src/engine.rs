@@ -130,7 +130,7 @@ impl Engine {
             Action::Post { .. } => (true, true),
             Action::Open { .. } => (true, false),
             Action::Settle { .. } | Action::Cancel { .. } => (false, true),
-            Action::Change { .. } | Action::Close => (false, false),
+            Action::Change { .. } | Action::Undo | Action::Close => (false, false),
         };
         if starts_work && self.is_stopping() {
             return Err(Error::new(Code::Unavailable, locale::server::stopping()));

@@ -277,7 +277,7 @@ pub(crate) fn note_turn(open: &mut Vec<(Seq, TurnId)>, event: &Event) {
         (Kind::TurnFinished { .. }, Some(at)) => {
             open.remove(at);
         }
-        (Kind::TurnFinished { .. }, None) | (_, Some(_)) => {}
+        (Kind::TurnFinished { .. } | Kind::TurnUndone { .. }, None) | (_, Some(_)) => {}
         (_, None) => open.push((event.seq, turn.clone())),
     }
 }

@@ -6,6 +6,9 @@ use samovar_core::history::{Change, MessageRow, Projection, SessionRow};
 use samovar_core::{Event, Kind, Message, Part, Role, SessionId, Title, Usage};
 use serde_json::Map;
 
+#[cfg(test)]
+mod tests;
+
 /// The changes that a session's events make, in order.
 pub(crate) fn project(session: &SessionId, events: &[Arc<Event>]) -> Option<Projection> {
     let up_to = events.last()?.seq;
@@ -64,6 +67,10 @@ fn change(event: &Event) -> Option<Change> {
             usage: *usage,
             at,
         }),
+        Kind::TurnUndone { below, .. } => {
+            let turns = event.turn.iter().chain(below).cloned().collect();
+            Some(Change::Forget { turns, at })
+        }
         Kind::StepStarted { .. }
         | Kind::MessageStarted { .. }
         | Kind::Delta { .. }
@@ -76,10 +83,10 @@ fn change(event: &Event) -> Option<Change> {
 
 /// The message that an event brings into the conversation.
 pub(crate) fn message_of(event: &Event) -> Option<Message> {
-    match &event.kind {
-        Kind::MessageFinished { message, .. } => Some(message.clone()),
-        _ => result_message(event),
+    if let Kind::MessageFinished { message, .. } = &event.kind {
+        return Some(message.clone());
     }
+    result_message(event)
 }
 
 /// The message of role `tool` that holds a call's result.
@@ -164,6 +171,12 @@ pub(crate) fn overlay_session(
                     row.updated_at = event.at;
                 }
             }
+            Change::Forget { at, .. } => {
+                if let (Some(row), Kind::TurnUndone { messages, .. }) = (&mut row, &event.kind) {
+                    row.message_count = row.message_count.saturating_sub(*messages);
+                    row.updated_at = row.updated_at.max(at);
+                }
+            }
             Change::Spent { usage } => {
                 if let Some(row) = &mut row {
                     row.usage = row.usage.plus(usage);
@@ -182,22 +195,52 @@ pub(crate) fn overlay_messages(
     events: &[Arc<Event>],
 ) -> Vec<MessageRow> {
     for event in events {
-        let Some(message) = message_of(event) else {
-            continue;
-        };
-        let row = MessageRow {
-            session: session.clone(),
-            turn: event.turn.clone(),
-            agent: event.agent.clone(),
-            message: Arc::new(message),
-        };
-        match rows
-            .iter_mut()
-            .find(|other| other.message.id == row.message.id)
-        {
-            Some(known) => *known = row,
-            None => rows.push(row),
+        match &event.kind {
+            Kind::TurnStarted { .. } => {
+                let of_turn = rows.iter_mut().filter(|row| row.turn == event.turn);
+                of_turn.for_each(|row| row.has_begun = true);
+            }
+            Kind::TurnUndone { below, .. } => rows.retain(|row| {
+                let is_below = row.turn.as_ref().is_some_and(|turn| below.contains(turn));
+                row.turn != event.turn && !is_below
+            }),
+            Kind::MessageFinished { .. } | Kind::CallClosed { .. } => {
+                if let Some(message) = message_of(event) {
+                    put(&mut rows, session, event, message);
+                }
+            }
+            Kind::SessionOpened { .. }
+            | Kind::SessionChanged { .. }
+            | Kind::SessionClosed
+            | Kind::StepStarted { .. }
+            | Kind::StepReset { .. }
+            | Kind::MessageStarted { .. }
+            | Kind::Delta { .. }
+            | Kind::PartAdded { .. }
+            | Kind::CallApproved { .. }
+            | Kind::CallStarted { .. }
+            | Kind::StateChanged { .. }
+            | Kind::TurnFinished { .. } => {}
         }
     }
     rows
+}
+
+fn put(rows: &mut Vec<MessageRow>, session: &SessionId, event: &Event, message: Message) {
+    let known = rows.iter().position(|row| row.message.id == message.id);
+    let of_turn = rows.iter().filter(|row| row.turn == event.turn);
+    let row = MessageRow {
+        session: session.clone(),
+        turn: event.turn.clone(),
+        agent: event.agent.clone(),
+        // What a user says is all that comes before its turn begins.
+        has_begun: event.turn.is_none()
+            || message.role != Role::User
+            || of_turn.clone().any(|row| row.has_begun),
+        message: Arc::new(message),
+    };
+    match known.and_then(|at| rows.get_mut(at)) {
+        Some(known) => *known = row,
+        None => rows.push(row),
+    }
 }

@@ -33,6 +33,7 @@ pub(crate) mod load;
 mod post;
 mod recent;
 mod start;
+mod undo;
 
 /// The session's own agent, until definitions are built.
 pub(crate) const MASTER: &str = "master";
@@ -200,6 +201,7 @@ impl Mailbox {
                 let changed = self.change(model, title).await;
                 answer(reply, changed.map(|()| Accepted::Changed));
             }
+            Action::Undo => answer(reply, self.undo().await),
             Action::Settle { call, outcome } => {
                 self.forward(Input::Settle(call, outcome, reply)).await;
             }
@@ -251,10 +253,7 @@ impl Mailbox {
             return refuse_input(input, &self.missing());
         };
         match open.current.take() {
-            None => refuse_input(
-                input,
-                &Error::new(Code::UnknownCall, locale::call::none_open()),
-            ),
+            None => refuse_late(input),
             Some(Current {
                 turn_id,
                 state: Progress::Running(turn),
@@ -373,19 +372,17 @@ pub(crate) fn master() -> AgentPath {
     AgentPath::root(MASTER)
 }
 
+/// Answers what came for a turn that is not there: nothing is open, and nothing was stopped.
+fn refuse_late(input: Input) {
+    match input {
+        Input::Settle(call, _, reply) => answer(reply, Err(not_open(&call))),
+        Input::Cancel(reply) => answer(reply, Ok(Accepted::Cancelled { stopped: false })),
+    }
+}
+
 fn refuse_input(input: Input, error: &Error) {
     match input {
-        Input::Settle(call, _, reply) => {
-            let why = match error.code {
-                Code::UnknownCall => not_open(&call),
-                _ => error.clone(),
-            };
-            answer(reply, Err(why));
-        }
-        Input::Cancel(reply) => match error.code {
-            Code::UnknownCall => answer(reply, Ok(Accepted::Cancelled { stopped: false })),
-            _ => answer(reply, Err(error.clone())),
-        },
+        Input::Settle(_, _, reply) | Input::Cancel(reply) => answer(reply, Err(error.clone())),
     }
 }
 

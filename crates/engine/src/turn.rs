@@ -149,6 +149,7 @@ impl Turn {
             Kind::MessageFinished { .. }
             | Kind::SessionOpened { .. }
             | Kind::SessionChanged { .. }
+            | Kind::TurnUndone { .. }
             | Kind::SessionClosed
             | Kind::MessageStarted { .. }
             | Kind::Delta { .. }

@@ -106,9 +106,11 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let exit = match error.code {
             Code::UnusableModel => Exit::NoModel,
-            Code::Busy | Code::Unavailable | Code::ServerRestart | Code::RequestTimeout => {
-                Exit::Busy
-            }
+            Code::Busy
+            | Code::SessionBusy
+            | Code::Unavailable
+            | Code::ServerRestart
+            | Code::RequestTimeout => Exit::Busy,
             Code::StoreFull | Code::Internal => Exit::TurnFailed,
             Code::InvalidParams
             | Code::InvalidJson

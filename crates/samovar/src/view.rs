@@ -123,6 +123,7 @@ impl View {
             }
             Kind::SessionOpened { .. }
             | Kind::SessionChanged { .. }
+            | Kind::TurnUndone { .. }
             | Kind::TurnStarted { .. }
             | Kind::StepStarted { .. }
             | Kind::MessageStarted { .. }

@@ -10,7 +10,7 @@ use samovar_wire::agent::{
     AgentMessage, AgentStreamEvent, BASE_PATH, CancelParams, CancelResult, Collector,
     CreateSessionParams, GetMessagesParams, NoParams, PaginatedResult, PaginationParams,
     SendMessageParams, SendMessageResult, SessionInfo, SessionParams, Stats, StreamParams,
-    ToolDefinition, UpdateSessionParams,
+    ToolDefinition, UndoResult, UpdateSessionParams,
 };
 use samovar_wire::params;
 
@@ -62,6 +62,11 @@ pub(crate) fn routes() -> Vec<Route> {
             at("cancel"),
             "Stops a turn, and answers whether one was stopped.",
             cancel,
+        ),
+        Route::changing(
+            at("undo"),
+            "Takes the last turn of a session back, and answers what its user had said.",
+            undo,
         ),
         Route::reading(
             at("listTools"),
@@ -186,6 +191,22 @@ async fn cancel(call: Call, params: CancelParams) -> Result<CancelResult, Error>
     Ok(CancelResult {
         cancelled: accepted == Accepted::Cancelled { stopped: true },
     })
+}
+
+async fn undo(call: Call, params: SessionParams) -> Result<UndoResult, Error> {
+    match submit(&call, &params.session_id, Action::Undo).await? {
+        Accepted::Undone { turn, text } => Ok(UndoResult {
+            turn_id: turn,
+            content: text,
+            note: locale::turn::undone().into(),
+        }),
+        Accepted::Opened
+        | Accepted::Posted { .. }
+        | Accepted::Changed
+        | Accepted::Settled
+        | Accepted::Cancelled { .. }
+        | Accepted::Closed => Err(Error::new(Code::Internal, locale::turn::broken())),
+    }
 }
 
 async fn list_tools(call: Call, _params: NoParams) -> Result<Vec<ToolDefinition>, Error> {

@@ -16,7 +16,7 @@ mod writer;
 use std::path::Path;
 
 use samovar_core::history::{
-    MessageQuery, MessageRow, Projection, SessionQuery, SessionRow, Totals,
+    LastTurn, MessageQuery, MessageRow, Projection, SessionQuery, SessionRow, Totals,
 };
 use samovar_core::{Broken, Future, History, MessageId, SessionId};
 use sqlx::SqlitePool;
@@ -71,6 +71,13 @@ impl History for SqliteHistory {
 
     fn message<'a>(&'a self, id: &'a MessageId) -> Future<'a, Result<Option<MessageRow>, Broken>> {
         Box::pin(async move { Ok(reader::message(&self.readers, id).await?) })
+    }
+
+    fn last_turn<'a>(
+        &'a self,
+        session: &'a SessionId,
+    ) -> Future<'a, Result<Option<LastTurn>, Broken>> {
+        Box::pin(async move { Ok(reader::last_turn(&self.readers, session).await?) })
     }
 
     fn totals(&self) -> Future<'_, Result<Totals, Broken>> {

@@ -13,7 +13,7 @@ mod within;
 
 pub use answer::{
     CancelResult, ErrorBody, PaginatedResult, SendMessageResult, SessionInfo, Stats, TokenUsage,
-    ToolDefinition,
+    ToolDefinition, UndoResult,
 };
 pub use collector::Collector;
 pub use encoder::{Encoder, Profile};

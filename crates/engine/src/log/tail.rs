@@ -195,6 +195,7 @@ fn weigh(event: &Event) -> usize {
         Kind::StateChanged { state } => weigh_value(state),
         Kind::SessionOpened { .. }
         | Kind::SessionChanged { .. }
+        | Kind::TurnUndone { .. }
         | Kind::SessionClosed
         | Kind::TurnStarted { .. }
         | Kind::StepStarted { .. }

@@ -2,12 +2,11 @@
 
 use samovar_core::Seq;
 use samovar_core::error::FaultCode;
-use samovar_core::{Broken, Code, Error, TurnId};
-use samovar_locale as locale;
+use samovar_core::{Broken, TurnId};
 use tokio::task::JoinError;
 
 use super::load::fault_message;
-use super::{Current, Mailbox, Progress, refuse_input};
+use super::{Current, Mailbox, Progress, refuse_late};
 use crate::projector::read_all;
 use crate::runner::{Ended, How};
 use crate::turn::Turn;
@@ -43,10 +42,7 @@ impl Mailbox {
             if self.is_current(&ended.turn_id) {
                 self.forward(input).await;
             } else {
-                refuse_input(
-                    input,
-                    &Error::new(Code::UnknownCall, locale::call::none_open()),
-                );
+                refuse_late(input);
             }
         }
         self.unstick().await;

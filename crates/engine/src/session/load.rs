@@ -83,8 +83,7 @@ impl Mailbox {
             .projector
             .caught_up(self.parts.settings.read_wait)
             .await;
-        let Some(open) = &self.open else { return };
-        match self.transcript(&[], open).await {
+        match self.transcript(&[]).await {
             Ok(transcript) => {
                 if let Some(open) = &mut self.open {
                     open.transcript = transcript;
@@ -154,17 +153,19 @@ impl Mailbox {
         for (turn, Said { at, message, .. }) in fold.said {
             open.recent.remember(&message, turn, Seq(at.0 - 1));
         }
-        open.transcript = self.transcript(&found.newer(), &open).await?;
+        open.transcript = self.transcript(&found.newer()).await?;
         self.open = Some(open);
         Ok(interrupted)
     }
 
     /// What the session's model is shown: the end of the history, and what that lacks still.
-    async fn transcript(
-        &self,
-        newer: &[Arc<Event>],
-        open: &OpenSession,
-    ) -> Result<Transcript, Broken> {
+    pub(super) async fn transcript(&self, newer: &[Arc<Event>]) -> Result<Transcript, Broken> {
+        let is_undone = |event: &Arc<Event>| matches!(event.kind, Kind::TurnUndone { .. });
+        if newer.iter().any(is_undone) {
+            // A turn that was taken back would leave less of what is before it.
+            let read_wait = self.parts.settings.read_wait;
+            self.parts.projector.caught_up(read_wait).await;
+        }
         let limit = u32::try_from(self.parts.settings.max_history_messages).unwrap_or(u32::MAX);
         let (session, of) = (self.id.clone(), Speakers::Master);
         let query = MessageQuery {
@@ -177,9 +178,7 @@ impl Mailbox {
         let of_master = newer.iter().filter(|event| event.agent.depth() == 0);
         let of_master: Vec<_> = of_master.cloned().collect();
         let rows = projection::overlay_messages(rows, &self.id, &of_master);
-        let is_said =
-            |turn: &Option<TurnId>| turn.as_ref().is_none_or(|turn| !open.is_queued(turn));
-        let said = rows.into_iter().filter(|row| is_said(&row.turn));
+        let said = rows.into_iter().filter(|row| row.has_begun);
         Ok(Transcript::new(said.map(|row| row.message).collect()))
     }
 }
@@ -265,18 +264,30 @@ impl Fold {
                     started.insert(turn_id.clone());
                 }
                 Kind::MessageFinished { message, bounds } if message.role == Role::User => {
-                    let (at, message) = (event.seq, Arc::new(message.clone()));
-                    let bounds = *bounds;
-                    said.insert(
-                        turn_id.clone(),
-                        Said {
-                            at,
-                            message,
-                            bounds,
-                        },
-                    );
+                    let first = Said {
+                        at: event.seq,
+                        message: Arc::new(message.clone()),
+                        bounds: *bounds,
+                    };
+                    said.insert(turn_id.clone(), first);
                 }
-                _ => {}
+                Kind::TurnUndone { .. } => {
+                    said.remove(turn_id);
+                }
+                Kind::MessageFinished { .. }
+                | Kind::SessionOpened { .. }
+                | Kind::SessionChanged { .. }
+                | Kind::SessionClosed
+                | Kind::StepStarted { .. }
+                | Kind::StepReset { .. }
+                | Kind::MessageStarted { .. }
+                | Kind::Delta { .. }
+                | Kind::PartAdded { .. }
+                | Kind::CallApproved { .. }
+                | Kind::CallStarted { .. }
+                | Kind::CallClosed { .. }
+                | Kind::StateChanged { .. }
+                | Kind::TurnFinished { .. } => {}
             }
         }
         Self {
@@ -294,6 +305,16 @@ pub(super) fn fault_message(code: FaultCode) -> &'static str {
         FaultCode::Interrupted => locale::turn::interrupted(),
         FaultCode::StoreFailed => locale::turn::store_failed(),
         FaultCode::UnusableModel => locale::turn::model_unusable(),
-        _ => locale::turn::broken(),
+        FaultCode::ProviderUnreachable
+        | FaultCode::ProviderTimeout
+        | FaultCode::ProviderAuth
+        | FaultCode::ProviderRateLimited
+        | FaultCode::ProviderError
+        | FaultCode::ProviderRejected
+        | FaultCode::ModelNotFound
+        | FaultCode::StreamCut
+        | FaultCode::BadResponse
+        | FaultCode::EmptyAnswer
+        | FaultCode::Internal => locale::turn::broken(),
     }
 }

@@ -9,7 +9,7 @@ use samovar_core::{
 use samovar_locale as locale;
 use serde_json::Map;
 
-use super::{Mailbox, OpenSession, Queued, master, refusal};
+use super::{Mailbox, Queued, master, refusal};
 use crate::log::Draft;
 
 impl Mailbox {
@@ -117,13 +117,6 @@ impl crate::parts::Parts {
             metadata: Map::new(),
             created_at: self.clock.now(),
         }
-    }
-}
-
-impl OpenSession {
-    /// Whether a message of this turn waits in the queue.
-    pub(super) fn is_queued(&self, turn: &TurnId) -> bool {
-        self.queue.iter().any(|queued| queued.turn == *turn)
     }
 }
 

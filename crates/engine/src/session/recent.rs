@@ -38,6 +38,11 @@ impl Recent {
         });
     }
 
+    /// Forgets what began a turn.
+    pub(super) fn forget(&mut self, turn: &TurnId) {
+        self.posts.retain(|post| post.turn != *turn);
+    }
+
     pub(super) fn recall(&self, id: &MessageId) -> Option<&Post> {
         self.posts.iter().find(|post| post.id == *id)
     }

@@ -8,8 +8,8 @@ use samovar_core::history::{MessageQuery, SessionQuery, Speakers};
 use samovar_core::journal::Batch;
 use samovar_core::{
     Accepted, Action, AgentPath, Approval, Author, Bounds, CallId, Code, Command, Error, Event,
-    Journal, Kind, Limits, Message, MessageId, Millis, Outcome, Part, Role, Sender, Seq, SessionId,
-    Title, TurnId,
+    FinishReason, Journal, Kind, Limits, Message, MessageId, Millis, Outcome, Part, Role, Sender,
+    Seq, SessionId, Title, TurnId, Usage,
 };
 use samovar_engine::Recovery;
 use samovar_model_server::{ModelServer, say};
@@ -18,6 +18,9 @@ use samovar_stores::journal::LmdbJournal;
 use samovar_testkit::{MODEL, install_tls};
 use serde_json::{Map, json};
 use tempfile::TempDir;
+
+/// A time that no sweep has reached yet.
+const NOW: Millis = Millis(4_000_000_000_000);
 
 /// A data directory whose journal has two sessions that no history knows: in `waiting` a message
 /// waits for its turn, in `running` a turn had begun.
@@ -45,7 +48,7 @@ impl Left {
         keep(&journal, "running", running).await;
         let waiting = vec![(None, opened()), (Some("t2"), said("m2", "second"))];
         keep(&journal, "waiting", waiting).await;
-        journal.close().await.unwrap();
+        shut(journal).await;
         left
     }
 
@@ -65,34 +68,53 @@ impl Left {
     async fn head(&self, session: &str) -> Option<u64> {
         let (journal, _) = LmdbJournal::open(&self.data(), 1000).unwrap();
         let entry = journal.entry(&id(session)).unwrap();
-        journal.close().await.unwrap();
+        shut(journal).await;
         entry
             .filter(|entry| !entry.deleted)
             .map(|entry| entry.head.0)
     }
 }
 
+/// Closes a journal; only then another can be opened in its place.
+async fn shut(journal: LmdbJournal) {
+    journal.close().await.unwrap();
+}
+
 /// Keeps a log whose only turn is not over.
 async fn keep(journal: &LmdbJournal, session: &str, kinds: Vec<(Option<&str>, Kind)>) {
+    let batch = Batch {
+        open_from: Some(Seq(2)),
+        ..batch(journal, session, 1, kinds)
+    };
+    journal.commit(batch).await.unwrap();
+}
+
+/// What one commit keeps of a log, in which nothing is open then.
+fn batch(
+    journal: &LmdbJournal,
+    session: &str,
+    from: u64,
+    kinds: Vec<(Option<&str>, Kind)>,
+) -> Batch {
+    let entry = journal.entry(&id(session)).unwrap();
     let event = |(seq, (turn, kind)): (u64, (Option<&str>, Kind))| {
         Arc::new(Event {
             seq: Seq(seq),
             epoch: journal.epoch(),
-            at: Millis(1000),
+            at: NOW,
             turn: turn.map(|turn| TurnId::new(turn).unwrap()),
             agent: AgentPath::root("master"),
             author: Author::User,
             kind,
         })
     };
-    let batch = Batch {
-        log: journal.new_log(),
+    Batch {
+        log: entry.map_or_else(|| journal.new_log(), |entry| entry.log),
         session: id(session),
-        events: (1..).zip(kinds).map(event).collect(),
+        events: (from..).zip(kinds).map(event).collect(),
         folded: Vec::new(),
-        open_from: Some(Seq(2)),
-    };
-    journal.commit(batch).await.unwrap();
+        open_from: None,
+    }
 }
 
 fn opened() -> Kind {
@@ -114,7 +136,7 @@ fn said(id: &str, text: &str) -> Kind {
         model: None,
         finish_reason: None,
         metadata: Map::new(),
-        created_at: Millis(1000),
+        created_at: NOW,
     })
 }
 
@@ -262,4 +284,86 @@ async fn where_no_turns_run_a_session_with_an_unfinished_turn_can_be_deleted() {
     home.close().await;
     assert_eq!(left.model.requests().len(), 0);
     assert_eq!(json!(left.head("running").await), json!(null));
+}
+
+// proves DU-1
+#[tokio::test]
+async fn a_turn_stays_taken_back_when_only_the_journal_knows_that_it_was() {
+    let finished = || Kind::TurnFinished {
+        reason: FinishReason::Model("stop".to_owned()),
+        iterations: 1,
+        usage: Usage::default(),
+        fault: None,
+    };
+    let undone = || Kind::TurnUndone {
+        below: Vec::new(),
+        messages: 1,
+    };
+    for is_turn_projected in [false, true] {
+        let left = Left::new().await;
+        let (journal, _) = LmdbJournal::open(&left.data(), 1000).unwrap();
+        let talk = vec![
+            (None, opened()),
+            (Some("t"), said("m", "never mind")),
+            (Some("t"), started()),
+            (Some("t"), finished()),
+        ];
+        let talk = batch(&journal, "undone", 1, talk);
+        journal.commit(talk).await.unwrap();
+        shut(journal).await;
+        if is_turn_projected {
+            let home = left.open(Recovery::NoTurns).await;
+            assert_eq!(asked(&home, "undone").await, ["never mind"]);
+            home.close().await;
+        }
+        let (journal, _) = LmdbJournal::open(&left.data(), 1000).unwrap();
+        let more = batch(&journal, "undone", 5, vec![(Some("t"), undone())]);
+        journal.commit(more).await.unwrap();
+        shut(journal).await;
+
+        for _ in 0..2 {
+            let home = left.open(Recovery::UsedSessions).await;
+            assert_eq!(asked(&home, "undone").await, [""; 0]);
+            let row = home.engine().session(&id("undone")).await.unwrap();
+            assert_eq!(row.message_count, 0);
+            let refused = submit(&home, "undone", Action::Undo).await.unwrap_err();
+            assert_eq!(refused.code, Code::UnknownTurn);
+            home.close().await;
+        }
+        assert_eq!(left.head("undone").await, Some(5), "nothing was left to do");
+        let home = left.open(Recovery::UsedSessions).await;
+        let again = Action::Post {
+            message: MessageId::new("m").ok(),
+            text: Text::new("after all".to_owned()).unwrap(),
+            bounds: Bounds::default(),
+        };
+        submit(&home, "undone", again).await.unwrap();
+        assert_eq!(asked(&home, "undone").await, ["after all"]);
+        home.close().await;
+    }
+}
+
+#[tokio::test]
+async fn where_no_turns_run_a_turn_that_is_over_can_be_taken_back_and_no_other() {
+    let left = Left::new().await;
+    let home = left.open(Recovery::EverySession).await;
+    left.model.seen(1).await;
+    home.close().await;
+    let (journal, _) = LmdbJournal::open(&left.data(), 1000).unwrap();
+    let running = vec![
+        (None, opened()),
+        (Some("t9"), said("m9", "x")),
+        (Some("t9"), started()),
+    ];
+    keep(&journal, "left", running).await;
+    shut(journal).await;
+
+    let home = left.open(Recovery::NoTurns).await;
+
+    let undone = submit(&home, "waiting", Action::Undo).await;
+    assert!(matches!(undone, Ok(Accepted::Undone { text, .. }) if text == "second"));
+    assert_eq!(asked(&home, "waiting").await, [""; 0]);
+    let refused = submit(&home, "left", Action::Undo).await.unwrap_err();
+    assert_eq!(refused.code, Code::SessionBusy);
+    home.close().await;
 }

@@ -22,3 +22,4 @@ mod shown;
 mod tools;
 mod turns;
 mod typescript;
+mod undo;

@@ -106,7 +106,8 @@ async fn project(
             Change::Put { .. }
             | Change::TurnStarted { .. }
             | Change::Spent { .. }
-            | Change::TurnFinished { .. } => {
+            | Change::TurnFinished { .. }
+            | Change::Forget { .. } => {
                 // Nothing but its opening may bring back a session that was deleted.
                 if let Some(ledger) = &mut ledger {
                     ledger.apply(connection, *seq, change).await?;
@@ -269,6 +270,12 @@ impl Ledger {
                 self.turns
                     .finish(connection, moment, turn, reason, *usage)
                     .await
+            }
+            Change::Forget { turns, at } => {
+                self.seen(*at);
+                let gone = self.turns.forget(connection, turns).await?;
+                self.message_count = self.message_count.saturating_sub(gone);
+                Ok(())
             }
             // These concern the row itself.
             Change::Open { .. } | Change::Set { .. } | Change::Close => Ok(()),

@@ -1,12 +1,14 @@
 //! Reads. Each finds its rows through an index; none waits for the writer.
 
-use samovar_core::history::{MessageQuery, MessageRow, SessionQuery, SessionRow, Speakers, Totals};
+use samovar_core::history::{
+    LastTurn, MessageQuery, MessageRow, SessionQuery, SessionRow, Speakers, Totals,
+};
 use samovar_core::{MessageId, SessionId};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqlitePool};
 
 use super::failure::Failure;
-use super::{ledger, row};
+use super::{ledger, row, turns};
 
 macro_rules! select_sessions {
     ($rest:literal) => {
@@ -25,7 +27,7 @@ macro_rules! select_messages {
             "SELECT m.id, s.id AS session_id, t.id AS turn_id, m.agent, m.role, m.parts, \
              m.parent_message_id, m.model, m.finish_reason, m.tokens_input, m.tokens_output, \
              m.tokens_cache_read, m.tokens_cache_write, m.tokens_reasoning, m.metadata, \
-             m.created_at \
+             m.created_at, m.turn_key IS NULL OR t.started_at IS NOT NULL AS has_begun \
              FROM message_rows AS m \
              JOIN sessions AS s ON s.key = m.session_key \
              LEFT JOIN turns AS t ON t.key = m.turn_key ",
@@ -46,6 +48,19 @@ pub(super) const MESSAGES: &str = select_messages!(
      ORDER BY m.turn_seq DESC, m.seq DESC LIMIT ?5"
 );
 pub(super) const MESSAGE: &str = select_messages!("WHERE m.id = ?1");
+/// The turn that holds the last message of a session's own agent.
+pub(super) const LAST_TURN: &str = "SELECT t.id, t.key, t.turn_seq, t.session_key \
+     FROM message_rows AS m \
+     JOIN sessions AS s ON s.key = m.session_key JOIN turns AS t ON t.key = m.turn_key \
+     WHERE s.id = ?1 AND m.depth = 0 AND t.turn_seq IS NOT NULL \
+     ORDER BY m.turn_seq DESC, m.seq DESC LIMIT 1";
+/// What the user said in a turn.
+pub(super) const SAID: &str = select_messages!(
+    "WHERE m.session_key = ?1 AND m.turn_seq = ?2 AND m.turn_key = ?3 AND m.role = 'user' \
+     ORDER BY m.seq LIMIT 1"
+);
+pub(super) const COUNT_MESSAGES: &str = "SELECT count(*) FROM message_rows \
+     WHERE session_key = ?1 AND turn_seq = ?2 AND turn_key = ?3";
 pub(super) const PLACE: &str = "SELECT m.turn_seq, m.seq FROM message_rows AS m \
                      JOIN sessions AS s ON s.key = m.session_key WHERE m.id = ?1 AND s.id = ?2";
 // Sums of floats, because a sum of integers that overflows is an error.
@@ -133,6 +148,46 @@ pub(super) async fn message(
     let found = sqlx::query(MESSAGE).bind(id.as_str());
     let found = found.fetch_optional(readers).await?;
     found.as_ref().map(row::message).transpose()
+}
+
+/// The last turn of a session's own agent, all as of one moment.
+pub(super) async fn last_turn(
+    readers: &SqlitePool,
+    session: &SessionId,
+) -> Result<Option<LastTurn>, Failure> {
+    let mut moment = readers.begin().await?;
+    let last = sqlx::query(LAST_TURN).bind(session.as_str());
+    let Some(last) = last.fetch_optional(&mut *moment).await? else {
+        return Ok(None);
+    };
+    let id: &str = last.try_get("id")?;
+    let session_key: i64 = last.try_get("session_key")?;
+    let turn = turns::Turn::read(&last)?;
+    let said = sqlx::query(SAID).bind(session_key);
+    let said = said.bind(turn.seq()).bind(turn.key);
+    let Some(said) = said.fetch_optional(&mut *moment).await? else {
+        return Ok(None);
+    };
+    let family = sqlx::query(turns::FAMILY).bind(session_key).bind(id);
+    let (mut below, mut messages) = (Vec::new(), 0);
+    for turn in family.fetch_all(&mut *moment).await? {
+        let other: &str = turn.try_get("id")?;
+        if other != id {
+            below.push(row::turn_id(other)?);
+        }
+        let turn = turns::Turn::read(&turn)?;
+        let count = sqlx::query(COUNT_MESSAGES).bind(session_key);
+        let count = count.bind(turn.seq()).bind(turn.key);
+        let count: i64 = count.fetch_one(&mut *moment).await?.try_get(0)?;
+        messages += count.unsigned_abs();
+    }
+    moment.rollback().await?;
+    Ok(Some(LastTurn {
+        turn: row::turn_id(id)?,
+        below,
+        said: row::message(&said)?.message,
+        messages,
+    }))
 }
 
 /// Totals over all sessions, from their rows alone.

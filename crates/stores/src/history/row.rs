@@ -73,6 +73,11 @@ pub(super) fn session(row: &SqliteRow) -> Result<SessionRow, Failure> {
     read().map_err(|failure: Failure| failure.within(&format!("session {id}")))
 }
 
+/// A turn's id.
+pub(super) fn turn_id(id: &str) -> Result<TurnId, Failure> {
+    TurnId::new(id).map_err(odd)
+}
+
 fn title(row: &SqliteRow) -> Result<Option<Title>, Failure> {
     let title: Option<&str> = row.try_get("title")?;
     let title = title.map(Title::new).transpose().map_err(odd)?;
@@ -90,6 +95,7 @@ pub(super) fn message(row: &SqliteRow) -> Result<MessageRow, Failure> {
             session: SessionId::new(session).map_err(odd)?,
             turn: turn.map(TurnId::new).transpose().map_err(odd)?,
             agent: AgentPath::root(agent),
+            has_begun: row.try_get("has_begun")?,
             message: Arc::new(whole_message(row, &id)?),
         })
     };

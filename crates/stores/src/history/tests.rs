@@ -68,6 +68,9 @@ async fn no_read_grows_with_what_it_does_not_answer() {
         reader::MESSAGE,
         reader::MESSAGES,
         reader::PLACE,
+        reader::LAST_TURN,
+        reader::SAID,
+        reader::COUNT_MESSAGES,
     ];
     let writes = [
         ledger::FIND_SESSION,
@@ -77,6 +80,8 @@ async fn no_read_grows_with_what_it_does_not_answer() {
         ledger::CLOSE_SESSION,
         turns::FINISH_TURN,
         turns::PLACE_TURN,
+        turns::FORGET_MESSAGES,
+        turns::FORGET_TURN,
     ];
     for sql in reads.into_iter().chain(writes) {
         let plan = plan(&history, sql).await;

@@ -33,6 +33,24 @@ pub(super) const PLACE_TURN: &str = "\
     UPDATE message_rows SET turn_seq = ?3 \
     WHERE session_key = ?1 AND turn_seq = ?4 AND turn_key = ?2";
 
+/// A turn and the turns that answer calls of its messages, and so on.
+pub(super) const FAMILY: &str = "\
+    WITH RECURSIVE family (key, turn_seq) AS ( \
+    SELECT key, turn_seq FROM turns WHERE session_key = ?1 AND id = ?2 \
+    UNION \
+    SELECT t.key, t.turn_seq FROM family AS f \
+    JOIN message_rows AS m \
+    ON m.session_key = ?1 AND m.turn_seq = f.turn_seq AND m.turn_key = f.key \
+    JOIN json_each(m.parts) AS p \
+    JOIN turns AS t ON t.session_key = ?1 AND t.parent_call = json_extract(p.value, '$.id') \
+    WHERE json_extract(p.value, '$.type') = 'call' \
+    ) SELECT t.id, t.key, t.turn_seq FROM family AS f JOIN turns AS t ON t.key = f.key \
+    ORDER BY t.turn_seq";
+pub(super) const FORGET_MESSAGES: &str =
+    "DELETE FROM message_rows WHERE session_key = ?1 AND turn_seq = ?2 AND turn_key = ?3";
+pub(super) const FORGET_TURN: &str =
+    "DELETE FROM turns WHERE session_key = ?1 AND id = ?2 RETURNING key, turn_seq";
+
 /// When something happened, by the log and by the clock.
 #[derive(Clone, Copy)]
 pub(super) struct Moment {
@@ -122,6 +140,31 @@ impl Turns {
         }
     }
 
+    /// Turns go with their messages; answers how many messages went.
+    pub(super) async fn forget(
+        &mut self,
+        connection: &mut SqliteConnection,
+        turns: &[TurnId],
+    ) -> Result<u64, Failure> {
+        let mut gone = 0;
+        for id in turns {
+            self.known.remove(id);
+            let forget = sqlx::query(FORGET_TURN)
+                .bind(self.session_key)
+                .bind(id.as_str());
+            let Some(row) = forget.fetch_optional(&mut *connection).await? else {
+                continue;
+            };
+            let turn = Turn::read(&row)?;
+            let messages = sqlx::query(FORGET_MESSAGES)
+                .bind(self.session_key)
+                .bind(turn.seq())
+                .bind(turn.key);
+            gone += messages.execute(&mut *connection).await?.rows_affected();
+        }
+        Ok(gone)
+    }
+
     /// Moves a turn's messages to its place in the order, when it has just got one.
     async fn place(
         &mut self,
@@ -150,7 +193,7 @@ impl Turn {
         self.turn_seq.unwrap_or(WAITING)
     }
 
-    fn read(row: &SqliteRow) -> Result<Self, Failure> {
+    pub(super) fn read(row: &SqliteRow) -> Result<Self, Failure> {
         Ok(Self {
             key: row.try_get("key")?,
             turn_seq: row.try_get("turn_seq")?,

@@ -195,6 +195,7 @@ impl<'a> Packer<'a> {
             }
             Kind::SessionOpened { .. }
             | Kind::SessionChanged { .. }
+            | Kind::TurnUndone { .. }
             | Kind::SessionClosed
             | Kind::TurnStarted { .. }
             | Kind::StepStarted { .. }

@@ -141,6 +141,7 @@ fn live_message(kind: &Kind) -> Option<&MessageId> {
         | Kind::PartAdded { message, .. } => Some(message),
         Kind::SessionOpened { .. }
         | Kind::SessionChanged { .. }
+        | Kind::TurnUndone { .. }
         | Kind::SessionClosed
         | Kind::TurnStarted { .. }
         | Kind::StepStarted { .. }

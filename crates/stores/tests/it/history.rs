@@ -8,6 +8,7 @@ mod reading;
 mod replay;
 mod said;
 mod schema;
+mod undoing;
 
 use std::sync::Arc;
 

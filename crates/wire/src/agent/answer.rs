@@ -157,6 +157,19 @@ pub struct CancelResult {
     pub cancelled: bool,
 }
 
+/// What `undo` answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UndoResult {
+    /// The turn that was taken back.
+    #[schemars(with = "String")]
+    pub turn_id: TurnId,
+    /// What the user had said, so that it can be said differently.
+    pub content: String,
+    /// What was not undone, for a person.
+    pub note: String,
+}
+
 /// The body of every answer that is not 2xx (AS-3).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorBody {

@@ -119,7 +119,7 @@ pub struct StreamParams {
     pub profile: Profile,
 }
 
-/// Parameters of `getSession` and `deleteSession`.
+/// Parameters of `getSession`, `deleteSession` and `undo`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionParams {

@@ -111,6 +111,7 @@ impl Spelling {
             }
             Kind::SessionOpened { .. }
             | Kind::SessionChanged { .. }
+            | Kind::TurnUndone { .. }
             | Kind::MessageStarted { .. }
             | Kind::Delta { .. }
             | Kind::MessageFinished { .. }

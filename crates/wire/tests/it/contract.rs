@@ -92,6 +92,7 @@ fn row(message: Message) -> AgentMessage {
         session: SessionId::new("s").expect("a short id"),
         turn: Some(turn(TURN)),
         agent: AgentPath::root("master"),
+        has_begun: true,
         message: Arc::new(message),
     })
 }

@@ -97,6 +97,34 @@ fn the_turns_below_a_turn_belong_to_it_at_any_depth_and_no_others() {
 }
 
 #[test]
+fn a_turn_is_shown_alike_whatever_is_taken_back_or_changed_beside_it() {
+    let undone = || Kind::TurnUndone {
+        below: Vec::new(),
+        messages: 2,
+    };
+    let mut changed = event(
+        2,
+        Kind::SessionChanged {
+            model: Some("other".to_owned()),
+            title: None,
+        },
+    );
+    changed.turn = None;
+    let events = [
+        event_of("before", 1, undone()),
+        changed,
+        event(3, started()),
+        event(4, text("Hi")),
+        event(5, stopped()),
+        event(6, undone()),
+    ];
+    assert_eq!(
+        shown(&events),
+        ["3 turn_started", "4 delta", "5 turn_finished"]
+    );
+}
+
+#[test]
 fn a_session_that_is_deleted_ends_its_streams() {
     let mut events = log(vec![
         started(),

@@ -225,6 +225,14 @@ fn an_old_client_sees_nothing_but_the_six_types() {
         Kind::StateChanged {
             state: json!("hidden"),
         },
+        Kind::SessionChanged {
+            model: Some("hidden".to_owned()),
+            title: None,
+        },
+        Kind::TurnUndone {
+            below: Vec::new(),
+            messages: 2,
+        },
     ];
     let mut events = log(hidden);
     events.push(child);

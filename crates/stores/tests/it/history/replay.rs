@@ -80,6 +80,10 @@ fn change(session: usize) -> impl Strategy<Value = Change> {
             at: Millis(at.into()),
         }),
         1 => usage().prop_map(|usage| Change::Spent { usage }),
+        1 => (turn(), any::<i32>()).prop_map(|(turn, at)| Change::Forget {
+            turns: vec![turn_id(turn)],
+            at: Millis(at.into()),
+        }),
         1 => (option::of(0..3_u8), option::of(0..3_u8), any::<i32>()).prop_map(|(model, title, at)| {
             Change::Set {
                 model: model.map(|model| format!("m{model}")),
@@ -187,6 +191,8 @@ proptest! {
             session: session_id("s"),
             turn: Some(turn_id("t")),
             agent,
+            // Its turn has said nothing of a start.
+            has_begun: false,
             message: Arc::new(said),
         };
         prop_assert_eq!(row, Some(written));

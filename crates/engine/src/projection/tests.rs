@@ -1,0 +1,125 @@
+use samovar_core::{
+    AgentPath, Approval, Author, Bounds, Epoch, Limits, MessageId, Millis, Seq, Title, TurnId,
+};
+
+use super::*;
+
+fn session() -> SessionId {
+    SessionId::new("s").unwrap()
+}
+
+fn log(kinds: Vec<(Option<&str>, Kind)>) -> Vec<Arc<Event>> {
+    let event = |(seq, (turn, kind)): (u64, (Option<&str>, Kind))| {
+        Arc::new(Event {
+            seq: Seq(seq),
+            epoch: Epoch(1),
+            at: Millis(i64::try_from(seq).unwrap()),
+            turn: turn.map(|turn| TurnId::new(turn).unwrap()),
+            agent: AgentPath::root("master"),
+            author: Author::System,
+            kind,
+        })
+    };
+    (1..).zip(kinds).map(event).collect()
+}
+
+fn opened() -> Kind {
+    Kind::SessionOpened {
+        model: "m".to_owned(),
+        metadata: Map::new(),
+    }
+}
+
+fn said(id: &str, role: Role) -> Kind {
+    Kind::finished(Message {
+        id: MessageId::new(id).unwrap(),
+        role,
+        parts: Vec::new(),
+        parent: None,
+        usage: None,
+        model: None,
+        finish_reason: None,
+        metadata: Map::new(),
+        created_at: Millis(0),
+    })
+}
+
+fn started() -> Kind {
+    Kind::TurnStarted {
+        model: "m".to_owned(),
+        limits: Limits::default(),
+        approval: Approval::Auto,
+        bounds: Bounds::default(),
+        parent_call: None,
+    }
+}
+
+/// Two turns, of which the second was taken back; `t3` waits.
+fn talk() -> Vec<Arc<Event>> {
+    let undone = Kind::TurnUndone {
+        below: vec![TurnId::new("child").unwrap()],
+        messages: 3,
+    };
+    log(vec![
+        (None, opened()),
+        (Some("t1"), said("q1", Role::User)),
+        (Some("t1"), started()),
+        (Some("t1"), said("a1", Role::Assistant)),
+        (Some("t2"), said("q2", Role::User)),
+        (Some("t2"), started()),
+        (Some("t2"), said("a2", Role::Assistant)),
+        (Some("child"), said("a3", Role::Assistant)),
+        (Some("t2"), undone),
+        (Some("t3"), said("q3", Role::User)),
+    ])
+}
+
+fn shown(rows: &[MessageRow]) -> Vec<(&str, bool)> {
+    let shown = rows.iter();
+    let shown = shown.map(|row| (row.message.id.as_str(), row.has_begun));
+    shown.collect()
+}
+
+// proves DU-2
+#[test]
+fn messages_that_the_history_lacks_are_as_it_would_have_them() {
+    let expected = [("q1", true), ("a1", true), ("q3", false)];
+    for known in 0..talk().len() {
+        let (older, newer) = (&talk()[..known], &talk()[known..]);
+        let rows = overlay_messages(Vec::new(), &session(), older);
+        let rows = overlay_messages(rows, &session(), newer);
+        assert_eq!(shown(&rows), expected, "{known} are in the history");
+        let again = overlay_messages(rows, &session(), newer);
+        assert_eq!(shown(&again), expected, "and those twice");
+    }
+}
+
+// proves DU-2
+#[test]
+fn a_session_that_the_history_lacks_some_of_is_as_it_would_have_it() {
+    let mut events = talk();
+    let changed = Kind::SessionChanged {
+        model: Some("other".to_owned()),
+        title: Some(Title::new("Tea").unwrap()),
+    };
+    events.push(log(vec![(None, changed)]).remove(0));
+    let last = events.last_mut().unwrap();
+    *last = Arc::new(Event {
+        seq: Seq(11),
+        at: Millis(11),
+        ..Event::clone(last)
+    });
+
+    let row = overlay_session(None, &session(), &events).unwrap();
+
+    assert_eq!(row.message_count, 3);
+    assert_eq!(row.model, "other");
+    assert_eq!(row.title.as_ref().map(Title::as_str), Some("Tea"));
+    assert_eq!(row.updated_at, Millis(11));
+    let known = SessionRow {
+        projected: Seq(11),
+        ..row.clone()
+    };
+    let again = overlay_session(Some(known.clone()), &session(), &events);
+    assert_eq!(again, Some(known), "what the history has counts once");
+}
