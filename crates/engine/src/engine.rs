@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::bus::Bus;
 use crate::log::Follower;
-use crate::parts::{Parts, Running};
+use crate::parts::{Parts, Running, RunningTurn};
 use crate::projection;
 use crate::projector::{Projector, read_all};
 use crate::session::unknown;
@@ -41,6 +41,9 @@ pub struct Ports {
     /// Where ids come from.
     pub ids: Arc<dyn Ids>,
 }
+
+/// Somebody who is about to have work done; see [`Engine::attend`].
+pub struct Attendance(#[expect(dead_code, reason = "it counts while it lives")] RunningTurn);
 
 /// A running engine. Cheap to share behind an [`Arc`]; end it with [`Engine::shutdown`].
 pub struct Engine {
@@ -120,8 +123,16 @@ impl Engine {
     /// # Errors
     /// The refusal, with its code.
     pub async fn submit(&self, command: Command) -> Result<Accepted, Error> {
+        // Before the look whether it stops: a stop that comes later waits for what this begins.
+        let _here = self.attend();
         self.check(&command.action)?;
         self.bus.submit(command).await
+    }
+
+    /// Counts as work until it is dropped: [`Engine::shutdown`] waits for it as for a turn. For who
+    /// has more to do with what it submits, such as to follow it.
+    pub fn attend(&self) -> Attendance {
+        Attendance(self.parts.running.enter())
     }
 
     /// Refuses what cannot be done now, or not here.

@@ -22,7 +22,7 @@ mod settings;
 mod toolbox;
 pub mod turn;
 
-pub use engine::{Engine, Ports};
+pub use engine::{Attendance, Engine, Ports};
 pub use log::{Follower, Lost};
 pub use settings::{Recovery, Settings};
 pub use toolbox::Toolbox;

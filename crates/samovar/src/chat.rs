@@ -7,7 +7,7 @@ use samovar_core::command::Text;
 use samovar_locale as text;
 
 use self::command::{Next, Slash};
-use self::lines::{Line, Lines};
+use self::lines::{Line, Lines, Terminal};
 use crate::args;
 use crate::config::{self, Found, LocalData};
 use crate::exit::{Exit, Failure};
@@ -35,7 +35,9 @@ pub(crate) async fn chat(args: args::Chat) -> Result<Exit, Failure> {
         lines: Lines::open(),
         last: Exit::Ok,
     };
+    let terminal = Terminal::note();
     let exit = chat.go_on(&mut stop).await;
+    drop(terminal);
     tokio::select! {
         () = chat.talk.leave() => {}
         () = stop.asked() => {}
@@ -65,7 +67,6 @@ impl Chat {
                 Line::Said(line) => match self.take(&line, stop).await {
                     Ok(Next::GoOn) => {}
                     Ok(Next::Leave) => return Ok(self.left()),
-                    Err(failure) if failure.code == "server_unreachable" => return Err(failure),
                     // What is refused leaves the chat as it is.
                     Err(failure) => {
                         self.last = failure.exit;

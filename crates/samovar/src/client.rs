@@ -2,6 +2,7 @@
 //! (FC-1). What it asks and what it is told is the same either way.
 
 use std::pin::Pin;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -26,6 +27,9 @@ use crate::exit::{Exit, Failure};
 
 /// Bytes of an answer that is not a stream, at most.
 const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
+
+/// How long an answer that waits for no turn may take.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Asks the routes of one server.
 pub(crate) struct Client {
@@ -118,7 +122,7 @@ impl Client {
         params: &impl Serialize,
     ) -> Result<Frames, Failure> {
         let path = format!("{BASE_PATH}/{method}?profile=full");
-        let response = self.send(Method::POST, &path, Some(params)).await?;
+        let response = in_time(self.send(Method::POST, &path, Some(params))).await?;
         let frames = SseStream::from_bytes_stream(response.into_body().into_data_stream());
         let frames = frames.filter_map(async |frame| match frame {
             Ok(frame) => {
@@ -137,8 +141,8 @@ impl Client {
         path: &str,
         params: Option<&impl Serialize>,
     ) -> Result<A, Failure> {
-        let response = self.send(verb, path, params).await?;
-        let body = read(response).await?;
+        let answer = async { read(self.send(verb, path, params).await?).await };
+        let body = in_time(answer).await?;
         serde_json::from_slice(&body).map_err(|error| Failure::broken(&error))
     }
 
@@ -214,6 +218,12 @@ pub(crate) fn segment(raw: &str) -> String {
         }
     }
     encoded
+}
+
+/// A server that does not answer, such as one that is stopped, is given up.
+async fn in_time<T>(answer: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let answer = tokio::time::timeout(PATIENCE, answer).await;
+    answer.unwrap_or_else(|_| Err(unreachable(&text::client::silent(PATIENCE.as_secs()))))
 }
 
 async fn read(response: Response<Body>) -> Result<Bytes, Failure> {

@@ -21,6 +21,9 @@ const FOR_OTHERS: Duration = Duration::from_mins(10);
 /// How soon it says that it waits for them.
 const SILENT: Duration = Duration::from_secs(1);
 
+/// How long a server may take to say that it is there.
+const GREETING: Duration = Duration::from_secs(2);
+
 /// How often it looks meanwhile.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -54,19 +57,28 @@ impl Reached {
     /// # Errors
     /// The data directory cannot be opened, or is held by something that does not answer.
     pub(crate) async fn data_dir(config: &Config, purpose: Purpose) -> Result<Self, Failure> {
-        let give_up = Instant::now() + PATIENCE;
+        let began = Instant::now();
+        let mut was_told = false;
         loop {
             let held = match open(config, purpose).await {
                 Ok(reached) => return Ok(reached),
                 Err(StartError::Open(held)) if held.code() == "data_dir_busy" => held,
                 Err(error) => return Err(error.into()),
             };
+            let has_address = Address::read(&config.data_dir).is_some();
             if let Some(client) = running(config).await {
                 let opened = Opened::Elsewhere;
                 return Ok(Self { client, opened });
             }
-            if Instant::now() >= give_up {
+            // Who has no address is about to leave, or has none to give.
+            let is_worth_it = purpose == Purpose::Turns && !has_address;
+            let patience = if is_worth_it { FOR_OTHERS } else { PATIENCE };
+            if began.elapsed() >= patience {
                 return Err(unreachable(&held));
+            }
+            if !was_told && began.elapsed() >= PATIENCE {
+                was_told = true;
+                say(&text::client::waits_for_holder(&held));
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
@@ -132,10 +144,14 @@ async fn open(config: &Config, purpose: Purpose) -> Result<Reached, StartError> 
 pub(crate) async fn running(config: &Config) -> Option<Client> {
     let address = Address::read(&config.data_dir)?;
     let client = Client::outside(address);
-    let answer: Result<ServerInfo, _> = client.get("/api/server").await;
-    match answer {
-        Ok(_) => Some(client),
-        Err(failure) => {
+    let answer = client.get::<ServerInfo>("/api/server");
+    match tokio::time::timeout(GREETING, answer).await {
+        Ok(Ok(_)) => Some(client),
+        Err(_) => {
+            tracing::debug!("the holder of the data directory is silent");
+            None
+        }
+        Ok(Err(failure)) => {
             tracing::debug!(?failure, "the holder of the data directory does not answer");
             None
         }

@@ -5,26 +5,33 @@ use std::io::{IsTerminal, Read};
 use samovar_core::command::Text;
 use samovar_core::{Code, Error};
 use samovar_locale as text;
+use tokio::time::Instant;
 
 use crate::args;
 use crate::config::{self, LocalData};
 use crate::exit::{Exit, Failure};
 use crate::screen::say;
 use crate::stop::Stop;
-use crate::talk::{Left, Talk, farewell};
+use crate::talk::{Left, Talk, farewell, until};
 use crate::view::View;
 
-/// Bytes of a prompt from stdin, at most: what the server takes in a body.
+/// Bytes of a prompt from stdin, at most.
 const MAX_PROMPT_BYTES: u64 = 1024 * 1024;
+
+/// Bytes that a body has beside the prompt, at most.
+const ROOM_FOR_PARAMS: usize = 1024;
 
 /// Runs one turn and shows it. Asked to stop, it cancels the turn; asked again, it ends at once.
 pub(crate) async fn run(args: args::Run) -> Result<Exit, Failure> {
     let prompt = Text::new(prompt(&args)?)?;
     let found = config::read(&args.talk.places, &args.talk.who, LocalData::UseOnly)?;
+    check_size(prompt.as_str(), found.config.max_body_bytes)?;
+    let deadline = args.timeout.map(|timeout| Instant::now() + timeout);
     let mut stop = Stop::listen()?;
     let mut talk = tokio::select! {
         talk = Talk::enter(&args.talk, &found) => talk?,
-        () = stop.asked() => return Ok(Exit::Interrupted),
+        () = stop.asked() => return Ok(farewell(&Left::Asked)),
+        () = until(deadline) => return Ok(farewell(&Left::Late)),
     };
     if args.talk.verbose || found.is_data_elsewhere {
         say(&found.data_line());
@@ -34,7 +41,7 @@ pub(crate) async fn run(args: args::Run) -> Result<Exit, Failure> {
     }
     let mut view = View::new(args.output, &talk.session.id);
     let left = talk
-        .say(prompt.as_str(), &mut view, &mut stop, args.timeout)
+        .say(prompt.as_str(), &mut view, &mut stop, deadline)
         .await;
     let exit = left.map(|left| {
         if let (Left::Ended(ending), true) = (&left, args.talk.verbose) {
@@ -43,18 +50,20 @@ pub(crate) async fn run(args: args::Run) -> Result<Exit, Failure> {
         farewell(&left)
     });
     tokio::select! {
-        () = close(talk, &exit) => {}
+        () = talk.leave() => {}
         () = stop.asked() => {}
     }
     exit
 }
 
-/// A turn that ended by itself leaves time to those of others in this process.
-async fn close(talk: Talk, exit: &Result<Exit, Failure>) {
-    match exit {
-        Ok(Exit::Interrupted) | Err(_) => talk.leave_now().await,
-        Ok(_) => talk.leave().await,
+/// What the server would not take as a body is refused before anything is made.
+fn check_size(prompt: &str, max_body_bytes: usize) -> Result<(), Failure> {
+    let spelled = serde_json::to_string(prompt).map_err(|error| Failure::broken(&error))?;
+    if spelled.len() + ROOM_FOR_PARAMS <= max_body_bytes {
+        return Ok(());
     }
+    let why = text::run::prompt_too_large(max_body_bytes - ROOM_FOR_PARAMS);
+    Err(Error::new(Code::BodyTooLarge, why).into())
 }
 
 fn prompt(args: &args::Run) -> Result<String, Failure> {

@@ -61,9 +61,12 @@ pub(crate) fn confirm(question: &str) -> Result<bool, Failure> {
 /// cursor, renames the window, or hides what it says.
 pub(crate) fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
         match character {
             '\n' | '\t' => shown.push(character),
+            // How other systems end their lines.
+            '\r' if characters.peek() == Some(&'\n') => {}
             _ if character.is_control() || is_invisible(character) => {
                 shown.extend(character.escape_unicode());
             }
@@ -73,9 +76,17 @@ pub(crate) fn visible(text: &str) -> String {
     shown
 }
 
-/// Direction overrides and isolates, which make text read as something else.
+/// Marks, overrides and isolates of direction, separators that break lines, and tags, which make
+/// text read as something else.
 fn is_invisible(character: char) -> bool {
-    matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    matches!(
+        character,
+        '\u{61c}'
+            | '\u{200e}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
 }
 
 /// The same text without line breaks.
@@ -104,7 +115,7 @@ mod tests {
             visible("a\u{1b}[31mb\r\u{7}\u{9b}"),
             r"a\u{1b}[31mb\u{d}\u{7}\u{9b}"
         );
-        assert_eq!(visible("tab\tline\n"), "tab\tline\n");
+        assert_eq!(visible("tab\tline\r\n"), "tab\tline\n");
         assert_eq!(visible("\u{202e}exe.txt"), r"\u{202e}exe.txt");
         assert_eq!(visible("привет 你好 🙂"), "привет 你好 🙂");
     }

@@ -155,36 +155,24 @@ fn as_text(shown: &Shown) -> String {
     lines
 }
 
-/// Asks first, at a terminal; elsewhere `--yes` has to say it.
+/// Asks first, at a terminal; elsewhere `--yes` has to say it. Nobody waits for the data directory
+/// while the person thinks.
 async fn delete(id: &str, is_sure: bool, common: &Common) -> Result<(), Failure> {
-    let reached = reach(common).await?;
-    let client = &reached.client;
-    let done = async {
-        let session: SessionInfo = client
-            .agent("getSession", &json!({ "sessionId": id }))
-            .await?;
-        if !is_sure {
-            let question = {
-                let messages = text::sessions::messages(session.message_count);
-                text::sessions::sure(&session.id, messages)
-            };
-            if !std::io::stdin().is_terminal() {
-                return Err(Failure::usage(text::sessions::needs_yes(&session.id)));
-            }
-            if !confirm(&question)? {
-                return Ok(false);
-            }
+    let params = json!({ "sessionId": id });
+    let session: SessionInfo = ask(common, "getSession", params.clone()).await?;
+    let is_wanted = is_sure || {
+        if !std::io::stdin().is_terminal() {
+            return Err(Failure::usage(text::sessions::needs_yes(&session.id)));
         }
-        client
-            .agent::<Value>("deleteSession", &json!({ "sessionId": id }))
-            .await?;
-        Ok(true)
+        let messages = text::sessions::messages(session.message_count);
+        confirm(&text::sessions::sure(&session.id, messages))?
     };
-    let done = done.await;
-    reached.close_now().await;
-    let answer = json!({ "sessionId": id, "deleted": done? });
-    output::one(common.machine.format(), "deleted", &answer, |answer| {
-        if answer["deleted"] == true {
+    if is_wanted {
+        ask::<Value>(common, "deleteSession", params).await?;
+    }
+    let answer = json!({ "sessionId": id, "deleted": is_wanted });
+    output::one(common.machine.format(), "deleted", &answer, |_| {
+        if is_wanted {
             text::sessions::deleted(id) + "\n"
         } else {
             text::sessions::kept(id) + "\n"

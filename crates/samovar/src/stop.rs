@@ -4,10 +4,12 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::Failure;
 
-/// Ctrl-C and SIGTERM, each time they come.
+/// Ctrl-C, SIGTERM, and the end of the terminal, each time they come.
 pub(crate) struct Stop {
     interrupt: Signal,
     terminate: Signal,
+    /// None where it was ignored from the start, as `nohup` does.
+    hang_up: Option<Signal>,
 }
 
 impl Stop {
@@ -17,6 +19,11 @@ impl Stop {
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
+            hang_up: if is_hang_up_ignored() {
+                None
+            } else {
+                Some(listen(SignalKind::hangup())?)
+            },
         })
     }
 
@@ -25,6 +32,22 @@ impl Stop {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            () = hung_up(self.hang_up.as_mut()) => {}
         }
     }
+}
+
+async fn hung_up(signal: Option<&mut Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether SIGHUP, the first signal, is among those that this process was started to ignore.
+fn is_hang_up_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & 1 == 1)
 }

@@ -1,15 +1,18 @@
 //! Talking in a session: what `run` and `chat` have in common.
 
 use std::path::Path;
+use std::pin::Pin;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use samovar_core::{Approval, SessionId, TurnId};
+use samovar_core::{Approval, SessionId};
 use samovar_locale as text;
 use samovar_server::{Address, Config, Home, models};
 use samovar_wire::agent::{PaginatedResult, SessionInfo, ShownEvent};
 use samovar_wire::api::{ModelsAnswer, ServerInfo};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::args;
 use crate::client::{Client, Frame, Frames};
@@ -24,9 +27,12 @@ use crate::view::{Ending, View};
 /// Sessions that are looked through for the last one of this folder.
 const LOOKED_THROUGH: u32 = 200;
 
-/// Ways to a server that are tried for one message: the one that had the data directory may have
-/// let go of it since the last.
-const MAX_TRIES: u32 = 3;
+/// Ways to a server that are tried for one thing: the one that had the data directory may have let
+/// go of it since the last.
+const MAX_TRIES: u32 = 10;
+
+/// How long a turn that was cancelled may take to say so.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// A session, and the way to it.
 pub(crate) struct Talk {
@@ -77,31 +83,36 @@ impl Talk {
     /// What keeps it out.
     pub(crate) async fn enter(talk: &args::Talk, found: &Found) -> Result<Self, Failure> {
         check_before(talk, found).await?;
-        let reached = Reached::data_dir(&found.config, Purpose::Turns).await?;
-        match Self::begin(&reached.client, reached.is_elsewhere(), talk, found).await {
-            Ok(session) => {
-                let bounds = Bounds::of(talk, found);
-                Ok(Self {
-                    reached,
-                    config: found.config.clone(),
-                    session,
-                    bounds,
-                })
-            }
-            Err(failure) => {
-                reached.close_now().await;
-                Err(failure)
+        let fresh = Home::fresh_session();
+        let mut tries = 1;
+        loop {
+            let reached = Reached::data_dir(&found.config, Purpose::Turns).await?;
+            match Self::begin(&reached, &fresh, talk, found).await {
+                Ok(session) => {
+                    return Ok(Self {
+                        reached,
+                        config: found.config.clone(),
+                        session,
+                        bounds: Bounds::of(talk, found),
+                    });
+                }
+                Err(gone) if tries < MAX_TRIES && gone.is_of_a_server_that_goes() => tries += 1,
+                Err(failure) => {
+                    reached.close_now().await;
+                    return Err(failure);
+                }
             }
         }
     }
 
     async fn begin(
-        client: &Client,
-        is_elsewhere: bool,
+        reached: &Reached,
+        fresh: &SessionId,
         talk: &args::Talk,
         found: &Found,
     ) -> Result<SessionInfo, Failure> {
-        if is_elsewhere {
+        let client = &reached.client;
+        if reached.is_elsewhere() {
             check_workspace(client, &found.config.workspace).await?;
         }
         let known = match (&talk.session, talk.continue_last) {
@@ -115,17 +126,56 @@ impl Talk {
                 say(&model::line_of_session(&session.model));
                 Ok(session)
             }
-            None => new_session(client, found).await,
+            None => new_session(client, fresh, found).await,
         }
     }
 
-    /// The way to the server.
-    pub(crate) fn client(&self) -> &Client {
-        &self.reached.client
+    /// Calls a method of the agent service. A server that has gone meanwhile is looked for again.
+    ///
+    /// # Errors
+    /// The refusal, or that there is no way to a server.
+    pub(crate) async fn ask<A: DeserializeOwned>(
+        &mut self,
+        method: &str,
+        params: &Value,
+    ) -> Result<A, Failure> {
+        let mut tries = 1;
+        loop {
+            match self.reached.client.agent(method, params).await {
+                Err(gone) if tries < MAX_TRIES && gone.is_of_a_server_that_goes() => {
+                    tries += 1;
+                    self.find_again().await?;
+                }
+                answered => return answered,
+            }
+        }
     }
 
-    /// Says something, and shows the turn until it ends. One that is asked to stop, that takes too
-    /// long, or whose text nobody reads any more, is cancelled.
+    /// The models of the server.
+    ///
+    /// # Errors
+    /// As [`Talk::ask`].
+    pub(crate) async fn models(&mut self) -> Result<ModelsAnswer, Failure> {
+        match self.reached.client.get("/api/models?probe=true").await {
+            Err(gone) if gone.is_of_a_server_that_goes() => {
+                self.find_again().await?;
+                self.reached.client.get("/api/models?probe=true").await
+            }
+            answered => answered,
+        }
+    }
+
+    async fn find_again(&mut self) -> Result<(), Failure> {
+        let again = Reached::data_dir(&self.config, Purpose::Turns).await?;
+        if again.is_elsewhere() {
+            check_workspace(&again.client, &self.config.workspace).await?;
+        }
+        self.reached = again;
+        Ok(())
+    }
+
+    /// Says something, and shows the turn until it ends. One that is asked to stop, that is not over
+    /// by the deadline, or whose text nobody reads any more, is cancelled.
     ///
     /// # Errors
     /// The refusal, or that the server went away.
@@ -134,43 +184,48 @@ impl Talk {
         content: &str,
         view: &mut View,
         stop: &mut Stop,
-        timeout: Option<Duration>,
+        deadline: Option<Instant>,
     ) -> Result<Left, Failure> {
-        let mut frames = tokio::select! {
-            frames = self.post(content) => frames?,
-            () = stop.asked() => return Ok(Left::Asked),
-        };
-        let mut turn = None;
-        let late = async {
-            match timeout {
-                Some(timeout) => tokio::time::sleep(timeout).await,
-                None => std::future::pending().await,
-            }
-        };
+        let late = until(deadline);
         tokio::pin!(late);
-        let left = loop {
-            let frame = tokio::select! {
-                frame = frames.next() => frame,
-                () = view.tick() => continue,
-                () = stop.asked() => break Left::Asked,
-                () = &mut late => break Left::Late,
+        let posted = {
+            let posting = self.post(content);
+            tokio::pin!(posting);
+            let left = tokio::select! {
+                posted = &mut posting => Ok(posted?),
+                () = stop.asked() => Err(Left::Asked),
+                () = &mut late => Err(Left::Late),
             };
-            let Some(frame) = frame else {
-                return Err(cut());
-            };
-            let frame = frame?;
-            let event = read(&frame)?;
-            turn = turn.or_else(|| event.turn.clone());
-            if let Some(ending) = view.show(&event, &frame)? {
-                return Ok(Left::Ended(ending));
-            }
-            if view.reader() == Reader::Gone {
-                break Left::Unread;
+            match left {
+                Ok(frames) => Ok(frames),
+                // It may be kept already, and then its turn must not run on unseen.
+                Err(left) => match tokio::time::timeout(LAST_WORDS, posting).await {
+                    Ok(Ok(frames)) => Err((left, frames)),
+                    Ok(Err(_)) | Err(_) => return Ok(left),
+                },
             }
         };
-        view.end_line()?;
-        self.cancel(turn, stop).await?;
-        Ok(left)
+        let (left, mut frames) = match posted {
+            Ok(mut frames) => (watch(&mut frames, view, stop, late).await, frames),
+            Err((left, frames)) => (Ok(left), frames),
+        };
+        match left {
+            Ok(Left::Ended(ending)) => Ok(Left::Ended(ending)),
+            Ok(left) => {
+                view.hush();
+                view.end_line()?;
+                self.cancel(&mut frames, view, stop).await.map(|()| left)
+            }
+            Err(failure) => {
+                view.hush();
+                let _said = view.end_line().and(Ok(()));
+                if failure.is_of_a_server_that_goes() || failure.code == "server_restart" {
+                    let why = text::run::server_left(&self.session.id);
+                    return Err(Failure::new(Exit::Busy, failure.code, why));
+                }
+                self.cancel(&mut frames, view, stop).await.and(Err(failure))
+            }
+        }
     }
 
     /// Posts a message once, under an id of its own. A server that has gone meanwhile is looked for
@@ -186,26 +241,40 @@ impl Talk {
         }));
         let mut tries = 1;
         loop {
-            let posted = self.client().stream("sendMessage/stream", &params).await;
-            match posted {
+            let posted = self.reached.client.stream("sendMessage/stream", &params);
+            match posted.await {
                 Err(gone) if tries < MAX_TRIES && gone.is_of_a_server_that_goes() => {
                     tries += 1;
-                    let again = Reached::data_dir(&self.config, Purpose::Turns).await?;
-                    if again.is_elsewhere() {
-                        check_workspace(&again.client, &self.config.workspace).await?;
-                    }
-                    self.reached = again;
+                    self.find_again().await?;
                 }
                 posted => return posted,
             }
         }
     }
 
-    /// Ends the turn; asked to stop meanwhile, it leaves that to the next start.
-    async fn cancel(&self, turn: Option<TurnId>, stop: &mut Stop) -> Result<(), Failure> {
-        let params = without_nulls(json!({ "sessionId": self.session.id, "turnId": turn }));
+    /// Ends the turn, and takes in what it says last. Asked to stop meanwhile, it leaves that to the
+    /// next start.
+    async fn cancel(
+        &self,
+        frames: &mut Frames,
+        view: &mut View,
+        stop: &mut Stop,
+    ) -> Result<(), Failure> {
+        let ending = async {
+            if view.turn().is_none() {
+                show_next(frames, view).await?;
+            }
+            let (session, turn) = (&self.session.id, view.turn());
+            let params = without_nulls(json!({ "sessionId": session, "turnId": turn }));
+            self.reached
+                .client
+                .agent::<Value>("cancel", &params)
+                .await?;
+            while show_next(frames, view).await?.is_none() {}
+            Ok(())
+        };
         tokio::select! {
-            cancelled = self.client().agent::<Value>("cancel", &params) => cancelled.map(drop),
+            ended = tokio::time::timeout(LAST_WORDS, ending) => ended.unwrap_or(Ok(())),
             () = stop.asked() => Ok(()),
         }
     }
@@ -214,10 +283,47 @@ impl Talk {
     pub(crate) async fn leave(self) {
         self.reached.close().await;
     }
+}
 
-    /// Leaves at once.
-    pub(crate) async fn leave_now(self) {
-        self.reached.close_now().await;
+/// Shows a turn while it runs.
+async fn watch(
+    frames: &mut Frames,
+    view: &mut View,
+    stop: &mut Stop,
+    late: Pin<&mut impl Future<Output = ()>>,
+) -> Result<Left, Failure> {
+    let mut late = late;
+    loop {
+        let shown = tokio::select! {
+            frame = frames.next() => show(frame, view)?,
+            () = view.tick() => None,
+            () = stop.asked() => return Ok(Left::Asked),
+            () = &mut late => return Ok(Left::Late),
+        };
+        if let Some(ending) = shown {
+            return Ok(Left::Ended(ending));
+        }
+        if view.reader() == Reader::Gone {
+            return Ok(Left::Unread);
+        }
+    }
+}
+
+async fn show_next(frames: &mut Frames, view: &mut View) -> Result<Option<Ending>, Failure> {
+    show(frames.next().await, view)
+}
+
+fn show(frame: Option<Result<Frame, Failure>>, view: &mut View) -> Result<Option<Ending>, Failure> {
+    let frame = frame.unwrap_or_else(|| Err(cut()))?;
+    let event = read(&frame)?;
+    view.show(&event, &frame)
+}
+
+/// Waits for a deadline; forever where there is none.
+pub(crate) async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -302,19 +408,23 @@ async fn last_session(client: &Client, found: &Found) -> Result<SessionInfo, Fai
     })
 }
 
-async fn new_session(client: &Client, found: &Found) -> Result<SessionInfo, Failure> {
-    let asked = match found.model_from {
-        ModelFrom::Nobody => None,
-        ModelFrom::Flag | ModelFrom::Variable | ModelFrom::File => {
-            found.registry.asked().map(str::to_owned)
-        }
-    };
-    let line = match &asked {
-        Some(name) => text::model::line(name, model::asked(found.model_from)),
-        None => line_of_chosen(client, found).await?,
+async fn new_session(
+    client: &Client,
+    fresh: &SessionId,
+    found: &Found,
+) -> Result<SessionInfo, Failure> {
+    let named = found
+        .registry
+        .asked()
+        .filter(|_| found.model_from.is_somebody());
+    let line = if let Some(name) = named {
+        text::model::line(name, model::asked(found.model_from))
+    } else {
+        line_of_chosen(client, found).await?
     };
     let params = without_nulls(json!({
-        "model": asked,
+        "sessionId": fresh,
+        "model": named,
         "metadata": { "source": "cli", "workspace": folder(found) },
     }));
     let session = client.agent("createSession", &params).await?;
@@ -324,7 +434,7 @@ async fn new_session(client: &Client, found: &Found) -> Result<SessionInfo, Fail
 
 /// Which model the server chooses, and why.
 async fn line_of_chosen(client: &Client, found: &Found) -> Result<String, Failure> {
-    let models: ModelsAnswer = client.get("/api/models").await?;
+    let models: ModelsAnswer = client.get("/api/models?probe=true").await?;
     let refused = || {
         let why = models.refusal.unwrap_or_default();
         Failure::new(Exit::NoModel, "unusable_model", why)

@@ -23,6 +23,12 @@ pub(crate) struct View {
     reader: Reader,
     is_mid_line: bool,
     was_denied: bool,
+    /// Whether somebody else says why the turn ended.
+    is_hushed: bool,
+    /// Why the pass was void that may begin anew.
+    reset: Option<String>,
+    /// A carriage return that may belong to the line feed to come.
+    held_return: bool,
     spinner: Spinner,
     result: TurnResult,
 }
@@ -52,6 +58,9 @@ impl View {
             reader: Reader::There,
             is_mid_line: false,
             was_denied: false,
+            is_hushed: false,
+            reset: None,
+            held_return: false,
             spinner: Spinner::new(),
             result: TurnResult {
                 session: session.clone(),
@@ -101,7 +110,12 @@ impl View {
             Kind::CallClosed { name, outcome, .. } => self.outcome(name, outcome)?,
             Kind::StepReset { reason, .. } => {
                 self.end_line()?;
-                say(&text::view::asked_again(reason));
+                self.reset = Some(reason.clone());
+            }
+            Kind::StepStarted { .. } => {
+                if let Some(reason) = self.reset.take() {
+                    say(&text::view::asked_again(reason));
+                }
             }
             Kind::TurnFinished {
                 reason,
@@ -117,6 +131,13 @@ impl View {
             }
             Kind::SessionClosed => {
                 self.end_line()?;
+                let gone = Kind::TurnFinished {
+                    reason: FinishReason::Cancelled,
+                    iterations: 0,
+                    usage: self.result.usage,
+                    fault: None,
+                };
+                self.document(&gone)?;
                 let exit = self.end(&FinishReason::Cancelled, None);
                 let tokens = self.result.usage.total();
                 return Ok(Some(Ending { exit, tokens }));
@@ -125,7 +146,6 @@ impl View {
             | Kind::SessionChanged { .. }
             | Kind::TurnUndone { .. }
             | Kind::TurnStarted { .. }
-            | Kind::StepStarted { .. }
             | Kind::MessageStarted { .. }
             | Kind::Delta { .. }
             | Kind::PartAdded { .. }
@@ -141,7 +161,20 @@ impl View {
         if self.format != TurnFormat::Text {
             return Ok(());
         }
-        let shown = visible(text);
+        let held = if std::mem::take(&mut self.held_return) {
+            "\r"
+        } else {
+            ""
+        };
+        let mut text = format!("{held}{text}");
+        if text.ends_with('\r') {
+            text.pop();
+            self.held_return = true;
+        }
+        if text.is_empty() {
+            return Ok(());
+        }
+        let shown = visible(&text);
         self.is_mid_line = !shown.ends_with('\n');
         self.put(&shown)
     }
@@ -189,8 +222,20 @@ impl View {
                 (Exit::TurnFailed, text::view::turn_failed(), code)
             }
         };
-        say(&complaint(message, code));
+        if !self.is_hushed {
+            say(&complaint(message, code));
+        }
         exit
+    }
+
+    /// Leaves it to somebody else to say why the turn ended.
+    pub(crate) fn hush(&mut self) {
+        self.is_hushed = true;
+    }
+
+    /// The turn, once it is known.
+    pub(crate) fn turn(&self) -> Option<&str> {
+        self.result.turn.as_deref()
     }
 
     /// One event a line, as the full profile has it.

@@ -76,6 +76,11 @@ impl AddressFile {
         Ok(Self(path))
     }
 
+    /// Removes it before its time: who comes now is not to ask a server that is about to leave.
+    pub(crate) fn remove(&self) {
+        remove(&self.0);
+    }
+
     /// Removes what a server that was killed has left. Only the holder of the directory may.
     pub(crate) fn sweep(data_dir: &Path) {
         remove(&data_dir.join(NAME));

@@ -100,10 +100,13 @@ async fn post(call: &Call, params: SendMessageParams) -> Result<Posted, Error> {
     if let Action::Post { bounds, .. } = &action {
         check_level(&call.by, bounds.approval, call.shared.approval)?;
     }
+    let engine = call.engine().await?;
+    // What is accepted can be followed, also when the server is asked to stop in between.
+    let _here = engine.attend();
     let Accepted::Posted { turn, after, .. } = submit(call, &session, action).await? else {
         return Err(Error::new(Code::Internal, locale::message::not_taken()));
     };
-    let reader = call.engine().await?.follow(&session, after).await?;
+    let reader = engine.follow(&session, after).await?;
     Ok(Posted { turn, reader })
 }
 

@@ -69,7 +69,9 @@ pub(crate) fn routes() -> Vec<Route> {
 }
 
 async fn server(call: Call, _params: NoParams) -> Result<ServerInfo, Error> {
-    call.engine().await?;
+    if call.engine().await?.is_stopping() {
+        return Err(Error::new(Code::Unavailable, locale::server::stopping()));
+    }
     Ok(ServerInfo {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         workspace: call.shared.workspace.display().to_string(),

@@ -121,18 +121,19 @@ impl Server {
 
     /// Stops: no new turns, running ones get their time to end, then everything is written out.
     pub async fn stop(self) {
+        self.file.remove();
         self.home.engine().shutdown(self.home.drain()).await;
         self.hang_up().await;
     }
 
     /// Stops at once; turns that run are found by the next start.
     pub async fn stop_now(self) {
+        self.file.remove();
         self.home.engine().shutdown(Duration::ZERO).await;
         self.hang_up().await;
     }
 
     async fn hang_up(self) {
-        drop(self.file);
         self.stop.cancel();
         self.tasks.close();
         if tokio::time::timeout(LINGER, self.tasks.wait())

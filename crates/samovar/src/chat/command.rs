@@ -70,13 +70,13 @@ impl Slash {
             Self::Sessions(None) => list(talk).await?,
             Self::Sessions(Some(id)) => enter(talk, &id).await?,
             Self::Model(None) => {
-                let answer = talk.client().get("/api/models?probe=true").await?;
+                let answer = talk.models().await?;
                 show_models(&answer, found)?;
                 say(&text::chat::model(&talk.session.model));
             }
             Self::Model(Some(model)) => {
                 let params = json!({ "sessionId": talk.session.id, "model": model });
-                talk.session = talk.client().agent("updateSession", &params).await?;
+                talk.session = talk.ask("updateSession", &params).await?;
                 say(&text::chat::model(&talk.session.model));
             }
             Self::Undo => undo(talk, lines).await?,
@@ -88,9 +88,9 @@ impl Slash {
     }
 }
 
-async fn list(talk: &Talk) -> Result<(), Failure> {
+async fn list(talk: &mut Talk) -> Result<(), Failure> {
     let params = json!({ "limit": SHOWN });
-    let page: PaginatedResult<SessionInfo> = talk.client().agent("listSessions", &params).await?;
+    let page: PaginatedResult<SessionInfo> = talk.ask("listSessions", &params).await?;
     let rows = page.items.iter().map(|session| {
         let is_here = session.id == talk.session.id;
         let mark = if is_here { "*" } else { "" };
@@ -109,7 +109,7 @@ async fn list(talk: &Talk) -> Result<(), Failure> {
 
 async fn enter(talk: &mut Talk, id: &str) -> Result<(), Failure> {
     let params = json!({ "sessionId": id });
-    talk.session = talk.client().agent("getSession", &params).await?;
+    talk.session = talk.ask("getSession", &params).await?;
     say(&text::chat::entered(
         &talk.session.id,
         talk.session.message_count,
@@ -117,9 +117,9 @@ async fn enter(talk: &mut Talk, id: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn undo(talk: &Talk, lines: &mut Lines) -> Result<(), Failure> {
+async fn undo(talk: &mut Talk, lines: &mut Lines) -> Result<(), Failure> {
     let params = json!({ "sessionId": talk.session.id });
-    let undone: Value = talk.client().agent("undo", &params).await?;
+    let undone: Value = talk.ask("undo", &params).await?;
     say(text::chat::undone());
     if let Some(said) = undone["content"].as_str() {
         lines.offer(said.to_owned());
@@ -127,9 +127,9 @@ async fn undo(talk: &Talk, lines: &mut Lines) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn cost(talk: &Talk) -> Result<(), Failure> {
+async fn cost(talk: &mut Talk) -> Result<(), Failure> {
     let params = json!({ "sessionId": talk.session.id });
-    let session: SessionInfo = talk.client().agent("getSession", &params).await?;
+    let session: SessionInfo = talk.ask("getSession", &params).await?;
     let tokens = session.tokens;
     say(&text::chat::cost(tokens.total, tokens.input, tokens.output));
     Ok(())

@@ -7,6 +7,7 @@ use reedline::{
     DefaultPrompt, DefaultPromptSegment, FileBackedHistory, Prompt, PromptEditMode,
     PromptHistorySearch, Reedline, Signal,
 };
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use samovar_core::{Code, Error};
 use samovar_locale as text;
 
@@ -27,6 +28,27 @@ pub(super) enum Line {
     Empty,
     /// There will be no more.
     End,
+}
+
+/// How the terminal was before the editor changed it. Put back when the chat is left, however it is:
+/// the editor itself may be in the middle of a line then.
+pub(super) struct Terminal(Option<Termios>);
+
+impl Terminal {
+    /// Notes how it is.
+    pub(super) fn note() -> Self {
+        Self(tcgetattr(io::stdin()).ok())
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0
+            && let Err(error) = tcsetattr(io::stdin(), OptionalActions::Now, before)
+        {
+            tracing::debug!(%error, "the terminal stays as it is");
+        }
+    }
 }
 
 /// Where the lines come from.

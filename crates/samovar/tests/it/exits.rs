@@ -231,9 +231,12 @@ async fn a_data_directory_that_somebody_holds_who_does_not_answer_exits_8() {
     program.file("data/journal/keep", "");
     let lock = std::fs::File::create(program.folder().join("data/lock")).unwrap();
     lock.lock().unwrap();
-    for args in [&["run", "go"][..], &["sessions", "list"], &["serve"]] {
+    for args in [&["sessions", "list"][..], &["serve"]] {
         let said = program.run(args).await;
         ended_with(&said, 8, "data_dir_busy");
         assert_eq!(said.stdout, "");
     }
+    // Who wants a turn waits for who may be about to leave.
+    let said = program.run(["run", "go", "--timeout", "1"]).await;
+    ended_with(&said, 124, "timeout");
 }
