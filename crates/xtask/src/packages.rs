@@ -37,7 +37,7 @@ fn changed(file: &Path) -> Option<SystemTime> {
 }
 
 /// Where the workspace is: `cargo run` says where this package is.
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     let package = std::env::var_os("CARGO_MANIFEST_DIR");
     let package = package.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
     PathBuf::from(package).join("../..")

@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::packages;
+use crate::{bench, packages};
 
 /// Everything `cargo xtask` can do.
 ///
@@ -16,16 +17,25 @@ pub(crate) const TASKS: &[Task] = &[
         name: "check",
         purpose: "format and lints: the fast half of the gate, for the edit loop",
         steps: &[FORMAT, LINTS],
+        last: None,
     },
     Task {
         name: "test",
         purpose: "the gate: format, lints, docs, their examples, tests",
         steps: &[FORMAT, LINTS, DOCS, EXAMPLES, PACKAGES, TESTS],
+        last: None,
     },
     Task {
         name: "contract",
         purpose: "rewrites clients/typescript/agent.ts from the Rust types",
         steps: &[CONTRACT],
+        last: None,
+    },
+    Task {
+        name: "bench",
+        purpose: "measures the release binary, and keeps the table in bench/results",
+        steps: &[RELEASE],
+        last: Some(bench::run),
     },
 ];
 
@@ -87,13 +97,20 @@ const TESTS: Step = Step::new(
         "--no-fail-fast",
     ],
 );
+// The binary as a person gets it: no other crate of ours, and no failpoints.
+const RELEASE: Step = Step::new("release", &["build", "--release", "--package", "samovar"]);
 
 /// A word after `cargo xtask`, and the steps it stands for.
 pub(crate) struct Task {
     pub(crate) name: &'static str,
     pub(crate) purpose: &'static str,
     steps: &'static [Step],
+    /// What this program does itself after the steps; it takes the root of the workspace.
+    last: Option<Work>,
 }
+
+/// What needs no other program, and why it is not all done.
+type Work = fn(&Path) -> Result<(), String>;
 
 /// One command.
 struct Step {
@@ -127,6 +144,8 @@ pub(crate) enum Failure {
         status: ExitStatus,
         after: Duration,
     },
+    /// What came after the steps did not do all that it should.
+    Incomplete(String),
 }
 
 impl Task {
@@ -159,6 +178,9 @@ impl Task {
                 });
             }
             eprintln!("<== {} passed in {}", step.name, seconds(after));
+        }
+        if let Some(last) = self.last {
+            last(&packages::root()).map_err(Failure::Incomplete)?;
         }
         eprintln!(
             "xtask: {} passed in {}",
@@ -229,6 +251,7 @@ impl fmt::Display for Failure {
             } => {
                 write!(f, "{step} failed after {} ({status})", seconds(*after))
             }
+            Failure::Incomplete(why) => f.write_str(why),
         }
     }
 }
@@ -278,8 +301,9 @@ fn seconds(duration: Duration) -> String {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "a task only tells how long it took"
+    reason = "a task tells how long it took, and the bench how long others take"
 )]
-fn now() -> Instant {
+/// The time, to compare with a later one.
+pub(crate) fn now() -> Instant {
     Instant::now()
 }

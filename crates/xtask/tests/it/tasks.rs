@@ -19,8 +19,8 @@ fn xtask(words: &[&str], fails: &str) -> Output {
 
 /// A workspace with nothing but what tells whether the client's packages are there, and a folder of
 /// programs.
-struct Tree {
-    root: PathBuf,
+pub(crate) struct Tree {
+    pub(crate) root: PathBuf,
 }
 
 impl Tree {
@@ -28,7 +28,7 @@ impl Tree {
     const INSTALLED: &str = "node_modules/.package-lock.json";
 
     /// A tree of its own for every test, empty at its start.
-    fn new(name: &str) -> Tree {
+    pub(crate) fn new(name: &str) -> Tree {
         let process = std::process::id().to_string();
         let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(process + name);
         for folder in ["crates/xtask", "clients/typescript/node_modules", "bin"] {
@@ -52,7 +52,12 @@ impl Tree {
 
     /// The same as the function, with no program but those of the tree.
     fn xtask(&self, words: &[&str], fails: &str) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_samovar-xtask"))
+        self.start(env!("CARGO_BIN_EXE_samovar-xtask").as_ref(), words, fails)
+    }
+
+    /// The same with the tasks built elsewhere.
+    pub(crate) fn start(&self, xtask: &Path, words: &[&str], fails: &str) -> Output {
+        Command::new(xtask)
             .args(words)
             .env("CARGO", FAKE)
             .env("CARGO_PKG_NAME", "samovar-xtask")
@@ -71,19 +76,20 @@ impl Drop for Tree {
 }
 
 /// The subcommands that cargo was asked for, in order.
-fn asked(output: &Output) -> Vec<String> {
+pub(crate) fn asked(output: &Output) -> Vec<String> {
     lines(output)
-        .filter_map(|line| line.split_whitespace().nth(1).map(str::to_owned))
+        .filter_map(|line| line.strip_prefix("asked: "))
+        .filter_map(|words| words.split(' ').next().map(str::to_owned))
         .collect()
 }
 
-fn lines(output: &Output) -> impl Iterator<Item = &str> {
+pub(crate) fn lines(output: &Output) -> impl Iterator<Item = &str> {
     std::str::from_utf8(&output.stdout)
         .expect("the tasks print text")
         .lines()
 }
 
-fn complaint(output: &Output) -> String {
+pub(crate) fn complaint(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 

@@ -1,0 +1,76 @@
+//! `cargo xtask bench`: measures the release binary, row by row, and holds each row against its
+//! budget.
+//!
+//! Here: one run from the first row to the page with the results.
+//! What is measured is the table in [`figures`]; how a row is measured stands there too, with
+//! [`program`] for the binary in folders of its own, [`children`] for what the system knows about
+//! it and [`http`] for asking it.
+
+use std::fs;
+use std::path::Path;
+
+use self::figures::{FIGURES, Figure};
+use self::machine::{Commit, Machine};
+use self::page::{Page, Row};
+use self::program::Bench;
+
+mod children;
+mod figures;
+mod http;
+mod local;
+mod machine;
+mod page;
+mod program;
+mod running;
+mod sample;
+
+/// Where the pages with the results are kept, from the root.
+const RESULTS: &str = "bench/results";
+
+/// Measures every row, prints the page with their table and keeps it in `bench/results`.
+///
+/// A row above its budget is said and fails nothing: another machine, or a busy one, is slower.
+///
+/// # Errors
+///
+/// A row that could not be measured, after all others; or that the page cannot be kept.
+pub(crate) fn run(root: &Path) -> Result<(), String> {
+    let bench = Bench::prepare()?;
+    let commit = Commit::read(root);
+    let began = Machine::read();
+    let rows: Vec<Row> = FIGURES
+        .iter()
+        .map(|figure| measure(figure, &bench))
+        .collect();
+    let page = Page {
+        commit,
+        began,
+        ended: Machine::read(),
+        rows,
+    };
+    let text = page.to_string();
+    println!("{text}");
+    let file = keep(root, &page.name(), &text)?;
+    eprintln!("xtask: kept in {file}");
+    match page.unmeasured() {
+        0 => Ok(()),
+        count => Err(format!("{count} of {} rows not measured", page.rows.len())),
+    }
+}
+
+fn measure(figure: &'static Figure, bench: &Bench) -> Row {
+    eprintln!("... {}", figure.name);
+    let measured = bench
+        .program(figure.name)
+        .and_then(|program| (figure.measure)(&program));
+    Row { figure, measured }
+}
+
+/// Says where it is, from the root.
+fn keep(root: &Path, name: &str, text: &str) -> Result<String, String> {
+    let file = format!("{RESULTS}/{name}");
+    let folder = fs::create_dir_all(root.join(RESULTS));
+    let kept = folder.and_then(|()| fs::write(root.join(&file), format!("{text}\n")));
+    kept.map_err(|cause| format!("the results cannot be kept in {file}: {cause}"))?;
+    Ok(file)
+}

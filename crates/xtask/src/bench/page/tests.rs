@@ -1,0 +1,92 @@
+use super::*;
+use crate::bench::program::Program;
+
+static FAST: Figure = Figure {
+    name: "CPU of `x`",
+    unit: Unit::Milliseconds,
+    budget: 10.0,
+    measure: unmeasured,
+};
+static SMALL: Figure = Figure {
+    name: "size",
+    unit: Unit::Megabytes,
+    budget: 30.0,
+    measure: unmeasured,
+};
+
+fn unmeasured(_: &Program) -> Result<Sample, String> {
+    Err("nothing is measured here".to_owned())
+}
+
+fn row(figure: &'static Figure, values: &[f64]) -> Row {
+    let measured = Sample::new(values.to_vec()).ok_or_else(|| "it hung".to_owned());
+    Row { figure, measured }
+}
+
+fn page(rows: Vec<Row>) -> Page {
+    Page {
+        commit: Commit::read(std::path::Path::new("/nowhere")),
+        began: Machine::read(),
+        ended: Machine::read(),
+        rows,
+    }
+}
+
+#[test]
+fn the_table_has_a_line_for_every_row_and_one_width_for_every_column() {
+    let rows = [
+        row(&FAST, &[4.0, 2.0, 12.04]),
+        row(&SMALL, &[30.04]),
+        row(&SMALL, &[]),
+    ];
+
+    let wanted = "\
+| figure     | budget  | median  | min     | max     | values | is           |
+| ---------- | ------- | ------- | ------- | ------- | ------ | ------------ |
+| CPU of `x` | ≤ 10 ms | 4.0 ms  | 2.0 ms  | 12.0 ms | 3      | ok           |
+| size       | ≤ 30 MB | 30.0 MB | 30.0 MB | 30.0 MB | 1      | over         |
+| size       | ≤ 30 MB | –       | –       | –       | 0      | not measured |
+";
+    assert_eq!(table(&rows), wanted);
+}
+
+#[test]
+fn the_median_decides_and_what_meets_its_budget_is_within() {
+    let standing = |values: &[f64]| row(&FAST, values).standing();
+
+    assert!(standing(&[10.0]) == Standing::Ok);
+    assert!(standing(&[10.1]) == Standing::Over);
+    assert!(standing(&[1.0, 2.0, 50.0]) == Standing::Ok);
+    assert!(standing(&[9.0, 11.0, 11.0]) == Standing::Over);
+    assert!(standing(&[]) == Standing::NotMeasured);
+}
+
+#[test]
+fn the_page_names_what_is_over_and_why_a_row_has_no_result() {
+    let page = page(vec![
+        row(&FAST, &[11.0]),
+        row(&SMALL, &[]),
+        row(&SMALL, &[31.0]),
+    ]);
+
+    let text = page.to_string();
+
+    assert!(
+        text.starts_with("# Results\n\nOf an unknown commit.\nOn "),
+        "{text}"
+    );
+    assert!(text.contains(&table(&page.rows)), "{text}");
+    assert!(text.contains("\nNot measured: size: it hung\n"), "{text}");
+    assert!(text.ends_with("\nOver budget: CPU of `x`; size."), "{text}");
+    assert_eq!(
+        (page.unmeasured(), page.name().as_str()),
+        (1, "no-commit.md")
+    );
+}
+
+#[test]
+fn a_page_without_a_row_over_its_budget_says_so() {
+    let page = page(vec![row(&FAST, &[1.0])]);
+
+    assert!(page.to_string().ends_with("\nNo row is over its budget."));
+}

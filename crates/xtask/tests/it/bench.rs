@@ -1,0 +1,120 @@
+//! The bench as a person meets it: what it prints, what it keeps, its exit code.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::process::Output;
+
+use crate::tasks::{Tree, asked, complaint};
+
+/// A binary that cannot serve.
+const FAKE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fake-samovar.sh");
+
+/// A workspace with the tasks in its target folder, and with the binary that the bench looks for
+/// beside them.
+struct Built(Tree);
+
+impl Built {
+    fn new(name: &str) -> Built {
+        let tree = Tree::new(name);
+        for folder in ["target/debug", "target/release"] {
+            fs::create_dir_all(tree.root.join(folder)).expect("the folder is ours");
+        }
+        let built = Built(tree);
+        fs::copy(env!("CARGO_BIN_EXE_samovar-xtask"), built.tasks()).expect("the folder is ours");
+        built
+    }
+
+    fn tasks(&self) -> PathBuf {
+        self.0.root.join("target/debug/samovar-xtask")
+    }
+
+    fn has_samovar(&self) {
+        let samovar = self.0.root.join("target/release/samovar");
+        symlink(FAKE, samovar).expect("the folder is ours");
+    }
+
+    fn bench(&self, fails: &str) -> Output {
+        self.0.start(&self.tasks(), &["bench"], fails)
+    }
+
+    /// What lies in a folder; nothing when it is not there.
+    fn names(&self, folder: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.0.root.join(folder)).into_iter().flatten();
+        let names = entries.map(|entry| entry.expect("the folder is ours").file_name());
+        let mut names: Vec<_> = names
+            .map(|name| name.to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+fn table_line<'a>(page: &'a str, row: &str) -> &'a str {
+    let mut lines = page.lines();
+    let line = lines.find(|line| line.starts_with(&format!("| {row}")));
+    line.unwrap_or_else(|| unreachable!("no row {row:?} in {page}"))
+}
+
+// proves PF-1
+#[test]
+fn the_bench_builds_the_binary_and_keeps_the_table_that_it_prints() {
+    let built = Built::new("bench");
+    built.has_samovar();
+
+    let output = built.bench("");
+
+    assert_eq!(asked(&output), ["build"]);
+    assert_eq!(built.names("bench/results"), ["no-commit.md"]);
+    let kept = fs::read_to_string(built.0.root.join("bench/results/no-commit.md"));
+    let kept = kept.expect("the page is text");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(printed.ends_with(&kept), "{printed}\n{kept}");
+    assert!(kept.contains("\nOf an unknown commit.\nOn "), "{kept}");
+    let help = table_line(&kept, "CPU of `samovar --help`");
+    assert!(!help.contains(" not measured "), "{help}");
+    assert!(kept.contains(", Linux "), "{kept}");
+    assert_eq!(built.names("target"), ["debug", "release"]);
+}
+
+#[test]
+fn a_row_that_cannot_be_measured_fails_the_bench_after_all_others() {
+    let built = Built::new("bench-unmeasured");
+    built.has_samovar();
+
+    let output = built.bench("");
+
+    assert_eq!(output.status.code(), Some(1));
+    let page = String::from_utf8_lossy(&output.stdout);
+    let memory = "memory of an idle server, no session";
+    assert!(
+        table_line(&page, memory).contains(" not measured "),
+        "{page}"
+    );
+    let why = "serve --port 0 ended with exit status: 4: samovar: this port is taken";
+    assert!(
+        page.contains(&format!("\nNot measured: {memory}: {why}\n")),
+        "{page}"
+    );
+    let said = complaint(&output);
+    let rows = page
+        .lines()
+        .filter(|line| line.contains(" not measured "))
+        .count();
+    assert!(said.contains(&format!("xtask: {rows} of ")), "{said}");
+}
+
+#[test]
+fn without_the_binary_nothing_is_measured() {
+    let built = Built::new("bench-unbuilt");
+
+    let (unbuilt, missing) = (built.bench("build"), built.bench(""));
+
+    for output in [&unbuilt, &missing] {
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(asked(output), ["build"]);
+    }
+    assert!(complaint(&unbuilt).contains("xtask: release failed after "));
+    assert!(complaint(&missing).contains("/release/samovar was not built"));
+    assert_eq!(built.names("bench/results"), [""; 0]);
+}
