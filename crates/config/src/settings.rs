@@ -85,10 +85,14 @@ pub struct Provider {
 }
 
 /// Which models may answer.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(inline)]
 pub struct Models {
+    /// Whether the model servers of this machine are asked for their models, where nobody names a
+    /// model and no provider has a key.
+    #[schemars(extend("x-widens" = true))]
+    pub probe: bool,
     /// Whether a language model has to answer, so that `demo` never does.
     #[schemars(extend("x-widens" = false, "x-variables" = ["SAMOVAR_REQUIRE_MODEL"]))]
     pub require: bool,
@@ -264,6 +268,15 @@ impl Default for Defaults {
             max_tokens: 4096,
             temperature: 0.7,
             max_iterations: 20,
+        }
+    }
+}
+
+impl Default for Models {
+    fn default() -> Self {
+        Self {
+            probe: true,
+            require: false,
         }
     }
 }

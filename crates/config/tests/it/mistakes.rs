@@ -78,11 +78,11 @@ fn a_wrong_type_is_told_with_what_would_be_right() {
         ),
         (
             "[defaults]\nmodel = 5",
-            "2:1: defaults.model is a whole number; give text of 1 to 256 characters",
+            "2:1: defaults.model is a whole number; give a line of 1 to 256 characters",
         ),
         (
             "[defaults]\nmodel = [\"x\"]",
-            "2:1: defaults.model is a list; give text of 1 to 256 characters",
+            "2:1: defaults.model is a list; give a line of 1 to 256 characters",
         ),
         (
             "[defaults]\ntemperature = true",
@@ -114,7 +114,7 @@ fn a_wrong_type_is_told_with_what_would_be_right() {
         ),
         (
             "[providers.openai]\napi_key = 99887766",
-            "2:1: providers.openai.api_key is a whole number; give text of 1 to 4096 characters",
+            "2:1: providers.openai.api_key is a whole number; give a line of 1 to 4096 characters",
         ),
     ] {
         check(text, code, sentence);
@@ -156,11 +156,11 @@ fn a_value_out_of_bounds_is_told_with_them() {
         ),
         (
             "[defaults]\nmodel = \"\"",
-            "2:1: defaults.model is \"\"; give text of 1 to 256 characters",
+            "2:1: defaults.model is \"\"; give a line of 1 to 256 characters",
         ),
         (
             "[defaults]\nmodel = \"a\\u001bb\"",
-            "2:1: defaults.model is \"a\\u{1b}b\"; give text of 1 to 256 characters",
+            "2:1: defaults.model is \"a\\u{1b}b\"; give a line of 1 to 256 characters",
         ),
         (
             "[server]\nhost = \"localhost\"",
@@ -180,7 +180,7 @@ fn a_value_out_of_bounds_is_told_with_them() {
         ),
         (
             "[server]\ntoken = \"sk-short\"",
-            "2:1: server.token is ***; give text of 16 to 1024 characters",
+            "2:1: server.token is ***; give a line of 16 to 1024 characters",
         ),
         (
             "language = \"tlh\"",
@@ -264,7 +264,7 @@ fn a_variable_is_told_by_its_name() {
             "SAMOVAR_TOKEN",
             "short",
             "config_wrong_value",
-            "server.token is ***; give text of 16 to 1024 characters",
+            "server.token is ***; give a line of 16 to 1024 characters",
         ),
         (
             "SAMOVAR_REQUIRE_MODEL",
@@ -294,7 +294,7 @@ fn a_variable_is_told_by_its_name() {
             "OPENAI_API_KEY",
             "sk-a\nb",
             "config_wrong_value",
-            "providers.openai.api_key is ***; give text of 1 to 4096 characters",
+            "providers.openai.api_key is ***; give a line of 1 to 4096 characters",
         ),
     ] {
         Desk::new()
