@@ -47,6 +47,10 @@ pub(crate) enum Command {
     Token(Token),
     #[command(about = help::stats())]
     Stats(Stats),
+    #[command(about = help::config(), subcommand)]
+    Config(Config),
+    #[command(about = help::init())]
+    Init(Init),
     #[command(about = help::doctor())]
     Doctor(Doctor),
     #[command(about = help::completions())]
@@ -262,6 +266,46 @@ pub(crate) enum Token {
 pub(crate) struct Stats {
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+/// `samovar config`.
+#[derive(Subcommand)]
+pub(crate) enum Config {
+    #[command(about = help::config_show())]
+    Show {
+        #[command(flatten)]
+        who: Who,
+        #[command(flatten)]
+        common: Common,
+    },
+    #[command(about = help::config_explain())]
+    Explain {
+        #[arg(help = help::config_key())]
+        key: String,
+        #[command(flatten)]
+        who: Who,
+        #[command(flatten)]
+        common: Common,
+    },
+    #[command(about = help::config_schema())]
+    Schema,
+    #[command(about = help::config_path())]
+    Path {
+        #[command(flatten)]
+        machine: Machine,
+    },
+    #[command(about = help::config_trust())]
+    Trust {
+        #[arg(long, help = help::yes())]
+        yes: bool,
+    },
+}
+
+/// `samovar init`.
+#[derive(clap::Args)]
+pub(crate) struct Init {
+    #[command(flatten)]
+    pub(crate) machine: Machine,
 }
 
 /// `samovar doctor`.

@@ -25,6 +25,7 @@ pub(crate) async fn chat(args: args::Chat) -> Result<Exit, Failure> {
         talk = Talk::enter(&args.talk, &found) => talk?,
         () = stop.asked() => return Ok(Exit::Interrupted),
     };
+    found.warn();
     if args.talk.verbose || found.is_data_elsewhere {
         say(&found.data_line());
     }

@@ -1,50 +1,53 @@
-//! Reads the environment: the one place that does. A variable that is empty counts as none.
+//! From what was typed, the environment and the files to what the server is started with: the one
+//! place that reads the environment.
 
-use std::fmt::Display;
-use std::net::{IpAddr, Ipv4Addr};
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+mod data_dir;
+
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use samovar_config::{ConfigError, Flag, Origin, ProviderNames, Resolved, Settings, Sources};
 use samovar_core::Approval;
+use samovar_locale as text;
 use samovar_server::providers::{
-    DemoUse, Probing, ProviderConfig, Registry, SPECS, Secret, UNBUILT,
+    DemoUse, Dialect, Probing, ProviderConfig, Registry, SPECS, Secret, UNBUILT, Unbuilt,
 };
-use samovar_server::{Config, Token};
+use samovar_server::{Config, Owner, Reach, Standing, Token};
 use tracing_subscriber::EnvFilter;
 
-use crate::args::{Places, Serve, Who};
+use crate::args::{Places, Who};
 use crate::exit::{Exit, Failure};
+use crate::screen::say;
 
-/// The port of a server that nobody gave another.
-const PORT: u16 = 4747;
-
-/// What is done where there is no `./data` yet.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LocalData {
-    /// It is made, as the seeds' service does.
-    Make,
-    /// It is only used where it is there already.
-    UseOnly,
-}
+use data_dir::DataDir;
+pub(crate) use data_dir::LocalData;
 
 /// Who said which model answers.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ModelFrom {
     /// The command line.
     Flag,
-    /// `AGENT_MODEL`.
-    Variable,
-    /// A configuration file.
-    File,
+    /// A variable or a file, by its name and line.
+    Elsewhere(String),
     /// Nobody: one is looked for.
     Nobody,
 }
 
 impl ModelFrom {
+    fn of(origin: &Origin) -> Self {
+        match origin {
+            Origin::Flag { .. } => Self::Flag,
+            Origin::Variable { .. } | Origin::Here(_) | Origin::User(_) => {
+                Self::Elsewhere(origin.to_string())
+            }
+            Origin::Default => Self::Nobody,
+        }
+    }
+
     /// Whether somebody named it.
-    pub(crate) fn is_somebody(self) -> bool {
-        self != Self::Nobody
+    pub(crate) fn is_somebody(&self) -> bool {
+        *self != Self::Nobody
     }
 }
 
@@ -54,243 +57,322 @@ pub(crate) struct Found {
     /// The models that it sets up.
     pub(crate) registry: Arc<Registry>,
     /// Why the data directory is this one, for a person.
-    pub(crate) data_dir_reason: &'static str,
+    pub(crate) data_dir_reason: String,
     /// Why the workspace is this one, for a person.
-    pub(crate) workspace_reason: &'static str,
+    pub(crate) workspace_reason: String,
     /// Whether the data directory is one that nobody named and that does not lie here.
     pub(crate) is_data_elsewhere: bool,
+    /// Whether there is a `./data` that is somebody else's.
+    is_data_foreign: bool,
     pub(crate) model_from: ModelFrom,
     /// How much is asked where a person is there and says nothing.
     pub(crate) approval: Approval,
+    /// Who said which token clients must bring, for a person.
+    pub(crate) token_from: String,
+    /// What a person has to hear, whatever they asked for.
+    warnings: Vec<String>,
 }
 
 impl Found {
     /// Where everything is kept, in one line for a person.
     pub(crate) fn data_line(&self) -> String {
         let dir = self.config.data_dir.display();
-        format!("data: {dir}, because {}", self.data_dir_reason)
+        text::config::data_line(dir, &self.data_dir_reason)
+    }
+
+    /// Says where everything is kept, when a `./data` is there that is somebody else's.
+    pub(crate) fn say_foreign(&self) {
+        if self.is_data_foreign {
+            say(&self.data_line());
+        }
+    }
+
+    /// Says what a person has to hear.
+    pub(crate) fn warn(&self) {
+        for warning in &self.warnings {
+            say(warning);
+        }
     }
 }
 
-/// Reads places, keys and the model's name.
+/// What there is to be read, with what was typed.
 ///
 /// # Errors
-/// A variable that cannot mean anything, or no folder to work in: exit code 3.
-pub(crate) fn read(places: &Places, who: &Who, local: LocalData) -> Result<Found, Failure> {
+/// There is no folder to stand in: exit code 3.
+pub(crate) fn sources(places: &Places, who: &Who) -> Result<Sources, Failure> {
     let here = std::env::current_dir().map_err(|error| {
-        let why = format!("the current folder cannot be read: {error}; go to another one");
+        let why = text::config::here_unreadable(error);
         Failure::new(Exit::Configuration, "workspace_unusable", why)
     })?;
-    let (workspace, workspace_reason) = match &places.workspace {
-        Some(dir) => (here.join(dir), "--workspace names it"),
-        None => (here.clone(), "it is the current folder"),
-    };
-    let data_dir = DataDir::choose(places.data_dir.as_deref(), &here, local)?;
-    let (model, model_from) = match (&who.model, variable("AGENT_MODEL")?) {
-        (Some(model), _) => (Some(model.clone()), ModelFrom::Flag),
-        (None, Some(model)) => (Some(model), ModelFrom::Variable),
-        (None, None) => (None, ModelFrom::Nobody),
-    };
-    let mut config = Config::new(data_dir.path, workspace.clone());
-    config.providers = providers(model)?;
-    let is_off = variable("SAMOVAR__MODELS__PROBE")?.is_some_and(|value| value == "false");
-    if !who.no_probe && !is_off {
-        config.providers.probing = Probing::On;
-    }
-    let registry = Arc::new(Registry::new(config.providers.clone()));
-    config.registry = Some(registry.clone());
-    config.token = token()?;
-    config.settings.workspace_note = format!(
-        "The tools work in the folder {}. Paths are relative to it.",
-        workspace.canonicalize().unwrap_or(workspace).display()
-    );
-    Ok(Found {
-        config,
-        registry,
-        data_dir_reason: data_dir.reason,
-        workspace_reason,
-        is_data_elsewhere: data_dir.is_elsewhere,
-        model_from,
-        approval: Approval::Auto,
+    let flag = |name, key, value| Flag { name, key, value };
+    let path = |path: &PathBuf| path.as_os_str().to_owned();
+    let probe = who.no_probe.then(|| "false".into());
+    let flags = [
+        (
+            "--data-dir",
+            "server.data_dir",
+            places.data_dir.as_ref().map(path),
+        ),
+        (
+            "--workspace",
+            "server.workspace",
+            places.workspace.as_ref().map(path),
+        ),
+        (
+            "--model",
+            "defaults.model",
+            who.model.as_ref().map(Into::into),
+        ),
+        ("--no-probe", "models.probe", probe),
+    ];
+    let flags = flags.into_iter();
+    Ok(Sources {
+        flags: flags
+            .filter_map(|(name, key, value)| Some(flag(name, key, value?)))
+            .collect(),
+        environment: std::env::vars_os().collect(),
+        here,
+        providers: providers(),
     })
 }
 
-/// Where `serve` listens.
-///
-/// # Errors
-/// A variable that is no address or no port: exit code 3.
-pub(crate) fn address(args: &Serve) -> Result<(IpAddr, u16), Failure> {
-    let host = match args.host {
-        Some(host) => Some(host),
-        None => parsed("SAMOVAR_HOST", "an IP address such as 127.0.0.1")?,
-    };
-    let port = match args.port {
-        Some(port) => Some(port),
-        None => parsed("SAMOVAR_PORT", "a number from 0 to 65535")?,
-    };
-    let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    Ok((host.unwrap_or(loopback), port.unwrap_or(PORT)))
+/// The rows of the table of providers, as far as they can be set up.
+pub(crate) fn providers() -> Vec<ProviderNames> {
+    let own = |names: &[&str]| names.iter().copied().map(str::to_owned).collect();
+    let rows = SPECS.iter().filter(|spec| spec.dialect != Dialect::Demo);
+    let rows = rows.map(|spec| ProviderNames {
+        name: spec.name.to_owned(),
+        key_variables: own(spec.env_vars),
+        base_variables: [spec.base_url_var()]
+            .into_iter()
+            .chain(spec.address_var.map(str::to_owned))
+            .collect(),
+    });
+    rows.collect()
 }
 
-/// How much is logged on stderr: `SAMOVAR_LOG`, in the syntax of `tracing`; warnings when it is not
-/// set.
-///
-/// # Errors
-/// A filter that cannot be read: exit code 3.
-pub(crate) fn log_filter() -> Result<EnvFilter, Failure> {
-    let given = parsed("SAMOVAR_LOG", "a level such as info or samovar=debug")?;
-    Ok(given.unwrap_or_else(|| EnvFilter::new("warn")))
+/// What holds before a command is known: the language of everything that is said, and how much is
+/// logged. A mistake in the configuration is for the command to tell.
+pub(crate) fn begin() -> EnvFilter {
+    let sources = sources(&Places::default(), &Who::default());
+    let resolved = sources.and_then(|sources| Ok(sources.resolve()?));
+    let settings = resolved
+        .map(|resolved| resolved.settings)
+        .unwrap_or_default();
+    let asked = settings.language.clone().or_else(language_of_system);
+    if let Some(language) = asked.and_then(|tag| text::Language::from_tag(&tag)) {
+        text::choose(language);
+    }
+    EnvFilter::try_new(&settings.log).unwrap_or_else(|_| EnvFilter::new("warn"))
+}
+
+/// What the system's variables say of the language, the strongest first.
+fn language_of_system() -> Option<String> {
+    let names = ["LC_ALL", "LC_MESSAGES", "LANG"];
+    let set = names.iter().filter_map(std::env::var_os);
+    let mut set = set.filter_map(|value| value.into_string().ok());
+    set.find(|value| !value.is_empty())
 }
 
 /// The named point at which this process is to end.
 #[cfg(feature = "failpoints")]
-pub(crate) fn failpoint() -> Result<Option<String>, Failure> {
-    variable("SAMOVAR_FAILPOINT")
+pub(crate) fn failpoint() -> Option<String> {
+    std::env::var_os("SAMOVAR_FAILPOINT")?.into_string().ok()
 }
 
-/// A data directory, and why it is this one.
-struct DataDir {
-    path: PathBuf,
-    reason: &'static str,
-    is_elsewhere: bool,
+/// Reads everything, and says what a command starts from.
+///
+/// # Errors
+/// A mistake in the configuration, or no data directory: exit code 3; a flag's is 2.
+pub(crate) fn read(places: &Places, who: &Who, local: LocalData) -> Result<Found, Failure> {
+    let sources = sources(places, who)?;
+    let resolved = sources.resolve()?;
+    check_log(&resolved)?;
+    let settings = &resolved.settings;
+    let owner = resolved.folders.state.clone().map(Owner::new);
+    let data_dir = DataDir::choose(&resolved, &sources.here, owner.as_ref(), local)?;
+    let workspace = settings.server.workspace.clone();
+    let workspace = workspace.unwrap_or_else(|| sources.here.clone());
+    let mut config = Config::new(data_dir.path.clone(), workspace);
+    serve(&mut config, settings);
+    config.providers = set_up(&resolved);
+    config.providers.unbuilt = unbuilt(&sources);
+    protect(&mut config, &resolved, &sources, owner);
+    let registry = Arc::new(Registry::new(config.providers.clone()));
+    config.registry = Some(registry.clone());
+    let level = settings.tools.approval.map(approval);
+    config.settings.approval = level.unwrap_or(config.settings.approval);
+    config.settings.workspace_note = note(&config);
+    Ok(Found {
+        registry,
+        data_dir_reason: data_dir.reason,
+        workspace_reason: match resolved.origin("server.workspace") {
+            Origin::Default => text::config::workspace_here().to_owned(),
+            origin => text::config::named_by(origin),
+        },
+        is_data_elsewhere: data_dir.is_elsewhere,
+        is_data_foreign: data_dir.is_foreign,
+        model_from: ModelFrom::of(&resolved.origin("defaults.model")),
+        approval: level.unwrap_or(Approval::Auto),
+        token_from: resolved.origin("server.token").to_string(),
+        warnings: warnings(&config, &resolved),
+        config,
+    })
 }
 
-impl DataDir {
-    /// The one that was named, else `./data` where it is ours, so that nobody else's folder is taken
-    /// and no workspace is littered unasked; else the user's data folder (FC-3).
-    fn choose(flag: Option<&Path>, here: &Path, local: LocalData) -> Result<Self, Failure> {
-        let named = |path: &Path, reason| Self {
-            path: here.join(path),
-            reason,
-            is_elsewhere: false,
-        };
-        if let Some(dir) = flag {
-            return Ok(named(dir, "--data-dir names it"));
+/// Whether the filter of the log is one; what it means, only the logger knows.
+fn check_log(resolved: &Resolved) -> Result<(), ConfigError> {
+    let filter = &resolved.settings.log;
+    match (EnvFilter::try_new(filter), resolved.keys().get("log")) {
+        (Err(_), Some(key)) => {
+            let right = text::config::expected_log_filter();
+            Err(ConfigError::unusable(
+                resolved.origin("log"),
+                key,
+                filter,
+                right,
+            ))
         }
-        if let Some(dir) = path("DATA_DIR") {
-            return Ok(named(&dir, "DATA_DIR names it"));
-        }
-        let beside = here.join("data");
-        if is_ours(&beside) {
-            return Ok(named(&beside, "the folder ./data is ours"));
-        }
-        match local {
-            LocalData::Make if is_free(&beside) => Ok(named(&beside, "no other was named")),
-            LocalData::Make => Self::of_user("the folder ./data is somebody else's"),
-            LocalData::UseOnly => Self::of_user("there is no ./data of ours here"),
-        }
-    }
-
-    fn of_user(reason: &'static str) -> Result<Self, Failure> {
-        let base = path("XDG_DATA_HOME").filter(|dir| dir.is_absolute());
-        let home = || path("HOME").map(|home| home.join(".local/share"));
-        let Some(base) = base.or_else(home) else {
-            let why = "neither HOME nor XDG_DATA_HOME is set; name a folder with --data-dir";
-            return Err(Failure::new(Exit::Configuration, "data_dir_unusable", why));
-        };
-        Ok(Self {
-            path: base.join("samovar"),
-            reason,
-            is_elsewhere: true,
-        })
-    }
-}
-
-fn is_ours(dir: &Path) -> bool {
-    dir.join("lock").is_file() && dir.join("journal").is_dir()
-}
-
-fn is_free(dir: &Path) -> bool {
-    match std::fs::read_dir(dir) {
-        Ok(mut entries) => entries.next().is_none(),
-        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        (Ok(_), _) | (Err(_), None) => Ok(()),
     }
 }
 
-fn providers(model: Option<String>) -> Result<ProviderConfig, Failure> {
+/// What the server itself is told.
+fn serve(config: &mut Config, settings: &Settings) {
+    let (server, defaults) = (&settings.server, &settings.defaults);
+    let seconds = |seconds: u32| Duration::from_secs(seconds.into());
+    let count = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
+    config.host = server.host;
+    config.port = server.port;
+    config.token = server
+        .token
+        .as_ref()
+        .and_then(|token| Token::new(token.expose()));
+    config.max_body_bytes = count(server.max_body_bytes);
+    config.max_connections = count(server.max_connections);
+    config.slow_client = seconds(server.slow_client_seconds);
+    config.ping_every = seconds(server.ping_seconds);
+    config.drain = seconds(server.drain_seconds);
+    config.reach = if settings.tools.restrict_to_workspace {
+        Reach::Workspace
+    } else {
+        Reach::System
+    };
+    let limits = &mut config.settings.limits;
+    limits.max_iterations = defaults.max_iterations;
+    limits.max_output_tokens = defaults.max_tokens;
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a temperature of a few digits loses none that anybody wrote"
+    )]
+    {
+        limits.temperature = defaults.temperature as f32;
+    }
+    config.settings.max_history_messages = count(settings.session.max_history_messages);
+}
+
+fn approval(level: samovar_config::Approval) -> Approval {
+    match level {
+        samovar_config::Approval::Auto => Approval::Auto,
+        samovar_config::Approval::Supervised => Approval::Supervised,
+        samovar_config::Approval::ReadOnly => Approval::ReadOnly,
+    }
+}
+
+/// The models: keys, addresses, and who may answer.
+fn set_up(resolved: &Resolved) -> ProviderConfig {
+    let settings = &resolved.settings;
     let mut config = ProviderConfig {
-        default_model: model,
+        default_model: settings.defaults.model.clone(),
         ..ProviderConfig::default()
     };
-    for spec in SPECS {
-        if let Some((variable, key)) = named(spec.env_vars.iter().copied())?
-            && let Some(key) = Secret::new(&key)
-        {
-            config.keys.insert(spec.name.to_owned(), key);
-            config.key_origins.insert(spec.name.to_owned(), variable);
+    for (name, provider) in &settings.providers {
+        let key = provider.api_key.as_ref();
+        if let Some(key) = key.and_then(|key| Secret::new(key.expose())) {
+            let origin = resolved.origin(&format!("providers.{name}.api_key"));
+            config.keys.insert(name.clone(), key);
+            config.key_origins.insert(name.clone(), origin.to_string());
         }
-        let base_url = spec.base_url_var();
-        let address = first([base_url.as_str()].into_iter().chain(spec.address_var))?;
-        if let Some(address) = address {
-            config.base_urls.insert(spec.name.to_owned(), address);
+        if let Some(base) = &provider.api_base {
+            config.base_urls.insert(name.clone(), base.clone());
         }
     }
-    for unbuilt in UNBUILT {
-        if variable(unbuilt.variable)?.is_some() {
-            config.unbuilt.push(unbuilt);
-        }
+    if settings.models.probe {
+        config.probing = Probing::On;
     }
-    if variable("SAMOVAR_REQUIRE_MODEL")?.is_some_and(|value| value != "0") {
+    if settings.models.require {
         config.demo = DemoUse::Forbidden;
     }
-    Ok(config)
+    config
 }
 
-fn token() -> Result<Option<Token>, Failure> {
-    let Some(given) = variable("SAMOVAR_TOKEN")? else {
-        return Ok(None);
+/// The providers without a row whose keys are set.
+fn unbuilt(sources: &Sources) -> Vec<&'static Unbuilt> {
+    let is_set = |unbuilt: &&Unbuilt| {
+        let mut variables = sources.environment.iter();
+        variables.any(|(name, value)| name == unbuilt.variable && !value.is_empty())
     };
-    let why = "SAMOVAR_TOKEN is shorter than 16 characters, which could be guessed; \
-               make one with: openssl rand -hex 32";
-    let token = Token::new(&given);
-    token
-        .map(Some)
-        .ok_or_else(|| Failure::new(Exit::Configuration, "token_unusable", why))
+    UNBUILT.iter().filter(is_set).collect()
 }
 
-/// The first of these variables that is set.
-fn first<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Option<String>, Failure> {
-    Ok(named(names)?.map(|(_, value)| value))
+/// Keeps tools away from what the person trusts: an agent that could write there would trust itself.
+fn protect(config: &mut Config, resolved: &Resolved, sources: &Sources, owner: Option<Owner>) {
+    let folders = &resolved.folders;
+    let own = [&folders.config, &folders.state, &folders.data];
+    config.private = own.into_iter().flatten().cloned().collect();
+    let beside = [sources.here.join("data"), config.workspace.join("data")];
+    let is_ours = |dir: &PathBuf| {
+        let standing = owner.as_ref().map(|owner| owner.standing(dir));
+        standing == Some(Standing::Ours)
+    };
+    config.private.extend(beside.into_iter().filter(is_ours));
+    config.guarded = vec![sources.here.join(samovar_config::FILE_NAME)];
+    config.owner = owner;
 }
 
-/// The first of these variables that is set, with its name.
-fn named<'a>(
-    names: impl IntoIterator<Item = &'a str>,
-) -> Result<Option<(String, String)>, Failure> {
-    for name in names {
-        if let Some(value) = variable(name)? {
-            return Ok(Some((name.to_owned(), value)));
+/// What a model is told of where it works.
+fn note(config: &Config) -> String {
+    let workspace = &config.workspace;
+    let workspace = workspace
+        .canonicalize()
+        .unwrap_or_else(|_| workspace.clone());
+    let begin = format!(
+        "The tools work in the folder {}. Paths are relative to it",
+        workspace.display()
+    );
+    match config.reach {
+        Reach::Workspace => format!("{begin}."),
+        Reach::System => format!("{begin}; other files of this machine have absolute paths."),
+    }
+}
+
+fn warnings(config: &Config, resolved: &Resolved) -> Vec<String> {
+    match config.reach {
+        Reach::Workspace => Vec::new(),
+        Reach::System => {
+            let origin = resolved.origin("tools.restrict_to_workspace");
+            vec![text::config::reach_system(origin)]
         }
     }
-    Ok(None)
 }
 
-/// A variable that is set. What is no text is refused and not repeated: it may be a key.
-fn variable(name: &str) -> Result<Option<String>, Failure> {
-    let Some(value) = std::env::var_os(name) else {
-        return Ok(None);
-    };
-    let text = value.into_string().map_err(|_| {
-        let why = format!("{name} is not UTF-8; set it to text");
-        Failure::new(Exit::Configuration, "variable_unusable", why)
-    })?;
-    Ok(Some(text).filter(|text| !text.trim().is_empty()))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// A variable that holds a path, which need not be text.
-fn path(name: &str) -> Option<PathBuf> {
-    let value = std::env::var_os(name)?;
-    (!value.is_empty()).then(|| value.into())
-}
-
-/// A variable that stands for something else. `right` is what it should be.
-fn parsed<T: FromStr<Err: Display>>(name: &str, right: &str) -> Result<Option<T>, Failure> {
-    let Some(value) = variable(name)? else {
-        return Ok(None);
-    };
-    let parsed = value.trim().parse().map(Some);
-    parsed.map_err(|error| {
-        let why = format!("{name} is {value:?}: {error}; set it to {right}");
-        Failure::new(Exit::Configuration, "variable_unusable", why)
-    })
+    /// Written anew with `SAMOVAR_WRITE=1`.
+    #[test]
+    fn the_page_names_the_variables_of_every_provider() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
+        let read = || std::fs::read_to_string(page).unwrap();
+        let found = read();
+        let (before, rest) = found.split_once("<!-- providers -->\n").unwrap();
+        let (_, after) = rest.split_once("<!-- /providers -->\n").unwrap();
+        let table = samovar_config::provider_reference(&providers());
+        let wanted = format!("{before}<!-- providers -->\n{table}<!-- /providers -->\n{after}");
+        if std::env::var_os("SAMOVAR_WRITE").is_some() {
+            std::fs::write(page, &wanted).unwrap();
+        }
+        assert!(read() == wanted, "write it anew with SAMOVAR_WRITE=1");
+    }
 }

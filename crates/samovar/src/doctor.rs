@@ -96,12 +96,16 @@ impl Finding {
 
 fn unreadable(failure: Failure) -> Finding {
     let reason = text::code(&failure.code);
-    Finding::bad("configuration", failure.exit, failure.message, reason)
-        .with_command("samovar config path")
+    let command = match failure.code.as_str() {
+        "config_untrusted" => "samovar config trust",
+        "data_dir_unusable" => "samovar doctor --data-dir \"$PWD/data\"",
+        _ => "samovar config path",
+    };
+    Finding::bad("configuration", failure.exit, failure.message, reason).with_command(command)
 }
 
 fn workspace(found: &Found) -> Finding {
-    let reason = found.workspace_reason;
+    let reason = found.workspace_reason.as_str();
     match Home::try_workspace(&found.config) {
         Ok(()) => {
             let fact = text::workspace_usable(found.config.workspace.display());

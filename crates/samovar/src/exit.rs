@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
+use samovar_config::{ConfigError, Origin};
 use samovar_core::error::FaultCode;
 use samovar_core::{Code, Error};
 use samovar_server::{OpenError, StartError};
@@ -132,6 +133,17 @@ impl From<Error> for Failure {
             | Code::HeadersTooLarge => Exit::Usage,
         };
         Self::new(exit, error.code.as_str(), error.message)
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        let exit = match error.origin {
+            Some(Origin::Flag { .. }) => Exit::Usage,
+            Some(Origin::Variable { .. } | Origin::Here(_) | Origin::User(_) | Origin::Default)
+            | None => Exit::Configuration,
+        };
+        Self::new(exit, error.code(), error)
     }
 }
 

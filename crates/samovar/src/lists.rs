@@ -49,8 +49,9 @@ pub(crate) async fn tools(command: Tools) -> Result<Exit, Failure> {
             if !args.is_object() {
                 return Err(Failure::usage(text::tools::args_no_object()));
             }
-            let level = approval.map_or(samovar_core::Approval::Auto, Into::into);
             let found = config::read(&common.places, &args::Who::default(), LocalData::UseOnly)?;
+            let level = approval.map_or(found.approval, Into::into);
+            found.warn();
             let reached = Reached::data_dir(&found.config, Purpose::Rows).await?;
             let path = format!("/api/tools/{}/call", segment(&name));
             let params = json!({ "args": args, "approval": level });

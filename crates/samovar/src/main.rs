@@ -1,6 +1,7 @@
 //! The `samovar` program: commands, configuration, terminal output.
 //!
-//! Here: what a person types and reads. `args` is the grammar, `config` reads the environment,
+//! Here: what a person types and reads. `args` is the grammar, `config` reads the
+//! environment and the files,
 //! `reach` finds the server that holds the data directory or opens it, `client` asks its routes
 //! either way; the commands have files of their own, `screen`, `output` and `view` are what they
 //! show, `exit` is what a script can rely on.
@@ -9,6 +10,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
+use tracing_subscriber::EnvFilter;
 
 use crate::args::{Args, Command};
 use crate::exit::{Exit, Failure};
@@ -17,10 +19,12 @@ mod args;
 mod chat;
 mod client;
 mod config;
+mod configure;
 mod doctor;
 mod exit;
 #[cfg(feature = "failpoints")]
 mod failpoints;
+mod init;
 mod lists;
 mod model;
 mod output;
@@ -38,26 +42,27 @@ mod welcome;
 mod when;
 
 fn main() -> ExitCode {
+    let log = config::begin();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return exit::usage(&error),
     };
-    match start(args) {
+    match start(args, log) {
         Ok(exit) => exit.into(),
         Err(failure) => failure.report(),
     }
 }
 
-fn start(args: Args) -> Result<Exit, Failure> {
+fn start(args: Args, log: EnvFilter) -> Result<Exit, Failure> {
     tracing_subscriber::fmt()
-        .with_env_filter(config::log_filter()?)
+        .with_env_filter(log)
         .with_writer(std::io::stderr)
         .with_ansi(false)
         // It would panic where nobody reads stderr any more.
         .log_internal_errors(false)
         .init();
     #[cfg(feature = "failpoints")]
-    failpoints::arm()?;
+    failpoints::arm();
     // Only fails when another part of this program did it before.
     if rustls::crypto::ring::default_provider()
         .install_default()
@@ -86,6 +91,8 @@ async fn obey(command: Option<Command>) -> Result<Exit, Failure> {
         Some(Command::Models(command)) => lists::models(command).await,
         Some(Command::Token(command)) => lists::token(command).await,
         Some(Command::Stats(args)) => lists::stats(args).await,
+        Some(Command::Config(command)) => configure::configure(command),
+        Some(Command::Init(args)) => init::init(&args),
         Some(Command::Doctor(args)) => doctor::doctor(&args).await,
         Some(Command::Completions(args)) => welcome::completions(&args),
     }

@@ -22,7 +22,7 @@ pub(crate) fn what(choice: &ModelChoice) -> String {
 /// Why it answers.
 pub(crate) fn reason(choice: &ModelChoice, found: &Found) -> String {
     match &choice.reason {
-        ModelReason::Asked => asked(found.model_from).to_owned(),
+        ModelReason::Asked => asked(&found.model_from),
         ModelReason::Key {
             provider,
             origin: None,
@@ -40,11 +40,11 @@ pub(crate) fn reason(choice: &ModelChoice, found: &Found) -> String {
 }
 
 /// Who named the model.
-pub(crate) fn asked(from: ModelFrom) -> &'static str {
+pub(crate) fn asked(from: &ModelFrom) -> String {
     match from {
-        ModelFrom::Flag => text::config::model_flag(),
-        ModelFrom::Variable => text::config::model_variable(),
-        ModelFrom::File | ModelFrom::Nobody => text::model::configured(),
+        ModelFrom::Flag => text::config::named_by("--model"),
+        ModelFrom::Elsewhere(place) => text::config::named_by(place),
+        ModelFrom::Nobody => text::model::configured().to_owned(),
     }
 }
 

@@ -33,6 +33,7 @@ pub(crate) async fn run(args: args::Run) -> Result<Exit, Failure> {
         () = stop.asked() => return Ok(farewell(&Left::Asked)),
         () = until(deadline) => return Ok(farewell(&Left::Late)),
     };
+    found.warn();
     if args.talk.verbose || found.is_data_elsewhere {
         say(&found.data_line());
     }

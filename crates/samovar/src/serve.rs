@@ -21,7 +21,8 @@ const LAST_MOMENT: Duration = Duration::from_secs(1);
 /// Serves until it is asked to stop; asked again, it stops at once.
 pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
     let mut found = config::read(&args.places, &args.who, LocalData::Make)?;
-    (found.config.host, found.config.port) = config::address(&args)?;
+    found.config.host = args.host.unwrap_or(found.config.host);
+    found.config.port = args.port.unwrap_or(found.config.port);
     if let Some(level) = args.approval {
         found.config.settings.approval = level.into();
     }
@@ -34,6 +35,7 @@ pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
         () = stop.asked() => return Ok(Exit::Ok),
     };
     let chosen = models::choice(&found.registry).await;
+    found.warn();
     say(&banner(&server, &found, &chosen));
     stop.asked().await;
     let drain = found.config.drain.as_secs();
@@ -60,7 +62,7 @@ fn banner(server: &Server, found: &Found, chosen: &Result<ModelChoice, Error>) -
         Err(error) => text::serve::model_none(error),
     };
     let token = match config.token {
-        Some(_) => text::serve::token_in_variable().to_owned(),
+        Some(_) => text::serve::token_named(&found.token_from),
         None => text::serve::token_in_file(config.data_dir.join("token").display()),
     };
     text::serve::banner(

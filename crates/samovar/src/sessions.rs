@@ -61,6 +61,7 @@ where
 /// The way to the data directory, for a command that starts no turn.
 pub(crate) async fn reach(common: &Common) -> Result<Reached, Failure> {
     let found = config::read(&common.places, &Who::default(), LocalData::UseOnly)?;
+    found.say_foreign();
     Reached::data_dir(&found.config, Purpose::Rows).await
 }
 

@@ -418,7 +418,7 @@ async fn new_session(
         .asked()
         .filter(|_| found.model_from.is_somebody());
     let line = if let Some(name) = named {
-        text::model::line(name, model::asked(found.model_from))
+        text::model::line(name, model::asked(&found.model_from))
     } else {
         line_of_chosen(client, found).await?
     };
@@ -454,7 +454,7 @@ fn folder(found: &Found) -> Value {
 /// A model that the command line names must be the session's: it is not replaced in silence.
 fn check_model(session: &SessionInfo, found: &Found) -> Result<(), Failure> {
     let asked = found.config.providers.default_model.as_deref();
-    match (found.model_from, asked) {
+    match (&found.model_from, asked) {
         (ModelFrom::Flag, Some(asked)) if asked != session.model => {
             let (model, asked) = (text::quoted(&session.model), text::quoted(asked));
             Err(Failure::usage(text::model::session_has_another(

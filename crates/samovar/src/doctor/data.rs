@@ -21,7 +21,7 @@ const SECRET: [&str; 3] = ["token", "tokens.json", "server.json"];
 /// Everything about the data directory.
 pub(super) async fn examine(found: &Found, care: Care) -> Vec<Finding> {
     let dir = &found.config.data_dir;
-    let reason = found.data_dir_reason;
+    let reason = found.data_dir_reason.as_str();
     let shown = dir.display();
     if !dir.exists() && care == Care::Look {
         return vec![Finding::good("data", text::data_dir_to_come(shown), reason)];

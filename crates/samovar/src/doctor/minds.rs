@@ -23,7 +23,7 @@ pub(super) async fn answers(found: &Found) -> Finding {
             }
         }
         Err(error) => {
-            let reason = model::asked(found.model_from);
+            let reason = model::asked(&found.model_from);
             let command = remedy(error.details.as_ref());
             Finding::bad("model", Exit::NoModel, error.message.into_owned(), reason)
                 .with_command(command)

@@ -67,10 +67,12 @@ async fn an_unknown_session_exits_2() {
 #[tokio::test]
 async fn what_is_configured_wrong_exits_3() {
     for (name, value, code) in [
-        ("SAMOVAR_TOKEN", "short", "token_unusable"),
-        ("SAMOVAR_LOG", "a=b=c", "variable_unusable"),
-        ("SAMOVAR_PORT", "http", "variable_unusable"),
-        ("SAMOVAR_HOST", "localhost", "variable_unusable"),
+        ("SAMOVAR_TOKEN", "short", "config_wrong_value"),
+        ("SAMOVAR_LOG", "a=b=c", "config_wrong_value"),
+        ("SAMOVAR_PORT", "http", "config_wrong_type"),
+        ("SAMOVAR_HOST", "localhost", "config_wrong_value"),
+        ("SAMOVAR__SERVER__PROT", "1", "config_unknown_key"),
+        ("AGENT_MODEL", "a\u{1b}b", "config_wrong_value"),
         ("DATA_DIR", "/dev/null", "data_dir_unusable"),
         ("DATA_DIR", "/proc/nowhere", "data_dir_unusable"),
         ("HOME", "", "data_dir_unusable"),
@@ -232,7 +234,8 @@ async fn a_data_directory_that_somebody_holds_who_does_not_answer_exits_8() {
     let lock = std::fs::File::create(program.folder().join("data/lock")).unwrap();
     lock.lock().unwrap();
     for args in [&["sessions", "list"][..], &["serve"]] {
-        let said = program.run(args).await;
+        let named = args.iter().chain(&["--data-dir", "data"]);
+        let said = program.run(named).await;
         ended_with(&said, 8, "data_dir_busy");
         assert_eq!(said.stdout, "");
     }

@@ -8,7 +8,9 @@
 )]
 
 mod chat;
+mod config;
 mod crash;
+mod data_dir;
 mod docs;
 mod doctor;
 mod exits;

@@ -3,6 +3,7 @@
 //!
 //! In a sentence, `{work}` is the folder that the program is started in, `{home}` is `HOME`.
 
+mod configuration;
 mod environment;
 mod models;
 mod places;

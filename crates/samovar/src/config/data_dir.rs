@@ -1,0 +1,110 @@
+//! Which directory everything is kept in (FC-3).
+
+use std::path::{Path, PathBuf};
+
+use samovar_config::Resolved;
+use samovar_locale as text;
+use samovar_server::{Foreign, Owner, Standing};
+
+use crate::exit::{Exit, Failure};
+
+/// What is done where there is no `./data` yet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LocalData {
+    /// It is made, as the seeds' service does.
+    Make,
+    /// It is only used where it is there already.
+    UseOnly,
+}
+
+/// A data directory, and why it is this one.
+pub(super) struct DataDir {
+    pub(super) path: PathBuf,
+    pub(super) reason: String,
+    /// Whether nobody named it and it does not lie here.
+    pub(super) is_elsewhere: bool,
+    /// Whether there is a `./data` that is somebody else's.
+    pub(super) is_foreign: bool,
+}
+
+impl DataDir {
+    /// The one that was named, else `./data` where it is ours, so that nobody else's folder is taken
+    /// and no workspace is littered unasked; else the user's data folder.
+    ///
+    /// # Errors
+    /// There is none, or it could not be remembered whose it is: exit code 3.
+    pub(super) fn choose(
+        resolved: &Resolved,
+        here: &Path,
+        owner: Option<&Owner>,
+        local: LocalData,
+    ) -> Result<Self, Failure> {
+        if let Some(named) = &resolved.settings.server.data_dir {
+            let origin = resolved.origin("server.data_dir");
+            return Ok(Self::near(named.clone(), text::config::named_by(origin)));
+        }
+        let beside = here.join("data");
+        let of_user = |reason| Self::of_user(resolved, reason);
+        match (owner.map(|owner| owner.standing(&beside)), local) {
+            (Some(Standing::Ours), _) => {
+                Ok(Self::near(beside, text::config::data_dir_beside_ours()))
+            }
+            (Some(Standing::Free), LocalData::Make) => {
+                owner.map_or(Ok(()), remember)?;
+                Ok(Self::near(beside, text::config::data_dir_beside_new()))
+            }
+            (Some(Standing::Free), LocalData::UseOnly) => {
+                of_user(text::config::data_dir_beside_missing())
+            }
+            (Some(Standing::Foreign(why)), _) => Ok(Self {
+                is_foreign: true,
+                ..of_user(foreign(why))?
+            }),
+            // What cannot be remembered would be a stranger's at the next start.
+            (None, LocalData::Make) => Err(unusable(text::config::data_dir_unknown())),
+            (None, LocalData::UseOnly) => of_user(text::config::data_dir_beside_missing()),
+        }
+    }
+
+    fn near(path: PathBuf, reason: impl Into<String>) -> Self {
+        Self {
+            path,
+            reason: reason.into(),
+            is_elsewhere: false,
+            is_foreign: false,
+        }
+    }
+
+    fn of_user(resolved: &Resolved, reason: &str) -> Result<Self, Failure> {
+        let Some(path) = resolved.folders.data.clone() else {
+            return Err(unusable(text::config::data_dir_unknown()));
+        };
+        Ok(Self {
+            path,
+            reason: reason.to_owned(),
+            is_elsewhere: true,
+            is_foreign: false,
+        })
+    }
+}
+
+/// Makes sure that a new `./data` will be known as ours at the next start.
+fn remember(owner: &Owner) -> Result<(), Failure> {
+    let forgotten = |error| unusable(&text::config::data_dir_forgotten(error));
+    owner.prepare().map_err(forgotten)
+}
+
+fn unusable(why: &str) -> Failure {
+    Failure::new(Exit::Configuration, "data_dir_unusable", why)
+}
+
+/// Why `./data` is left alone.
+fn foreign(why: Foreign) -> &'static str {
+    match why {
+        Foreign::Link => text::config::data_dir_beside_link(),
+        Foreign::Unusable => text::config::data_dir_beside_unusable(),
+        Foreign::OtherUser => text::config::data_dir_beside_of_other(),
+        Foreign::Open => text::config::data_dir_beside_open(),
+        Foreign::Unmarked => text::config::data_dir_beside_foreign(),
+    }
+}

@@ -1,0 +1,166 @@
+//! `samovar config`: what is set, where it comes from, and what a folder's file may set.
+
+use std::io::IsTerminal;
+
+use samovar_config::{Candidate, Explained, Located, Standing, State, schema};
+use samovar_locale as text;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::args::{Common, Config, Places, Who};
+use crate::config;
+use crate::exit::{Exit, Failure};
+use crate::output::{self, Format, table};
+use crate::screen::{confirm, put, say, visible};
+
+/// Runs one of the commands. None of them opens or makes a data directory.
+///
+/// # Errors
+/// A mistake in the configuration: exit code 3; a key that is none: 2.
+pub(crate) fn configure(command: Config) -> Result<Exit, Failure> {
+    match command {
+        Config::Show { who, common } => show(&who, &common),
+        Config::Explain { key, who, common } => explain(&key, &who, &common),
+        Config::Schema => {
+            let schema = serde_json::to_string_pretty(&schema());
+            let schema = schema.map_err(|error| Failure::broken(&error))?;
+            put(&format!("{schema}\n")).map(drop)
+        }
+        Config::Path { machine } => path(machine.format()),
+        Config::Trust { yes } => trust(yes),
+    }?;
+    Ok(Exit::Ok)
+}
+
+fn show(who: &Who, common: &Common) -> Result<(), Failure> {
+    let resolved = config::sources(&common.places, who)?.resolve()?;
+    let keys: Vec<Explained> = resolved.rows().collect();
+    output::list(common.machine.format(), "key", &keys, |keys| {
+        let row = |key: &Explained| {
+            let value = key.value.as_ref().map(Value::to_string);
+            vec![
+                key.key.clone(),
+                value.unwrap_or_default(),
+                key.origin.to_string(),
+            ]
+        };
+        table(&keys.iter().map(row).collect::<Vec<_>>())
+    })
+}
+
+fn explain(key: &str, who: &Who, common: &Common) -> Result<(), Failure> {
+    let resolved = config::sources(&common.places, who)?.resolve()?;
+    let explained = resolved.explain(key);
+    let explained = explained.map_err(|error| Failure::new(Exit::Usage, error.code(), error))?;
+    output::one(common.machine.format(), "key", &explained, as_text)
+}
+
+fn as_text(key: &Explained) -> String {
+    let unset = || text::config::explain_unset().to_owned();
+    let value = key.value.as_ref().map_or_else(unset, Value::to_string);
+    let default = key.default.as_ref().map_or_else(unset, Value::to_string);
+    let mut lines = vec![
+        format!("{} = {value}", key.key),
+        text::config::explain_from(&key.origin),
+    ];
+    lines.extend(
+        key.overrides
+            .iter()
+            .map(|other| text::config::explain_overrides(&other.value, &other.origin)),
+    );
+    lines.extend([
+        text::config::explain_default(default),
+        text::config::explain_purpose(&key.purpose),
+        text::config::explain_accepts(&key.accepts),
+        text::config::explain_variables(key.variables.join(", ")),
+    ]);
+    if key.needs_trust {
+        lines.push(text::config::explain_trust().to_owned());
+    }
+    lines.join("\n") + "\n"
+}
+
+/// A place that was looked at, for a program.
+#[derive(Serialize)]
+struct Looked {
+    path: Option<String>,
+    #[serde(flatten)]
+    state: Value,
+}
+
+fn path(format: Format) -> Result<(), Failure> {
+    let located = config::sources(&Places::default(), &Who::default())?.located();
+    let shown = |located: &Located| located.path.as_ref().map(|path| path.display().to_string());
+    if format == Format::Text {
+        let rows = located.iter().map(|located| {
+            let unknown = || text::config::path_unknown().to_owned();
+            vec![
+                shown(located).unwrap_or_else(unknown),
+                state(&located.state),
+            ]
+        });
+        return put(&visible(&table(&rows.collect::<Vec<_>>()))).map(drop);
+    }
+    let looked = located.iter().map(|located| Looked {
+        path: shown(located),
+        state: match &located.state {
+            State::Wrong(error) => serde_json::json!({
+                "state": "wrong", "code": error.code(), "problem": error.to_string(),
+            }),
+            State::Absent => serde_json::json!({ "state": "absent" }),
+            State::Used => serde_json::json!({ "state": "used" }),
+            State::Untrusted => serde_json::json!({ "state": "untrusted" }),
+        },
+    });
+    output::list(format, "config_file", &looked.collect::<Vec<_>>(), |_| {
+        String::new()
+    })
+}
+
+fn state(state: &State) -> String {
+    match state {
+        State::Absent => text::config::state_absent().to_owned(),
+        State::Used => text::config::state_used().to_owned(),
+        State::Untrusted => text::config::state_untrusted().to_owned(),
+        State::Wrong(error) => text::config::state_wrong(error),
+    }
+}
+
+/// Shows what the file would open, and asks; what was shown is what is trusted.
+fn trust(is_sure: bool) -> Result<(), Failure> {
+    let sources = config::sources(&Places::default(), &Who::default())?;
+    let Some(candidate) = sources.candidate()? else {
+        let why = text::config::trust_missing();
+        return Err(Failure::new(Exit::Usage, "config_missing", why));
+    };
+    let file = candidate.file.display();
+    match candidate.standing {
+        Standing::Harmless => say(&text::config::trust_harmless(file)),
+        Standing::Trusted => say(&text::config::trust_held(file)),
+        Standing::Untrusted => {
+            put(&visible(&opened(&candidate)))?;
+            if !is_sure && !std::io::stdin().is_terminal() {
+                return Err(Failure::usage(text::config::trust_needs_yes(file)));
+            }
+            if is_sure || confirm(&text::config::trust_ask(&file))? {
+                candidate.trust()?;
+                say(&text::config::trusted(file));
+            } else {
+                say(&text::config::trust_kept(file));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What the file sets and may not, a line each.
+fn opened(candidate: &Candidate) -> String {
+    let rows = candidate.widening.iter().map(|one| {
+        vec![
+            one.key.clone(),
+            one.value.to_string(),
+            one.origin.to_string(),
+        ]
+    });
+    table(&rows.collect::<Vec<_>>())
+}
