@@ -9,14 +9,14 @@ use samovar_wire::api::{
 use serde_json::{Value, json};
 
 use crate::args::{self, Models, Token, Tools};
-use crate::client::segment;
+use crate::client::{Client, segment};
 use crate::config::{self, Found, LocalData};
 use crate::exit::{Exit, Failure};
 use crate::model;
 use crate::output::{self, Format, table};
 use crate::reach::{Purpose, Reached};
 use crate::screen::{beginning, put, say, visible};
-use crate::sessions::{ask, reach};
+use crate::sessions::{ask, look, reach};
 use crate::when::moment;
 
 /// Characters of a tool's description in the list.
@@ -26,10 +26,9 @@ const SHOWN: usize = 72;
 pub(crate) async fn tools(command: Tools) -> Result<Exit, Failure> {
     match command {
         Tools::List { common } => {
-            let reached = reach(&common).await?;
-            let tools = reached.client.get::<Vec<ToolInfo>>("/api/tools").await;
-            reached.close_now().await;
-            output::list(common.machine.format(), "tool", &tools?, |tools| {
+            let asked = async |client: &Client| client.get::<Vec<ToolInfo>>("/api/tools").await;
+            let tools = look(&common, asked).await?;
+            output::list(common.machine.format(), "tool", &tools, |tools| {
                 let rows = tools.iter().map(|tool| {
                     let what = beginning(&tool.description, SHOWN);
                     vec![tool.name.clone(), word(&tool.effect), what]
@@ -143,10 +142,8 @@ fn row(provider: &ProviderInfo) -> Vec<String> {
 pub(crate) async fn token(command: Token) -> Result<Exit, Failure> {
     match command {
         Token::List { common } => {
-            let reached = reach(&common).await?;
-            let tokens = reached.client.get::<Vec<TokenInfo>>("/api/tokens").await;
-            reached.close_now().await;
-            let tokens = tokens?;
+            let asked = async |client: &Client| client.get::<Vec<TokenInfo>>("/api/tokens").await;
+            let tokens = look(&common, asked).await?;
             if tokens.is_empty() && common.machine.format() == Format::Text {
                 say(text::token::none());
             }

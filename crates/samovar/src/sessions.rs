@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::args::{Common, Sessions, Who};
+use crate::client::Client;
 use crate::config::{self, LocalData};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format, table};
@@ -17,6 +18,9 @@ use crate::when::moment;
 
 /// Characters of a message that `show` begins a tool's result with.
 const SHOWN: usize = 160;
+
+/// Ways to a server that are tried for one question.
+const MAX_TRIES: u32 = 10;
 
 /// Runs one of the commands.
 pub(crate) async fn sessions(command: Sessions) -> Result<Exit, Failure> {
@@ -52,10 +56,28 @@ pub(crate) async fn ask<A>(common: &Common, method: &str, params: Value) -> Resu
 where
     A: serde::de::DeserializeOwned,
 {
-    let reached = reach(common).await?;
-    let answer = reached.client.agent(method, &params).await;
-    reached.close_now().await;
-    answer
+    look(common, async |client| client.agent(method, &params).await).await
+}
+
+/// Asks something that may be asked twice: a command that let this one in may leave meanwhile, and
+/// then the next one is looked for.
+pub(crate) async fn look<A>(
+    common: &Common,
+    question: impl AsyncFn(&Client) -> Result<A, Failure>,
+) -> Result<A, Failure> {
+    let mut tries = 1;
+    loop {
+        let reached = reach(common).await?;
+        let is_elsewhere = reached.is_elsewhere();
+        let answer = question(&reached.client).await;
+        reached.close_now().await;
+        match answer {
+            Err(gone) if is_elsewhere && tries < MAX_TRIES && gone.is_of_a_server_that_goes() => {
+                tries += 1;
+            }
+            answer => return answer,
+        }
+    }
 }
 
 /// The way to the data directory, for a command that starts no turn.
@@ -105,19 +127,15 @@ struct Shown {
 }
 
 async fn show(id: &str, limit: u32, common: &Common) -> Result<(), Failure> {
-    let reached = reach(common).await?;
-    let client = &reached.client;
-    let read = async {
+    let shown = look(common, async |client| {
         let session = client
             .agent("getSession", &json!({ "sessionId": id }))
             .await?;
         let params = json!({ "sessionId": id, "limit": limit });
         let messages = client.agent("getMessages", &params).await?;
-        Ok::<_, Failure>(Shown { session, messages })
-    };
-    let shown = read.await;
-    reached.close_now().await;
-    let shown = shown?;
+        Ok(Shown { session, messages })
+    });
+    let shown = shown.await?;
     match common.machine.format() {
         Format::Jsonl => {
             let messages = &shown.messages;

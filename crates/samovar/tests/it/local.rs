@@ -87,3 +87,57 @@ async fn a_local_server_that_answers_with_a_page_is_told_as_what_it_is() {
     assert!(said.stderr.contains("text/html"), "{said:?}");
     assert!(said.stderr.contains("AGENT_MODEL"), "{said:?}");
 }
+
+// proves FC-4
+#[tokio::test]
+async fn a_key_in_the_environment_counts_more_than_a_server_of_this_machine() {
+    let near = ollama().await;
+    let far = ModelServer::start([say("From afar.")]).await.unwrap();
+    let program = program()
+        .looking_at("OLLAMA_HOST", &near.address().to_string())
+        .set("OPENAI_API_KEY", "sk-of-the-environment")
+        .set("OPENAI_BASE_URL", &far.base_url());
+
+    let said = program.run(["run", "hello"]).await;
+
+    assert_eq!(
+        (said.code, said.stdout.as_str()),
+        (Some(0), "From afar.\n"),
+        "{said:?}"
+    );
+    assert_eq!(near.prompts().len(), 0);
+}
+
+// proves FC-1, FC-4
+#[tokio::test]
+async fn on_a_machine_with_nothing_every_way_in_says_what_is_there_and_what_to_type() {
+    const CONNECT: &str = "export OPENAI_API_KEY=YOUR_KEY\n";
+    let program = program();
+
+    let alone = program.run([""; 0]).await;
+    assert_eq!(alone.code, Some(0), "{alone:?}");
+    assert!(alone.stdout.contains("  set OPENAI_API_KEY "), "{alone:?}");
+    assert!(alone.stderr.contains(CONNECT), "{alone:?}");
+    assert!(
+        alone
+            .stderr
+            .contains("\n  samovar run \"list the files here\""),
+        "{alone:?}"
+    );
+
+    let doctor = program.run(["doctor"]).await;
+    assert_eq!(doctor.code, Some(0), "{doctor:?}");
+    assert!(
+        doctor.stdout.contains(&format!("type: {CONNECT}")),
+        "{doctor:?}"
+    );
+
+    let run = program.run(["run", "hi"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.stderr.contains(CONNECT), "{run:?}");
+    assert!(
+        run.stdout
+            .starts_with("[demo: rules, not a language model] "),
+        "{run:?}"
+    );
+}

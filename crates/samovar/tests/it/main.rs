@@ -7,6 +7,7 @@
     reason = "a test that cannot go on ends there"
 )]
 
+mod alike;
 mod chat;
 mod config;
 mod crash;
@@ -18,6 +19,7 @@ mod exits;
 mod failpoints;
 mod keys;
 mod local;
+mod pipes;
 mod run;
 mod secrets;
 mod serve;

@@ -1,10 +1,13 @@
 //! Commands beside each other on one data directory.
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
 use samovar_model_server::{Gate, When, say};
-use samovar_testkit::{Finished, Signal};
+use samovar_testkit::{Finished, Program, Signal};
 use tokio::io::AsyncWriteExt;
 
-use crate::setup::with_model;
+use crate::setup::{ended_with, messages, program, with_model};
 
 // proves FC-1
 #[tokio::test]
@@ -90,4 +93,192 @@ async fn a_turn_that_takes_too_long_is_a_document_too() {
     let turn: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!(turn["finishReason"], "cancelled");
     assert_eq!(turn["schema"], "samovar.turn/1");
+}
+
+/// Starts eight commands that look, at once, and waits for all.
+async fn look_at_once(program: &Program) {
+    let mut running = Vec::new();
+    for number in 0..8 {
+        let args: &[&str] = if number % 4 == 0 {
+            &["stats"]
+        } else {
+            &["sessions", "list"]
+        };
+        running.push(program.command(args).spawn().unwrap());
+    }
+    for child in running {
+        let said = Finished::of(child).await;
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert!(!said.stdout.is_empty(), "{said:?}");
+    }
+}
+
+// proves FC-1
+#[tokio::test]
+async fn eight_commands_at_once_all_see_the_data_directory_beside_a_turn_and_without() {
+    let held = Gate::new("held");
+    let (program, model) = with_model([
+        say("the first is done")
+            .hold_after(1, &held)
+            .when(When::user("first")),
+        say("the second is done").when(When::user("second")),
+    ])
+    .await;
+    let first = program.command(["run", "first"]).spawn().unwrap();
+    model.seen(1).await;
+
+    look_at_once(&program).await;
+    let second = program.run(["run", "second"]).await;
+    model.open(&held).unwrap();
+    let first = Finished::of(first).await;
+    look_at_once(&program).await;
+
+    assert_eq!(second.stdout, "the second is done\n", "{second:?}");
+    assert_eq!(first.stdout, "the first is done\n", "{first:?}");
+    assert_eq!((first.code, second.code), (Some(0), Some(0)));
+}
+
+// proves FC-1, FC-2
+#[tokio::test]
+async fn a_server_that_is_killed_under_a_turn_is_said_to_be_gone_and_keeps_what_it_accepted() {
+    let never = Gate::new("never");
+    let (program, model) = with_model([
+        say("half an answer").deltas_of(6).hold_after(1, &never),
+        say("well"),
+    ])
+    .await;
+    let program = program.set("DATA_DIR", "data");
+    let server = program.serve(&[]).await;
+    let session = server.session().await;
+    let run = program.command(["run", "--session", &session, "go"]);
+    let run = { run }.spawn().unwrap();
+    model.prompt(0).await.unwrap().written(1).await;
+
+    server.kill().await;
+    let said = Finished::of(run).await;
+
+    ended_with(&said, 8, "server_unreachable");
+    assert!(
+        said.stderr.contains("what was finished is kept"),
+        "{said:?}"
+    );
+    let again = program.run(["run", "--session", &session, "again"]).await;
+    assert_eq!(
+        (again.code, again.stdout.as_str()),
+        (Some(0), "well\n"),
+        "{again:?}"
+    );
+    let server = program.serve(&[]).await;
+    let kept = messages(&server, &session).await;
+    assert_eq!(
+        kept.first().map(String::as_str),
+        Some("user: go"),
+        "{kept:?}"
+    );
+}
+
+// proves FC-1
+#[tokio::test]
+async fn an_address_that_was_left_behind_is_not_believed() {
+    let program = program().set("DATA_DIR", "data");
+    let server = program.serve(&[]).await;
+    server.kill().await;
+    let left = program.folder().join("data/server.json");
+    assert!(left.exists());
+    let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
+    stranger.set_nonblocking(true).unwrap();
+    let address = stranger.local_addr().unwrap();
+    let token = "0".repeat(64);
+
+    for content in [
+        std::fs::read(&left).unwrap(),
+        format!("{{\"address\":\"{address}\",\"token\":\"{token}\",\"pid\":1}}").into(),
+        format!("{{\"address\":\"192.0.2.1:80\",\"token\":\"{token}\",\"pid\":1}}").into(),
+        b"{\"address\":".to_vec(),
+        vec![b'['; 1024 * 1024],
+        vec![0xff; 32],
+        Vec::new(),
+    ] {
+        std::fs::write(&left, &content).unwrap();
+        let listed = program.run(["sessions", "list"]).await;
+        assert_eq!(listed.code, Some(0), "{listed:?}");
+        std::fs::write(&left, &content).unwrap();
+        let said = program.run(["run", "hello"]).await;
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert!(!left.exists(), "a command leaves no address behind");
+    }
+    // Nobody came, so nobody told it a prompt or a token.
+    assert!(stranger.accept().is_err());
+}
+
+/// Somebody else's lock on the data directory, and an address that leads to this listener.
+fn held_by_a_stranger(program: &Program, stranger: &TcpListener) -> std::fs::File {
+    let address = stranger.local_addr().unwrap();
+    let token = "0".repeat(64);
+    program.file("data/journal/keep", "").file(
+        "data/server.json",
+        format!("{{\"address\":\"{address}\",\"token\":\"{token}\",\"pid\":1}}"),
+    );
+    let lock = std::fs::File::create(program.folder().join("data/lock")).unwrap();
+    lock.lock().unwrap();
+    lock
+}
+
+/// Answers everybody alike, until the test's process ends; with nothing, by saying nothing.
+fn answer_all(stranger: TcpListener, answer: &'static [u8]) {
+    std::thread::spawn(move || {
+        let mut open = Vec::new();
+        for mut stream in stranger.incoming().flatten() {
+            let mut asked = [0; 1024];
+            if stream.read(&mut asked).is_err() || stream.write_all(answer).is_err() {
+                return;
+            }
+            if answer.is_empty() {
+                open.push(stream);
+            }
+        }
+    });
+}
+
+// proves FC-1, FC-2
+#[tokio::test]
+async fn what_holds_a_data_directory_and_is_no_samovar_is_busy_and_not_believed() {
+    let mut running = Vec::new();
+    for answer in [
+        &b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 6\r\n\r\n<html>"[..],
+        b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"version\": ",
+        b"\x00\x01\x02",
+        b"",
+    ] {
+        let program = program().set("DATA_DIR", "data");
+        let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
+        let lock = held_by_a_stranger(&program, &stranger);
+        answer_all(stranger, answer);
+        let child = program.command(["sessions", "list"]).spawn().unwrap();
+        running.push((child, program, lock));
+    }
+    for (child, _program, _lock) in running {
+        let said = Finished::of(child).await;
+        ended_with(&said, 8, "data_dir_busy");
+        assert_eq!(said.stdout, "");
+    }
+}
+
+// proves FC-1, FC-2
+#[tokio::test]
+async fn a_server_of_another_folder_does_not_work_in_this_one() {
+    let program = program().set("DATA_DIR", "data");
+    program.file("other/file", "");
+    let _server = program.serve(&[]).await;
+
+    let said = program.run(["run", "hi", "--workspace", "other"]).await;
+
+    ended_with(&said, 8, "workspace_differs");
+    assert!(
+        said.stderr
+            .contains(&program.folder().display().to_string()),
+        "{said:?}"
+    );
+    let here = program.run(["run", "hi"]).await;
+    assert_eq!(here.code, Some(0), "{here:?}");
 }
