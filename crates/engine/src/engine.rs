@@ -22,6 +22,8 @@ use crate::session::unknown;
 use crate::settings::{Recovery, Settings};
 use crate::toolbox::Toolbox;
 
+mod call;
+
 /// How long an engine without turns waits at start for what a former run left. When the history
 /// cannot take it by then, reads show what it has.
 const PATIENCE: Duration = Duration::from_secs(30);

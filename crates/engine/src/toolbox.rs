@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::time::Duration;
 
 use jsonschema::Validator;
 use samovar_core::message::MAX_ARGS_DEPTH;
-use samovar_core::{CallContext, Error, Reply, ToolCall, ToolSpec, Toolset};
+use samovar_core::{CallContext, Closer, Error, Outcome, Reply, ToolCall, ToolSpec, Toolset};
 use samovar_locale as locale;
 use serde_json::Value;
+use tokio::task::JoinError;
 
 /// Bytes of a tool's name, at most: what every provider takes.
 const MAX_NAME_BYTES: usize = 64;
@@ -112,6 +114,11 @@ impl Shelf {
         Self { tools, specs }
     }
 
+    /// Whether there is a tool of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.tools.contains_key(name)
+    }
+
     /// Finds the tool of a call and checks the arguments.
     ///
     /// # Errors
@@ -162,9 +169,41 @@ impl Tool {
         ))
     }
 
+    /// Runs a call that was let through, and stops it when it takes longer than it may.
     pub(crate) async fn run(&self, call: ToolCall, context: CallContext) -> Reply {
-        self.toolset.call(call, context).await
+        let timeout = self.spec.timeout;
+        let run = self.toolset.call(call, context);
+        tokio::time::timeout(timeout, run)
+            .await
+            .unwrap_or_else(|_| Reply::Closed(late(timeout)))
     }
+}
+
+/// What a tool's task brought; none when the call stays open, since somebody outside closes it.
+pub(crate) fn outcome_of(
+    name: &str,
+    closer: Closer,
+    ran: Result<Reply, JoinError>,
+) -> Option<Outcome> {
+    match ran {
+        Ok(Reply::Closed(outcome)) => Some(outcome),
+        Ok(Reply::Open) => match closer {
+            Closer::Outside => None,
+            Closer::Tool => Some(Outcome::failed("the tool gave no result")),
+        },
+        Err(error) => {
+            tracing::error!(tool = name, %error, "a tool panicked");
+            let why = "the tool broke off; its reason is in the server's log";
+            Some(Outcome::failed(why))
+        }
+    }
+}
+
+fn late(timeout: Duration) -> Outcome {
+    Outcome::failed(format!(
+        "the tool took longer than {} s and was stopped",
+        timeout.as_secs_f32()
+    ))
 }
 
 /// Names the path and the rule that failed (AS-12).

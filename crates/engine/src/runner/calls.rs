@@ -3,7 +3,6 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
 use samovar_core::tool::Sharing;
 use samovar_core::{
@@ -14,7 +13,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 
 use super::{Input, Runner};
 use crate::gate::{self, Verdict};
-use crate::toolbox::{Shelf, Tool};
+use crate::toolbox::{Shelf, Tool, outcome_of};
 
 /// The calls of one step while they run.
 pub(super) struct Calls<'a> {
@@ -190,13 +189,7 @@ impl<'a> Calls<'a> {
             sharing: tool.spec.sharing,
             closer: tool.spec.closer,
         };
-        let timeout = tool.spec.timeout;
-        let task = async move {
-            let run = tool.run(call, context);
-            tokio::time::timeout(timeout, run)
-                .await
-                .unwrap_or_else(|_| Said::Closed(late(timeout)))
-        };
+        let task = async move { tool.run(call, context).await };
         let id = self.running.spawn(task).id();
         self.known.insert(id, running);
     }
@@ -210,14 +203,9 @@ impl<'a> Calls<'a> {
         let Some(running) = self.known.remove(&id) else {
             return;
         };
-        let outcome = match joined {
-            Ok((_, Said::Closed(outcome))) => outcome,
-            Ok((_, Said::Open)) if running.closer == Closer::Outside => return,
-            Ok((_, Said::Open)) => Outcome::failed("the tool gave no result"),
-            Err(error) => {
-                tracing::error!(tool = running.name, %error, "a tool panicked");
-                Outcome::failed("the tool broke off; its reason is in the server's log")
-            }
+        let ran = joined.map(|(_, said)| said);
+        let Some(outcome) = outcome_of(&running.name, running.closer, ran) else {
+            return;
         };
         if self.runner.turn.is_closed(&running.call) {
             // Somebody outside was faster.
@@ -238,11 +226,4 @@ impl<'a> Calls<'a> {
             outcome,
         });
     }
-}
-
-fn late(timeout: Duration) -> Outcome {
-    Outcome::failed(format!(
-        "the tool took longer than {} s and was stopped",
-        timeout.as_secs_f32()
-    ))
 }

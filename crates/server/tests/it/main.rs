@@ -7,6 +7,7 @@
 )]
 
 mod bounds;
+mod by_hand;
 mod contract;
 mod dialects;
 mod door;

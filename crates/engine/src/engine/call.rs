@@ -1,0 +1,105 @@
+//! A tool that a person calls, outside of any session.
+
+use std::sync::Arc;
+
+use samovar_core::message::Status;
+use samovar_core::{
+    Approval, CallContext, CallId, Closer, Code, Effect, Error, Outcome, SessionId, ToolCall,
+    TurnId,
+};
+use samovar_locale as locale;
+use serde_json::{Map, Value};
+use tokio::task::JoinSet;
+
+use super::Engine;
+use crate::gate::{self, Verdict};
+use crate::session::master;
+use crate::toolbox::{Tool, outcome_of};
+
+impl Engine {
+    /// Calls a tool for a person. The call passes the gate that a model's calls pass, at `approval` or
+    /// else at the server's level, and has the tool's timeout. It belongs to no session: its context
+    /// is made up, no log knows of it, and after a crash nobody does. So it is only for who may widen
+    /// the approval level. Dropping the future stops the tool.
+    ///
+    /// # Errors
+    /// [`Code::UnknownTool`] when there is no such tool; [`Code::Unavailable`] while the server stops.
+    pub async fn call_tool(
+        &self,
+        name: &str,
+        args: Map<String, Value>,
+        approval: Option<Approval>,
+    ) -> Result<Outcome, Error> {
+        if self.is_stopping() {
+            return Err(Error::new(Code::Unavailable, locale::server::stopping()));
+        }
+        let tools = self.parts.toolbox.shelf();
+        if !tools.has(name) {
+            let why = locale::tool::unknown(locale::quoted(name));
+            return Err(Error::new(Code::UnknownTool, why));
+        }
+        let call = ToolCall {
+            id: CallId::fresh(self.parts.ids.as_ref()),
+            name: name.to_owned(),
+            args: Value::Object(args),
+            provider_state: None,
+        };
+        let level = approval.unwrap_or(self.parts.settings.approval);
+        let found = tools.find(&call).map_err(Outcome::failed);
+        match found.and_then(|tool| admit(tool, level)) {
+            Ok(tool) => Ok(self.run_one(call, tool).await),
+            Err(outcome) => Ok(outcome),
+        }
+    }
+
+    async fn run_one(&self, call: ToolCall, tool: Arc<Tool>) -> Outcome {
+        // A stop waits for it as for a turn.
+        let _running = self.parts.running.enter();
+        let ids = self.parts.ids.as_ref();
+        let context = CallContext {
+            session: SessionId::fresh(ids),
+            turn: TurnId::fresh(ids),
+            agent: master(),
+            key: call.id.clone(),
+        };
+        let spec = tool.spec.clone();
+        let mut task = JoinSet::new();
+        task.spawn(async move { tool.run(call, context).await });
+        // Both are safe to drop halfway: the tool is stopped with the set.
+        let ran = tokio::select! {
+            ran = task.join_next() => ran,
+            () = self.parts.stop.cancelled() => None,
+        };
+        let outcome = ran.and_then(|ran| outcome_of(&spec.name, spec.closer, ran));
+        let outcome = outcome.unwrap_or_else(|| stopped(spec.effect));
+        outcome.readable()
+    }
+}
+
+/// The gate's last word; nobody is asked for an approval of what they asked for themselves.
+fn admit(tool: Arc<Tool>, level: Approval) -> Result<Arc<Tool>, Outcome> {
+    let spec = &tool.spec;
+    if spec.closer == Closer::Outside {
+        let name = &spec.name;
+        let why = format!("{name} is answered from outside, and only a turn can wait for that");
+        return Err(Outcome::failed(why));
+    }
+    match gate::judge(level, spec) {
+        Verdict::Allow => Ok(tool),
+        Verdict::Deny(why) => Err(Outcome::new(Status::Denied, format!("denied: {why}"))),
+        Verdict::Ask(why) => {
+            let why = format!("denied: {why}; call it at the approval level auto to allow it");
+            Err(Outcome::new(Status::Denied, why))
+        }
+    }
+}
+
+fn stopped(effect: Effect) -> Outcome {
+    match effect {
+        Effect::Read => Outcome::new(Status::Cancelled, "the server stopped"),
+        Effect::Idempotent | Effect::Verifiable | Effect::Unsafe => {
+            let why = "outcome unknown: the server stopped; look before you retry";
+            Outcome::new(Status::Unknown, why)
+        }
+    }
+}
