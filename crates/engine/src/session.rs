@@ -293,22 +293,21 @@ impl Mailbox {
         if is_current && current.is_some() {
             return self.forward(Input::Cancel(reply)).await;
         }
-        let place = open
-            .queue
-            .iter()
-            .position(|queued| Some(&queued.turn) == turn.as_ref());
-        let Some(queued) = place.and_then(|at| open.queue.remove(at)) else {
+        let mut queued = open.queue.iter().map(|queued| &queued.turn);
+        let Some(turn) = turn.filter(|turn| queued.any(|queued| queued == turn)) else {
             return answer(reply, Ok(Accepted::Cancelled { stopped: false }));
         };
         let ended = self
-            .end_unstarted(&queued.turn, FinishReason::Cancelled, None)
+            .end_unstarted(&turn, FinishReason::Cancelled, None)
             .await;
-        answer(
-            reply,
-            ended
-                .map(|()| Accepted::Cancelled { stopped: true })
-                .map_err(refusal),
-        );
+        // It waits on until its end is kept, or it would be lost until the next start.
+        if ended.is_ok()
+            && let Some(open) = &mut self.open
+        {
+            open.queue.retain(|queued| queued.turn != turn);
+        }
+        let stopped = ended.map(|()| Accepted::Cancelled { stopped: true });
+        answer(reply, stopped.map_err(refusal));
     }
 
     /// Ends a turn that never began.

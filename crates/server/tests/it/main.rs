@@ -12,6 +12,7 @@ mod contract;
 mod dialects;
 mod door;
 mod durability;
+mod failing;
 mod left;
 mod limits;
 mod mounted;
