@@ -166,6 +166,13 @@ fn what_people_read_stands_in_the_catalogue() {
 }
 
 #[test]
+fn every_sentence_of_the_catalogue_is_said() {
+    let tree = Tree::read();
+    let violations = sentences::unsaid(tree.text(sentences::ENGLISH), tree.rust_files());
+    demand("a sentence that nobody says is deleted", &violations);
+}
+
+#[test]
 fn the_listed_requirements_are_the_proven_ones() {
     let tree = Tree::read();
     let violations =

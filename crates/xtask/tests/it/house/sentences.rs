@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proc_macro2::{Span, TokenStream, TokenTree};
+use serde_json::{Map, Value};
 use syn::visit::{self, Visit};
 use syn::{
     Attribute, Block, Expr, ExprCall, ExprMethodCall, ExprStruct, Lit, Local, Macro, PatIdent,
@@ -12,12 +13,16 @@ use super::Violation;
 
 mod tests;
 
+/// The language that all others follow.
+pub(super) const ENGLISH: &str = "locales/en.json";
+
 /// The crates that speak from the catalogue.
-const CRATES: [&str; 8] = [
+const CRATES: [&str; 9] = [
     "config",
     "core",
     "engine",
     "providers",
+    "samovar",
     "sandbox",
     "server",
     "stores",
@@ -65,6 +70,52 @@ pub(super) fn untranslated(path: &str, text: &str) -> Vec<Violation> {
     found
         .map(|(line, sentence)| Violation::at(path, line, breach(sentence)))
         .collect()
+}
+
+/// Sentences of the catalogue that no crate says.
+pub(super) fn unsaid<'a>(
+    english: Option<&str>,
+    files: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Vec<Violation> {
+    let sentences = english.map(serde_json::from_str::<Map<String, Value>>);
+    let Some(Ok(sentences)) = sentences else {
+        return vec![Violation::new(ENGLISH, "is no object of sentences")];
+    };
+    let mut silent: BTreeSet<String> = sentences.keys().cloned().collect();
+    for (_, text) in files.filter(|(path, _)| !path.starts_with("crates/locale/")) {
+        silent.retain(|key| !says_key(text, key));
+    }
+    let breach = |key: &String| Violation::new(ENGLISH, format!("nobody says {key}; delete it"));
+    silent.iter().map(breach).collect()
+}
+
+/// Whether a text calls the function of a key, by its module's name or by one that it gives it.
+fn says_key(text: &str, key: &str) -> bool {
+    let Some((area, name)) = key.split_once('.') else {
+        return false;
+    };
+    let alias = format!("{area} as ");
+    let mut names = text.split(&alias).skip(1).map(first_word).chain([area]);
+    names.any(|given| says(text, &format!("{given}::{name}")))
+}
+
+fn first_word(text: &str) -> &str {
+    let end = text.find(|letter| !is_inside(letter));
+    end.map_or(text, |end| &text[..end])
+}
+
+/// Whether a letter can stand in a name.
+fn is_inside(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_'
+}
+
+/// Whether a text has this path as a whole.
+fn says(text: &str, path: &str) -> bool {
+    text.match_indices(path).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + path.len()..].chars().next();
+        !before.is_some_and(is_inside) && !after.is_some_and(is_inside)
+    })
 }
 
 #[derive(Default)]

@@ -96,3 +96,40 @@ fn tests_models_and_other_crates_may_say_what_they_like() {
     let text = format!("#[cfg(test)]\nmod tests {{ {text} }}");
     assert_eq!(untranslated("crates/server/src/a.rs", &text), []);
 }
+
+#[test]
+fn a_sentence_that_nobody_says_is_a_violation() {
+    let english = r#"{"run.a": "x", "run.a_b": "y", "say.c": {"other": "{count}"}}"#;
+    let unsaid = |text: &str| -> Vec<String> {
+        let own = ("crates/locale/src/lib.rs", "run::a(); run::a_b(); say::c()");
+        let files = [own, ("crates/server/src/a.rs", text)];
+        let found = unsaid(Some(english), files.into_iter());
+        found
+            .into_iter()
+            .map(|violation| violation.breach)
+            .collect()
+    };
+
+    assert_eq!(
+        unsaid("locale::run::a_b(); f(locale::run::a, locale::say::c(1))"),
+        [""; 0]
+    );
+    assert_eq!(
+        unsaid("use samovar_locale::{run as text, say}; text::a(); text::a_b(); say::c(1)"),
+        [""; 0]
+    );
+    assert_eq!(
+        unsaid("locale::run::a_b(); run::a2(); essay::c(2)"),
+        [
+            "nobody says run.a; delete it",
+            "nobody says say.c; delete it"
+        ]
+    );
+}
+
+#[test]
+fn a_catalogue_that_cannot_be_read_is_a_violation() {
+    let breach = [Violation::new(ENGLISH, "is no object of sentences")];
+    assert_eq!(unsaid(None, [].into_iter()), breach);
+    assert_eq!(unsaid(Some("[]"), [].into_iter()), breach);
+}
