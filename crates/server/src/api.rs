@@ -4,8 +4,8 @@ use samovar_core::{Clock, Code, Error};
 use samovar_locale as locale;
 use samovar_wire::agent::NoParams;
 use samovar_wire::api::{
-    BASE_PATH, CreateTokenParams, CreatedToken, ModelsAnswer, ModelsParams, ServerInfo, TokenInfo,
-    TokenParams, ToolInfo, ToolParams,
+    BASE_PATH, CallToolParams, CreateTokenParams, CreatedToken, ModelsAnswer, ModelsParams,
+    ServerInfo, TokenInfo, TokenParams, ToolInfo, ToolParams, ToolResult,
 };
 
 use crate::clock::SystemClock;
@@ -43,6 +43,13 @@ pub(crate) fn routes() -> Vec<Route> {
             at("tools/{name}"),
             "Answers one tool.",
             tool,
+        ),
+        Route::answering(
+            &[Verb::Post],
+            Scope::Admin,
+            at("tools/{name}/call"),
+            "Calls a tool outside any session and answers its outcome.",
+            call_tool,
         ),
         Route::answering(
             get,
@@ -98,6 +105,17 @@ async fn tool(call: Call, params: ToolParams) -> Result<ToolInfo, Error> {
     found
         .map(|spec| spec.as_ref().into())
         .ok_or_else(|| unknown_tool(&params.name))
+}
+
+/// A call of a person, which no log knows of; so it is for the owner alone.
+async fn call_tool(call: Call, params: CallToolParams) -> Result<ToolResult, Error> {
+    let name = call.segment("name").to_owned();
+    let CallToolParams { args, approval } = params;
+    let engine = call.engine().await?;
+    engine
+        .call_tool(&name, args, approval)
+        .await
+        .map(Into::into)
 }
 
 fn unknown_tool(name: &str) -> Error {

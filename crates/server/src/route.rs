@@ -87,10 +87,6 @@ impl Call {
     }
 
     /// A part of the path.
-    #[expect(
-        dead_code,
-        reason = "the first route that needs it comes with the call of a tool"
-    )]
     pub(crate) fn segment(&self, name: &str) -> &str {
         let mut segments = self.segments.iter();
         segments

@@ -26,4 +26,5 @@ mod serve;
 mod setup;
 mod terminal;
 mod together;
+mod tools;
 mod wrong;
