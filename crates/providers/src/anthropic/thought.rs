@@ -2,7 +2,7 @@
 //! came.
 //!
 //! A thought is bound to what was said before it, so the fingerprint of the request that it answers
-//! is kept with it, and it goes back behind the same words alone (ADR 6).
+//! is kept with it, and it goes back behind the same words alone (ADR 8).
 
 use serde_json::{Value, json};
 
