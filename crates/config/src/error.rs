@@ -194,6 +194,9 @@ impl fmt::Display for Problem {
 
 /// A value as it may be repeated.
 fn shown(key: &Key, found: &str) -> String {
+    if key.is_endpoint() {
+        return cut(&locale::without_secrets(found));
+    }
     let is_number = found
         .chars()
         .all(|c| c.is_ascii_digit() || ".-+".contains(c));

@@ -1,12 +1,13 @@
 //! What a key is, what holds there, and where that comes from.
 
+use samovar_locale as locale;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::keys::Key;
 use crate::layer::Given;
 use crate::origin::Origin;
-use crate::settings::{MASK, without_secrets};
+use crate::settings::MASK;
 
 /// A key as a person wants to know it. Secrets are masked.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -66,9 +67,14 @@ impl Explained {
 pub(crate) fn masked(key: &Key, value: &Value) -> Value {
     match value {
         _ if key.is_secret => MASK.into(),
-        Value::String(text) => without_secrets(text).into(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            value.clone()
+        Value::String(text) if key.is_endpoint() || text.contains("://") => {
+            locale::without_secrets(text).into()
         }
+        Value::String(_)
+        | Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::Array(_)
+        | Value::Object(_) => value.clone(),
     }
 }

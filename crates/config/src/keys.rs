@@ -42,6 +42,13 @@ pub struct Key {
     pub variables: Vec<String>,
 }
 
+impl Key {
+    /// Whether its value is the address of a provider's server, in which a key may hide.
+    pub(crate) fn is_endpoint(&self) -> bool {
+        self.name.ends_with(".api_base")
+    }
+}
+
 /// Every key that there is.
 #[derive(Clone, Debug, Default)]
 pub struct Keys {

@@ -9,7 +9,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
-use samovar_locale::Language;
+use samovar_locale::{self as locale, Language};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -94,7 +94,8 @@ pub struct Models {
     #[schemars(extend("x-widens" = true))]
     pub probe: bool,
     /// Whether a language model has to answer, so that `demo` never does.
-    #[schemars(extend("x-widens" = false, "x-variables" = ["SAMOVAR_REQUIRE_MODEL"]))]
+    // It opens something where a folder says `false` to a person who said `true`.
+    #[schemars(extend("x-widens" = true, "x-variables" = ["SAMOVAR_REQUIRE_MODEL"]))]
     pub require: bool,
 }
 
@@ -206,7 +207,7 @@ impl fmt::Debug for Secret {
 /// The address may hold a key, too.
 impl fmt::Debug for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let api_base = self.api_base.as_deref().map(without_secrets);
+        let api_base = self.api_base.as_deref().map(locale::without_secrets);
         f.debug_struct("Provider")
             .field("api_key", &self.api_key)
             .field("api_base", &api_base)
@@ -227,23 +228,6 @@ pub(crate) const MASK: &str = "***";
 fn languages(_generator: &mut SchemaGenerator) -> Schema {
     let tags: Vec<_> = Language::ALL.iter().map(|one| one.tag()).collect();
     json_schema!({ "type": "string", "enum": tags })
-}
-
-/// An address without its user and its query, where keys stand.
-pub(crate) fn without_secrets(text: &str) -> String {
-    let Some((scheme, rest)) = text.split_once("://") else {
-        return text.to_owned();
-    };
-    let (rest, query) = match rest.split_once('?') {
-        Some((rest, _)) => (rest, "?***"),
-        None => (rest, ""),
-    };
-    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let host = match host.rsplit_once('@') {
-        Some((_, host)) => format!("{MASK}@{host}"),
-        None => host.to_owned(),
-    };
-    format!("{scheme}://{host}{path}{query}")
 }
 
 impl Default for Settings {

@@ -47,6 +47,34 @@ pub use language::choose;
 
 include!(concat!(env!("OUT_DIR"), "/catalogue.rs"));
 
+/// What stands in the place of a secret.
+const MASK: &str = "***";
+
+/// Letters of the longest scheme that an address by hand is thought to have.
+const SCHEME_CHARS: usize = 8;
+
+/// An address as it may be repeated, also one that cannot be read: without its user and its
+/// password, its query and its fragment, any of which may be a key.
+pub fn without_secrets(address: &str) -> String {
+    let is_scheme = |word: &str| {
+        word.len() <= SCHEME_CHARS && word.bytes().all(|byte| byte.is_ascii_alphabetic())
+    };
+    let split = address.trim().split_once("://");
+    let (scheme, rest) = match split.filter(|(scheme, _)| is_scheme(scheme)) {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), address.trim()),
+    };
+    // The last one: a password may hold one too, or the beginning of what looks like a query.
+    let (user, rest) = match rest.rsplit_once('@') {
+        Some((_, rest)) => (format!("{MASK}@"), rest),
+        None => (String::new(), rest),
+    };
+    match rest.find(['?', '#']) {
+        Some(end) => format!("{scheme}{user}{}{MASK}", &rest[..=end]),
+        None => format!("{scheme}{user}{rest}"),
+    }
+}
+
 /// A text or a path in quotation marks, its control characters and quotation marks made visible.
 pub fn quoted<T: fmt::Debug + ?Sized>(value: &T) -> impl fmt::Display {
     fmt::from_fn(move |f| value.fmt(f))

@@ -296,6 +296,12 @@ fn a_variable_is_told_by_its_name() {
             "config_wrong_value",
             "providers.openai.api_key is ***; give a line of 1 to 4096 characters",
         ),
+        (
+            "OPENAI_BASE_URL",
+            "user:sk-a@host/v1?key=sk-b\nc",
+            "config_wrong_value",
+            "providers.openai.api_base is \"***@host/v1?***\"; give text of 1 to 2048 characters",
+        ),
     ] {
         Desk::new()
             .set(name, value)

@@ -34,7 +34,6 @@ fn only_these_keys_count_in_a_file_that_nobody_trusts() {
             "defaults.max_tokens",
             "defaults.temperature",
             "defaults.max_iterations",
-            "models.require",
             "session.max_history_messages",
         ]
     );
@@ -139,6 +138,16 @@ fn what_was_shown_is_what_is_trusted() {
             .port,
         1
     );
+}
+
+// proves FC-3
+#[test]
+fn a_stranger_does_not_take_back_that_a_language_model_has_to_answer() {
+    let desk = Desk::new()
+        .user_says("[models]\nrequire = true\n")
+        .here_says("[models]\nrequire = false\n");
+
+    assert_eq!(desk.refusal().code(), "config_untrusted");
 }
 
 #[test]

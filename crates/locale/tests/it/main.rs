@@ -6,6 +6,7 @@ mod faults;
 mod files;
 mod plural;
 mod second_language;
+mod secrets;
 
 use compiler::{File, compile};
 
