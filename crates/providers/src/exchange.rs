@@ -23,6 +23,9 @@ use crate::timeouts::Watch;
 /// How many events are gathered, about, before they are handed on though more are there.
 const BATCH: usize = 256;
 
+/// How many pieces of a body are taken, before the clock is looked at though more are there.
+const PIECES: usize = 256;
+
 /// How long the end of the body is waited for behind the end of the answer. It comes at once from
 /// nearly every server, and a connection that was read to its end can be used again.
 const GRACE: Duration = Duration::from_millis(10);
@@ -74,7 +77,13 @@ async fn next(mut phase: Phase) -> Option<(Vec<ProviderEvent>, Phase)> {
 }
 
 async fn drain(mut response: Response) {
-    let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
+    let rest = async {
+        for _ in 0..PIECES {
+            let Ok(Some(_)) = response.chunk().await else {
+                return;
+            };
+        }
+    };
     // Whether the connection can be used again is all that depends on it.
     tokio::time::timeout(GRACE, rest).await.ok();
 }
@@ -150,7 +159,9 @@ impl Reading {
         let heard = self.decoder.heard();
         let chunk = self.watch.wait(self.response.chunk()).await;
         let mut came = Some(chunk.map_err(|limit| self.endpoint.late(limit))?);
+        let mut pieces = 0;
         while let Some(chunk) = came {
+            pieces += 1;
             match chunk {
                 Ok(Some(bytes)) => self.decoder.read(bytes, events)?,
                 Ok(None) => self.decoder.end(events)?,
@@ -159,7 +170,8 @@ impl Reading {
                 }
                 Err(error) => return Err(http::cut(&error)),
             }
-            if self.decoder.progress() == Progress::Over || events.len() >= BATCH {
+            let is_enough = events.len() >= BATCH || pieces >= PIECES;
+            if self.decoder.progress() == Progress::Over || is_enough {
                 break;
             }
             came = self.what_is_there().await;

@@ -3,13 +3,41 @@
 use std::borrow::Cow;
 
 use samovar_locale as locale;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 use crate::fault::Fault;
 
 /// A string that is borrowed when it has no escapes, inside an `Option` too.
 #[derive(Deserialize)]
 pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+
+/// Tokens of one kind that one answer is believed to have cost, at most: more would spoil every sum
+/// that it is added to.
+const MAX_TOKENS: u64 = 1 << 40;
+
+/// Reads what an answer is not void for: of another shape than ours, it is none.
+///
+/// # Errors
+/// It is no JSON.
+pub(crate) fn lenient<'de, D, T>(json: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    let raw = <&RawValue>::deserialize(json)?;
+    Ok(serde_json::from_str(raw.get()).ok())
+}
+
+/// Reads a number of tokens: none when it is negative, broken or no number, and never more than
+/// [`MAX_TOKENS`].
+///
+/// # Errors
+/// It is no JSON.
+pub(crate) fn tokens<'de, D: Deserializer<'de>>(json: D) -> Result<Option<u64>, D::Error> {
+    let tokens: Option<u64> = lenient(json)?;
+    Ok(tokens.map(|tokens| tokens.min(MAX_TOKENS)))
+}
 
 /// Reads a piece of an answer.
 ///

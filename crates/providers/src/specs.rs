@@ -224,7 +224,8 @@ impl ProviderSpec {
             return Err(Error::new(Code::UnusableModel, why));
         };
         self.read_url(raw).ok_or_else(|| {
-            let (url, variable) = (locale::quoted(raw), self.base_url_var());
+            let shown = locale::without_secrets(raw);
+            let (url, variable) = (locale::quoted(&shown), self.base_url_var());
             let example = self.default_api_base.unwrap_or("http://127.0.0.1:8000/v1");
             let why = locale::models::bad_base_url(self.name, url, variable, example);
             Error::new(Code::UnusableModel, why)

@@ -95,7 +95,10 @@ impl Watch {
         let mut work = pin!(work);
         poll_fn(|context| {
             if let Poll::Ready(done) = work.as_mut().poll(context) {
-                return Poll::Ready(Ok(done));
+                // Who always has something to say is never waited for, and must end all the same.
+                let (end, limit) = self.end((self.began, Limit::WholeCall));
+                let is_late = Instant::now() >= end;
+                return Poll::Ready(if is_late { Err(limit) } else { Ok(done) });
             }
             while self.sleep.as_mut().poll(context).is_ready() {
                 let (due, limit) = self.next();
@@ -162,6 +165,19 @@ mod tests {
         };
         (limit, began.elapsed().as_secs())
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_always_has_something_to_say_is_cut_at_the_end_of_the_whole_call() {
+        let mut watch = Watch::start(timeouts(60, 60, 5));
+        for _ in 0..4 {
+            assert_eq!(watch.wait(std::future::ready(())).await, Ok(()));
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let limit = watch.wait(std::future::ready(())).await;
+        assert_eq!(limit, Err(Limit::WholeCall));
+    }
+
     #[tokio::test(start_paused = true)]
     async fn the_limit_that_ends_first_ends_the_call() {
         for (timeouts, heard, wanted) in [

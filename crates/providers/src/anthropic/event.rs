@@ -96,6 +96,7 @@ fn start(json: &str) -> Result<Event<'_>, Fault> {
     }
     #[derive(Deserialize)]
     struct Message {
+        #[serde(default, deserialize_with = "json::lenient")]
         usage: Option<Cost>,
     }
     let start: Start = json::read(json)?;
@@ -195,6 +196,7 @@ fn summary(json: &str) -> Result<Event<'_>, Fault> {
     #[derive(Deserialize)]
     struct Summary {
         delta: Option<News>,
+        #[serde(default, deserialize_with = "json::lenient")]
         usage: Option<Cost>,
     }
     #[derive(Deserialize)]

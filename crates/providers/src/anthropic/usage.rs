@@ -3,20 +3,28 @@
 use samovar_core::Usage;
 use serde::Deserialize;
 
+use crate::json;
+
 /// What the provider says of the cost, at the beginning and at the end of an answer. Every number
 /// counts from the beginning on.
 #[derive(Clone, Copy, Deserialize)]
 pub(super) struct Cost {
     /// Read, and neither from the cache nor written to it.
+    #[serde(default, deserialize_with = "json::tokens")]
     input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "json::tokens")]
     cache_creation_input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "json::tokens")]
     cache_read_input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "json::tokens")]
     output_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "json::lenient")]
     output_tokens_details: Option<Details>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
 struct Details {
+    #[serde(default, deserialize_with = "json::tokens")]
     thinking_tokens: Option<u64>,
 }
 

@@ -17,6 +17,7 @@ use crate::json::{self, Text};
 pub(super) struct Chunk<'a> {
     #[serde(borrow)]
     pub(super) choices: Option<Vec<Choice<'a>>>,
+    #[serde(default, deserialize_with = "json::lenient")]
     pub(super) usage: Option<Cost>,
     #[serde(borrow)]
     pub(super) error: Option<&'a RawValue>,
@@ -74,23 +75,33 @@ struct Function<'a> {
 /// What an answer cost, in every spelling that is in use.
 #[derive(Deserialize)]
 pub(super) struct Cost {
+    #[serde(default, deserialize_with = "json::tokens")]
     prompt_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "json::tokens")]
     completion_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "json::tokens")]
     total_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "json::lenient")]
     prompt_tokens_details: Option<PromptDetails>,
+    #[serde(default, deserialize_with = "json::lenient")]
     completion_tokens_details: Option<CompletionDetails>,
+    #[serde(default, deserialize_with = "json::tokens")]
     prompt_cache_hit_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "json::tokens")]
     cached_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
 struct PromptDetails {
+    #[serde(default, deserialize_with = "json::tokens")]
     cached_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "json::tokens")]
     cache_write_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
 struct CompletionDetails {
+    #[serde(default, deserialize_with = "json::tokens")]
     reasoning_tokens: Option<u64>,
 }
 

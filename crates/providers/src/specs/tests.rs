@@ -207,6 +207,20 @@ fn an_address_may_leave_out_what_a_local_servers_own_programs_leave_out() {
 }
 
 #[test]
+fn what_is_no_address_is_refused_without_the_keys_in_it() {
+    for raw in [
+        "user:sk-SECRET@host/v1",
+        "ftp://user:sk-SECRET@host/v1",
+        "http://user:sk-SECRET@ho st/v1",
+        "host/v1?key=sk-SECRET",
+        "ftp://host/v1?key=sk-SECRET#sk-SECRET",
+    ] {
+        let refused = spec("openai").unwrap().base_url(Some(raw)).unwrap_err();
+        assert!(!refused.message.contains("SECRET"), "{}", refused.message);
+    }
+}
+
+#[test]
 fn the_first_override_whose_word_is_in_the_models_name_counts() {
     let wanted = |row: &str, model: &str| {
         let wants = spec(row).unwrap().overrides(model);

@@ -11,7 +11,7 @@ use samovar_providers::{ProviderConfig, Registry, Timeouts};
 use serde_json::json;
 
 use crate::asking::{KEY, config, config_of, prompt, said};
-use crate::server::{Answer, Server, begun, response, stream};
+use crate::server::{Answer, Server, begun, chunks, response, stream};
 
 const HELLO: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Привет\"}}]}\n\n";
 
@@ -373,6 +373,26 @@ async fn a_silent_server_is_given_up_at_the_limit_that_is_set() {
         assert_eq!(code == FaultCode::ProviderTimeout, is_late, "{message}");
         server.left();
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_says_nothing_without_a_pause_is_given_up_at_the_limit_of_the_call() {
+    let nothing = chunks(&[b"data: {}\n\n".as_slice(); 512]);
+    let server = Server::start(vec![Answer::Flood(begun(&[HELLO.as_bytes()]), nothing)]);
+    let config = ProviderConfig {
+        timeouts: Timeouts {
+            whole_call: Duration::from_millis(500),
+            ..Timeouts::default()
+        },
+        ..config(&server.base)
+    };
+
+    let events = ask(&Registry::new(config)).await.concat();
+
+    let (code, message) = failure(&events);
+    assert_eq!(code, FaultCode::ProviderTimeout);
+    assert!(message.contains("did not finish"), "{message}");
+    server.left();
 }
 
 // proves MD-5

@@ -16,6 +16,8 @@ pub(crate) enum Answer {
     Close(Vec<u8>),
     /// These bytes, and nothing more until the client goes.
     Hold(Vec<u8>),
+    /// These bytes, and the second ones for ever, until the client goes.
+    Flood(Vec<u8>, Vec<u8>),
 }
 
 /// A request as it came.
@@ -96,7 +98,10 @@ fn serve(
     while let Some(request) = read(&mut reader, connection) {
         let answer = answers.next().unwrap_or(Answer::Close(Vec::new()));
         tell.send(request).ok();
-        let (Answer::Keep(bytes) | Answer::Close(bytes) | Answer::Hold(bytes)) = &answer;
+        let (Answer::Keep(bytes)
+        | Answer::Close(bytes)
+        | Answer::Hold(bytes)
+        | Answer::Flood(bytes, _)) = &answer;
         let mut stream = stream;
         // The client may be gone already, which is what some tests are about.
         stream.write_all(bytes).ok();
@@ -105,6 +110,11 @@ fn serve(
             Answer::Close(_) => return,
             Answer::Hold(_) => {
                 reader.read_to_end(&mut Vec::new()).ok();
+                leave.send(()).ok();
+                return;
+            }
+            Answer::Flood(_, more) => {
+                while stream.write_all(&more).is_ok() {}
                 leave.send(()).ok();
                 return;
             }
@@ -149,6 +159,13 @@ pub(crate) fn begun(pieces: &[&[u8]]) -> Vec<u8> {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
                 transfer-encoding: chunked\r\n\r\n";
     let mut bytes = head.as_bytes().to_vec();
+    bytes.extend(chunks(pieces));
+    bytes
+}
+
+/// These pieces of an event stream, each as its own chunk.
+pub(crate) fn chunks(pieces: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = Vec::new();
     for piece in pieces {
         bytes.extend(format!("{:x}\r\n", piece.len()).into_bytes());
         bytes.extend_from_slice(piece);

@@ -434,4 +434,27 @@ data: {"type":"message_stop"}
 "#,
         wanted: "start a f\nfailed bad_response",
     },
+    Golden {
+        name: "a bill with numbers that cannot be",
+        body: r#"event: message_start
+data: {"type":"message_start","message":{"usage":{"input_tokens":18446744073709551615,"output_tokens":-1,"cache_read_input_tokens":2.5}}}
+
+event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":0}
+
+event: message_delta
+data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":18446744073709551615,"output_tokens_details":7}}
+
+event: message_stop
+data: {"type":"message_stop"}
+
+"#,
+        wanted: "text a\ncomplete end_turn 1099511627776 1099511627776 0 0 0",
+    },
 ];

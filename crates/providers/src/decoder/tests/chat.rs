@@ -273,4 +273,22 @@ data: [DONE]
 "#,
         wanted: "text Hel\nfailed provider_error",
     },
+    Golden {
+        name: "a bill with numbers that cannot be",
+        body: r#"data: {"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}],"usage":{"prompt_tokens":18446744073709551615,"completion_tokens":2.5,"total_tokens":-1,"prompt_tokens_details":"none","completion_tokens_details":{"reasoning_tokens":1e400}}}
+
+data: [DONE]
+
+"#,
+        wanted: "text a\ncomplete stop 1099511627776 0 0 0 0",
+    },
+    Golden {
+        name: "a bill that is none",
+        body: r#"data: {"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}],"usage":"unknown"}
+
+data: [DONE]
+
+"#,
+        wanted: "text a\ncomplete stop 0 0 0 0 0",
+    },
 ];
