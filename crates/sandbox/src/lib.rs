@@ -1,7 +1,7 @@
 //! The borders between an untrusted tool call and this machine.
 //!
 //! Here: the path jail, in which file tools see one folder and nothing else; the lock that gives a
-//! data directory one holder, and the mark that says whose it is.
+//! data directory one holder, the mark that says whose it is, and its small files.
 //! Not here: what a tool does with a file, who may call it, and running commands.
 //! Start at [`Jail::open`]; a path from a model becomes a [`Place`] first, and every operation
 //! takes a `Place`.
@@ -14,6 +14,7 @@ mod jail;
 mod lock;
 mod owner;
 mod place;
+mod small;
 mod sys;
 mod temp;
 
@@ -24,3 +25,4 @@ pub use jail::{
 pub use lock::{DirLock, LockError};
 pub use owner::{Foreign, Owner, Standing};
 pub use place::Place;
+pub use small::{SmallFiles, Survival};

@@ -8,21 +8,21 @@
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs::{DirBuilder, File};
-use std::io::{self, Read, Write};
+use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{self, Dir, FileType, Mode, OFlags, Stat};
+use rustix::fs::{self, Dir, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest, Sha256};
 
 use crate::lock::{DirLock, LOCK_NAME};
-use crate::sys;
-use crate::temp::{self, TempFile};
+use crate::small::{self, Survival};
+use crate::temp;
 
 const MARK_NAME: &str = "owner";
 const IGNORE_NAME: &str = ".gitignore";
@@ -210,24 +210,14 @@ fn is_open_to_others(stat: &Stat) -> bool {
 
 /// The digits in a file of ours; none when it is anything else.
 fn read_hex(dir: impl AsFd, name: &str) -> Option<String> {
-    let file = sys::open_beneath(dir, name, sys::READ).ok()?;
-    let is_file = sys::file_type(&fs::fstat(&file).ok()?) == FileType::RegularFile;
-    let mut text = String::new();
-    let bound = DIGITS as u64 + 2;
-    let read = File::from(file).take(bound).read_to_string(&mut text);
+    let text = small::read(dir, name, DIGITS as u64 + 2).ok()??;
     let digits = text.trim_end();
     let is_hex = digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    (is_file && read.is_ok() && is_hex).then(|| digits.to_owned())
+    is_hex.then(|| digits.to_owned())
 }
 
-/// Writes a line that is there as a whole or not at all, for its owner alone.
 fn put(dir: impl AsFd, name: &str, line: &str) -> io::Result<()> {
-    let dir = dir.as_fd();
-    let temp = TempFile::create(dir, Mode::RUSR | Mode::WUSR)?;
-    writeln!(temp.file(), "{line}")?;
-    temp.file().sync_all()?;
-    temp.rename(OsStr::new(name))?;
-    Ok(sys::sync_dir(sys::listable(dir)?)?)
+    small::write(dir, name, format!("{line}\n").as_bytes(), Survival::Crash)
 }
 
 fn hex(bytes: &[u8]) -> String {

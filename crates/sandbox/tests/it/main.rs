@@ -13,6 +13,7 @@ mod owner;
 mod protection;
 mod races;
 mod reading;
+mod small;
 mod system;
 mod writing;
 mod yard;

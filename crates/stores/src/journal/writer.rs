@@ -1,5 +1,7 @@
 //! The one thread that writes: whoever commits while it is busy shares the next fsync (DU-3).
 
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -256,10 +258,17 @@ impl Writer {
 /// Whether as much can be written beside the journal as a group may have.
 fn has_room(dir: &Path) -> bool {
     let probe = dir.join("probe");
-    let written = std::fs::write(&probe, vec![0; GROUP_BYTES]);
-    if let Err(error) = std::fs::remove_file(&probe) {
-        tracing::debug!(%error, "the probe for room could not be removed");
-    }
+    let remove = || match std::fs::remove_file(&probe) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            tracing::debug!(%error, "the probe for room could not be removed");
+        }
+        Ok(()) | Err(_) => {}
+    };
+    // Made anew, so that nothing is written through a link that has its name.
+    remove();
+    let made = OpenOptions::new().write(true).create_new(true).open(&probe);
+    let written = made.and_then(|mut file| file.write_all(&vec![0; GROUP_BYTES]));
+    remove();
     let written = written.map_err(|error| from_io("the probe for room", &error));
     !matches!(written, Err(Broken::Full(_)))
 }
