@@ -196,6 +196,14 @@ impl Route {
     }
 }
 
+impl Route {
+    /// The names of the parts of its path that stand for something, in their order.
+    pub(crate) fn segments(&self) -> impl DoubleEndedIterator<Item = &str> {
+        let parts = self.path.split('/');
+        parts.filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+    }
+}
+
 fn handle<Q, A, F>(run: fn(Call, Q) -> F, finish: fn(A) -> Response<Body>) -> Handler
 where
     Q: DeserializeOwned + Send + 'static,

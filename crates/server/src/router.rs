@@ -119,7 +119,7 @@ async fn greet(State(guard): State<Guard>, request: Request, next: Next) -> Resp
 
 async fn serve(route: &Route, verb: Verb, shared: Arc<Shared>, request: Request) -> Response<Body> {
     let (mut parts, body) = request.into_parts();
-    let segments = segments(&mut parts).await;
+    let segments = segments(route, &mut parts).await;
     let Some(by) = parts.extensions.remove::<Guest>() else {
         return reply::refusal(&Error::new(
             Code::Unauthorized,
@@ -129,6 +129,10 @@ async fn serve(route: &Route, verb: Verb, shared: Arc<Shared>, request: Request)
     if let Err(error) = door::check_scope(&by, route.scope) {
         return reply::refusal(&error);
     }
+    let segments = match segments {
+        Ok(segments) => segments,
+        Err(error) => return reply::refusal(&error),
+    };
     let query = match axum::extract::Query::try_from_uri(&parts.uri) {
         Ok(axum::extract::Query(query)) => query,
         Err(error) => {
@@ -153,13 +157,23 @@ async fn serve(route: &Route, verb: Verb, shared: Arc<Shared>, request: Request)
     .await
 }
 
-/// The parts of the path that stand for something, such as a tool's name, decoded.
-async fn segments(parts: &mut Parts) -> Vec<(String, String)> {
-    let Ok(found) = RawPathParams::from_request_parts(parts, &()).await else {
-        return Vec::new();
+/// The parts of the route's own path that stand for something, such as a tool's name, decoded. Whoever
+/// mounts the routes below a path may have parts of that kind in it, which are none of ours.
+async fn segments(route: &Route, parts: &mut Parts) -> Result<Vec<(String, String)>, Error> {
+    let names: Vec<_> = route.segments().collect();
+    let found = match RawPathParams::from_request_parts(parts, &()).await {
+        Ok(found) => found,
+        Err(_) if names.is_empty() => return Ok(Vec::new()),
+        Err(_) => {
+            let why = locale::request::path_not_text(parts.uri.path());
+            return Err(Error::new(Code::InvalidParams, why));
+        }
     };
-    let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-    found.iter().map(owned).collect()
+    let values: Vec<_> = found.iter().map(|(_, value)| value.to_owned()).collect();
+    // Ours come last, whatever stands before them and however it is called.
+    let ours = values.into_iter().rev();
+    let pairs = names.into_iter().rev().map(str::to_owned).zip(ours);
+    Ok(pairs.collect())
 }
 
 async fn read_body(

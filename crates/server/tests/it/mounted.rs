@@ -96,6 +96,60 @@ async fn what_is_asked_while_everything_opens_is_answered_as_soon_as_it_is_open(
 
 // proves AS-22
 #[tokio::test]
+async fn parts_of_the_path_that_the_routes_are_mounted_below_are_none_of_theirs() {
+    let root = tempfile::tempdir().unwrap();
+    let opening = Opening::begin(&config(&root)).unwrap();
+    let agents = opening.router(["here"]);
+    let app = Router::new()
+        .nest("/u/{name}", agents.clone())
+        .nest("/s/{sessionId}", agents);
+    let home = opening.finish().await.unwrap();
+
+    let (status, body) = ask(&app, "here", "/u/list_dir/api/tools/read_file").await;
+    assert_eq!(
+        (status, &body["name"]),
+        (StatusCode::OK, &"read_file".into())
+    );
+    let (status, body) = ask(&app, "here", "/s/mine/api/tools/read_file").await;
+    assert_eq!(
+        (status, &body["name"]),
+        (StatusCode::OK, &"read_file".into())
+    );
+    let injected = "/s/mine/services/agent/getSession";
+    let (status, body) = ask(&app, "here", injected).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST, "{body}");
+    assert_eq!(body["code"], "invalid_params", "{body}");
+    home.close_now().await;
+}
+
+// proves AS-1
+#[tokio::test]
+async fn a_part_of_the_path_counts_as_it_is_or_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let opening = Opening::begin(&config(&root)).unwrap();
+    let app = opening.router(["here"]);
+    let home = opening.finish().await.unwrap();
+
+    for path in [
+        "/api/tools/%FF?name=read_file",
+        "/api/tools/%FF",
+        "/api/tools/read_file?name=read_file",
+        "/api/tools/list_dir?name=read_file",
+    ] {
+        let (status, body) = ask(&app, "here", path).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{path}: {body}");
+        assert_eq!(body["code"], "invalid_params", "{path}: {body}");
+    }
+    let (status, body) = ask(&app, "here", "/api/tools/read%5Ffile").await;
+    assert_eq!(
+        (status, &body["name"]),
+        (StatusCode::OK, &"read_file".into())
+    );
+    home.close_now().await;
+}
+
+// proves AS-22
+#[tokio::test]
 async fn a_start_that_fails_tells_those_who_wait_and_lets_go_of_the_data_directory() {
     let root = tempfile::tempdir().unwrap();
     let mut config = config(&root);
