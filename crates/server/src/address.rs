@@ -1,11 +1,9 @@
 //! Where the holder of a data directory can be reached: the file `server.json` in it (FC-1).
 
-use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use samovar_sandbox::{SmallFiles, Survival};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Token;
@@ -34,9 +32,10 @@ struct Written {
 impl Address {
     /// What the holder of a data directory has written; none when it listens nowhere, or not yet.
     pub fn read(data_dir: &Path) -> Option<Self> {
-        let file = File::open(data_dir.join(NAME)).ok()?;
-        let mut text = String::new();
-        file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
+        let text = SmallFiles::of(data_dir)
+            .ok()?
+            .read(NAME, MAX_BYTES)
+            .ok()??;
         let written: Written = serde_json::from_str(&text).ok()?;
         let token = Token::new(&written.token)?;
         let address = written.address;
@@ -49,55 +48,36 @@ impl Address {
 }
 
 /// The file of a server that runs; it goes with it.
-pub(crate) struct AddressFile(PathBuf);
+pub(crate) struct AddressFile(SmallFiles);
 
 impl AddressFile {
     /// Writes it, for the owner's eyes alone.
     ///
     /// # Errors
     /// What the system said.
-    pub(crate) fn write(data_dir: &Path, address: &Address) -> std::io::Result<Self> {
+    pub(crate) fn write(files: SmallFiles, address: &Address) -> std::io::Result<Self> {
         let written = Written {
             address: address.address,
             token: address.token.expose().to_owned(),
             pid: std::process::id(),
         };
-        let text = serde_json::to_string(&written)?;
-        let path = data_dir.join(NAME);
-        let fresh = path.with_extension("new");
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&fresh)?;
-        writeln!(file, "{text}")?;
-        std::fs::rename(&fresh, &path)?;
-        Ok(Self(path))
-    }
-
-    /// Removes it before its time: who comes now is not to ask a server that is about to leave.
-    pub(crate) fn remove(&self) {
-        remove(&self.0);
+        let mut text = serde_json::to_vec(&written)?;
+        text.push(b'\n');
+        files.write(NAME, &text, Survival::Writer)?;
+        Ok(Self(files))
     }
 
     /// Removes what a server that was killed has left. Only the holder of the directory may.
-    pub(crate) fn sweep(data_dir: &Path) {
-        remove(&data_dir.join(NAME));
+    pub(crate) fn sweep(files: &SmallFiles) {
+        if let Err(error) = files.remove(NAME) {
+            tracing::warn!(%error, "an address file stays behind");
+        }
     }
 }
 
 impl Drop for AddressFile {
     fn drop(&mut self) {
-        remove(&self.0);
-    }
-}
-
-fn remove(path: &Path) {
-    match std::fs::remove_file(path) {
-        Ok(()) => {}
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => tracing::warn!(%error, ?path, "an address file stays behind"),
+        Self::sweep(&self.0);
     }
 }
 
@@ -118,7 +98,11 @@ mod tests {
     fn the_address_of_a_server_is_there_while_it_runs_and_only_its_owner_can_read_it() {
         let dir = tempfile::tempdir().unwrap();
         assert!(Address::read(dir.path()).is_none());
-        let file = AddressFile::write(dir.path(), &address("127.0.0.1:4747")).unwrap();
+        let file = AddressFile::write(
+            SmallFiles::of(dir.path()).unwrap(),
+            &address("127.0.0.1:4747"),
+        )
+        .unwrap();
         let read = Address::read(dir.path()).unwrap();
         assert_eq!(read.address, "127.0.0.1:4747".parse().unwrap());
         assert_eq!(read.token.expose(), "a-token-of-thirty-two-characters");
@@ -131,7 +115,11 @@ mod tests {
     #[test]
     fn a_file_that_names_another_machine_or_nonsense_names_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let _file = AddressFile::write(dir.path(), &address("192.0.2.1:80")).unwrap();
+        let _file = AddressFile::write(
+            SmallFiles::of(dir.path()).unwrap(),
+            &address("192.0.2.1:80"),
+        )
+        .unwrap();
         assert!(Address::read(dir.path()).is_none());
         for nonsense in [
             "",

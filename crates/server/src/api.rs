@@ -11,6 +11,7 @@ use samovar_wire::api::{
 use crate::clock::SystemClock;
 use crate::models;
 use crate::route::{Call, Route, Scope, Verb};
+use crate::tokens::{self, Tokens};
 
 pub(crate) fn routes() -> Vec<Route> {
     let at = |path: &str| format!("{BASE_PATH}/{path}");
@@ -76,6 +77,7 @@ pub(crate) fn routes() -> Vec<Route> {
 }
 
 async fn server(call: Call, _params: NoParams) -> Result<ServerInfo, Error> {
+    // Who asks this wants to stay, and should not come to a server that leaves.
     if call.engine().await?.is_stopping() {
         return Err(Error::new(Code::Unavailable, locale::server::stopping()));
     }
@@ -129,11 +131,21 @@ async fn tokens(call: Call, _params: NoParams) -> Result<Vec<TokenInfo>, Error> 
 
 async fn create_token(call: Call, params: CreateTokenParams) -> Result<CreatedToken, Error> {
     let CreateTokenParams { name, scope } = params;
-    let (info, token) = call.shared.tokens.create(name, scope, SystemClock.now())?;
+    let change = move |tokens: &Tokens| tokens.create(name, scope, SystemClock.now());
+    let (info, token) = change_tokens(call, change).await?;
     let token = token.expose().to_owned();
     Ok(CreatedToken { info, token })
 }
 
 async fn revoke_token(call: Call, params: TokenParams) -> Result<(), Error> {
-    call.shared.tokens.revoke(&params.name)
+    change_tokens(call, move |tokens| tokens.revoke(&params.name)).await
+}
+
+/// A change waits for the disk, and nobody else is to wait with it.
+async fn change_tokens<T: Send + 'static>(
+    call: Call,
+    change: impl FnOnce(&Tokens) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let changed = tokio::task::spawn_blocking(move || change(&call.shared.tokens)).await;
+    changed.unwrap_or_else(|error| Err(tokens::not_kept(&error.into())))
 }

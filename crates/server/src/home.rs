@@ -6,13 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use samovar_core::{Approval, Broken, Clock, Journal, MessageId, Models, SessionId};
+use samovar_core::{Approval, Broken, Clock, History, Journal, MessageId, Models, SessionId};
 use samovar_engine::{Engine, Ports, Toolbox};
 use samovar_locale as locale;
 use samovar_providers::Registry;
-use samovar_sandbox::{DirLock, Jail, JailError, LockError, Protected};
+use samovar_sandbox::{DirLock, Jail, JailError, LockError, Protected, SmallFiles};
 use samovar_stores::history::SqliteHistory;
 use samovar_stores::journal::LmdbJournal;
+use tokio::runtime::Handle;
+use tokio_util::task::TaskTracker;
 
 use crate::address::{Address, AddressFile};
 use crate::clock::{SystemClock, UuidV7};
@@ -44,9 +46,12 @@ pub struct Opening {
     token: Token,
     local: Token,
     lock: DirLock,
+    files: SmallFiles,
 }
 
-/// An opened data directory and the engine that works on it. End it with [`Home::close`].
+/// An opened data directory and the engine that works on it. End it with [`Home::close`]; one that
+/// is dropped instead writes everything out, and holds the directory until then, on the runtime that
+/// it is dropped on.
 pub struct Home {
     pub(crate) shared: Arc<Shared>,
     engine: Arc<Engine>,
@@ -54,8 +59,9 @@ pub struct Home {
     token: Token,
     local: Token,
     drain: Duration,
-    /// Held until everything is closed: nobody else may open the stores meanwhile.
-    _lock: DirLock,
+    /// Held until everything is closed: nobody else may open the stores meanwhile. None when it is.
+    lock: Option<DirLock>,
+    files: SmallFiles,
 }
 
 /// The routes of an opened data directory, and what opens them to the owner's own commands.
@@ -162,20 +168,25 @@ impl Opening {
     pub fn begin(config: &Config) -> Result<Self, OpenError> {
         let lock = hold(config)?;
         let dir = &config.data_dir;
-        AddressFile::sweep(dir);
+        let files = lock.small_files().map_err(|source| LockError::Io {
+            path: dir.clone(),
+            source,
+        })?;
+        AddressFile::sweep(&files);
         let token_error = |source| OpenError::Token {
             dir: dir.clone(),
             source,
         };
         let token = match &config.token {
             Some(token) => token.clone(),
-            None => token::of_data_dir(dir).map_err(token_error)?,
+            None => token::of_data_dir(&files).map_err(token_error)?,
         };
         let local = token::fresh().map_err(token_error)?;
-        let tokens = Tokens::open(dir, &token, &local).map_err(|source| OpenError::Tokens {
-            dir: dir.clone(),
-            source,
-        })?;
+        let tokens =
+            Tokens::open(files.clone(), &token, &local).map_err(|source| OpenError::Tokens {
+                dir: dir.clone(),
+                source,
+            })?;
         let made = || Arc::new(Registry::new(config.providers.clone()));
         let registry = config.registry.clone().unwrap_or_else(made);
         let (filler, slot) = slot();
@@ -196,6 +207,7 @@ impl Opening {
             token,
             local,
             lock,
+            files,
         })
     }
 
@@ -223,21 +235,31 @@ impl Opening {
         let dir = &config.data_dir;
         let toolbox = toolbox(&config)?;
         let journal = open_journal(dir).await?;
-        let history = SqliteHistory::open(dir.join("history.db")).await;
-        let history = history.map_err(|source| OpenError::History {
-            dir: dir.clone(),
-            source,
-        })?;
+        let history = match SqliteHistory::open(dir.join("history.db")).await {
+            Ok(history) => Arc::new(history),
+            Err(source) => {
+                close_store(journal.close().await);
+                let dir = dir.clone();
+                return Err(OpenError::History { dir, source });
+            }
+        };
         let ports = Ports {
             journal: journal.clone(),
-            history: Arc::new(history),
+            history: history.clone(),
             models: self.shared.registry.clone(),
             toolbox: Arc::new(toolbox),
             clock: Arc::new(SystemClock),
             ids: Arc::new(UuidV7),
         };
         let engine = Engine::start(ports, config.settings).await;
-        let engine = engine.map_err(|source| no_journal(dir, source))?;
+        let engine = match engine {
+            Ok(engine) => engine,
+            Err(source) => {
+                close_store(history.close().await);
+                close_store(journal.close().await);
+                return Err(no_journal(dir, source));
+            }
+        };
         self.filler.fill(engine.clone());
         Ok(Home {
             shared: self.shared,
@@ -246,7 +268,8 @@ impl Opening {
             token: self.token,
             local: self.local,
             drain: config.drain,
-            _lock: self.lock,
+            lock: Some(self.lock),
+            files: self.files,
         })
     }
 }
@@ -337,14 +360,37 @@ impl Home {
         self.drain
     }
 
+    pub(crate) fn small_files(&self) -> SmallFiles {
+        self.files.clone()
+    }
+
     /// Lets running turns end, for as long as was configured, then writes everything out.
     pub async fn close(self) {
-        self.engine.shutdown(self.drain).await;
+        let drain = self.drain;
+        self.end(drain).await;
     }
 
     /// Writes everything out at once; turns that run are found by the next start.
     pub async fn close_now(self) {
-        self.engine.shutdown(Duration::ZERO).await;
+        self.end(Duration::ZERO).await;
+    }
+
+    async fn end(mut self, drain: Duration) {
+        self.engine.shutdown(drain).await;
+        self.lock = None;
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        if let (Some(lock), Ok(runtime)) = (self.lock.take(), Handle::try_current()) {
+            let engine = self.engine.clone();
+            let end = async move {
+                engine.shutdown(Duration::ZERO).await;
+                drop((engine, lock));
+            };
+            TaskTracker::new().spawn_on(end, &runtime);
+        }
     }
 }
 
@@ -400,6 +446,13 @@ async fn open_journal(dir: &Path) -> Result<Arc<LmdbJournal>, OpenError> {
         );
     }
     Ok(Arc::new(journal))
+}
+
+/// A store that is closed because another part cannot be opened, which is what is told.
+fn close_store(closed: Result<(), Broken>) {
+    if let Err(broken) = closed {
+        tracing::warn!(%broken, "a store did not close cleanly");
+    }
 }
 
 fn no_journal(dir: &Path, source: Broken) -> OpenError {

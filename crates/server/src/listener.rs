@@ -19,17 +19,19 @@ use crate::door::{self, MAX_HEAD_BYTES};
 use crate::home::{Home, OpenError, Opening};
 use crate::router;
 
-/// How long a connection that has nothing to say is kept after the server was asked to stop.
+/// How long a connection gets to end after the server was asked to stop.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// A server that listens.
+/// A server that listens. End it with [`Server::stop`]; one that is dropped instead hangs up at once
+/// and writes everything out behind its owner's back.
 pub struct Server {
-    /// Tells the owner's own commands where it listens. Goes before the data directory is let go of.
+    // In the order in which they go: nobody new is sent here, nobody is served, and then nothing is
+    // open any more.
+    /// Tells the owner's own commands where it listens.
     file: AddressFile,
+    socket: Socket,
     home: Home,
     address: SocketAddr,
-    stop: CancellationToken,
-    tasks: TaskTracker,
 }
 
 /// Why a server cannot start.
@@ -82,31 +84,30 @@ impl Server {
         let listen = |source| StartError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
-        let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
-        let accepting = Accepting {
-            router: router::router(&opening.shared, &door::authorities(address)),
-            stop: stop.clone(),
-            tasks: tasks.clone(),
-            permits: Arc::new(Semaphore::new(config.max_connections)),
-            slow_client: config.slow_client,
-        };
-        tasks.spawn(accepting.run(listener));
+        let router = router::router(&opening.shared, &door::authorities(address));
+        let socket = Socket::open(listener, router, &config);
         let local = opening.address(address);
         let home = match opening.finish().await {
             Ok(home) => home,
             Err(error) => {
-                stop.cancel();
+                socket.close().await;
                 return Err(error.into());
             }
         };
-        let file = AddressFile::write(&config.data_dir, &local).map_err(StartError::Address)?;
-        Ok(Self {
-            file,
-            home,
-            address,
-            stop,
-            tasks,
-        })
+        match AddressFile::write(home.small_files(), &local) {
+            Ok(file) => Ok(Self {
+                file,
+                socket,
+                home,
+                address,
+            }),
+            Err(error) => {
+                home.engine().shutdown(Duration::ZERO).await;
+                socket.close().await;
+                home.close_now().await;
+                Err(StartError::Address(error))
+            }
+        }
     }
 
     /// Where it listens.
@@ -121,27 +122,71 @@ impl Server {
 
     /// Stops: no new turns, running ones get their time to end, then everything is written out.
     pub async fn stop(self) {
-        self.file.remove();
-        self.home.engine().shutdown(self.home.drain()).await;
-        self.hang_up().await;
+        let drain = self.home.drain();
+        self.end(drain).await;
     }
 
     /// Stops at once; turns that run are found by the next start.
     pub async fn stop_now(self) {
-        self.file.remove();
-        self.home.engine().shutdown(Duration::ZERO).await;
-        self.hang_up().await;
+        self.end(Duration::ZERO).await;
     }
 
-    async fn hang_up(self) {
+    async fn end(self, drain: Duration) {
+        // First, so that no command of the owner's comes to a server that is leaving.
+        drop(self.file);
+        self.home.engine().shutdown(drain).await;
+        self.socket.close().await;
+        self.home.close_now().await;
+    }
+}
+
+/// All that is open to the network.
+struct Socket {
+    /// No new connections, and those that there are end when they have answered.
+    stop: CancellationToken,
+    /// They end where they are.
+    cut: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Socket {
+    fn open(listener: TcpListener, router: Router, config: &Config) -> Self {
+        let socket = Self {
+            stop: CancellationToken::new(),
+            cut: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        };
+        let accepting = Accepting {
+            router,
+            stop: socket.stop.clone(),
+            cut: socket.cut.clone(),
+            tasks: socket.tasks.clone(),
+            permits: Arc::new(Semaphore::new(config.max_connections)),
+            slow_client: config.slow_client,
+        };
+        socket.tasks.spawn(accepting.run(listener));
+        socket
+    }
+
+    /// Nothing of it is left behind: what a connection holds, it holds open.
+    async fn close(self) {
         self.stop.cancel();
         self.tasks.close();
         if tokio::time::timeout(LINGER, self.tasks.wait())
             .await
             .is_err()
         {
-            tracing::debug!("connections that did not end are dropped");
+            tracing::debug!("connections that did not end are cut");
+            self.cut.cancel();
+            self.tasks.wait().await;
         }
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        self.cut.cancel();
     }
 }
 
@@ -149,6 +194,7 @@ impl Server {
 struct Accepting {
     router: Router,
     stop: CancellationToken,
+    cut: CancellationToken,
     tasks: TaskTracker,
     permits: Arc<Semaphore>,
     slow_client: Duration,
@@ -187,7 +233,8 @@ impl Accepting {
 
     fn connection(&self, stream: TcpStream) -> impl Future<Output = ()> + use<> {
         let service = TowerToHyperService::new(self.router.clone());
-        let (stop, slow_client) = (self.stop.clone(), self.slow_client);
+        let (stop, cut) = (self.stop.clone(), self.cut.clone());
+        let slow_client = self.slow_client;
         async move {
             if let Err(error) = stream.set_nodelay(true) {
                 tracing::debug!(%error, "a connection keeps its delay");
@@ -203,7 +250,10 @@ impl Accepting {
                 ended = connection.as_mut() => ended,
                 () = stop.cancelled() => {
                     connection.as_mut().graceful_shutdown();
-                    connection.await
+                    tokio::select! {
+                        ended = connection => ended,
+                        () = cut.cancelled() => return,
+                    }
                 }
             };
             if let Err(error) = ended {

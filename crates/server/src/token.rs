@@ -1,17 +1,17 @@
 //! The token that clients must bring (TL-11).
 
 use std::fmt::Write as _;
-use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::io::ErrorKind;
 
 use samovar_locale as locale;
+use samovar_sandbox::{SmallFiles, Survival};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::config::Token;
+
+const NAME: &str = "token";
 
 /// Bytes of a token file, at most.
 const MAX_TOKEN_BYTES: u64 = 4096;
@@ -57,18 +57,10 @@ impl<'de> Deserialize<'de> for TokenHash {
 }
 
 /// The token of a data directory, made at first start: 256 random bits in a file of mode 0600.
-pub(crate) fn of_data_dir(dir: &Path) -> std::io::Result<Token> {
-    let path = dir.join("token");
-    match File::open(&path) {
-        Ok(file) => read(file),
-        Err(error) if error.kind() == ErrorKind::NotFound => make(&path),
-        Err(error) => Err(error),
-    }
-}
-
-fn read(file: File) -> std::io::Result<Token> {
-    let mut text = String::new();
-    file.take(MAX_TOKEN_BYTES).read_to_string(&mut text)?;
+pub(crate) fn of_data_dir(files: &SmallFiles) -> std::io::Result<Token> {
+    let Some(text) = files.read(NAME, MAX_TOKEN_BYTES)? else {
+        return make(files);
+    };
     Token::new(&text).ok_or_else(|| {
         let why = locale::data_dir::token_short();
         std::io::Error::new(ErrorKind::InvalidData, why)
@@ -94,19 +86,10 @@ fn hex(bytes: &[u8]) -> String {
     hex
 }
 
-fn make(path: &Path) -> std::io::Result<Token> {
+fn make(files: &SmallFiles) -> std::io::Result<Token> {
     let token = fresh()?;
-    // Written beside and renamed, so that a crash leaves no half token behind.
-    let fresh = path.with_extension("new");
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&fresh)?;
-    writeln!(file, "{}", token.expose())?;
-    file.sync_all()?;
-    std::fs::rename(&fresh, path)?;
+    let line = format!("{}\n", token.expose());
+    files.write(NAME, line.as_bytes(), Survival::Crash)?;
     Ok(token)
 }
 
@@ -115,20 +98,24 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
+    fn files(dir: &tempfile::TempDir) -> SmallFiles {
+        SmallFiles::of(dir.path()).unwrap()
+    }
+
     // proves TL-11
     #[test]
     fn a_data_dir_gets_one_token_which_only_its_owner_can_read() {
         let dir = tempfile::tempdir().unwrap();
-        let token = of_data_dir(dir.path()).unwrap();
+        let token = of_data_dir(&files(&dir)).unwrap();
         assert_eq!(token.expose().len(), 64);
-        assert_eq!(of_data_dir(dir.path()).unwrap(), token);
+        assert_eq!(of_data_dir(&files(&dir)).unwrap(), token);
         let mode = std::fs::metadata(dir.path().join("token"))
             .unwrap()
             .permissions()
             .mode();
         assert_eq!(mode & 0o777, 0o600);
         assert_ne!(
-            of_data_dir(tempfile::tempdir().unwrap().path()).unwrap(),
+            of_data_dir(&files(&tempfile::tempdir().unwrap())).unwrap(),
             token
         );
         assert_eq!(format!("{token:?}"), "***");
@@ -138,6 +125,6 @@ mod tests {
     fn a_token_file_that_holds_nothing_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("token"), " \n").unwrap();
-        assert!(of_data_dir(dir.path()).is_err());
+        assert!(of_data_dir(&files(&dir)).is_err());
     }
 }

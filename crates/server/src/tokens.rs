@@ -1,13 +1,10 @@
 //! The tokens that let clients in, each with a name and a scope (TL-11).
 
-use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use samovar_core::{Code, Error, Millis, Sender};
 use samovar_locale as locale;
+use samovar_sandbox::{SmallFiles, Survival};
 use samovar_wire::api::{TokenInfo, TokenName, TokenScope};
 use serde::{Deserialize, Serialize};
 
@@ -33,11 +30,14 @@ pub(crate) struct Guest {
 /// All tokens of a server: the owner's, that of this run, and the named ones in `tokens.json`, of
 /// which only hashes are kept.
 pub(crate) struct Tokens {
-    path: PathBuf,
+    files: SmallFiles,
     owner: TokenHash,
     /// For the owner's own commands, which find it in the data directory.
     local: TokenHash,
-    named: Mutex<Vec<Named>>,
+    /// What every request is held against. Its lock is never held while something is written.
+    named: RwLock<Arc<[Named]>>,
+    /// One change after the other, each until it is kept.
+    change: Mutex<()>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -53,29 +53,24 @@ impl Tokens {
     ///
     /// # Errors
     /// What the system said, or that the file is damaged.
-    pub(crate) fn open(data_dir: &Path, owner: &Token, local: &Token) -> std::io::Result<Self> {
-        let path = data_dir.join(NAME);
-        let named = match File::open(&path) {
-            Ok(file) => {
-                let mut text = String::new();
-                file.take(MAX_BYTES).read_to_string(&mut text)?;
-                serde_json::from_str(&text)?
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(error),
+    pub(crate) fn open(files: SmallFiles, owner: &Token, local: &Token) -> std::io::Result<Self> {
+        let named: Vec<Named> = match files.read(NAME, MAX_BYTES)? {
+            Some(text) => serde_json::from_str(&text)?,
+            None => Vec::new(),
         };
         Ok(Self {
-            path,
+            files,
             owner: TokenHash::of(owner),
             local: TokenHash::of(local),
-            named: Mutex::new(named),
+            named: RwLock::new(named.into()),
+            change: Mutex::default(),
         })
     }
 
     /// Whose token this is. Every one is compared, so that the time says nothing.
     pub(crate) fn recognise(&self, given: &[u8]) -> Option<Guest> {
         let given = TokenHash::of_bytes(given);
-        let named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        let named = self.named();
         let mut guest = None;
         for named in named.iter() {
             if named.sha256.equals(&given) {
@@ -101,7 +96,7 @@ impl Tokens {
 
     /// The named ones, oldest first.
     pub(crate) fn list(&self) -> Vec<TokenInfo> {
-        let named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        let named = self.named();
         named.iter().map(Named::info).collect()
     }
 
@@ -116,7 +111,8 @@ impl Tokens {
         scope: TokenScope,
         now: Millis,
     ) -> Result<(TokenInfo, Token), Error> {
-        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        let _change = self.change.lock().unwrap_or_else(PoisonError::into_inner);
+        let named = self.named();
         let is_taken = |other: &Named| other.name == name;
         if matches!(name.as_str(), "owner" | "public") || named.iter().any(is_taken) {
             let why = locale::token::name_taken(locale::quoted(name.as_str()));
@@ -134,10 +130,9 @@ impl Tokens {
             sha256: TokenHash::of(&token),
         };
         let info = fresh.info();
-        let mut more = named.clone();
+        let mut more = named.to_vec();
         more.push(fresh);
-        self.keep(&more)?;
-        *named = more;
+        self.keep(more)?;
         Ok((info, token))
     }
 
@@ -146,32 +141,30 @@ impl Tokens {
     /// # Errors
     /// [`Code::UnknownToken`] when there is none; [`Code::StoreFull`] when that cannot be kept.
     pub(crate) fn revoke(&self, name: &TokenName) -> Result<(), Error> {
-        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut fewer = named.clone();
+        let _change = self.change.lock().unwrap_or_else(PoisonError::into_inner);
+        let named = self.named();
+        let mut fewer = named.to_vec();
         fewer.retain(|other| other.name != *name);
         if fewer.len() == named.len() {
             let why = locale::token::unknown(locale::quoted(name.as_str()));
             return Err(Error::new(Code::UnknownToken, why));
         }
-        self.keep(&fewer)?;
-        *named = fewer;
-        Ok(())
+        self.keep(fewer)
     }
 
-    fn keep(&self, named: &[Named]) -> Result<(), Error> {
-        let write = || -> std::io::Result<()> {
-            let fresh = self.path.with_extension("new");
-            let mut file = OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .mode(0o600)
-                .open(&fresh)?;
-            file.write_all(&serde_json::to_vec(named)?)?;
-            file.sync_all()?;
-            std::fs::rename(&fresh, &self.path)
-        };
-        write().map_err(|error| not_kept(&error))
+    fn named(&self) -> Arc<[Named]> {
+        let named = self.named.read().unwrap_or_else(PoisonError::into_inner);
+        named.clone()
+    }
+
+    /// Kept first: what counts here must count after the next start, too.
+    fn keep(&self, changed: Vec<Named>) -> Result<(), Error> {
+        let text = serde_json::to_vec(&changed).map_err(|error| not_kept(&error.into()))?;
+        let kept = self.files.write(NAME, &text, Survival::Crash);
+        kept.map_err(|error| not_kept(&error))?;
+        let mut named = self.named.write().unwrap_or_else(PoisonError::into_inner);
+        *named = changed.into();
+        Ok(())
     }
 }
 
@@ -193,7 +186,66 @@ fn scope(scope: TokenScope) -> Scope {
     }
 }
 
-fn not_kept(error: &std::io::Error) -> Error {
+/// A change that cannot be kept.
+pub(crate) fn not_kept(error: &std::io::Error) -> Error {
     let why = locale::token::not_kept(error);
     Error::new(Code::StoreFull, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWNER: &str = "a-token-of-thirty-two-characters";
+
+    fn open(dir: &tempfile::TempDir) -> Tokens {
+        let token = Token::new(OWNER).unwrap();
+        Tokens::open(SmallFiles::of(dir.path()).unwrap(), &token, &token).unwrap()
+    }
+
+    fn name(text: &str) -> TokenName {
+        serde_json::from_value(text.into()).unwrap()
+    }
+
+    // proves TL-11
+    #[test]
+    fn a_change_that_is_being_written_keeps_nobody_waiting_at_the_door() {
+        let dir = tempfile::tempdir().unwrap();
+        let tokens = open(&dir);
+        let made = tokens.create(name("phone"), TokenScope::Read, Millis(1));
+        let (_, token) = made.unwrap();
+
+        let _written = tokens.change.lock().unwrap();
+
+        assert!(tokens.recognise(OWNER.as_bytes()).is_some());
+        assert!(tokens.recognise(token.expose().as_bytes()).is_some());
+        assert_eq!(tokens.list().len(), 1);
+    }
+
+    // proves TL-11
+    #[test]
+    fn changes_at_once_are_all_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let tokens = open(&dir);
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                let tokens = &tokens;
+                scope.spawn(move || {
+                    let made =
+                        tokens.create(name(&format!("t{number}")), TokenScope::Use, Millis(1));
+                    made.unwrap();
+                    if number % 2 == 0 {
+                        tokens.revoke(&name(&format!("t{number}"))).unwrap();
+                    }
+                });
+            }
+        });
+        let names = |tokens: &Tokens| {
+            let mut names: Vec<_> = tokens.list().into_iter().map(|info| info.name).collect();
+            names.sort_by(|a, b| a.as_str().cmp(b.as_str()));
+            names
+        };
+        assert_eq!(names(&tokens), ["t1", "t3", "t5", "t7"].map(name));
+        assert_eq!(names(&open(&dir)), names(&tokens));
+    }
 }
