@@ -2,6 +2,7 @@
 //! starts nothing, so it can be asked at any time, beside a running server too.
 
 mod data;
+mod files;
 mod minds;
 
 use samovar_locale::doctor as text;
@@ -127,6 +128,8 @@ fn name(what: &str) -> &'static str {
         "model" => text::what_model(),
         "local" => text::what_local(),
         "key" => text::what_key(),
+        "links" => text::what_links(),
+        "tokens" => text::what_tokens(),
         _ => text::what_providers(),
     }
 }

@@ -25,4 +25,4 @@ pub use jail::{
 pub use lock::{DirLock, LockError};
 pub use owner::{Foreign, Owner, Standing};
 pub use place::Place;
-pub use small::{SmallFiles, Survival};
+pub use small::{SmallFiles, Survival, close_to_others};

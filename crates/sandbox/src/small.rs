@@ -85,6 +85,30 @@ impl DirLock {
     }
 }
 
+/// Closes a file or a directory to all but its owner; a link is not followed.
+///
+/// # Errors
+/// It is something else, or what the system said.
+pub fn close_to_others(path: &Path) -> io::Result<()> {
+    let flags = sys::READ | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let held = match fs::open(path, flags, Mode::empty()) {
+        Ok(held) => held,
+        Err(Errno::LOOP) => return Err(unusable(locale::data_dir::file_is_link())),
+        Err(errno) => return Err(errno.into()),
+    };
+    let mode = match sys::file_type(&fs::fstat(&held)?) {
+        FileType::RegularFile => Mode::RUSR | Mode::WUSR,
+        FileType::Directory => Mode::RWXU,
+        FileType::Symlink
+        | FileType::Fifo
+        | FileType::Socket
+        | FileType::CharacterDevice
+        | FileType::BlockDevice
+        | FileType::Unknown => return Err(unusable(locale::data_dir::file_not_regular())),
+    };
+    Ok(fs::fchmod(held, mode)?)
+}
+
 pub(crate) fn read(dir: impl AsFd, name: &str, max_bytes: u64) -> io::Result<Option<String>> {
     let file = match sys::open_beneath(dir, name, sys::READ) {
         Ok(file) => File::from(file),

@@ -22,7 +22,7 @@ use crate::config::{Config, Reach, Token};
 use crate::router;
 use crate::slot::{Filler, Slot, slot};
 use crate::token;
-use crate::tokens::Tokens;
+use crate::tokens::{self, Tokens};
 
 /// What lies in a workspace and is trusted: by the server, which reads it, or by the person's own
 /// git, which runs what stands there. No tool may write it (TL-18).
@@ -290,6 +290,28 @@ impl Home {
     /// [`OpenError::DataDir`].
     pub fn try_data_dir(config: &Config) -> Result<(), OpenError> {
         hold(config).map(drop)
+    }
+
+    /// Whether the token and the list of tokens in the data directory could be used, if they are
+    /// there. Nothing is made.
+    ///
+    /// # Errors
+    /// [`OpenError::Token`] and [`OpenError::Tokens`].
+    pub fn try_tokens(config: &Config) -> Result<(), OpenError> {
+        let dir = || config.data_dir.clone();
+        let token = |source| OpenError::Token { dir: dir(), source };
+        let files = match SmallFiles::of(&config.data_dir) {
+            Ok(files) => files,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(token(error)),
+        };
+        if config.token.is_none() {
+            token::in_data_dir(&files).map_err(token)?;
+        }
+        let named = tokens::named(&files);
+        named
+            .map(drop)
+            .map_err(|source| OpenError::Tokens { dir: dir(), source })
     }
 
     /// Whether tools could work in the workspace. A data directory that is not there yet need not be

@@ -46,7 +46,7 @@ pub use address::Address;
 pub use config::{Config, Reach, Token};
 pub use home::{Home, OpenError, Opening, WayIn};
 pub use listener::{Server, StartError};
-pub use samovar_sandbox::{Foreign, Owner, Standing};
+pub use samovar_sandbox::{Foreign, Owner, Standing, close_to_others};
 
 /// The table of providers and what is set for them, for whoever reads the configuration.
 pub mod providers {

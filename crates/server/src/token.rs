@@ -58,13 +58,22 @@ impl<'de> Deserialize<'de> for TokenHash {
 
 /// The token of a data directory, made at first start: 256 random bits in a file of mode 0600.
 pub(crate) fn of_data_dir(files: &SmallFiles) -> std::io::Result<Token> {
+    match in_data_dir(files)? {
+        Some(token) => Ok(token),
+        None => make(files),
+    }
+}
+
+/// The token of a data directory, if it has one.
+///
+/// # Errors
+/// What the system said, or that it is too short.
+pub(crate) fn in_data_dir(files: &SmallFiles) -> std::io::Result<Option<Token>> {
     let Some(text) = files.read(NAME, MAX_TOKEN_BYTES)? else {
-        return make(files);
+        return Ok(None);
     };
-    Token::new(&text).ok_or_else(|| {
-        let why = locale::data_dir::token_short();
-        std::io::Error::new(ErrorKind::InvalidData, why)
-    })
+    let short = || std::io::Error::new(ErrorKind::InvalidData, locale::data_dir::token_short());
+    Token::new(&text).ok_or_else(short).map(Some)
 }
 
 /// A token that nobody had before: 256 random bits.

@@ -41,7 +41,7 @@ pub(crate) struct Tokens {
 }
 
 #[derive(Clone, Serialize, Deserialize)]
-struct Named {
+pub(crate) struct Named {
     name: TokenName,
     scope: TokenScope,
     created_at: Millis,
@@ -54,10 +54,7 @@ impl Tokens {
     /// # Errors
     /// What the system said, or that the file is damaged.
     pub(crate) fn open(files: SmallFiles, owner: &Token, local: &Token) -> std::io::Result<Self> {
-        let named: Vec<Named> = match files.read(NAME, MAX_BYTES)? {
-            Some(text) => serde_json::from_str(&text)?,
-            None => Vec::new(),
-        };
+        let named = named(&files)?;
         Ok(Self {
             files,
             owner: TokenHash::of(owner),
@@ -175,6 +172,17 @@ impl Named {
             scope: self.scope,
             created_at: self.created_at,
         }
+    }
+}
+
+/// The named tokens that a data directory keeps.
+///
+/// # Errors
+/// What the system said, or that the list is damaged.
+pub(crate) fn named(files: &SmallFiles) -> std::io::Result<Vec<Named>> {
+    match files.read(NAME, MAX_BYTES)? {
+        Some(text) => Ok(serde_json::from_str(&text)?),
+        None => Ok(Vec::new()),
     }
 }
 

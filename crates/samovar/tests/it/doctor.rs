@@ -125,6 +125,79 @@ async fn it_makes_nothing_and_mends_what_can_be_mended_when_it_is_told_to() {
     assert_eq!(finding(&again, "modes")["mended"], false);
 }
 
+// proves FC-1, TL-14
+#[tokio::test]
+async fn every_file_that_others_may_read_is_found_and_closed() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let program = program();
+    assert_eq!(program.run(["run", "hello"]).await.code, Some(0));
+    let data = program.home().join(".local/share/samovar");
+    let open = ["history.db", "journal", "journal/data.mdb", "spool"];
+    for name in open {
+        std::fs::set_permissions(data.join(name), PermissionsExt::from_mode(0o755)).unwrap();
+    }
+
+    let said = program.run(["doctor", "--json"]).await;
+
+    let found = document(&said);
+    let modes = finding(&found, "modes");
+    assert_eq!((said.code, &modes["ok"]), (Some(3), &json!(false)));
+    for name in open {
+        let path = data.join(name).display().to_string();
+        assert!(modes["fact"].as_str().unwrap().contains(&path), "{modes}");
+    }
+    assert_eq!(program.run(["doctor", "--fix"]).await.code, Some(0));
+    for name in open {
+        let mode = std::fs::metadata(data.join(name)).unwrap().permissions();
+        assert_eq!(mode.mode() & 0o077, 0, "{name}");
+    }
+}
+
+// proves FC-1, TL-14
+#[tokio::test]
+async fn a_link_among_the_files_is_found_and_not_followed() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    let program = program();
+    assert_eq!(program.run(["run", "hello"]).await.code, Some(0));
+    let data = program.home().join(".local/share/samovar");
+    let victim = program.home().join("victim");
+    std::fs::write(&victim, "theirs").unwrap();
+    std::fs::set_permissions(&victim, PermissionsExt::from_mode(0o644)).unwrap();
+    symlink(&victim, data.join("tokens.json")).unwrap();
+
+    let said = program.run(["doctor", "--json", "--fix"]).await;
+
+    let found = document(&said);
+    let links = finding(&found, "links");
+    assert_eq!((said.code, &links["ok"]), (Some(3), &json!(false)));
+    assert!(links["fact"].as_str().unwrap().contains("tokens.json"));
+    assert_eq!(finding(&found, "modes")["ok"], true);
+    assert_eq!(finding(&found, "tokens")["ok"], false);
+    let mode = std::fs::metadata(&victim).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o644);
+}
+
+// proves FC-1
+#[tokio::test]
+async fn a_token_that_stops_every_command_is_a_finding() {
+    for (name, content) in [("token", "short"), ("tokens.json", "{")] {
+        let program = program();
+        assert_eq!(program.run(["run", "hello"]).await.code, Some(0));
+        let data = program.home().join(".local/share/samovar");
+        std::fs::write(data.join(name), content).unwrap();
+        assert_eq!(program.run(["run", "hello"]).await.code, Some(3));
+
+        let said = program.run(["doctor", "--json"]).await;
+
+        let found = document(&said);
+        let tokens = finding(&found, "tokens");
+        assert_eq!((said.code, &tokens["ok"]), (Some(3), &json!(false)));
+        assert!(tokens["fact"].as_str().unwrap().contains(name), "{tokens}");
+    }
+}
+
 // proves FC-2
 #[tokio::test]
 async fn what_is_wrong_decides_the_exit_code() {

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::process::Command;
 
-use samovar_sandbox::{DirLock, SmallFiles, Survival};
+use samovar_sandbox::{DirLock, SmallFiles, Survival, close_to_others};
 use tempfile::TempDir;
 
 use crate::yard::{alone, names};
@@ -84,6 +84,24 @@ fn nothing_but_a_short_regular_file_is_read_and_nothing_is_waited_for() {
     assert!(desk.why("long").contains("more than 64 bytes"));
     assert_eq!(desk.files.read("full", MAX).unwrap().unwrap().len(), 64);
     assert_eq!(desk.files.read("missing", MAX).unwrap(), None);
+}
+
+#[test]
+fn what_is_closed_to_others_is_no_link() {
+    let _alone = alone();
+    let desk = Desk::new();
+    symlink(desk.victim(), desk.path("link")).unwrap();
+    fs::set_permissions(desk.victim(), Permissions::from_mode(0o644)).unwrap();
+    fs::write(desk.path("file"), "").unwrap();
+    fs::create_dir(desk.path("folder")).unwrap();
+    for (name, mode) in [("file", 0o600), ("folder", 0o700)] {
+        fs::set_permissions(desk.path(name), Permissions::from_mode(0o755)).unwrap();
+        close_to_others(&desk.path(name)).unwrap();
+        let meta = fs::metadata(desk.path(name)).unwrap();
+        assert_eq!(meta.mode() & 0o777, mode, "{name}");
+    }
+    assert!(close_to_others(&desk.path("link")).is_err());
+    assert_eq!(fs::metadata(desk.victim()).unwrap().mode() & 0o777, 0o644);
 }
 
 #[test]
