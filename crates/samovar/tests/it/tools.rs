@@ -8,7 +8,9 @@ use crate::setup::{ended_with, program};
 #[tokio::test]
 async fn a_person_calls_a_tool_through_the_gate_that_a_model_passes_with_and_without_a_server() {
     let program = program();
-    program.file("notes.txt", "one\ntwo\n").file("data/.keep", "");
+    program
+        .file("notes.txt", "one\ntwo\n")
+        .file("data/.keep", "");
     std::fs::remove_file(program.folder().join("data/.keep")).unwrap();
     let alone = program
         .run(["tools", "call", "read_file", r#"{"path": "notes.txt"}"#])
