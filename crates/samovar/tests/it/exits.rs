@@ -240,6 +240,8 @@ async fn a_data_directory_that_somebody_holds_who_does_not_answer_exits_8() {
         assert_eq!(said.stdout, "");
     }
     // Who wants a turn waits for who may be about to leave.
-    let said = program.run(["run", "go", "--timeout", "1"]).await;
+    let said = program
+        .run(["run", "go", "--timeout", "1", "--data-dir", "data"])
+        .await;
     ended_with(&said, 124, "timeout");
 }
