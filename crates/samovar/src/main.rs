@@ -82,7 +82,7 @@ fn start(args: Args, log: EnvFilter) -> Result<Exit, Failure> {
 
 async fn obey(command: Option<Command>) -> Result<Exit, Failure> {
     match command {
-        None => welcome::welcome().await,
+        None => Box::pin(welcome::welcome()).await,
         Some(Command::Run(args)) => run::run(args).await,
         Some(Command::Chat(args)) => chat::chat(args).await,
         Some(Command::Serve(args)) => serve::serve(args).await,

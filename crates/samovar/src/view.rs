@@ -23,14 +23,20 @@ pub(crate) struct View {
     reader: Reader,
     is_mid_line: bool,
     was_denied: bool,
-    /// Whether somebody else says why the turn ended.
-    is_hushed: bool,
+    voice: Voice,
     /// Why the pass was void that may begin anew.
     reset: Option<String>,
     /// A carriage return that may belong to the line feed to come.
     held_return: bool,
     spinner: Spinner,
     result: TurnResult,
+}
+
+/// Who says why the turn ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Voice {
+    Own,
+    Others,
 }
 
 /// What a program is told at the end.
@@ -58,7 +64,7 @@ impl View {
             reader: Reader::There,
             is_mid_line: false,
             was_denied: false,
-            is_hushed: false,
+            voice: Voice::Own,
             reset: None,
             held_return: false,
             spinner: Spinner::new(),
@@ -222,7 +228,7 @@ impl View {
                 (Exit::TurnFailed, text::view::turn_failed(), code)
             }
         };
-        if !self.is_hushed {
+        if self.voice == Voice::Own {
             say(&complaint(message, code));
         }
         exit
@@ -230,7 +236,7 @@ impl View {
 
     /// Leaves it to somebody else to say why the turn ended.
     pub(crate) fn hush(&mut self) {
-        self.is_hushed = true;
+        self.voice = Voice::Others;
     }
 
     /// The turn, once it is known.
