@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use crate::tasks::{Tree, asked, complaint};
@@ -117,4 +117,25 @@ fn without_the_binary_nothing_is_measured() {
     assert!(complaint(&unbuilt).contains("xtask: release failed after "));
     assert!(complaint(&missing).contains("/release/samovar was not built"));
     assert_eq!(built.names("bench/results"), [""; 0]);
+}
+
+#[test]
+fn the_page_on_performance_shows_the_table_of_the_results_that_it_links_to() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |file: &str| fs::read_to_string(root.join(file)).expect("the tree has it");
+    let page = read("docs/performance.md");
+    let link = page.split("(../bench/results/").nth(1);
+    let name = link.and_then(|rest| rest.split(')').next());
+    let results = read(&format!(
+        "bench/results/{}",
+        name.expect("it links to results")
+    ));
+
+    let table: Vec<&str> = results
+        .lines()
+        .filter(|line| line.starts_with('|'))
+        .collect();
+
+    assert!(table.len() > 2, "{results}");
+    assert!(page.contains(&table.join("\n")), "{page}");
 }
