@@ -300,7 +300,7 @@ fn a_variable_is_told_by_its_name() {
             "OPENAI_BASE_URL",
             "user:sk-a@host/v1?key=sk-b\nc",
             "config_wrong_value",
-            "providers.openai.api_base is \"***@host/v1?***\"; give text of 1 to 2048 characters",
+            "providers.openai.api_base is \"***@host/v1?***\"; give a line of 1 to 2048 characters",
         ),
     ] {
         Desk::new()
