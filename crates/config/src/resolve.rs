@@ -90,7 +90,11 @@ impl Sources {
                 (keys.get(&one.key).map(|key| &key.kind), one.value.as_str())
             {
                 let path = folders.absolute(written, base(&one.origin, &self.here));
-                one.value = path.to_string_lossy().into();
+                // A path that is not text would name another folder once it is one.
+                let Some(path) = path.to_str() else {
+                    return Err(ConfigError::new(one.origin, Problem::NotText));
+                };
+                one.value = path.into();
             }
             given.entry(one.key.clone()).or_default().push(one);
         }

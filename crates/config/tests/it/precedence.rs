@@ -1,6 +1,7 @@
 //! What counts where several say something, and the names that variables have.
 
 use std::net::IpAddr;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use samovar_config::{Approval, Origin, Place, Settings};
@@ -191,6 +192,17 @@ fn a_relative_folder_begins_where_it_is_written() {
     assert_eq!(data_dir(&home), home.home().join("kept"));
     let typed = Desk::new().typed("--data-dir", "server.data_dir", "/elsewhere");
     assert_eq!(data_dir(&typed), Path::new("/elsewhere"));
+}
+
+#[test]
+fn a_folder_below_one_whose_name_is_no_text_is_refused_and_not_misspelt() {
+    let mut desk = Desk::new();
+    let name = std::ffi::OsString::from_vec(b"caf\xe9".to_vec());
+    desk.sources.here = desk.sources.here.join(name);
+    std::fs::create_dir(&desk.sources.here).unwrap();
+    desk.resolve();
+    let desk = desk.typed("--data-dir", "server.data_dir", "kept");
+    assert_eq!(desk.refusal().code(), "config_not_text");
 }
 
 #[test]
