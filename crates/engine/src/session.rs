@@ -13,6 +13,7 @@ use samovar_core::{
 };
 use samovar_locale as locale;
 use serde_json::{Map, Value};
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -258,9 +259,14 @@ impl Mailbox {
                 turn_id,
                 state: Progress::Running(turn),
             }) => {
-                if let Err(error) = turn.try_send(input) {
-                    let busy = Error::new(Code::Busy, locale::turn::busy());
-                    refuse_input(error.into_inner(), &busy);
+                match turn.try_send(input) {
+                    Ok(()) => {}
+                    // It has just ended, and the mailbox hears of that next.
+                    Err(TrySendError::Closed(input)) => refuse_late(input),
+                    Err(TrySendError::Full(input)) => {
+                        let busy = Error::new(Code::Busy, locale::turn::busy());
+                        refuse_input(input, &busy);
+                    }
                 }
                 open.current = Some(Current {
                     turn_id,

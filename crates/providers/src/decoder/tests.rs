@@ -7,6 +7,7 @@ use crate::fingerprint::Fingerprint;
 use crate::specs::spec;
 use crate::{anthropic, chat_completions};
 
+mod anthropic_faults;
 mod anthropic_messages;
 mod chat;
 
@@ -37,14 +38,21 @@ const DIALECTS: &[Dialect] = &[
         end: None,
     },
     Dialect {
-        decoder: || {
-            let spec = spec("anthropic").unwrap();
-            Decoder::new(anthropic::reader(spec, Fingerprint::new()))
-        },
+        decoder: messages,
         golden: anthropic_messages::GOLDEN,
         end: Some("\"message_stop\""),
     },
+    Dialect {
+        decoder: messages,
+        golden: anthropic_faults::GOLDEN,
+        end: Some("\"message_stop\""),
+    },
 ];
+
+fn messages() -> Decoder {
+    let spec = spec("anthropic").unwrap();
+    Decoder::new(anthropic::reader(spec, Fingerprint::new()))
+}
 
 /// A stream with each line ending that there is, and with a BOM.
 fn spellings(body: &str) -> [Vec<u8>; 4] {

@@ -145,7 +145,9 @@ async fn what_was_finished_survives_kill_after_kill() {
 // proves DU-2
 #[tokio::test]
 async fn what_a_killed_server_accepted_is_listed_by_commands_that_run_nothing() {
-    let (program, model) = with_model([say("an answer").forever()]).await;
+    // The answer never ends, so all that is kept is the message.
+    let never = Gate::new("never");
+    let (program, model) = with_model([say("an answer").hold_after(1, &never).forever()]).await;
     // The session is in the history, and the message is on its way there.
     let armed = program.set("SAMOVAR_FAILPOINT", "history.commit.before:2");
     let server = armed.serve(&[]).await;
@@ -157,7 +159,6 @@ async fn what_a_killed_server_accepted_is_listed_by_commands_that_run_nothing() 
     let _answer = request.send().await;
     assert_eq!(server.end().await.code, None, "it was killed");
     let program = armed.set("SAMOVAR_FAILPOINT", "");
-    let asked = model.requests().len();
 
     for _ in 0..2 {
         let listed = program.run(["sessions", "list", "--json"]).await;
@@ -168,7 +169,8 @@ async fn what_a_killed_server_accepted_is_listed_by_commands_that_run_nothing() 
         assert!(shown.stdout.contains("first"), "{shown:?}");
     }
 
-    assert_eq!(model.requests().len(), asked, "no turn went on");
+    // The killed server may have asked once, or have died before.
+    assert!(model.requests().len() <= 1, "no turn went on");
     let server = program.serve(&[]).await;
     let mut again = server.stream(post(&session, "m1", "first")).await;
     assert_eq!(last(&again.rest().await)["code"], "interrupted");

@@ -233,7 +233,8 @@ async fn a_turn_that_takes_too_long_is_stopped_and_exits_124() {
     let (program, model) =
         with_model([say("half an answer").deltas_of(6).hold_after(1, &never)]).await;
 
-    let said = program.run(["run", "--timeout", "0.5", "go"]).await;
+    // Long enough for the model to be asked, on a busy machine too.
+    let said = program.run(["run", "--timeout", "5", "go"]).await;
 
     ended_with(&said, 124, "timeout");
     assert_eq!(model.wait_for_disconnect().await.number(), 0);
