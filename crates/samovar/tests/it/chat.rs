@@ -203,3 +203,29 @@ async fn a_wrong_line_in_a_pipe_does_not_keep_the_next_from_being_a_turn() {
         }
     }
 }
+
+// proves FC-1
+#[tokio::test]
+async fn what_is_taken_back_stands_in_the_line_again_and_the_model_no_longer_knows_it() {
+    let (program, model) = with_model([
+        say("the first answer").when(When::user("first words")),
+        say("the second answer").when(When::user("second words")),
+    ])
+    .await;
+    let terminal = chat(&program).await;
+    enter(&terminal, "first words", "the first answer").await;
+    terminal.enters("/undo").await;
+    terminal.sees("the last turn is taken back").await;
+    // What was said stands there to be changed; Ctrl-U takes it away.
+    terminal.sees_prompt("> first words").await;
+    terminal.types("\u{15}").await;
+    enter(&terminal, "second words", "the second answer").await;
+    terminal.types(keys::CTRL_D).await;
+    assert_eq!(terminal.leaves().await.code, Some(0));
+
+    let prompts = model.prompts();
+    let last = prompts.last().unwrap().body().to_string();
+    assert!(last.contains("second words"), "{last}");
+    assert!(!last.contains("first words"), "{last}");
+    assert!(!last.contains("the first answer"), "{last}");
+}
