@@ -60,7 +60,7 @@ impl Killed {
     }
 }
 
-// proves DU-1, DU-3
+// proves AS-23, DU-1, DU-3
 #[tokio::test]
 async fn a_killed_turn_is_told_again_as_far_as_it_was_shown_and_ends_as_interrupted() {
     let killed = Killed::in_mid_answer().await;

@@ -108,7 +108,7 @@ async fn a_key_in_the_environment_counts_more_than_a_server_of_this_machine() {
     assert_eq!(near.prompts().len(), 0);
 }
 
-// proves FC-1, FC-4
+// proves AS-23, FC-1, FC-4
 #[tokio::test]
 async fn on_a_machine_with_nothing_every_way_in_says_what_is_there_and_what_to_type() {
     const CONNECT: &str = "export OPENAI_API_KEY=YOUR_KEY\n";

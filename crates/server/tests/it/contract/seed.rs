@@ -95,3 +95,30 @@ async fn a_server_that_was_told_nothing_starts_and_answers() {
     assert!(stream.ends_with("data: [DONE]\n\n"), "{stream}");
     server.stop().await;
 }
+
+// proves AS-23
+#[test]
+fn the_routes_are_those_of_agents_and_of_the_server_and_no_other_service_hides_among_them() {
+    let first_words: std::collections::BTreeSet<String> = samovar_server::route::table()
+        .iter()
+        .map(|route| {
+            let parts: Vec<_> = route.path.trim_start_matches('/').split('/').collect();
+            let depth = if parts[0] == "healthz" || parts[0] == "readyz" {
+                1
+            } else {
+                2
+            };
+            parts[..depth].join("/")
+        })
+        .collect();
+    let known = [
+        "api/models",
+        "api/server",
+        "api/tokens",
+        "api/tools",
+        "healthz",
+        "readyz",
+        "services/agent",
+    ];
+    assert_eq!(first_words.iter().collect::<Vec<_>>(), known);
+}
