@@ -122,6 +122,8 @@ pub enum FaultCode {
     UnusableModel,
     /// The store could not keep an event.
     StoreFailed,
+    /// The turn went on too often after stops of the server, and came no further (DU-6).
+    RecoveryExhausted,
     /// Something broke on our side; it is in the log.
     Internal,
 }
@@ -143,6 +145,7 @@ impl FaultCode {
             Self::EmptyAnswer => "empty_answer",
             Self::UnusableModel => "unusable_model",
             Self::StoreFailed => "store_failed",
+            Self::RecoveryExhausted => "recovery_exhausted",
             Self::Internal => "internal",
         }
     }
@@ -160,7 +163,11 @@ impl FaultCode {
             | Self::StreamCut
             | Self::BadResponse
             | Self::EmptyAnswer => true,
-            Self::Interrupted | Self::UnusableModel | Self::StoreFailed | Self::Internal => false,
+            Self::Interrupted
+            | Self::UnusableModel
+            | Self::StoreFailed
+            | Self::RecoveryExhausted
+            | Self::Internal => false,
         }
     }
 }

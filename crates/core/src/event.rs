@@ -101,6 +101,9 @@ pub enum Kind {
         attempt: u32,
         /// Tokens set aside for the answer, before the model is asked.
         reserved_tokens: u64,
+        /// Who is asked, by its canonical name; none when it is the turn's own model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
     },
     /// What the running attempt of this pass has said is void; another attempt follows.
     StepReset {
@@ -110,6 +113,21 @@ pub enum Kind {
         usage: Usage,
         /// Why, for a person.
         reason: String,
+        /// Why, for a program; none in logs that are older than this field.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        code: Option<FaultCode>,
+    },
+    /// The turn goes on after a stop of the server had cut it (DU-6).
+    TurnContinued {
+        /// How many times it went on in a row, this one included, without a fact of its own in
+        /// between; a stop that was asked for is not counted.
+        in_a_row: u32,
+    },
+    /// Stands for live events that are lost: those from `first` to this event's own position. A power
+    /// cut takes them, a killed process does not (DU-18).
+    EventsLost {
+        /// The first position that is lost.
+        first: Seq,
     },
     /// A model begins to speak under this id.
     MessageStarted {
@@ -171,6 +189,9 @@ pub enum Kind {
         /// When it is given up, if its tool closes it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline: Option<Millis>,
+        /// What the tool will need to look up whether it was done; none when it cannot.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        probe: Option<Value>,
     },
     /// A call has its outcome, whoever brought it.
     CallClosed {
@@ -227,6 +248,8 @@ impl Kind {
             | Self::TurnStarted { .. }
             | Self::StepStarted { .. }
             | Self::StepReset { .. }
+            | Self::TurnContinued { .. }
+            | Self::EventsLost { .. }
             | Self::MessageFinished { .. }
             | Self::CallApproved { .. }
             | Self::CallStarted { .. }
@@ -327,6 +350,8 @@ pub enum FinishReason {
     Budget,
     /// Somebody stopped it.
     Cancelled,
+    /// What was said in it joined the turn that ran; its answer is there (AS-11).
+    Steered,
     /// Something went wrong; the fault says what.
     Error,
 }
@@ -339,6 +364,7 @@ impl FinishReason {
             Self::MaxIterations => "max_iterations",
             Self::Budget => "budget",
             Self::Cancelled => "cancelled",
+            Self::Steered => "steered",
             Self::Error => "error",
         }
     }

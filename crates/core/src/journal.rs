@@ -64,6 +64,10 @@ pub trait Journal: Send + Sync {
     /// The epoch of this run of the server, kept before anything else.
     fn epoch(&self) -> Epoch;
 
+    /// Whether the run before this one closed the journal well, so that what it left was not cut by
+    /// a crash. True for a journal that is new.
+    fn was_closed(&self) -> bool;
+
     /// A number for a log that is about to begin.
     fn new_log(&self) -> LogNo;
 

@@ -30,7 +30,9 @@ pub use message::{Message, Outcome, Part, Role, Status, ToolCall, Usage};
 pub use ports::{Clock, Ids, Millis};
 pub use provider::{Model, Models, Prompt, Provider, ProviderEvent};
 pub use title::Title;
-pub use tool::{Approval, CallContext, Capability, Closer, Effect, Reply, ToolSpec, Toolset};
+pub use tool::{
+    Approval, CallContext, Capability, Closer, Effect, Probed, Reply, ToolSpec, Toolset,
+};
 
 /// A boxed future, the form in which ports answer.
 pub type Future<'a, T> = std::pin::Pin<Box<dyn std::future::Future<Output = T> + Send + 'a>>;

@@ -131,6 +131,17 @@ pub enum Reply {
     Open,
 }
 
+/// What a probe found out about a call that a stop of the server cut (DU-5).
+#[derive(Clone, Debug, PartialEq)]
+pub enum Probed {
+    /// It was done; this is its outcome.
+    Done(Outcome),
+    /// It was not done, so it can be run.
+    NotDone,
+    /// Nobody can tell.
+    Unknown,
+}
+
 /// Anything that lists tools and runs their calls.
 pub trait Toolset: Send + Sync {
     /// The tools, in a stable order: they are a part of the prompt's cached prefix.
@@ -139,4 +150,23 @@ pub trait Toolset: Send + Sync {
     /// Runs a call whose name is in [`Toolset::specs`] and whose arguments fit its schema. It is
     /// stopped by being dropped.
     fn call(&self, call: ToolCall, context: CallContext) -> Future<'static, Reply>;
+
+    /// What [`Toolset::probe`] will need to tell whether a call was done. Asked before the call's
+    /// start is kept, which keeps it; only for calls of an [`Effect::Verifiable`] tool.
+    fn foresee(&self, call: &ToolCall) -> Future<'static, Option<Value>> {
+        let _ = call;
+        Box::pin(std::future::ready(None))
+    }
+
+    /// Tells whether a call was done that had started when the server stopped, from what
+    /// [`Toolset::foresee`] gave then. Changes nothing.
+    fn probe(
+        &self,
+        call: ToolCall,
+        foreseen: Option<Value>,
+        context: CallContext,
+    ) -> Future<'static, Probed> {
+        let _ = (call, foreseen, context);
+        Box::pin(std::future::ready(Probed::Unknown))
+    }
 }

@@ -91,6 +91,8 @@ fn edge(kind: &Kind) -> Option<Edge> {
         | Kind::Delta { .. }
         | Kind::PartAdded { .. }
         | Kind::CallApproved { .. }
+        | Kind::TurnContinued { .. }
+        | Kind::EventsLost { .. }
         | Kind::StateChanged { .. } => None,
     }
 }

@@ -77,6 +77,8 @@ fn change(event: &Event) -> Option<Change> {
         | Kind::PartAdded { .. }
         | Kind::CallApproved { .. }
         | Kind::CallStarted { .. }
+        | Kind::TurnContinued { .. }
+        | Kind::EventsLost { .. }
         | Kind::StateChanged { .. } => None,
     }
 }
@@ -219,6 +221,8 @@ pub(crate) fn overlay_messages(
             | Kind::PartAdded { .. }
             | Kind::CallApproved { .. }
             | Kind::CallStarted { .. }
+            | Kind::TurnContinued { .. }
+            | Kind::EventsLost { .. }
             | Kind::StateChanged { .. }
             | Kind::TurnFinished { .. } => {}
         }

@@ -120,6 +120,7 @@ impl Turn {
                 iteration,
                 attempt,
                 reserved_tokens,
+                ..
             } => {
                 (self.iteration, self.attempt) = (*iteration, *attempt);
                 self.reserved = *reserved_tokens;
@@ -155,6 +156,8 @@ impl Turn {
             | Kind::Delta { .. }
             | Kind::PartAdded { .. }
             | Kind::CallApproved { .. }
+            | Kind::TurnContinued { .. }
+            | Kind::EventsLost { .. }
             | Kind::StateChanged { .. } => {}
         }
     }
@@ -244,6 +247,7 @@ impl Turn {
             iteration,
             attempt,
             reserved_tokens,
+            model: None,
         })
     }
 

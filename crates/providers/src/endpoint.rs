@@ -183,6 +183,7 @@ impl Endpoint {
             | FaultCode::Interrupted
             | FaultCode::UnusableModel
             | FaultCode::StoreFailed
+            | FaultCode::RecoveryExhausted
             | FaultCode::Internal => None,
         }
     }

@@ -180,6 +180,7 @@ fn meaning(code: FaultCode) -> &'static str {
         | FaultCode::Interrupted
         | FaultCode::UnusableModel
         | FaultCode::StoreFailed
+        | FaultCode::RecoveryExhausted
         | FaultCode::Internal => locale::provider::failed(),
     }
 }

@@ -158,6 +158,8 @@ impl View {
             | Kind::MessageFinished { .. }
             | Kind::CallApproved { .. }
             | Kind::CallStarted { .. }
+            | Kind::TurnContinued { .. }
+            | Kind::EventsLost { .. }
             | Kind::StateChanged { .. } => {}
         }
         Ok(None)
@@ -211,7 +213,8 @@ impl View {
                 let why = text::view::approval_denied();
                 (Exit::Approval, why, "approval_denied")
             }
-            (FinishReason::Model(_), _) => return Exit::Ok,
+            // What was said is answered in the turn that it joined.
+            (FinishReason::Model(_) | FinishReason::Steered, _) => return Exit::Ok,
             (FinishReason::MaxIterations, _) => {
                 (Exit::Limit, text::view::iterations_used(), "max_iterations")
             }

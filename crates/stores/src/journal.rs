@@ -79,6 +79,7 @@ struct Shared {
     tables: Tables,
     spool: Spool,
     epoch: Epoch,
+    was_closed: bool,
     next_log: AtomicU64,
     /// Positions that the history has and the journal has not noted yet; one for each log.
     marks: Mutex<Marks>,
@@ -118,6 +119,7 @@ impl LmdbJournal {
             tables,
             spool: Spool::new(spool_dir, settings.segment_bytes),
             epoch,
+            was_closed: recovered.was_closed,
             next_log: AtomicU64::new(next_log),
             marks: Mutex::default(),
             commits: AtomicU64::new(1),
@@ -157,6 +159,10 @@ impl LmdbJournal {
 impl Journal for LmdbJournal {
     fn epoch(&self) -> Epoch {
         self.shared.epoch
+    }
+
+    fn was_closed(&self) -> bool {
+        self.shared.was_closed
     }
 
     fn new_log(&self) -> LogNo {

@@ -200,6 +200,8 @@ fn weigh(event: &Event) -> usize {
         | Kind::TurnStarted { .. }
         | Kind::StepStarted { .. }
         | Kind::StepReset { .. }
+        | Kind::TurnContinued { .. }
+        | Kind::EventsLost { .. }
         | Kind::MessageStarted { .. }
         | Kind::CallApproved { .. }
         | Kind::CallStarted { .. }

@@ -29,6 +29,9 @@ impl Journal for SlowJournal {
     fn epoch(&self) -> Epoch {
         Epoch(1)
     }
+    fn was_closed(&self) -> bool {
+        true
+    }
     fn new_log(&self) -> LogNo {
         LogNo(1)
     }
@@ -105,6 +108,7 @@ fn durable() -> Draft {
         iteration: 1,
         attempt: 1,
         reserved_tokens: 1,
+        model: None,
     })
 }
 

@@ -36,6 +36,7 @@ impl Runner {
                     iteration: self.turn.iteration(),
                     usage: ending.usage.unwrap_or_default(),
                     reason: message.clone(),
+                    code: Some(FaultCode::EmptyAnswer),
                 });
                 self.fail(FaultCode::EmptyAnswer, message);
             }

@@ -173,6 +173,7 @@ impl<'a> Calls<'a> {
             args_hash: gate::args_hash(&call.args),
             closer: spec.closer,
             deadline,
+            probe: None,
         });
     }
 

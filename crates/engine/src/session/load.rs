@@ -286,6 +286,8 @@ impl Fold {
                 | Kind::CallApproved { .. }
                 | Kind::CallStarted { .. }
                 | Kind::CallClosed { .. }
+                | Kind::TurnContinued { .. }
+                | Kind::EventsLost { .. }
                 | Kind::StateChanged { .. }
                 | Kind::TurnFinished { .. } => {}
             }
@@ -304,6 +306,7 @@ pub(super) fn fault_message(code: FaultCode) -> &'static str {
     match code {
         FaultCode::Interrupted => locale::turn::interrupted(),
         FaultCode::StoreFailed => locale::turn::store_failed(),
+        FaultCode::RecoveryExhausted => locale::turn::recovery_exhausted(),
         FaultCode::UnusableModel => locale::turn::model_unusable(),
         FaultCode::ProviderUnreachable
         | FaultCode::ProviderTimeout

@@ -55,6 +55,7 @@ fn begun(number: usize, closer: Closer) -> Kind {
         args_hash: String::new(),
         closer,
         deadline: None,
+        probe: None,
     }
 }
 
@@ -241,6 +242,7 @@ fn a_step_that_is_reset_is_tried_again_under_its_own_number() {
         iteration: 2,
         usage,
         reason: "cut".to_owned(),
+        code: None,
     });
     let again = record(&mut turn);
     assert!(matches!(
@@ -293,6 +295,7 @@ fn world(turn: &Turn, choice: u8, serial: &mut usize) -> Option<Kind> {
                 iteration,
                 usage,
                 reason,
+                code: None,
             })
         }
         Step::CallModel { .. } => {

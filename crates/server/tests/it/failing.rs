@@ -46,6 +46,10 @@ impl Journal for FullJournal {
         self.0.epoch()
     }
 
+    fn was_closed(&self) -> bool {
+        self.0.was_closed()
+    }
+
     fn new_log(&self) -> LogNo {
         self.0.new_log()
     }

@@ -155,6 +155,7 @@ fn step() -> Kind {
         iteration: 1,
         attempt: 1,
         reserved_tokens: 4096,
+        model: None,
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Recovered {
     pub folded: u64,
     /// Rows of the journal that were looked at: those of unfinished turns, no others.
     pub rows_read: u64,
+    /// Whether the run before closed the journal well; true when there was none.
+    pub was_closed: bool,
 }
 
 /// A hole in a log: what a power cut took from the spool.
@@ -54,7 +56,11 @@ pub(super) fn recover(
     let frames = segments.iter().flat_map(|bytes| spool::frames(bytes));
     let mut spooled = by_log(frames.filter(is_wanted));
 
-    let mut recovered = Recovered::default();
+    let was_closed = meta.closed || meta.epoch == Epoch::default();
+    let mut recovered = Recovered {
+        was_closed,
+        ..Recovered::default()
+    };
     for (log, from) in open {
         let frames = spooled.remove(&log).unwrap_or_default();
         let from = Place::new(log, from);
@@ -70,6 +76,7 @@ pub(super) fn recover(
     meta.epoch = Epoch(now_seconds.max(meta.epoch.0 + 1));
     meta.next_log = meta.next_log.max(1);
     meta.boot_id = boot_id();
+    meta.closed = false;
     tables.put_meta(&mut txn, &meta)?;
     failpoint!("journal.epoch.before");
     txn.commit()?;

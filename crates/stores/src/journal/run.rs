@@ -204,6 +204,8 @@ impl<'a> Packer<'a> {
             | Kind::CallApproved { .. }
             | Kind::CallStarted { .. }
             | Kind::CallClosed { .. }
+            | Kind::TurnContinued { .. }
+            | Kind::EventsLost { .. }
             | Kind::StateChanged { .. }
             | Kind::TurnFinished { .. } => return false,
         }

@@ -55,6 +55,9 @@ pub(super) struct Meta {
     pub(super) next_log: u64,
     /// The kernel's, at the start of this epoch: tells a power cut from a killed process.
     pub(super) boot_id: String,
+    /// Whether this epoch ended in a good close.
+    #[serde(default)]
+    pub(super) closed: bool,
 }
 
 /// What is kept of a log beside its events.

@@ -79,7 +79,10 @@ enum Next {
 impl Writer {
     fn run(mut self) {
         let closing = self.work();
-        let last = self.keep(&[]);
+        let last = match &closing {
+            Some(_) => self.keep(&[]).and_then(|()| self.note_close()),
+            None => self.keep(&[]),
+        };
         // The environment is let go before the answer, so that it can be opened again after it.
         drop(self);
         if let Some(waiter) = closing {
@@ -187,6 +190,16 @@ impl Writer {
             tables.append(&mut txn, batch)?;
         }
         tables.note_projected(&mut txn, marks)?;
+        self.finish(txn)
+    }
+
+    /// The last commit of an epoch that ends well.
+    fn note_close(&mut self) -> Result<(), Broken> {
+        let shared = self.shared.clone();
+        let mut txn = self.begin(&shared)?;
+        let mut meta = shared.tables.meta(&txn)?;
+        meta.closed = true;
+        shared.tables.put_meta(&mut txn, &meta)?;
         self.finish(txn)
     }
 

@@ -150,6 +150,8 @@ fn live_message(kind: &Kind) -> Option<&MessageId> {
         | Kind::CallApproved { .. }
         | Kind::CallStarted { .. }
         | Kind::CallClosed { .. }
+        | Kind::TurnContinued { .. }
+        | Kind::EventsLost { .. }
         | Kind::StateChanged { .. }
         | Kind::TurnFinished { .. } => None,
     }

@@ -117,6 +117,8 @@ impl Spelling {
             | Kind::MessageFinished { .. }
             | Kind::CallApproved { .. }
             | Kind::CallStarted { .. }
+            | Kind::TurnContinued { .. }
+            | Kind::EventsLost { .. }
             | Kind::StateChanged { .. } => {}
         }
     }
@@ -256,7 +258,8 @@ fn last_word<'e>(reason: &'e FinishReason, iterations: u32, fault: Option<&'e Fa
             FinishReason::Model(_)
             | FinishReason::MaxIterations
             | FinishReason::Budget
-            | FinishReason::Cancelled,
+            | FinishReason::Cancelled
+            | FinishReason::Steered,
             _,
         ) => Type::Completed {
             finish_reason: reason.as_str().into(),

@@ -70,6 +70,7 @@ pub(crate) fn step(iteration: u32, attempt: u32) -> Kind {
         iteration,
         attempt,
         reserved_tokens: 100,
+        model: None,
     }
 }
 
@@ -78,6 +79,7 @@ pub(crate) fn reset(iteration: u32, cost: Usage) -> Kind {
         iteration,
         usage: cost,
         reason: "cut".to_owned(),
+        code: None,
     }
 }
 

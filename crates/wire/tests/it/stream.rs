@@ -221,6 +221,7 @@ fn an_old_client_sees_nothing_but_the_six_types() {
             args_hash: String::new(),
             closer: samovar_core::Closer::Tool,
             deadline: None,
+            probe: None,
         },
         Kind::StateChanged {
             state: json!("hidden"),

@@ -198,6 +198,7 @@ fn step_reset() -> Kind {
         iteration: 1,
         usage: Usage::default(),
         reason: "cut".to_owned(),
+        code: None,
     }
 }
 
