@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use samovar_core::{Broken, Event, Seq};
+use samovar_core::{Broken, Event, Kind, Seq};
 use samovar_locale as locale;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -89,11 +89,22 @@ impl Follower {
         // What is kept but not shown yet is held back, and so is what lies behind live events that
         // are still in memory alone.
         let published = self.log.published();
-        let mut expected = after;
+        let mut at = after;
         let gapless = events.into_iter().take_while(|event| {
-            expected = expected.next();
-            event.seq == expected && event.seq <= published
+            let goes_on = is_next(at, event) && event.seq <= published;
+            at = event.seq;
+            goes_on
         });
         Ok(gapless.map(Arc::new).collect())
     }
+}
+
+/// Whether an event goes on from a position: it is the next one, or stands for the lost ones that
+/// come next. Who stands in the middle of those has to hear of the rest.
+fn is_next(at: Seq, event: &Event) -> bool {
+    let first = match event.kind {
+        Kind::EventsLost { first } => first,
+        _ => event.seq,
+    };
+    first <= at.next() && at < event.seq
 }

@@ -14,6 +14,7 @@ mod door;
 mod durability;
 mod ending;
 mod failing;
+mod hole;
 mod left;
 mod limits;
 mod mounted;

@@ -8,13 +8,18 @@ use std::sync::Arc;
 
 use heed::RwTxn;
 use samovar_core::journal::LogNo;
-use samovar_core::{Broken, Epoch, Event, Seq, SessionId, failpoint};
+use samovar_core::{
+    AgentPath, Author, Broken, Epoch, Event, Kind, Millis, Seq, SessionId, TurnId, failpoint,
+};
 
 use super::fault::Fault;
 use super::row::{self, Place, Row};
 use super::run;
 use super::tables::Tables;
 use crate::spool::{self, Frame};
+
+/// Whose a loss is that no turn can be found for: the session's own agent.
+const MASTER: &str = "master";
 
 /// What a start found out; for the log of the server, and for readers of what is lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,10 +66,14 @@ pub(super) fn recover(
         was_closed,
         ..Recovered::default()
     };
+    let began = Began {
+        epoch: Epoch(now_seconds.max(meta.epoch.0 + 1)),
+        at: Millis(i64::try_from(now_seconds.saturating_mul(1000)).unwrap_or(i64::MAX)),
+    };
     for (log, from) in open {
         let frames = spooled.remove(&log).unwrap_or_default();
         let from = Place::new(log, from);
-        match mend(tables, &mut txn, from, frames, &mut recovered) {
+        match mend(tables, &mut txn, began, (from, frames), &mut recovered) {
             Err(fault) if fault.is_damage() => {
                 tracing::error!(%fault, "a log with an unfinished turn is left as it is");
             }
@@ -73,7 +82,7 @@ pub(super) fn recover(
     }
 
     tables.bury(&mut txn)?;
-    meta.epoch = Epoch(now_seconds.max(meta.epoch.0 + 1));
+    meta.epoch = began.epoch;
     meta.next_log = meta.next_log.max(1);
     meta.boot_id = boot_id();
     meta.closed = false;
@@ -108,8 +117,8 @@ fn by_log<'a>(
 fn mend(
     tables: &Tables,
     txn: &mut RwTxn<'_>,
-    from: Place,
-    frames: BTreeMap<Seq, Frame<'_>>,
+    began: Began,
+    (from, frames): (Place, BTreeMap<Seq, Frame<'_>>),
     recovered: &mut Recovered,
 ) -> Result<(), Fault> {
     let mut rows = Vec::new();
@@ -125,7 +134,17 @@ fn mend(
     let mut row = tables
         .log_row(txn, from.log)?
         .ok_or_else(|| missing(from.log))?;
-    keep_rows(tables, txn, from.log, &merged)?;
+    let mut kept = run::pack(from.log, &merged.believed)?;
+    for (first, last) in &merged.holes {
+        let first = Place::new(from.log, *first);
+        let lost = began.lost(first, *last, turn_before(tables, txn, from, first)?);
+        kept.push((first.seq, row::hole(first, &lost)?));
+    }
+    for (seq, row) in &kept {
+        let place = Place::new(from.log, *seq);
+        tables.events.put(txn, &place.key(), row)?;
+    }
+    tables.unprojected.put(txn, &from.log.0, &())?;
     if let Some(last) = merged.believed.last() {
         row.head = row.head.max(last.seq);
         tables.put_log_row(txn, from.log, &row)?;
@@ -153,8 +172,8 @@ fn missing(log: LogNo) -> Broken {
 struct Merged {
     /// Live events that go on gaplessly from what the journal has.
     believed: Vec<Arc<Event>>,
-    /// What is missing before a row: first position and how many.
-    holes: Vec<(Seq, u64)>,
+    /// What is missing before a row: the first position and the last.
+    holes: Vec<(Seq, Seq)>,
 }
 
 /// Walks rows and frames by position. After the first hole no frame is believed; rows stay.
@@ -170,7 +189,7 @@ fn merge<'a>(
             next = believe(next, Some(*first), &mut frames, &mut merged.believed);
         }
         if next < *first {
-            merged.holes.push((next, first.0 - next.0));
+            merged.holes.push((next, Seq(first.0 - 1)));
         }
         next = next.max(last.next());
     }
@@ -200,20 +219,59 @@ fn believe<'a>(
     next
 }
 
-fn keep_rows(
+/// The epoch that begins, and when.
+#[derive(Clone, Copy)]
+struct Began {
+    epoch: Epoch,
+    at: Millis,
+}
+
+impl Began {
+    /// The event that stands for what is lost from a place on.
+    fn lost(self, first: Place, last: Seq, turn: Option<(TurnId, AgentPath)>) -> Event {
+        let (turn, agent) = turn.unzip();
+        Event {
+            seq: last,
+            epoch: self.epoch,
+            at: self.at,
+            turn,
+            agent: agent.unwrap_or_else(|| AgentPath::root(MASTER)),
+            author: Author::System,
+            kind: Kind::EventsLost { first: first.seq },
+        }
+    }
+}
+
+/// The one turn that was on before a place, and its agent; none when there were several. Reads what
+/// is durable alone, and only for a hole.
+fn turn_before(
     tables: &Tables,
-    txn: &mut RwTxn<'_>,
-    log: LogNo,
-    merged: &Merged,
-) -> Result<(), Fault> {
-    let mut rows = run::pack(log, &merged.believed)?;
-    for (first, count) in &merged.holes {
-        rows.push((*first, row::hole(Place::new(log, *first), *count)?));
+    txn: &RwTxn<'_>,
+    from: Place,
+    hole: Place,
+) -> Result<Option<(TurnId, AgentPath)>, Fault> {
+    let mut on: Vec<(TurnId, AgentPath)> = Vec::new();
+    for row in tables.rows(txn, from)? {
+        let (place, bytes) = row?;
+        if place >= hole {
+            break;
+        }
+        let row = Row::read(place, bytes)?;
+        let events = if row.is_run() {
+            Vec::new()
+        } else {
+            row.events()?
+        };
+        for event in events {
+            match (event.kind, event.turn) {
+                (Kind::TurnStarted { .. }, Some(turn)) => on.push((turn, event.agent)),
+                (Kind::TurnFinished { .. }, Some(turn)) => on.retain(|(other, _)| *other != turn),
+                _ => {}
+            }
+        }
     }
-    for (seq, row) in &rows {
-        tables.events.put(txn, &Place::new(log, *seq).key(), row)?;
-    }
-    Ok(tables.unprojected.put(txn, &log.0, &())?)
+    let is_one = on.len() == 1;
+    Ok(on.pop().filter(|_| is_one))
 }
 
 /// The kernel's id of its own start; empty where there is none.

@@ -71,7 +71,7 @@ enum RowKind {
     Event = 1,
     /// Live events with consecutive positions, packed.
     Run = 2,
-    /// Nothing: its positions were lost, and a boot has seen that.
+    /// The one event that stands for lost positions.
     Hole = 3,
 }
 
@@ -116,16 +116,26 @@ impl<'a> Row<'a> {
             .saturating_add(self.count.saturating_sub(1)))
     }
 
-    /// Its events, in order; none for a hole.
+    /// Whether it holds live events alone, which no turn is made of.
+    pub(super) fn is_run(&self) -> bool {
+        self.kind == RowKind::Run
+    }
+
+    /// Its events, in order.
     pub(super) fn events(&self) -> Result<Vec<Event>, Broken> {
         let events = match self.kind {
-            RowKind::Event => serde_json::from_slice(self.body).map(|event| vec![event]),
+            RowKind::Event | RowKind::Hole => {
+                serde_json::from_slice(self.body).map(|event| vec![event])
+            }
             RowKind::Run => run::unpack(self.place.seq, self.body),
-            RowKind::Hole => return Ok(Vec::new()),
         };
-        let events = events.map_err(|error| damaged(self.place, &error.to_string()))?;
-        if events.len() as u64 != self.count {
-            return Err(damaged(self.place, "not as many events as it covers"));
+        let events: Vec<Event> = events.map_err(|error| damaged(self.place, &error.to_string()))?;
+        let covered = match self.kind {
+            RowKind::Event | RowKind::Run => events.len() as u64,
+            RowKind::Hole => self.count,
+        };
+        if covered != self.count || events.last().map(|event| event.seq) != Some(self.last()) {
+            return Err(damaged(self.place, "not the events that it covers"));
         }
         Ok(events)
     }
@@ -142,9 +152,10 @@ pub(super) fn packed(place: Place, count: u64, run: &impl Serialize) -> Result<V
     write(place, RowKind::Run, count, run)
 }
 
-/// A row for `count` positions that were lost.
-pub(super) fn hole(place: Place, count: u64) -> Result<Vec<u8>, Broken> {
-    write(place, RowKind::Hole, count, &())
+/// A row for the event that stands for the lost positions from a place up to its own.
+pub(super) fn hole(place: Place, lost: &Event) -> Result<Vec<u8>, Broken> {
+    let count = (lost.seq.0 + 1).saturating_sub(place.seq.0);
+    write(place, RowKind::Hole, count, lost)
 }
 
 fn write(

@@ -1,12 +1,15 @@
 //! Starts: what is believed of the spool, what is a hole, and what a start does not read.
 
 use std::fs;
+use std::sync::Arc;
 
-use samovar_core::{Epoch, Journal, Seq, SessionId};
+use samovar_core::{Epoch, Event, Journal, Seq, SessionId, TurnId};
 use samovar_stores::journal::{Hole, LmdbJournal};
 use tempfile::TempDir;
 
-use super::{Data, SMALL, all, delta, finished, seqs, turn_finished, turn_started};
+use super::{
+    Data, SMALL, Told, all, delta, finished, lost, seqs, told, turn_finished, turn_started,
+};
 
 /// Deletes the segments but for those at these places.
 fn keep_segments(dir: &TempDir, kept: &[usize]) {
@@ -61,20 +64,74 @@ async fn behind_the_first_hole_no_live_event_is_believed_and_durable_ones_stay()
         };
         vec![hole]
     };
-    let cases: [(&[usize], u64, &[u64]); 3] = [
-        (&[0, 2, 3], 11, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 21, 31]),
-        (&[1, 2, 3], 6, &[1, 2, 3, 4, 5, 21, 31]),
-        (&[], 6, &[1, 2, 3, 4, 5, 21, 31]),
-    ];
-    for (segments, missing, left) in cases {
+    let cases: [(&[usize], u64); 3] = [(&[0, 2, 3], 11), (&[1, 2, 3], 6), (&[], 6)];
+    let seen = all(&data.reborn().journal, log.no);
+    for (segments, missing) in cases {
         let killed = data.killed();
         keep_segments(&killed, segments);
         let reborn = Data::open(killed);
-        assert_eq!(seqs(&reborn.journal, log.no), left, "{segments:?}");
+        let left = all(&reborn.journal, log.no);
+        assert_eq!(told(&left), told_of(missing), "{segments:?}");
+        let kept = left.iter().filter(|event| lost(event).is_none());
+        for event in kept {
+            assert_eq!(
+                event,
+                &seen[place_of(event)],
+                "what is kept is as it was seen"
+            );
+        }
+        let holes = left.iter().filter(|event| lost(event).is_some());
+        for event in holes {
+            assert_eq!(event.epoch, reborn.journal.epoch(), "no id is given twice");
+            assert_eq!(
+                event.turn,
+                Some(super::turn()),
+                "its turn was the only one on"
+            );
+        }
         assert_eq!(reborn.recovered.holes, expected(missing));
         let entry = reborn.journal.entry(&log.session).unwrap().unwrap();
         assert_eq!(entry.head, Seq(31));
     }
+}
+
+fn place_of(event: &Event) -> usize {
+    usize::try_from(event.seq.0 - 1).unwrap()
+}
+
+/// What stands in a log that lost all live events from a position on.
+fn told_of(missing: u64) -> Vec<Told> {
+    let mut all: Vec<Told> = (1..missing).map(Told::Event).collect();
+    for (first, last) in [(missing, 20), (22, 30)] {
+        all.extend([Told::Lost(first, last), Told::Event(last + 1)]);
+    }
+    all
+}
+
+// proves DU-18
+#[tokio::test]
+async fn the_turn_of_a_hole_is_told_only_when_one_turn_was_on() {
+    let data = Data::new();
+    let log = data.session("s").await;
+    let of = |turn: &str, event: &Arc<Event>| {
+        let turn = Some(TurnId::new(turn).unwrap());
+        Arc::new(Event {
+            turn,
+            ..Event::clone(event)
+        })
+    };
+    let other = of("other", &log.fact(4, turn_started()));
+    log.commit(&[other], &[], Some(2)).await;
+    let over = of("other", &log.fact(6, turn_finished()));
+    log.commit(&[over], &[], Some(2)).await;
+    log.commit(&[log.fact(8, finished("m"))], &[], Some(2))
+        .await;
+
+    let reborn = data.reborn();
+    let turns = all(&reborn.journal, log.no);
+    let turns = turns.iter().filter(|event| lost(event).is_some());
+    let turns: Vec<_> = turns.map(|event| event.turn.clone()).collect();
+    assert_eq!(turns, [None, Some(super::turn())]);
 }
 
 // proves DU-18
@@ -92,9 +149,15 @@ async fn a_hole_is_told_once_and_what_comes_after_it_is_believed_again() {
 
     let third = second.reborn();
     assert_eq!(third.recovered.holes, []);
-    assert_eq!(seqs(&third.journal, no), [1, 2, 3, 4, 5, 21, 31, 32]);
-    // A reader in the middle of the hole goes on behind it.
+    assert_eq!(
+        seqs(&third.journal, no),
+        [1, 2, 3, 4, 5, 20, 21, 30, 31, 32]
+    );
+    // A reader in the middle of the hole hears of it, and goes on behind it.
     let behind = third.journal.read(no, Seq(9), 1).unwrap();
+    let behind = behind.first().map(|event| (lost(event), event.seq));
+    assert_eq!(behind, Some((Some(6), Seq(20))));
+    let behind = third.journal.read(no, Seq(20), 1).unwrap();
     assert_eq!(behind.first().map(|event| event.seq), Some(Seq(21)));
 }
 

@@ -2,6 +2,7 @@
 
 mod boot;
 mod commit;
+mod cut;
 mod kill;
 mod spool;
 mod sweep;
@@ -145,6 +146,38 @@ fn all(journal: &LmdbJournal, log: LogNo) -> Vec<Event> {
 
 fn seqs(journal: &LmdbJournal, log: LogNo) -> Vec<u64> {
     all(journal, log).iter().map(|event| event.seq.0).collect()
+}
+
+/// What stands at a place of a log.
+#[derive(Debug, PartialEq, Eq)]
+enum Told {
+    Event(u64),
+    /// From here to there nothing is left.
+    Lost(u64, u64),
+}
+
+/// A log from its start as a reader meets it, who would notice a gap.
+fn told(events: &[Event]) -> Vec<Told> {
+    let mut at = 0;
+    let tell = |event: &Event| {
+        let told = match lost(event) {
+            Some(first) => Told::Lost(first, event.seq.0),
+            None => Told::Event(event.seq.0),
+        };
+        let first = lost(event).unwrap_or(event.seq.0);
+        assert_eq!(first, at + 1, "a gap before {event:?}");
+        at = event.seq.0;
+        told
+    };
+    events.iter().map(tell).collect()
+}
+
+/// The first position that an event says is lost.
+fn lost(event: &Event) -> Option<u64> {
+    match event.kind {
+        Kind::EventsLost { first } => Some(first.0),
+        _ => None,
+    }
 }
 
 fn fact(epoch: Epoch, seq: u64, kind: Kind) -> Arc<Event> {
