@@ -1,0 +1,146 @@
+//! From a host to a connection with an address that was checked.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use rustls_platform_verifier::BuilderVerifierExt as _;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use crate::failure::Problem;
+use crate::public::private;
+use crate::range::Range;
+use crate::resolve::Resolve;
+use crate::target::Target;
+
+/// Addresses of a host that are tried, one after the other.
+const MAX_TRIED: usize = 4;
+/// How long one of several addresses may take to answer.
+const EACH: Duration = Duration::from_secs(5);
+
+/// What a request is sent over.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// Makes connections, to nowhere but checked addresses.
+pub(crate) struct Connector {
+    pub(crate) resolver: Arc<dyn Resolve>,
+    pub(crate) allowed: Vec<Range>,
+    /// Made once, when somebody asks over TLS: it reads the system's certificates.
+    tls: OnceLock<Result<Arc<ClientConfig>, String>>,
+}
+
+impl Connector {
+    pub(crate) fn new(resolver: Arc<dyn Resolve>, allowed: Vec<Range>) -> Self {
+        Self {
+            resolver,
+            allowed,
+            tls: OnceLock::new(),
+        }
+    }
+
+    /// Refuses an address that is neither public nor opened.
+    pub(crate) fn check(&self, host: &str, address: SocketAddr) -> Result<(), Problem> {
+        let Some(what) = private(address.ip()) else {
+            return Ok(());
+        };
+        if self.allowed.iter().any(|range| range.holds(address)) {
+            return Ok(());
+        }
+        let (host, address) = (host.to_owned(), address.ip());
+        Err(Problem::NotPublic {
+            host,
+            address,
+            what,
+        })
+    }
+
+    /// The addresses of a host, once, and all of them checked: one that is not public could be the
+    /// one that is taken when the first does not answer.
+    pub(crate) async fn addresses(&self, target: &Target) -> Result<Vec<SocketAddr>, Problem> {
+        let host = target.host();
+        let found = match target.literal() {
+            Some(literal) => vec![literal],
+            None => self
+                .resolver
+                .resolve(host)
+                .await
+                .map_err(|error| unresolved(host, error.to_string()))?,
+        };
+        if found.is_empty() {
+            return Err(unresolved(host, "no address".to_owned()));
+        }
+        let with_port = |ip: IpAddr| SocketAddr::new(ip, target.port());
+        let addresses: Vec<_> = found.into_iter().map(with_port).collect();
+        for address in &addresses {
+            self.check(host, *address)?;
+        }
+        Ok(addresses)
+    }
+
+    /// Connects to the first of the addresses that answers.
+    pub(crate) async fn connect(&self, target: &Target) -> Result<Box<dyn Stream>, Problem> {
+        let addresses = self.addresses(target).await?;
+        let mut last = None;
+        for address in addresses.into_iter().take(MAX_TRIED) {
+            match tokio::time::timeout(EACH, dial(address)).await {
+                Ok(Ok(stream)) => return self.secure(target, stream).await,
+                Ok(Err(error)) => last = Some(error.to_string()),
+                Err(_) => last = Some(io::Error::from(io::ErrorKind::TimedOut).to_string()),
+            }
+        }
+        Err(unreachable(target, last.unwrap_or_default()))
+    }
+
+    async fn secure(&self, target: &Target, stream: TcpStream) -> Result<Box<dyn Stream>, Problem> {
+        if !target.is_secure() {
+            return Ok(Box::new(stream));
+        }
+        let tls = self.tls.get_or_init(system_tls).clone();
+        let tls = tls.map_err(|why| unreachable(target, why))?;
+        let name = ServerName::try_from(target.host().to_owned());
+        let name = name.map_err(|error| unreachable(target, error.to_string()))?;
+        let secured = TlsConnector::from(tls).connect(name, stream).await;
+        let secured = secured.map_err(|error| unreachable(target, error.to_string()))?;
+        Ok(Box::new(secured))
+    }
+}
+
+/// Connects, and looks who is there: the one that was checked and nobody else.
+async fn dial(address: SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(address).await?;
+    let peer = stream.peer_addr()?;
+    if (peer.ip(), peer.port()) != (address.ip(), address.port()) {
+        return Err(io::Error::other("connected to another address"));
+    }
+    // A request is one write; to wait for more would only delay it.
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+fn system_tls() -> Result<Arc<ClientConfig>, String> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider);
+    let builder = builder
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?;
+    let builder = builder
+        .with_platform_verifier()
+        .map_err(|error| error.to_string())?;
+    Ok(Arc::new(builder.with_no_client_auth()))
+}
+
+fn unresolved(host: &str, cause: String) -> Problem {
+    let host = host.to_owned();
+    Problem::Unresolved { host, cause }
+}
+
+fn unreachable(target: &Target, cause: String) -> Problem {
+    let server = target.to_string();
+    Problem::Unreachable { server, cause }
+}
