@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use samovar_core::{Event, Kind, Role, failpoint};
+use samovar_core::{Effect, Event, FinishReason, Kind, Role, failpoint};
 
 use crate::log::Draft;
 
@@ -11,11 +11,17 @@ use crate::log::Draft;
 pub(crate) fn before(drafts: &[Draft]) {
     for draft in drafts {
         match edge(&draft.kind) {
+            Some(Edge::Open) => {
+                failpoint!("open.before");
+            }
             Some(Edge::Accept) => {
                 failpoint!("accept.before");
             }
             Some(Edge::Step) => {
                 failpoint!("step.before");
+            }
+            Some(Edge::Reset) => {
+                failpoint!("reset.before");
             }
             Some(Edge::Answer) => {
                 failpoint!("answer.before");
@@ -26,8 +32,14 @@ pub(crate) fn before(drafts: &[Draft]) {
             Some(Edge::Result) => {
                 failpoint!("result.before");
             }
+            Some(Edge::Cancel) => {
+                failpoint!("cancel.before");
+            }
             Some(Edge::Finish) => {
                 failpoint!("finish.before");
+            }
+            Some(Edge::Delete) => {
+                failpoint!("delete.before");
             }
             None => {}
         }
@@ -38,11 +50,17 @@ pub(crate) fn before(drafts: &[Draft]) {
 pub(crate) fn after(events: &[Arc<Event>]) {
     for event in events {
         match edge(&event.kind) {
+            Some(Edge::Open) => {
+                failpoint!("open.after");
+            }
             Some(Edge::Accept) => {
                 failpoint!("accept.after");
             }
             Some(Edge::Step) => {
                 failpoint!("step.after");
+            }
+            Some(Edge::Reset) => {
+                failpoint!("reset.after");
             }
             Some(Edge::Answer) => {
                 failpoint!("answer.after");
@@ -53,40 +71,83 @@ pub(crate) fn after(events: &[Arc<Event>]) {
             Some(Edge::Result) => {
                 failpoint!("result.after");
             }
+            Some(Edge::Cancel) => {
+                failpoint!("cancel.after");
+            }
             Some(Edge::Finish) => {
                 failpoint!("finish.after");
+            }
+            Some(Edge::Delete) => {
+                failpoint!("delete.after");
             }
             None => {}
         }
     }
 }
 
+/// A tool of this class is about to run.
+pub(crate) fn tool_before(effect: Effect) {
+    match effect {
+        Effect::Read => {
+            failpoint!("tool.read.before");
+        }
+        Effect::Verifiable => {
+            failpoint!("tool.verifiable.before");
+        }
+        Effect::Idempotent | Effect::Unsafe => {}
+    }
+}
+
+/// A tool of this class has run, and nothing of that is kept yet.
+pub(crate) fn tool_after(effect: Effect) {
+    match effect {
+        Effect::Read => {
+            failpoint!("tool.read.after");
+        }
+        Effect::Verifiable => {
+            failpoint!("tool.verifiable.after");
+        }
+        Effect::Idempotent | Effect::Unsafe => {}
+    }
+}
+
 enum Edge {
+    Open,
     Accept,
     Step,
+    Reset,
     Answer,
     Intent,
     Result,
+    Cancel,
     Finish,
+    Delete,
 }
 
 fn edge(kind: &Kind) -> Option<Edge> {
     match kind {
+        Kind::SessionOpened { .. } => Some(Edge::Open),
         Kind::MessageFinished { message, .. } => match message.role {
             Role::User => Some(Edge::Accept),
             Role::Assistant => Some(Edge::Answer),
             Role::System | Role::Tool => None,
         },
         Kind::StepStarted { .. } => Some(Edge::Step),
+        Kind::StepReset { .. } => Some(Edge::Reset),
         Kind::CallStarted { .. } => Some(Edge::Intent),
         Kind::CallClosed { .. } => Some(Edge::Result),
-        Kind::TurnFinished { .. } => Some(Edge::Finish),
-        Kind::SessionOpened { .. }
-        | Kind::SessionChanged { .. }
+        Kind::TurnFinished { reason, .. } => match reason {
+            FinishReason::Cancelled => Some(Edge::Cancel),
+            FinishReason::Model(_)
+            | FinishReason::MaxIterations
+            | FinishReason::Budget
+            | FinishReason::Steered
+            | FinishReason::Error => Some(Edge::Finish),
+        },
+        Kind::SessionClosed => Some(Edge::Delete),
+        Kind::SessionChanged { .. }
         | Kind::TurnUndone { .. }
-        | Kind::SessionClosed
         | Kind::TurnStarted { .. }
-        | Kind::StepReset { .. }
         | Kind::MessageStarted { .. }
         | Kind::Delta { .. }
         | Kind::PartAdded { .. }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use samovar_core::history::{MessageQuery, MessageRow, SessionQuery, SessionRow, Totals};
 use samovar_core::{
     Accepted, Action, Broken, Clock, Code, Command, Error, Event, History, Ids, Journal, Models,
-    Seq, SessionId,
+    Seq, SessionId, failpoint,
 };
 use samovar_locale as locale;
 use tokio::sync::Mutex;
@@ -242,6 +242,7 @@ impl Engine {
     /// that are not over by then are found by the next start.
     pub async fn shutdown(&self, drain: Duration) {
         self.parts.stopping.cancel();
+        failpoint!("drain.before");
         if tokio::time::timeout(drain, self.parts.running.none())
             .await
             .is_err()
@@ -251,6 +252,7 @@ impl Engine {
                 tracing::warn!("turns are still running; the next start finds them");
             }
         }
+        failpoint!("drain.after");
         let mut is_closed = self.is_closed.lock().await;
         if *is_closed {
             return;
@@ -259,12 +261,15 @@ impl Engine {
         self.stop_projector.cancel();
         self.tasks.close();
         self.tasks.wait().await;
+        failpoint!("close.before");
         if let Err(broken) = self.parts.history.close().await {
             tracing::error!(%broken, "the history did not close cleanly");
         }
+        failpoint!("close.between");
         if let Err(broken) = self.parts.journal.close().await {
             tracing::error!(%broken, "the journal did not close cleanly");
         }
+        failpoint!("close.after");
         *is_closed = true;
     }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::journal::{Batch, LogNo};
 use samovar_core::{
-    AgentPath, Author, Broken, Clock, Event, Journal, Kind, Seq, SessionId, TurnId,
+    AgentPath, Author, Broken, Clock, Event, Journal, Kind, Seq, SessionId, TurnId, failpoint,
 };
 use tokio::sync::watch;
 
@@ -177,8 +177,11 @@ impl Log {
             state.undo(&events, open, &broken);
             return Err(broken);
         }
+        failpoint!("show.before");
         state.tail.kept(&events);
         self.shared.publish(&mut state);
+        drop(state);
+        failpoint!("show.after");
         Ok(())
     }
 
@@ -193,7 +196,10 @@ impl Log {
     /// # Errors
     /// [`Broken`]; they stay where they are then.
     pub(crate) async fn fold(&self) -> Result<(), Broken> {
-        self.append(Vec::new()).await.map(drop)
+        failpoint!("fold.before");
+        self.append(Vec::new()).await?;
+        failpoint!("fold.after");
+        Ok(())
     }
 
     /// A reader that begins behind a position.

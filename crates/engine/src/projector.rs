@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use samovar_core::history::{Change, Projection};
 use samovar_core::journal::LogNo;
-use samovar_core::{Broken, Clock, Event, History, Journal, Millis, Seq};
+use samovar_core::{Broken, Clock, Event, History, Journal, Millis, Seq, failpoint};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -267,6 +267,7 @@ impl Projector {
                 return;
             }
             self.journal.projected(marks);
+            failpoint!("mark.after");
         }
         let retention = i64::try_from(self.retention.as_millis()).unwrap_or(i64::MAX);
         let before = Millis(self.clock.now().0.saturating_sub(retention));

@@ -9,7 +9,7 @@ use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
 use samovar_core::{
     Accepted, Action, AgentPath, Author, Bounds, Broken, Code, Command, Error, FinishReason, Kind,
-    Message, Seq, SessionId, TurnId, Usage,
+    Message, Seq, SessionId, TurnId, Usage, failpoint,
 };
 use samovar_locale as locale;
 use serde_json::{Map, Value};
@@ -196,7 +196,9 @@ impl Mailbox {
                 bounds,
             } => {
                 let posted = self.post(message, text.into_string(), bounds).await;
+                failpoint!("reply.before");
                 answer(reply, posted);
+                failpoint!("reply.after");
             }
             Action::Change { model, title } => {
                 let changed = self.change(model, title).await;

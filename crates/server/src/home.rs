@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use samovar_core::{Approval, Broken, Clock, History, Journal, MessageId, Models, SessionId};
+use samovar_core::{
+    Approval, Broken, Clock, History, Journal, MessageId, Models, SessionId, failpoint,
+};
 use samovar_engine::{Engine, Ports, Toolbox};
 use samovar_locale as locale;
 use samovar_providers::Registry;
@@ -167,6 +169,7 @@ impl Opening {
     /// [`OpenError`]: it is held, or it or the tokens in it cannot be used.
     pub fn begin(config: &Config) -> Result<Self, OpenError> {
         let lock = hold(config)?;
+        failpoint!("boot.lock.after");
         let dir = &config.data_dir;
         let files = lock.small_files().map_err(|source| LockError::Io {
             path: dir.clone(),
@@ -243,6 +246,7 @@ impl Opening {
                 return Err(OpenError::History { dir, source });
             }
         };
+        failpoint!("boot.stores.after");
         let ports = Ports {
             journal: journal.clone(),
             history: history.clone(),
@@ -260,7 +264,9 @@ impl Opening {
                 return Err(no_journal(dir, source));
             }
         };
+        failpoint!("boot.serve.before");
         self.filler.fill(engine.clone());
+        failpoint!("boot.serve.after");
         Ok(Home {
             shared: self.shared,
             engine,

@@ -21,7 +21,7 @@ enum Heard {
 impl Runner {
     /// Asks the model once, and notes what came of it.
     pub(super) async fn ask(&mut self, max_tokens: u32) -> Result<(), Broken> {
-        failpoint!("model.ask");
+        failpoint!("model.ask.before");
         let id = MessageId::fresh(self.parts.ids.as_ref());
         let mut answer = Answer::new(id, self.model.name.clone());
         let heard = self.hear(&mut answer, max_tokens).await?;
@@ -106,6 +106,7 @@ impl Runner {
     ) -> Result<Option<Heard>, Broken> {
         let mut live = Vec::with_capacity(said.len() + 1);
         let mut heard = None;
+        failpoint!("model.ask.after");
         for event in said {
             match event {
                 ProviderEvent::MessageComplete {

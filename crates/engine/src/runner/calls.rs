@@ -7,11 +7,12 @@ use std::sync::Arc;
 use samovar_core::tool::Sharing;
 use samovar_core::{
     Broken, CallContext, CallId, Closer, Effect, Kind, Millis, Outcome, Reply as Said, Status,
-    ToolCall, failpoint,
+    ToolCall,
 };
 use tokio::task::{Id, JoinError, JoinSet};
 
 use super::{Input, Runner};
+use crate::edges;
 use crate::gate::{self, Verdict};
 use crate::toolbox::{Shelf, Tool, outcome_of};
 
@@ -190,13 +191,17 @@ impl<'a> Calls<'a> {
             sharing: tool.spec.sharing,
             closer: tool.spec.closer,
         };
-        let task = async move { tool.run(call, context).await };
+        let task = async move {
+            edges::tool_before(tool.spec.effect);
+            let said = tool.run(call, context).await;
+            edges::tool_after(tool.spec.effect);
+            said
+        };
         let id = self.running.spawn(task).id();
         self.known.insert(id, running);
     }
 
     fn close(&mut self, joined: Joined) {
-        failpoint!("tools.ran");
         let id = match &joined {
             Ok((id, _)) => *id,
             Err(error) => error.id(),

@@ -1,35 +1,41 @@
-//! A kill at every named point of the code. The points are found in the sources, so that none is
-//! forgotten.
+//! A kill at every named point of the code.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Method;
-use samovar_model_server::{ModelServer, Rule, When, call, say};
+use samovar_core::failpoint::POINTS;
+use samovar_model_server::{Gate, ModelServer, Rule, When, call, say};
 use samovar_testkit::{EventStream, Frame, Program, Serving, Signal};
 use serde_json::json;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::setup::{last, text, with_model};
 
 /// Each point is stopped at when it is reached for the first time, the second, and so on.
-const VISITS: u32 = 3;
+const VISITS: u32 = 2;
 /// How long one kill and all that comes after may take before the test gives up on it.
 const PATIENCE: Duration = Duration::from_mins(1);
+/// Deltas of the long answer.
+const DELTAS: usize = 48;
+/// Points that are tried at once.
+const AT_ONCE: usize = 6;
 const SESSION: &str = "s";
 
-/// The names of all points, from the sources.
-fn points() -> BTreeSet<String> {
+/// The names of all points, from the sources, as often as they stand there.
+fn marks() -> Vec<String> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut names = BTreeSet::new();
+    let mut names = Vec::new();
     for member in crates.read_dir().unwrap() {
         collect(&member.unwrap().path().join("src"), &mut names);
     }
     names
 }
 
-fn collect(path: &PathBuf, names: &mut BTreeSet<String>) {
+fn collect(path: &PathBuf, names: &mut Vec<String>) {
     if let Ok(entries) = path.read_dir() {
         entries.for_each(|entry| collect(&entry.unwrap().path(), names));
     } else if let Ok(source) = std::fs::read_to_string(path) {
@@ -41,18 +47,44 @@ fn collect(path: &PathBuf, names: &mut BTreeSet<String>) {
     }
 }
 
-fn script() -> [Rule; 3] {
-    // What was said last may stand behind the message of a turn that the kill cut off.
+fn script() -> [Rule; 6] {
+    // What was said last may stand behind the message of a turn that the kill cut off, or that had
+    // no answer.
     let last = When::Not(Box::new(When::user("the last")));
     let file = || When::user("file").and(last.clone());
     let write = json!({"path": "out.txt", "content": "x"});
     [
         call("write_file", write)
+            .and_call("list_dir", json!({"path": "."}))
             .when(file().and(When::ToolResultsSinceUser(0)))
             .forever(),
         say("it is written").when(file()).forever(),
+        say("a slow answer")
+            .deltas_of(4)
+            .hold_after(1, &waits())
+            .when(When::user("slowly").and(last.clone()))
+            .forever(),
+        // More than memory holds of what the journal lacks.
+        say("x".repeat(DELTAS << 13))
+            .deltas_of(1 << 13)
+            .hold_after(DELTAS - 1, &more())
+            .when(When::user("at length").and(last.clone()))
+            .forever(),
+        say("")
+            .when(When::user("nothing").and(last.clone()))
+            .forever(),
         say("a spoken answer").deltas_of(4).forever(),
     ]
+}
+
+/// Where the answer waits whose turn is stopped.
+fn waits() -> Gate {
+    Gate::new("waits")
+}
+
+/// Where the long answer waits until all that came before is read.
+fn more() -> Gate {
+    Gate::new("more")
 }
 
 /// A client that remembers what it was told.
@@ -96,19 +128,49 @@ impl Client {
         }
     }
 
-    /// Talks until all is said or the server is no more.
-    async fn talk(&mut self, server: &Serving) {
-        let opened = server.request(Method::POST, "/services/agent/createSession");
-        let opened = opened.json(&json!({"sessionId": SESSION})).send();
-        if opened.await.is_err() {
+    /// Says something, and does this once so many deltas of the answer have come.
+    async fn post_and<T>(
+        &mut self,
+        server: &Serving,
+        (id, content): (&'static str, &'static str),
+        after: usize,
+        act: impl Future<Output = T>,
+    ) {
+        let Some(mut stream) = self.post(server, id, content).await else {
             return;
+        };
+        let mut act = Some(act);
+        let (mut frames, mut deltas) = (Vec::new(), 0);
+        while let Some(frame) = stream.next().await {
+            deltas += usize::from(frame.kind() == "text_delta");
+            frames.push(frame);
+            if deltas == after
+                && let Some(act) = act.take()
+            {
+                act.await;
+            }
         }
+        self.posts.last_mut().unwrap().frames = frames;
+    }
+
+    /// Talks until all is said or the server is no more.
+    async fn talk(&mut self, server: &Serving, model: &ModelServer) -> Result<(), reqwest::Error> {
+        method(server, "createSession", SESSION).await?;
         let first = self.post(server, "m1", "say something").await;
         self.read("m1", first).await;
         let second = self.post(server, "m2", "write a file").await;
         let waiting = self.post(server, "m3", "say more").await;
         self.read("m2", second).await;
         self.read("m3", waiting).await;
+        let empty = self.post(server, "m5", "say nothing").await;
+        self.read("m5", empty).await;
+        let go_on = async { model.open(&more()).unwrap() };
+        let long = ("m6", "talk at length");
+        self.post_and(server, long, DELTAS - 1, go_on).await;
+        let stop = method(server, "cancel", SESSION);
+        self.post_and(server, ("m7", "talk slowly"), 1, stop).await;
+        method(server, "createSession", "gone").await?;
+        method(server, "deleteSession", "gone").await
     }
 
     /// Holds a new server against what the one before it told.
@@ -183,6 +245,12 @@ impl Post {
     }
 }
 
+async fn method(server: &Serving, name: &str, session: &str) -> Result<(), reqwest::Error> {
+    let request = server.request(Method::POST, &format!("/services/agent/{name}"));
+    let request = request.json(&json!({"sessionId": session}));
+    request.send().await?.error_for_status().map(drop)
+}
+
 async fn send(
     server: &Serving,
     id: &str,
@@ -206,31 +274,50 @@ fn position(frame: &Frame) -> Option<(u64, u64)> {
 /// Stops a server at a point, and holds the next one against what clients of the first were told.
 /// Whether the point was reached so many times.
 async fn is_reached(point: &str, visit: u32) -> bool {
-    let (program, _model): (Program, ModelServer) = with_model(script()).await;
+    let (program, model): (Program, ModelServer) = with_model(script()).await;
     let mut client = Client::default();
     let armed = program.set("SAMOVAR_FAILPOINT", &format!("{point}:{visit}"));
     let ended = match armed.try_serve(&["--approval", "auto"]).await {
         Err(ended) => ended,
         Ok(server) => {
-            client.talk(&server).await;
-            server.send(Signal::TERM);
+            if client.talk(&server, &model).await.is_ok() {
+                server.send(Signal::TERM);
+            }
             server.end().await
         }
     };
+    for gate in [waits(), more()] {
+        model.open(&gate).unwrap();
+    }
     let program = armed.set("SAMOVAR_FAILPOINT", "");
     let server = program.serve(&["--approval", "auto"]).await;
     client.check(&server).await;
     ended.code.is_none()
 }
 
+#[test]
+fn every_named_point_stands_in_the_table_and_once_in_the_code() {
+    let mut marks = marks();
+    marks.sort();
+    let mut names: Vec<_> = POINTS.iter().map(|point| point.name).collect();
+    names.sort_unstable();
+
+    assert_eq!(marks, names);
+    names.dedup();
+    assert_eq!(names.len(), POINTS.len());
+}
+
 // proves DU-1, DU-3, DU-7
 #[tokio::test]
 async fn a_kill_at_any_point_loses_nothing_that_was_accepted_and_repeats_no_id() {
+    let places = Arc::new(Semaphore::new(AT_ONCE));
     let mut tasks = JoinSet::new();
-    for point in points() {
+    for point in POINTS.iter().map(|point| point.name) {
+        let places = places.clone();
         tasks.spawn(async move {
+            let _place = places.acquire().await;
             for visit in 1..=VISITS {
-                let reached = tokio::time::timeout(PATIENCE, is_reached(&point, visit)).await;
+                let reached = tokio::time::timeout(PATIENCE, is_reached(point, visit)).await;
                 let reached = reached.unwrap_or_else(|_| panic!("{point}:{visit} hangs"));
                 assert!(reached || visit > 1, "{point} is never reached");
             }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use rustix::fs::{self, Access, AtFlags, Gid, Mode, Stat, Uid};
 use rustix::io::Errno;
+use samovar_points::failpoint;
 
 use super::{Jail, require_regular, step};
 use crate::error::JailError;
@@ -47,13 +48,17 @@ impl Jail {
         let dir = sys::listable(&stand).map_err(refused)?;
         let old = self.target(&dir, name, place)?;
         temp::sweep(dir.as_fd());
+        failpoint!("file.write.before");
         let temp = fill(&dir, content, old.as_ref())
             .map_err(|source| JailError::io(place.as_path(), source))?;
         // The rename follows nothing and changes no other name of a file, so a target that was
         // swapped since the check cannot lead outside; this look refuses what became wrong.
         self.target(&dir, name, place)?;
+        failpoint!("file.rename.before");
         temp.rename(name).map_err(refused)?;
+        failpoint!("file.rename.after");
         sys::sync_dir(&dir).map_err(refused)?;
+        failpoint!("file.write.after");
         Ok(old.map_or(Written::Created, |_| Written::Replaced))
     }
 
@@ -155,6 +160,7 @@ fn fill<'dir>(
     if let Some(old) = old {
         take_after(&temp, old)?;
     }
+    failpoint!("file.sync.before");
     temp.file().sync_all()?;
     Ok(temp)
 }

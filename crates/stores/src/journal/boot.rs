@@ -91,6 +91,7 @@ pub(super) fn recover(
     txn.commit()?;
     failpoint!("journal.epoch.after");
     spool::clear(spool_dir)?;
+    failpoint!("boot.spool.after");
     Ok((meta.epoch, meta.next_log, recovered))
 }
 

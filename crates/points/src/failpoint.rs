@@ -1,5 +1,5 @@
-//! Named points at which a test can stop the process. Without the feature `failpoints` they are no
-//! code at all.
+//! Points at which a proof can end the process: one before and one after each edge of what a turn
+//! keeps, and of what a start and an end do.
 
 /// Marks a named point: `failpoint!("journal.commit.before")`.
 #[cfg(feature = "failpoints")]
@@ -40,4 +40,9 @@ mod armed {
 }
 
 #[cfg(feature = "failpoints")]
+mod table;
+
+#[cfg(feature = "failpoints")]
 pub use armed::{arm, reached};
+#[cfg(feature = "failpoints")]
+pub use table::{POINTS, Point, When};

@@ -1,0 +1,217 @@
+//! Every named point, with what is true there.
+
+/// A named point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// Its name, as it stands in the code.
+    pub name: &'static str,
+    /// In which part of a server's life it is reached.
+    pub when: When,
+    /// What is true there, in a few words.
+    pub here: &'static str,
+}
+
+/// In which part of a server's life a point is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// By every start, before anybody is served.
+    Start,
+    /// By a start that finds a turn which was cut in the middle of a step.
+    Resume,
+    /// While turns run.
+    Run,
+    /// After `SIGTERM`.
+    Stop,
+}
+
+const fn point(when: When, name: &'static str, here: &'static str) -> Point {
+    Point { name, when, here }
+}
+
+use When::{Resume, Run, Start, Stop};
+
+/// All of them, in the order in which a life of the server comes to them.
+pub const POINTS: &[Point] = &[
+    point(
+        Start,
+        "boot.lock.after",
+        "the data directory is held, no store is open",
+    ),
+    point(
+        Start,
+        "journal.epoch.before",
+        "journal and spool are merged, the new epoch is not kept",
+    ),
+    point(
+        Start,
+        "journal.epoch.after",
+        "the new epoch is kept, the old spool is still there",
+    ),
+    point(Start, "boot.spool.after", "the old spool is gone"),
+    point(
+        Start,
+        "boot.stores.after",
+        "both stores are open, no session is in memory",
+    ),
+    point(
+        Start,
+        "boot.serve.before",
+        "the engine works, nobody is let in",
+    ),
+    point(Start, "boot.serve.after", "requests are answered"),
+    point(
+        Resume,
+        "reset.before",
+        "a step that was cut is about to be reset",
+    ),
+    point(Resume, "reset.after", "the reset is kept, and not shown"),
+    point(Run, "open.before", "a session is about to be kept"),
+    point(Run, "open.after", "the session is kept, nobody is told"),
+    point(Run, "accept.before", "a message is about to be kept"),
+    point(Run, "accept.after", "the message is kept, and not shown"),
+    point(
+        Run,
+        "reply.before",
+        "a message is accepted, its sender is not told",
+    ),
+    point(Run, "reply.after", "the answer is on its way to the sender"),
+    point(Run, "step.before", "a step is about to be kept"),
+    point(Run, "step.after", "the step is kept, and not shown"),
+    point(Run, "model.ask.before", "the model is about to be asked"),
+    point(
+        Run,
+        "model.ask.after",
+        "the model has begun to answer, nothing of it is kept",
+    ),
+    point(
+        Run,
+        "spool.write.before",
+        "deltas are about to go to the spool",
+    ),
+    point(Run, "spool.write.after", "the deltas are in the spool"),
+    point(
+        Run,
+        "show.before",
+        "the deltas are in the spool, no reader sees them",
+    ),
+    point(Run, "show.after", "readers see the deltas"),
+    point(
+        Run,
+        "fold.before",
+        "deltas are about to move from memory and spool to the journal",
+    ),
+    point(Run, "fold.after", "the deltas are in the journal"),
+    point(Run, "answer.before", "a whole answer is about to be kept"),
+    point(Run, "answer.after", "the answer is kept, and not shown"),
+    point(Run, "intent.before", "an intent is about to be kept"),
+    point(
+        Run,
+        "intent.after",
+        "the intent is kept, its tool has not begun",
+    ),
+    point(
+        Run,
+        "tool.read.before",
+        "a tool that only reads is about to run",
+    ),
+    point(Run, "tool.read.after", "it has run, its result is not kept"),
+    point(
+        Run,
+        "tool.verifiable.before",
+        "a tool with a probe is about to run",
+    ),
+    point(
+        Run,
+        "tool.verifiable.after",
+        "it has run, its result is not kept",
+    ),
+    point(Run, "file.write.before", "a file tool is about to write"),
+    point(
+        Run,
+        "file.sync.before",
+        "the new content is written beside the file, and not synced",
+    ),
+    point(
+        Run,
+        "file.rename.before",
+        "the new content is synced, the file is the old one",
+    ),
+    point(
+        Run,
+        "file.rename.after",
+        "the file is the new one, its folder is not synced",
+    ),
+    point(Run, "file.write.after", "the file is written for good"),
+    point(Run, "result.before", "a call's result is about to be kept"),
+    point(Run, "result.after", "the result is kept, and not shown"),
+    point(
+        Run,
+        "cancel.before",
+        "the end of a turn that was stopped is about to be kept",
+    ),
+    point(Run, "cancel.after", "that end is kept, and not shown"),
+    point(
+        Run,
+        "finish.before",
+        "the end of a turn is about to be kept",
+    ),
+    point(Run, "finish.after", "the end is kept, and not shown"),
+    point(
+        Run,
+        "delete.before",
+        "a session's deletion is about to be kept",
+    ),
+    point(Run, "delete.after", "the deletion is kept, and not shown"),
+    point(
+        Run,
+        "journal.commit.before",
+        "a transaction of the journal is about to be committed",
+    ),
+    point(
+        Run,
+        "journal.commit.after",
+        "it is committed, nobody who waits for it is told",
+    ),
+    point(
+        Run,
+        "history.commit.before",
+        "rows are about to be committed to the history",
+    ),
+    point(
+        Run,
+        "history.commit.after",
+        "the rows are committed, and not synced",
+    ),
+    point(
+        Stop,
+        "drain.before",
+        "no new turn is taken, those that run have time to end",
+    ),
+    point(Stop, "drain.after", "that time is over"),
+    point(
+        Stop,
+        "history.sync.before",
+        "the history is about to be synced",
+    ),
+    point(
+        Stop,
+        "history.sync.after",
+        "the history is synced, the journal does not know",
+    ),
+    point(
+        Stop,
+        "mark.after",
+        "the journal has noted in memory what the history has",
+    ),
+    point(
+        Stop,
+        "close.before",
+        "all is projected, both stores are open",
+    ),
+    point(
+        Stop,
+        "close.between",
+        "the history is closed, the journal is open",
+    ),
+    point(Stop, "close.after", "both stores are closed"),
+];
