@@ -170,7 +170,12 @@ impl Engine {
     /// [`Code::UnknownSession`] when there is no such session.
     pub async fn session(&self, id: &SessionId) -> Result<SessionRow, Error> {
         let lag = self.lag(id).await?;
-        let row = self.parts.history.session(id).await.map_err(broke)?;
+        let row = self
+            .parts
+            .history
+            .session(id)
+            .await
+            .map_err(|broken| self.broke(&broken))?;
         let row = match lag {
             None => row,
             Some(events) => projection::overlay_session(row, id, &events),
@@ -193,7 +198,12 @@ impl Engine {
         } else {
             None
         };
-        let rows = self.parts.history.messages(query).await.map_err(broke)?;
+        let rows = self
+            .parts
+            .history
+            .messages(query)
+            .await
+            .map_err(|broken| self.broke(&broken))?;
         let Some(events) = lag else { return Ok(rows) };
         let mut rows = projection::overlay_messages(rows, &id, &events);
         rows.drain(..rows.len().saturating_sub(limit));
@@ -206,7 +216,11 @@ impl Engine {
     /// [`Code::Internal`] when the history cannot be read.
     pub async fn sessions(&self, query: SessionQuery) -> Result<(Vec<SessionRow>, u64), Error> {
         self.caught_up().await;
-        self.parts.history.sessions(query).await.map_err(broke)
+        self.parts
+            .history
+            .sessions(query)
+            .await
+            .map_err(|broken| self.broke(&broken))
     }
 
     /// Totals over all sessions.
@@ -215,7 +229,11 @@ impl Engine {
     /// [`Code::Internal`] when the history cannot be read.
     pub async fn totals(&self) -> Result<Totals, Error> {
         self.caught_up().await;
-        self.parts.history.totals().await.map_err(broke)
+        self.parts
+            .history
+            .totals()
+            .await
+            .map_err(|broken| self.broke(&broken))
     }
 
     /// The tools, which can be added to and removed from while the engine runs.
@@ -293,12 +311,15 @@ impl Engine {
         read_all(&log, position, log.published())
             .await
             .map(Some)
-            .map_err(broke)
+            .map_err(|broken| self.broke(&broken))
     }
-}
 
-#[expect(clippy::needless_pass_by_value, reason = "it stands in `map_err`")]
-fn broke(broken: Broken) -> Error {
-    tracing::error!(%broken, "a store cannot be read");
-    Error::new(Code::Internal, locale::store::unreadable())
+    /// Why a store was not read: it is closed already, or it is broken.
+    fn broke(&self, broken: &Broken) -> Error {
+        if self.parts.stop.is_cancelled() {
+            return Error::new(Code::Unavailable, locale::server::stopping());
+        }
+        tracing::error!(%broken, "a store cannot be read");
+        Error::new(Code::Internal, locale::store::unreadable())
+    }
 }

@@ -23,7 +23,7 @@ use serde_json::Value;
 use sse_stream::SseStream;
 use tower::ServiceExt;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, Gone};
 
 /// Bytes of an answer that is not a stream, at most.
 const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
@@ -70,6 +70,11 @@ impl Client {
             authority: way_in.authority,
             token: way_in.token,
         }
+    }
+
+    /// Which server it asks, as `host:port`.
+    pub(crate) fn authority(&self) -> &str {
+        &self.authority
     }
 
     /// Calls a method of the agent service.
@@ -164,8 +169,15 @@ impl Client {
                 let uri = format!("http://{}{path}", self.authority);
                 let request = self.request(verb, &uri, params)?;
                 let sent = client.request(request).await;
-                sent.map_err(|error| unreachable(&error.to_string()))?
-                    .map(Body::new)
+                sent.map_err(|error| {
+                    let gone = if error.is_connect() {
+                        Gone::Untaken
+                    } else {
+                        Gone::Unsure
+                    };
+                    unreachable(&error.to_string()).of_gone(gone)
+                })?
+                .map(Body::new)
             }
         };
         if response.status().is_success() {
@@ -236,7 +248,7 @@ async fn read(response: Response<Body>) -> Result<Bytes, Failure> {
 /// The server went away, or it is none of ours.
 fn unreachable(cause: &str) -> Failure {
     let why = text::client::unreachable(cause);
-    Failure::new(Exit::Busy, "server_unreachable", why)
+    Failure::new(Exit::Busy, "server_unreachable", why).of_gone(Gone::Unsure)
 }
 
 impl Failure {
@@ -251,7 +263,12 @@ impl Failure {
                     Code::UnknownToken => text::client::token_unknown().to_owned(),
                     _ => refusal.error,
                 };
-                samovar_core::Error::new(code, why).into()
+                let gone = match code {
+                    // Who brings the token of an address that has another server now.
+                    Code::Unavailable | Code::Unauthorized => Gone::Untaken,
+                    _ => Gone::No,
+                };
+                Self::from(samovar_core::Error::new(code, why)).of_gone(gone)
             }
             None => Self::new(Exit::TurnFailed, refusal.code, refusal.error),
         }

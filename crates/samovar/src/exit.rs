@@ -66,6 +66,18 @@ pub(crate) struct Failure {
     pub(crate) exit: Exit,
     pub(crate) code: String,
     pub(crate) message: String,
+    pub(crate) gone: Gone,
+}
+
+/// What a failure says of the server that was asked, and of what became of the question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gone {
+    /// It is there, or none was asked.
+    No,
+    /// It is starting, leaving, or was never there: it took nothing in.
+    Untaken,
+    /// It went away in the middle: it may have taken it in.
+    Unsure,
 }
 
 impl Failure {
@@ -74,17 +86,18 @@ impl Failure {
             exit,
             code: code.into(),
             message: message.to_string(),
+            gone: Gone::No,
         }
+    }
+
+    /// The same, of a server that has gone.
+    pub(crate) fn of_gone(self, gone: Gone) -> Self {
+        Self { gone, ..self }
     }
 
     /// Something broke that the person did not do.
     pub(crate) fn broken(error: &dyn Display) -> Self {
         Self::new(Exit::TurnFailed, Code::Internal.as_str(), error)
-    }
-
-    /// Whether it says that the server has gone, or is about to: another may have its place soon.
-    pub(crate) fn is_of_a_server_that_goes(&self) -> bool {
-        matches!(self.code.as_str(), "server_unreachable" | "unavailable")
     }
 
     pub(crate) fn usage(message: impl Display) -> Self {

@@ -14,9 +14,9 @@ use crate::config::{self, Found, LocalData};
 use crate::exit::{Exit, Failure};
 use crate::model;
 use crate::output::{self, Format, table};
-use crate::reach::{Purpose, Reached};
 use crate::screen::{beginning, put, say, visible};
-use crate::sessions::{ask, look, reach};
+use crate::sessions::{ask, change, look, once};
+use crate::way::Repeat;
 use crate::when::moment;
 
 /// Characters of a tool's description in the list.
@@ -51,12 +51,10 @@ pub(crate) async fn tools(command: Tools) -> Result<Exit, Failure> {
             let found = config::read(&common.places, &args::Who::default(), LocalData::UseOnly)?;
             let level = approval.map_or(found.approval, Into::into);
             found.warn();
-            let reached = Reached::data_dir(&found.config, Purpose::Rows).await?;
             let path = format!("/api/tools/{}/call", segment(&name));
             let params = json!({ "args": args, "approval": level });
-            let result = reached.client.post::<ToolResult>(&path, &params).await;
-            reached.close_now().await;
-            let result = result?;
+            let called = async |client: &Client| client.post(&path, &params).await;
+            let result: ToolResult = once(&found, Repeat::Untaken, called).await?;
             output::one(common.machine.format(), "tool_result", &result, |result| {
                 result.text.trim_end().to_owned() + "\n"
             })?;
@@ -82,11 +80,8 @@ fn word(value: &impl serde::Serialize) -> String {
 pub(crate) async fn models(command: Models) -> Result<Exit, Failure> {
     let Models::List { who, common } = command;
     let found = config::read(&common.places, &who, LocalData::UseOnly)?;
-    let reached = Reached::data_dir(&found.config, Purpose::Rows).await?;
-    let path = "/api/models?probe=true";
-    let answer = reached.client.get::<ModelsAnswer>(path).await;
-    reached.close_now().await;
-    let answer = answer?;
+    let asked = async |client: &Client| client.get("/api/models?probe=true").await;
+    let answer: ModelsAnswer = once(&found, Repeat::Harmless, asked).await?;
     match common.machine.format() {
         Format::Text => show_models(&answer, &found)?,
         Format::Json => put(&output::line("models", &answer)?).map(drop)?,
@@ -166,13 +161,8 @@ pub(crate) async fn token(command: Token) -> Result<Exit, Failure> {
                 args::Scope::Admin => "admin",
             };
             let params = json!({ "name": name, "scope": scope });
-            let reached = reach(&common).await?;
-            let made = reached
-                .client
-                .post::<CreatedToken>("/api/tokens", &params)
-                .await;
-            reached.close_now().await;
-            let made = made?;
+            let asked = async |client: &Client| client.post("/api/tokens", &params).await;
+            let made: CreatedToken = change(&common, Repeat::Untaken, asked).await?;
             if common.machine.format() == Format::Text {
                 say(&text::token::created(&name, scope));
             }
@@ -181,11 +171,9 @@ pub(crate) async fn token(command: Token) -> Result<Exit, Failure> {
             })?;
         }
         Token::Revoke { name, common } => {
-            let reached = reach(&common).await?;
             let path = format!("/api/tokens/{}", segment(&name));
-            let revoked = reached.client.delete(&path).await;
-            reached.close_now().await;
-            revoked?;
+            let asked = async |client: &Client| client.delete(&path).await;
+            change(&common, Repeat::Untaken, asked).await?;
             let answer = json!({ "name": name, "revoked": true });
             output::one(common.machine.format(), "revoked", &answer, |_| {
                 text::token::revoked(&name) + "\n"

@@ -38,6 +38,7 @@ mod stop;
 mod talk;
 mod typed;
 mod view;
+mod way;
 mod welcome;
 mod when;
 

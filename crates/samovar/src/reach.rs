@@ -13,10 +13,10 @@ use crate::exit::{Exit, Failure};
 use crate::screen::say;
 
 /// How long a command waits for another that holds the data directory for a moment.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long turns of other commands may run on when this one is done.
-const FOR_OTHERS: Duration = Duration::from_mins(10);
+pub(crate) const FOR_OTHERS: Duration = Duration::from_mins(10);
 
 /// How soon it says that it waits for them.
 const SILENT: Duration = Duration::from_secs(1);
@@ -25,7 +25,7 @@ const SILENT: Duration = Duration::from_secs(1);
 const GREETING: Duration = Duration::from_secs(2);
 
 /// How often it looks meanwhile.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// What a command wants of the data directory.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal;
 
+use samovar_core::Code;
 use samovar_locale as text;
 use samovar_wire::agent::{AgentMessage, PaginatedResult, SessionInfo};
 use serde::Serialize;
@@ -9,18 +10,16 @@ use serde_json::{Value, json};
 
 use crate::args::{Common, Sessions, Who};
 use crate::client::Client;
-use crate::config::{self, LocalData};
+use crate::config::{self, Found, LocalData};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format, table};
-use crate::reach::{Purpose, Reached};
+use crate::reach::Purpose;
 use crate::screen::{beginning, confirm, put, say, visible};
+use crate::way::{Repeat, Way};
 use crate::when::moment;
 
 /// Characters of a message that `show` begins a tool's result with.
 const SHOWN: usize = 160;
-
-/// Ways to a server that are tried for one question.
-const MAX_TRIES: u32 = 10;
 
 /// Runs one of the commands.
 pub(crate) async fn sessions(command: Sessions) -> Result<Exit, Failure> {
@@ -59,32 +58,35 @@ where
     look(common, async |client| client.agent(method, &params).await).await
 }
 
-/// Asks something that may be asked twice: a command that let this one in may leave meanwhile, and
-/// then the next one is looked for.
+/// Asks something that may be asked twice.
 pub(crate) async fn look<A>(
     common: &Common,
     question: impl AsyncFn(&Client) -> Result<A, Failure>,
 ) -> Result<A, Failure> {
-    let mut tries = 1;
-    loop {
-        let reached = reach(common).await?;
-        let is_elsewhere = reached.is_elsewhere();
-        let answer = question(&reached.client).await;
-        reached.close_now().await;
-        match answer {
-            Err(gone) if is_elsewhere && tries < MAX_TRIES && gone.is_of_a_server_that_goes() => {
-                tries += 1;
-            }
-            answer => return answer,
-        }
-    }
+    change(common, Repeat::Harmless, question).await
 }
 
-/// The way to the data directory, for a command that starts no turn.
-pub(crate) async fn reach(common: &Common) -> Result<Reached, Failure> {
+/// Asks something of the data directory, for a command that starts no turn.
+pub(crate) async fn change<A>(
+    common: &Common,
+    repeat: Repeat,
+    question: impl AsyncFn(&Client) -> Result<A, Failure>,
+) -> Result<A, Failure> {
     let found = config::read(&common.places, &Who::default(), LocalData::UseOnly)?;
     found.say_foreign();
-    Reached::data_dir(&found.config, Purpose::Rows).await
+    once(&found, repeat, question).await
+}
+
+/// Goes to the data directory for one question, and leaves it.
+pub(crate) async fn once<A>(
+    found: &Found,
+    repeat: Repeat,
+    question: impl AsyncFn(&Client) -> Result<A, Failure>,
+) -> Result<A, Failure> {
+    let mut way = Way::new(&found.config, Purpose::Rows);
+    let answer = way.ask(repeat, question).await;
+    way.close_now().await;
+    answer
 }
 
 fn show_page(
@@ -187,7 +189,11 @@ async fn delete(id: &str, is_sure: bool, common: &Common) -> Result<(), Failure>
         confirm(&text::sessions::sure(&session.id, messages))?
     };
     if is_wanted {
-        ask::<Value>(common, "deleteSession", params).await?;
+        match ask::<Value>(common, "deleteSession", params).await {
+            // It was there just now: a server that left before it answered has done it.
+            Err(gone) if gone.code == Code::UnknownSession.as_str() => {}
+            answered => drop(answered?),
+        }
     }
     let answer = json!({ "sessionId": id, "deleted": is_wanted });
     output::one(common.machine.format(), "deleted", &answer, |_| {

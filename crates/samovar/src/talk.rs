@@ -1,15 +1,14 @@
 //! Talking in a session: what `run` and `chat` have in common.
 
-use std::path::Path;
 use std::pin::Pin;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use samovar_core::{Approval, SessionId};
+use samovar_core::{Approval, Code, SessionId};
 use samovar_locale as text;
-use samovar_server::{Address, Config, Home, models};
+use samovar_server::{Address, Home, models};
 use samovar_wire::agent::{PaginatedResult, SessionInfo, ShownEvent};
-use samovar_wire::api::{ModelsAnswer, ServerInfo};
+use samovar_wire::api::ModelsAnswer;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -17,27 +16,23 @@ use tokio::time::Instant;
 use crate::args;
 use crate::client::{Client, Frame, Frames};
 use crate::config::{Found, ModelFrom};
-use crate::exit::{Exit, Failure, complaint};
+use crate::exit::{Exit, Failure, Gone, complaint};
 use crate::model;
-use crate::reach::{Purpose, Reached};
+use crate::reach::Purpose;
 use crate::screen::{Reader, say};
 use crate::stop::Stop;
 use crate::view::{Ending, View};
+use crate::way::{Repeat, Way};
 
 /// Sessions that are looked through for the last one of this folder.
 const LOOKED_THROUGH: u32 = 200;
-
-/// Ways to a server that are tried for one thing: the one that had the data directory may have let
-/// go of it since the last.
-const MAX_TRIES: u32 = 10;
 
 /// How long a turn that was cancelled may take to say so.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// A session, and the way to it.
 pub(crate) struct Talk {
-    reached: Reached,
-    config: Config,
+    way: Way,
     /// The session as it was when it was entered.
     pub(crate) session: SessionInfo,
     bounds: Bounds,
@@ -84,37 +79,27 @@ impl Talk {
     pub(crate) async fn enter(talk: &args::Talk, found: &Found) -> Result<Self, Failure> {
         check_before(talk, found).await?;
         let fresh = Home::fresh_session();
-        let mut tries = 1;
-        loop {
-            let reached = Reached::data_dir(&found.config, Purpose::Turns).await?;
-            match Self::begin(&reached, &fresh, talk, found).await {
-                Ok(session) => {
-                    return Ok(Self {
-                        reached,
-                        config: found.config.clone(),
-                        session,
-                        bounds: Bounds::of(talk, found),
-                    });
-                }
-                Err(gone) if tries < MAX_TRIES && gone.is_of_a_server_that_goes() => tries += 1,
-                Err(failure) => {
-                    reached.close_now().await;
-                    return Err(failure);
-                }
+        let mut way = Way::new(&found.config, Purpose::Turns);
+        let begin = async |client: &Client| Self::begin(client, &fresh, talk, found).await;
+        match way.ask(Repeat::Harmless, begin).await {
+            Ok(session) => Ok(Self {
+                way,
+                session,
+                bounds: Bounds::of(talk, found),
+            }),
+            Err(failure) => {
+                way.close_now().await;
+                Err(failure)
             }
         }
     }
 
     async fn begin(
-        reached: &Reached,
+        client: &Client,
         fresh: &SessionId,
         talk: &args::Talk,
         found: &Found,
     ) -> Result<SessionInfo, Failure> {
-        let client = &reached.client;
-        if reached.is_elsewhere() {
-            check_workspace(client, &found.config.workspace).await?;
-        }
         let known = match (&talk.session, talk.continue_last) {
             (Some(id), _) => Some(get_session(client, id).await?),
             (None, true) => Some(last_session(client, found).await?),
@@ -130,7 +115,8 @@ impl Talk {
         }
     }
 
-    /// Calls a method of the agent service. A server that has gone meanwhile is looked for again.
+    /// Calls a method of the agent service that may be called twice. A server that has gone
+    /// meanwhile is looked for again.
     ///
     /// # Errors
     /// The refusal, or that there is no way to a server.
@@ -139,16 +125,18 @@ impl Talk {
         method: &str,
         params: &Value,
     ) -> Result<A, Failure> {
-        let mut tries = 1;
-        loop {
-            match self.reached.client.agent(method, params).await {
-                Err(gone) if tries < MAX_TRIES && gone.is_of_a_server_that_goes() => {
-                    tries += 1;
-                    self.find_again().await?;
-                }
-                answered => return answered,
-            }
-        }
+        let asked = async |client: &Client| client.agent(method, params).await;
+        self.way.ask(Repeat::Harmless, asked).await
+    }
+
+    /// Takes the last turn of the session back.
+    ///
+    /// # Errors
+    /// As [`Talk::ask`]; also when a server went away that may have taken it back.
+    pub(crate) async fn undo(&mut self) -> Result<Value, Failure> {
+        let params = json!({ "sessionId": self.session.id });
+        let asked = async |client: &Client| client.agent("undo", &params).await;
+        self.way.ask(Repeat::Untaken, asked).await
     }
 
     /// The models of the server.
@@ -156,22 +144,8 @@ impl Talk {
     /// # Errors
     /// As [`Talk::ask`].
     pub(crate) async fn models(&mut self) -> Result<ModelsAnswer, Failure> {
-        match self.reached.client.get("/api/models?probe=true").await {
-            Err(gone) if gone.is_of_a_server_that_goes() => {
-                self.find_again().await?;
-                self.reached.client.get("/api/models?probe=true").await
-            }
-            answered => answered,
-        }
-    }
-
-    async fn find_again(&mut self) -> Result<(), Failure> {
-        let again = Reached::data_dir(&self.config, Purpose::Turns).await?;
-        if again.is_elsewhere() {
-            check_workspace(&again.client, &self.config.workspace).await?;
-        }
-        self.reached = again;
-        Ok(())
+        let asked = async |client: &Client| client.get("/api/models?probe=true").await;
+        self.way.ask(Repeat::Harmless, asked).await
     }
 
     /// Says something, and shows the turn until it ends. One that is asked to stop, that is not over
@@ -219,7 +193,7 @@ impl Talk {
             Err(failure) => {
                 view.hush();
                 let _said = view.end_line().and(Ok(()));
-                if failure.is_of_a_server_that_goes() || failure.code == "server_restart" {
+                if failure.gone != Gone::No {
                     let why = text::run::server_left(&self.session.id);
                     return Err(Failure::new(Exit::Busy, failure.code, why));
                 }
@@ -239,23 +213,14 @@ impl Talk {
             "maxIterations": self.bounds.max_iterations,
             "budgetTokens": self.bounds.budget_tokens,
         }));
-        let mut tries = 1;
-        loop {
-            let posted = self.reached.client.stream("sendMessage/stream", &params);
-            match posted.await {
-                Err(gone) if tries < MAX_TRIES && gone.is_of_a_server_that_goes() => {
-                    tries += 1;
-                    self.find_again().await?;
-                }
-                posted => return posted,
-            }
-        }
+        let asked = async |client: &Client| client.stream("sendMessage/stream", &params).await;
+        self.way.ask(Repeat::Harmless, asked).await
     }
 
     /// Ends the turn, and takes in what it says last. Asked to stop meanwhile, it leaves that to the
     /// next start.
     async fn cancel(
-        &self,
+        &mut self,
         frames: &mut Frames,
         view: &mut View,
         stop: &mut Stop,
@@ -266,10 +231,8 @@ impl Talk {
             }
             let (session, turn) = (&self.session.id, view.turn());
             let params = without_nulls(json!({ "sessionId": session, "turnId": turn }));
-            self.reached
-                .client
-                .agent::<Value>("cancel", &params)
-                .await?;
+            let asked = async |client: &Client| client.agent::<Value>("cancel", &params).await;
+            self.way.ask(Repeat::Harmless, asked).await?;
             while show_next(frames, view).await?.is_none() {}
             Ok(())
         };
@@ -281,7 +244,7 @@ impl Talk {
 
     /// Leaves the session: turns that run in this process get their time to end.
     pub(crate) async fn leave(self) {
-        self.reached.close().await;
+        self.way.close().await;
     }
 }
 
@@ -350,12 +313,17 @@ fn read(frame: &Frame) -> Result<ShownEvent, Failure> {
     }
     let last: Value = serde_json::from_str(&frame.data).map_err(|error| Failure::broken(&error))?;
     let text = |name: &str| last[name].as_str().unwrap_or_default().to_owned();
-    Err(Failure::new(Exit::Busy, text("code"), text("message")))
+    let left = Failure::new(Exit::Busy, text("code"), text("message"));
+    let gone = match Code::parse(&left.code) {
+        Some(Code::ServerRestart | Code::Unavailable) => Gone::Unsure,
+        Some(_) | None => Gone::No,
+    };
+    Err(left.of_gone(gone))
 }
 
 fn cut() -> Failure {
     let why = text::client::unreachable(text::client::stream_cut());
-    Failure::new(Exit::Busy, "server_unreachable", why)
+    Failure::new(Exit::Busy, "server_unreachable", why).of_gone(Gone::Unsure)
 }
 
 /// What can be known to be wrong before anything is made.
@@ -367,17 +335,6 @@ async fn check_before(talk: &args::Talk, found: &Found) -> Result<(), Failure> {
         models::choice(&found.registry).await?;
     }
     Ok(())
-}
-
-/// A server works in one folder; what a person asks in another is not for it.
-async fn check_workspace(client: &Client, ours: &Path) -> Result<(), Failure> {
-    let server: ServerInfo = client.get("/api/server").await?;
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    if real(Path::new(&server.workspace)) == real(ours) {
-        return Ok(());
-    }
-    let why = text::run::workspace_differs(&server.workspace);
-    Err(Failure::new(Exit::Busy, "workspace_differs", why))
 }
 
 async fn get_session(client: &Client, id: &str) -> Result<SessionInfo, Failure> {

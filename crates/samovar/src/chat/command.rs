@@ -2,7 +2,7 @@
 
 use samovar_locale as text;
 use samovar_wire::agent::{PaginatedResult, SessionInfo};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::lines::Lines;
 use crate::config::Found;
@@ -118,8 +118,7 @@ async fn enter(talk: &mut Talk, id: &str) -> Result<(), Failure> {
 }
 
 async fn undo(talk: &mut Talk, lines: &mut Lines) -> Result<(), Failure> {
-    let params = json!({ "sessionId": talk.session.id });
-    let undone: Value = talk.ask("undo", &params).await?;
+    let undone = talk.undo().await?;
     say(text::chat::undone());
     if let Some(said) = undone["content"].as_str() {
         lines.offer(said.to_owned());

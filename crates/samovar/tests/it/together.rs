@@ -282,3 +282,77 @@ async fn a_server_of_another_folder_does_not_work_in_this_one() {
     let here = program.run(["run", "hi"]).await;
     assert_eq!(here.code, Some(0), "{here:?}");
 }
+
+/// What a holder of the data directory that leaves says before it has gone: who it is as long as it
+/// is asked for no more, and then this.
+fn holder_that_leaves(program: &Program, last_words: &'static [u8]) -> std::thread::JoinHandle<()> {
+    let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
+    let lock = held_by_a_stranger(program, &stranger);
+    let address_file = program.folder().join("data/server.json");
+    let workspace = program.folder().display().to_string();
+    let who = serde_json::json!({"version": "0", "workspace": workspace, "approval": "auto"});
+    let who = who.to_string();
+    let who = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\
+         content-length: {}\r\n\r\n{who}",
+        who.len()
+    );
+    std::thread::spawn(move || {
+        for stream in stranger.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = [0; 1024];
+            let _asked = stream.read(&mut head).unwrap();
+            if head.starts_with(b"GET /api/server ") {
+                stream.write_all(who.as_bytes()).unwrap();
+            } else {
+                stream.write_all(last_words).unwrap();
+                break;
+            }
+        }
+        std::fs::remove_file(address_file).unwrap();
+        drop(lock);
+    })
+}
+
+// proves FC-1
+#[tokio::test]
+async fn a_holder_that_leaves_instead_of_an_answer_is_replaced_by_the_command_itself() {
+    let last_words: [&[u8]; 4] = [
+        b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 36\r\n\r\n\
+          {\"error\":\"bye\",\"code\":\"unavailable\"}",
+        b"HTTP/1.1 401 Unauthorized\r\nconnection: close\r\ncontent-length: 38\r\n\r\n\
+          {\"error\":\"who?\",\"code\":\"unauthorized\"}",
+        b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 100\r\n\r\n{",
+        b"",
+    ];
+    for last_words in last_words {
+        let commands: [(&[&str], &str); 4] = [
+            (&["run", "hello"], "demo"),
+            (&["sessions", "list", "--json"], "\"totalCount\":0"),
+            (&["models", "list"], "demo"),
+            (&["stats", "--json"], "\"sessions\":0"),
+        ];
+        for (command, said) in commands {
+            let program = program().set("DATA_DIR", "data");
+            let holder = holder_that_leaves(&program, last_words);
+            let answered = program.run(command).await;
+            let words = String::from_utf8_lossy(last_words);
+            assert_eq!(answered.code, Some(0), "{words}: {answered:?}");
+            holder.join().unwrap();
+            assert!(answered.stdout.contains(said), "{words}: {answered:?}");
+        }
+    }
+}
+
+// proves FC-1
+#[tokio::test]
+async fn what_must_happen_once_is_not_asked_again_of_the_next_holder() {
+    let program = program().set("DATA_DIR", "data");
+    let holder = holder_that_leaves(&program, b"");
+    let args = ["token", "create", "ci", "--scope", "use"];
+    let said = program.run(args).await;
+    ended_with(&said, 8, "server_unreachable");
+    holder.join().unwrap();
+    let made = program.run(args).await;
+    assert_eq!(made.code, Some(0), "{made:?}");
+}
