@@ -42,6 +42,8 @@ pub struct Settings {
     pub server: Server,
     /// What tools may do.
     pub tools: Tools,
+    /// What happens at start to what the run before left.
+    pub recovery: Recovery,
 }
 
 /// What a session starts from.
@@ -172,6 +174,32 @@ pub struct Tools {
     pub restrict_to_workspace: bool,
 }
 
+/// What happens at start to what the run before left.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct Recovery {
+    /// Whether a turn that a stop of the server cut goes on by itself (`auto`), waits until somebody
+    /// says so (`ask`), or ends (`off`).
+    // A folder that says `auto` to a person who said `ask` opens something.
+    #[schemars(extend("x-widens" = true))]
+    pub resume: Resume,
+}
+
+/// Whether a turn that was cut goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum Resume {
+    /// It goes on by itself.
+    #[default]
+    Auto,
+    /// It waits until somebody says that it shall.
+    Ask,
+    /// It ends.
+    Off,
+}
+
 /// How much is asked before a tool runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -241,6 +269,7 @@ impl Default for Settings {
             session: Session::default(),
             server: Server::default(),
             tools: Tools::default(),
+            recovery: Recovery::default(),
         }
     }
 }

@@ -69,6 +69,8 @@ pub enum Action {
         /// Its answer.
         outcome: Outcome,
     },
+    /// Go on with the turn that a stop of the server cut, where it waits to be told so.
+    Continue,
     /// Stop a turn.
     Cancel {
         /// Which; none for the one that runs.
@@ -101,6 +103,8 @@ pub enum Accepted {
         /// What the user had said.
         text: String,
     },
+    /// The turn goes on.
+    Continued,
     /// The call is closed.
     Settled,
     /// The turn has ended; or none ran, and nothing was done.

@@ -36,6 +36,50 @@ impl Answer {
         }
     }
 
+    /// What was kept of the last answer that a turn's events have, if it was begun: text and thoughts
+    /// up to its first call.
+    pub(crate) fn kept<'a>(events: impl Iterator<Item = &'a Kind>, model: &str) -> Option<Self> {
+        let mut answer: Option<Self> = None;
+        for kind in events {
+            if let Kind::StepStarted { .. } = kind {
+                answer = None;
+            } else if let Kind::MessageStarted { message, .. } = kind {
+                let mut begun = Self::new(message.clone(), model.to_owned());
+                begun.is_started = true;
+                answer = Some(begun);
+            } else if let (Kind::Delta { part, fragment, .. }, Some(answer)) = (kind, &mut answer) {
+                answer.put(usize::from(*part), fragment);
+            }
+        }
+        answer
+    }
+
+    fn put(&mut self, part: usize, fragment: &Fragment) {
+        let begins = part == self.parts.len();
+        match (self.parts.get_mut(part), fragment) {
+            (Some(Part::Text { text }), Fragment::Text(more))
+            | (Some(Part::Reasoning { text, .. }), Fragment::Reasoning(more)) => {
+                text.push_str(more)
+            }
+            (None, Fragment::Text(text)) if begins => {
+                self.parts.push(Part::Text { text: text.clone() });
+            }
+            (None, Fragment::Reasoning(text)) if begins => self.parts.push(Part::Reasoning {
+                text: text.clone(),
+                provider_state: None,
+            }),
+            (None, Fragment::Call { id, name }) if begins => {
+                self.parts.push(Part::Call(ToolCall {
+                    id: id.clone(),
+                    name: name.clone(),
+                    args: Value::Null,
+                    provider_state: None,
+                }))
+            }
+            (_, _) => {}
+        }
+    }
+
     /// Takes in a piece; gives the live events that it makes. The two endings make none.
     pub(crate) fn take(&mut self, said: ProviderEvent, ids: &dyn Ids, out: &mut Vec<Kind>) {
         match said {

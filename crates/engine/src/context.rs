@@ -46,6 +46,14 @@ impl Transcript {
         self.messages.clone()
     }
 
+    /// Leaves out what stands before the first message of a user: the end of a turn whose beginning
+    /// is not there, where a result may have lost its call (AS-25).
+    pub(crate) fn begin_at_a_user(&mut self) {
+        let is_other = |message: &&Arc<Message>| message.role != Role::User;
+        let cut = self.messages.iter().take_while(is_other).count();
+        self.messages.drain(..cut);
+    }
+
     /// Cuts the oldest messages off before a new turn, when more than `max` are there. It cuts a
     /// quarter more than it must, so that the beginning, which providers cache, stays the same for
     /// many turns; and only in front of a user's message, so that no result loses its call (AS-25).

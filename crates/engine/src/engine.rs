@@ -9,7 +9,7 @@ use samovar_core::{
     Seq, SessionId, failpoint,
 };
 use samovar_locale as locale;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -18,6 +18,7 @@ use crate::log::Follower;
 use crate::parts::{Parts, Running, RunningTurn};
 use crate::projection;
 use crate::projector::{Projector, read_all};
+use crate::recovered::{Ledger, Recovered};
 use crate::session::unknown;
 use crate::settings::{Recovery, Settings};
 use crate::toolbox::Toolbox;
@@ -79,6 +80,7 @@ impl Engine {
             clock.clone(),
             &settings,
         ));
+        let continuing = Arc::new(Semaphore::new(settings.continuing_at_once.max(1)));
         let shared = Arc::new(Parts {
             settings,
             journal,
@@ -89,6 +91,8 @@ impl Engine {
             ids,
             projector: projector.clone(),
             running: Running::new(),
+            continuing,
+            ledger: Ledger::default(),
             stopping: CancellationToken::new(),
             stop: CancellationToken::new(),
         });
@@ -142,6 +146,7 @@ impl Engine {
         let (starts_work, concerns_turns) = match action {
             Action::Post { .. } => (true, true),
             Action::Open { .. } => (true, false),
+            Action::Continue => (true, true),
             Action::Settle { .. } | Action::Cancel { .. } => (false, true),
             Action::Change { .. } | Action::Undo | Action::Close => (false, false),
         };
@@ -234,6 +239,11 @@ impl Engine {
             .totals()
             .await
             .map_err(|broken| self.broke(&broken))
+    }
+
+    /// What became of the turns that a former run left, so far.
+    pub fn recovered(&self) -> Recovered {
+        self.parts.ledger.read()
     }
 
     /// The tools, which can be added to and removed from while the engine runs.

@@ -16,6 +16,7 @@ mod log;
 mod parts;
 mod projection;
 mod projector;
+mod recovered;
 mod runner;
 mod session;
 mod settings;
@@ -24,5 +25,6 @@ pub mod turn;
 
 pub use engine::{Attendance, Engine, Ports};
 pub use log::{Follower, Lost};
-pub use settings::{Recovery, Settings};
+pub use recovered::Recovered;
+pub use settings::{Recovery, Resume, Settings};
 pub use toolbox::Toolbox;

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use samovar_core::{Clock, History, Ids, Journal, Models};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::projector::Projector;
+use crate::recovered::Ledger;
 use crate::settings::Settings;
 use crate::toolbox::Toolbox;
 
@@ -21,6 +22,10 @@ pub(crate) struct Parts {
     pub(crate) ids: Arc<dyn Ids>,
     pub(crate) projector: Arc<Projector>,
     pub(crate) running: Running,
+    /// Held by a turn that goes on after a stop, until the world has answered it.
+    pub(crate) continuing: Arc<Semaphore>,
+    /// What became of the turns that a former run left.
+    pub(crate) ledger: Ledger,
     /// Cancelled when no turn may begin any more.
     pub(crate) stopping: CancellationToken,
     /// Cancelled when everything ends.

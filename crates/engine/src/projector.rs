@@ -277,8 +277,18 @@ impl Projector {
     }
 }
 
-/// The published events of a log behind a position.
+/// The published durable events of a log behind a position.
 pub(crate) async fn read_all(log: &Log, from: Seq, to: Seq) -> Result<Vec<Arc<Event>>, Broken> {
+    read_those(log, from, to, |event| event.kind.is_durable()).await
+}
+
+/// Those of a log's published events behind a position that are wanted, live ones too.
+pub(crate) async fn read_those(
+    log: &Log,
+    from: Seq,
+    to: Seq,
+    is_wanted: impl Fn(&Event) -> bool,
+) -> Result<Vec<Arc<Event>>, Broken> {
     let mut follower = log.follow(from);
     let mut events = Vec::new();
     let mut at = from;
@@ -286,7 +296,7 @@ pub(crate) async fn read_all(log: &Log, from: Seq, to: Seq) -> Result<Vec<Arc<Ev
         match follower.next().await {
             Ok(more) => {
                 at = more.last().map_or(to, |event| event.seq);
-                events.extend(more.into_iter().filter(|event| event.kind.is_durable()));
+                events.extend(more.into_iter().filter(|event| is_wanted(event)));
             }
             Err(Lost::Broken(broken)) => return Err(broken),
             Err(Lost::Stopping) => return Err(Broken::Io("the log is closed".to_owned())),

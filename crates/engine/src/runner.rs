@@ -19,6 +19,9 @@ use crate::turn::{Step, Turn};
 
 mod ask;
 mod calls;
+mod cut;
+
+pub(crate) use cut::Continuation;
 
 /// What reaches a turn while it runs.
 pub(crate) enum Input {
@@ -62,6 +65,8 @@ pub(crate) struct Runner {
     pub(crate) model: Model,
     pub(crate) transcript: Transcript,
     pub(crate) inbox: mpsc::Receiver<Input>,
+    /// Set when a stop of the server cut the turn, until the world has answered it again.
+    pub(crate) continuation: Option<Continuation>,
     /// Facts that are not kept yet. They are before anything touches the world.
     pub(crate) pending: Vec<Draft>,
     /// Who is told once the turn's end is kept.
@@ -102,14 +107,21 @@ impl Runner {
     }
 
     async fn drive(&mut self) -> Result<How, Broken> {
+        if self.continuation.is_some() {
+            self.take_up().await?;
+        }
         loop {
             match self.turn.next() {
                 Step::Record(kind) => self.note(kind),
                 Step::CallModel { max_tokens } => {
                     self.keep().await?;
                     self.ask(max_tokens).await?;
+                    self.continuation = None;
                 }
-                Step::CallTools(calls) => self.call(calls).await?,
+                Step::CallTools(calls) => {
+                    self.call(calls).await?;
+                    self.continuation = None;
+                }
                 Step::Wait => {
                     self.keep().await?;
                     return Ok(How::Parked);

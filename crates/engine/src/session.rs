@@ -29,6 +29,7 @@ use self::recent::Recent;
 
 mod change;
 mod close;
+mod cut;
 mod ended;
 pub(crate) mod load;
 mod post;
@@ -104,10 +105,21 @@ enum Progress {
     Running(mpsc::Sender<Input>),
     /// It waits for somebody outside.
     Parked(Box<Turn>),
+    /// A stop of the server cut it.
+    Cut(Box<Turn>, Goes),
     /// Its task is gone and its end could not be kept yet, for this reason.
     Stuck(FaultCode),
     /// A former run left it, and here no turn ends or goes on.
     Left,
+}
+
+/// Whether a turn that was cut goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Goes {
+    /// As soon as there is room.
+    On,
+    /// When somebody says so.
+    WhenTold,
 }
 
 impl Mailbox {
@@ -115,6 +127,7 @@ impl Mailbox {
     pub(crate) async fn run(&mut self, letters: &mut mpsc::Receiver<Letter>) {
         loop {
             let pause = self.pause();
+            let continuing = self.parts.continuing.clone();
             // All are safe to drop halfway: letters and ended turns wait where they are.
             tokio::select! {
                 letter = letters.recv() => match letter {
@@ -123,6 +136,9 @@ impl Mailbox {
                 },
                 Some(ended) = self.turns.join_next() => self.turn_ended(ended).await,
                 () = self.stop.cancelled() => return,
+                Ok(permit) = continuing.acquire_owned(), if self.wants_to_go_on() => {
+                    self.take_up(permit).await;
+                }
                 () = tokio::time::sleep(pause), if self.turns.is_empty() => {
                     if !self.unstick().await {
                         continue;
@@ -154,7 +170,12 @@ impl Mailbox {
     /// Whether nothing of it needs memory.
     fn is_idle(&self) -> bool {
         let Some(open) = &self.open else { return true };
-        let is_parked = |current: &Current| matches!(current.state, Progress::Parked(_));
+        let is_parked = |current: &Current| {
+            matches!(
+                current.state,
+                Progress::Parked(_) | Progress::Cut(_, Goes::WhenTold)
+            )
+        };
         self.turns.is_empty() && open.queue.is_empty() && open.current.iter().all(is_parked)
     }
 
@@ -208,6 +229,7 @@ impl Mailbox {
             Action::Settle { call, outcome } => {
                 self.forward(Input::Settle(call, outcome, reply)).await;
             }
+            Action::Continue => answer(reply, self.tell_to_go_on()),
             Action::Cancel { turn } => self.cancel(turn, reply).await,
             Action::Close => self.close(reply).await,
         }
@@ -279,7 +301,13 @@ impl Mailbox {
                 turn_id,
                 state: Progress::Parked(turn),
             }) => {
-                self.wake(turn_id, turn, input).await;
+                self.wake(turn_id, turn, input, None).await;
+            }
+            Some(Current {
+                turn_id,
+                state: Progress::Cut(turn, goes),
+            }) => {
+                self.wake(turn_id, turn, input, Some(goes)).await;
             }
             Some(Current {
                 turn_id,
@@ -337,22 +365,26 @@ impl Mailbox {
 
     /// Keeps facts about a turn that does not run.
     async fn record(&mut self, turn: &TurnId, kinds: Vec<Kind>) -> Result<(), Broken> {
+        let by_system = kinds.into_iter().map(|kind| (Author::System, kind));
+        self.record_by(turn, by_system).await
+    }
+
+    async fn record_by(
+        &mut self,
+        turn: &TurnId,
+        facts: impl IntoIterator<Item = (Author, Kind)>,
+    ) -> Result<(), Broken> {
         let Some(open) = &mut self.open else {
             return Ok(());
         };
-        let draft = |kind| {
-            let (turn, agent) = (Some(turn.clone()), master());
-            Draft {
-                turn,
-                agent,
-                author: Author::System,
-                kind,
-            }
+        let draft = |(author, kind)| Draft {
+            turn: Some(turn.clone()),
+            agent: master(),
+            author,
+            kind,
         };
-        let kept = open
-            .log
-            .append(kinds.into_iter().map(draft).collect())
-            .await?;
+        let drafts: Vec<_> = facts.into_iter().map(draft).collect();
+        let kept = open.log.append(drafts).await?;
         self.parts.projector.mark(&open.log);
         for event in kept {
             open.transcript.extend(projection::message_of(&event));

@@ -29,6 +29,14 @@ pub struct Settings {
     pub sync_every: Duration,
     /// Which sessions of a former run are looked after at start.
     pub recovery: Recovery,
+    /// What happens to a turn that a stop of the server cut.
+    pub resume: Resume,
+    /// How many times in a row a turn goes on after stops of the server without a fact of its own in
+    /// between; stops that were asked for are not counted (DU-6).
+    pub max_continuations: u32,
+    /// Turns that take up their work at once after a start, at most: one that stops the server must
+    /// not use up the others' continuations (DU-6).
+    pub continuing_at_once: usize,
     /// What the model is told about where it works; empty for nothing.
     pub workspace_note: String,
 }
@@ -47,9 +55,30 @@ impl Default for Settings {
             read_wait: Duration::from_secs(1),
             sync_every: Duration::from_secs(5),
             recovery: Recovery::EverySession,
+            resume: Resume::Auto,
+            max_continuations: 5,
+            continuing_at_once: 64,
             workspace_note: String::new(),
         }
     }
+}
+
+/// What happens to a turn that a stop of the server cut (DU-6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Resume {
+    /// It goes on by itself.
+    #[default]
+    Auto,
+    /// It waits until somebody says that it shall go on, or ends it.
+    Ask,
+    /// It ends as interrupted.
+    Off,
+}
+
+impl Resume {
+    /// Every choice, as configuration spells it.
+    pub const ALL: [(&'static str, Self); 3] =
+        [("auto", Self::Auto), ("ask", Self::Ask), ("off", Self::Off)];
 }
 
 /// Which sessions of a former run are looked after at start.

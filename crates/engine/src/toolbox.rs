@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use jsonschema::Validator;
 use samovar_core::message::MAX_ARGS_DEPTH;
-use samovar_core::{CallContext, Closer, Error, Outcome, Reply, ToolCall, ToolSpec, Toolset};
+use samovar_core::{
+    CallContext, Closer, Error, Future, Outcome, Probed, Reply, ToolCall, ToolSpec, Toolset,
+};
 use samovar_locale as locale;
 use serde_json::Value;
 use tokio::task::JoinError;
@@ -15,6 +17,8 @@ use tokio::task::JoinError;
 const MAX_NAME_BYTES: usize = 64;
 /// Violations of a schema that a model is told of at once, at most.
 const MAX_VIOLATIONS: usize = 5;
+/// How long a tool may look at what it is about to change, before it begins.
+const FORESIGHT: Duration = Duration::from_secs(10);
 
 /// The tools that can be called now. Toolsets come and go while the server runs.
 #[derive(Default)]
@@ -167,6 +171,22 @@ impl Tool {
             "the arguments do not fit the tool's schema: {}",
             violations.join("; ")
         ))
+    }
+
+    /// What a probe will need; none when the tool takes longer than a moment to say.
+    pub(crate) async fn foresee(&self, call: &ToolCall) -> Option<Value> {
+        let foreseen = tokio::time::timeout(FORESIGHT, self.toolset.foresee(call));
+        foreseen.await.unwrap_or_default()
+    }
+
+    /// What became of a call that a stop of the server cut.
+    pub(crate) fn probe(
+        &self,
+        call: ToolCall,
+        foreseen: Option<Value>,
+        context: CallContext,
+    ) -> Future<'static, Probed> {
+        self.toolset.probe(call, foreseen, context)
     }
 
     /// Runs a call that was let through, and stops it when it takes longer than it may.

@@ -6,9 +6,10 @@
 use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
 use samovar_core::{
-    Approval, CallId, Closer, FinishReason, Kind, Limits, Message, Outcome, Role, Status, ToolCall,
-    Usage,
+    Approval, CallId, Closer, Effect, FinishReason, Kind, Limits, Message, Outcome, Role, Status,
+    ToolCall, Usage,
 };
+use serde_json::Value;
 
 #[cfg(test)]
 mod tests;
@@ -45,7 +46,22 @@ pub struct Turn {
     attempt: u32,
     reserved: u64,
     spent: Usage,
+    /// Tokens that were set aside for attempts of which nobody heard what they cost.
+    unheard: u64,
+    /// How many times in a row it went on after a stop, without a fact of its own in between.
+    continuations: u32,
     calls: Vec<Open>,
+}
+
+/// A call that had begun when the server stopped, and whose tool is gone with it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cut {
+    /// The call.
+    pub call: ToolCall,
+    /// What its tool said then that it does to the world.
+    pub effect: Effect,
+    /// What its tool foresaw then, for a probe.
+    pub foreseen: Option<Value>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -68,6 +84,15 @@ enum Phase {
 struct Open {
     call: ToolCall,
     state: CallState,
+    /// What was kept before it began; none for what only reads.
+    intent: Option<Intent>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Intent {
+    effect: Effect,
+    closer: Closer,
+    foreseen: Option<Value>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +122,8 @@ impl Turn {
             attempt: 0,
             reserved: 0,
             spent: Usage::default(),
+            unheard: 0,
+            continuations: 0,
             calls: Vec::new(),
         }
     }
@@ -127,22 +154,36 @@ impl Turn {
                 self.calls.clear();
                 self.phase = Phase::Asking;
             }
-            Kind::StepReset { usage, .. } => {
+            Kind::StepReset { usage, code, .. } => {
                 self.spent = self.spent.plus(*usage);
+                if *code == Some(FaultCode::Interrupted) {
+                    self.unheard += self.reserved;
+                }
                 self.reserved = 0;
                 self.phase = Phase::Between;
             }
+            Kind::TurnContinued { in_a_row } => self.go_on(*in_a_row),
             Kind::MessageFinished { message, .. } if message.role == Role::Assistant => {
                 self.answered(message);
             }
-            Kind::CallStarted { call, closer, .. } => {
-                let state = match closer {
-                    Closer::Tool => CallState::Running,
-                    Closer::Outside => CallState::Outside,
+            Kind::CallStarted {
+                call,
+                effect,
+                closer,
+                probe,
+                ..
+            } => {
+                let intent = Intent {
+                    effect: *effect,
+                    closer: *closer,
+                    foreseen: probe.clone(),
                 };
-                self.set(call, state);
+                self.start(call, intent);
             }
-            Kind::CallClosed { call, .. } => self.set(call, CallState::Closed),
+            Kind::CallClosed { call, .. } => {
+                self.continuations = 0;
+                self.set(call, CallState::Closed);
+            }
             Kind::TurnFinished { .. } => {
                 self.phase = Phase::Over;
                 self.calls.clear();
@@ -156,7 +197,6 @@ impl Turn {
             | Kind::Delta { .. }
             | Kind::PartAdded { .. }
             | Kind::CallApproved { .. }
-            | Kind::TurnContinued { .. }
             | Kind::EventsLost { .. }
             | Kind::StateChanged { .. } => {}
         }
@@ -165,9 +205,11 @@ impl Turn {
     fn answered(&mut self, message: &Message) {
         self.spent = self.spent.plus(message.usage.unwrap_or_default());
         self.reserved = 0;
+        self.continuations = 0;
         let fresh = |call: &ToolCall| Open {
             call: call.clone(),
             state: CallState::Fresh,
+            intent: None,
         };
         self.calls = message.calls().map(fresh).collect();
         self.phase = if self.calls.is_empty() {
@@ -180,6 +222,26 @@ impl Turn {
         } else {
             Phase::Calling
         };
+    }
+
+    fn start(&mut self, id: &CallId, intent: Intent) {
+        if let Some(open) = self.calls.iter_mut().find(|open| open.call.id == *id) {
+            open.state = match intent.closer {
+                Closer::Tool => CallState::Running,
+                Closer::Outside => CallState::Outside,
+            };
+            open.intent = Some(intent);
+        }
+    }
+
+    /// What had begun and may be run again is to be run; what may not has been closed before.
+    fn go_on(&mut self, in_a_row: u32) {
+        self.continuations = in_a_row;
+        for open in &mut self.calls {
+            if open.state == CallState::Running {
+                open.state = CallState::Fresh;
+            }
+        }
     }
 
     fn set(&mut self, id: &CallId, state: CallState) {
@@ -237,7 +299,7 @@ impl Turn {
         let left = self
             .limits
             .budget_tokens
-            .map(|all| all.saturating_sub(self.spent.total()));
+            .map(|all| all.saturating_sub(self.spent.total() + self.unheard));
         if left == Some(0) {
             return Step::Record(self.finished(FinishReason::Budget, None));
         }
@@ -298,6 +360,37 @@ impl Turn {
         self.next() == Step::Wait && !self.calls.iter().any(is_ours)
     }
 
+    /// The calls that have begun, that their own tools were to close, and that are open.
+    pub fn cut_calls(&self) -> Vec<Cut> {
+        let cut = |open: &Open| {
+            let intent = open.intent.as_ref()?;
+            let is_open = open.state != CallState::Closed && intent.closer == Closer::Tool;
+            is_open.then(|| Cut {
+                call: open.call.clone(),
+                effect: intent.effect,
+                foreseen: intent.foreseen.clone(),
+            })
+        };
+        self.calls.iter().filter_map(cut).collect()
+    }
+
+    /// Whether the start of the call is kept already.
+    pub fn has_begun(&self, id: &CallId) -> bool {
+        let begun = |open: &Open| open.call.id == *id && open.intent.is_some();
+        self.calls.iter().any(begun)
+    }
+
+    /// Whether the model is asked, so that what it said so far is void when the turn goes on.
+    pub fn is_asking(&self) -> bool {
+        self.phase == Phase::Asking
+    }
+
+    /// How many times in a row it went on after a stop of the server, without a fact of its own in
+    /// between (DU-6).
+    pub fn continuations(&self) -> u32 {
+        self.continuations
+    }
+
     /// Whether the call has its outcome.
     pub fn is_closed(&self, id: &CallId) -> bool {
         let closed = |open: &Open| open.call.id == *id && open.state == CallState::Closed;
@@ -328,18 +421,22 @@ impl Turn {
 
 /// A call that had begun to touch the world may or may not have done it.
 fn close(open: &Open, words: &str) -> Kind {
-    let outcome = match open.state {
-        CallState::Running => Outcome::new(
-            Status::Unknown,
-            format!("outcome unknown: {words}; look before you retry"),
-        ),
-        CallState::Fresh | CallState::Outside | CallState::Closed => {
-            Outcome::new(Status::Cancelled, words)
-        }
+    let begun = open.intent.as_ref().map(|intent| intent.closer);
+    let outcome = match begun {
+        Some(Closer::Tool) => unknown(words),
+        Some(Closer::Outside) | None => Outcome::new(Status::Cancelled, words),
     };
     Kind::CallClosed {
         call: open.call.id.clone(),
         name: open.call.name.clone(),
         outcome,
     }
+}
+
+/// The outcome of a call that may have happened, in words that a model can act on (DU-5).
+pub fn unknown(words: &str) -> Outcome {
+    Outcome::new(
+        Status::Unknown,
+        format!("outcome unknown: {words}; look before you retry"),
+    )
 }

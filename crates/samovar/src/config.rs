@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use samovar_config::{ConfigError, Flag, Origin, ProviderNames, Resolved, Settings, Sources};
 use samovar_core::Approval;
+use samovar_engine::Resume;
 use samovar_locale as text;
 use samovar_server::providers::{
     DemoUse, Dialect, Probing, ProviderConfig, Registry, SPECS, Secret, UNBUILT, Unbuilt,
@@ -268,7 +269,16 @@ fn serve(config: &mut Config, settings: &Settings) {
     {
         limits.temperature = defaults.temperature as f32;
     }
+    config.settings.resume = resume(settings.recovery.resume);
     config.settings.max_history_messages = count(settings.session.max_history_messages);
+}
+
+fn resume(choice: samovar_config::Resume) -> Resume {
+    match choice {
+        samovar_config::Resume::Auto => Resume::Auto,
+        samovar_config::Resume::Ask => Resume::Ask,
+        samovar_config::Resume::Off => Resume::Off,
+    }
 }
 
 fn approval(level: samovar_config::Approval) -> Approval {

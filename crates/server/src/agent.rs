@@ -206,6 +206,7 @@ async fn undo(call: Call, params: SessionParams) -> Result<UndoResult, Error> {
         Accepted::Opened
         | Accepted::Posted { .. }
         | Accepted::Changed
+        | Accepted::Continued
         | Accepted::Settled
         | Accepted::Cancelled { .. }
         | Accepted::Closed => Err(Error::new(Code::Internal, locale::turn::broken())),

@@ -1,11 +1,12 @@
-//! What stands under `/api`: the server itself, its tools and its tokens.
+//! What stands under `/api`: the server itself, its tools and its tokens, and what it found at start.
 
-use samovar_core::{Clock, Code, Error};
+use samovar_core::{Action, Clock, Code, Command, Error};
 use samovar_locale as locale;
-use samovar_wire::agent::NoParams;
+use samovar_wire::agent::{NoParams, SessionParams};
 use samovar_wire::api::{
     BASE_PATH, CallToolParams, CreateTokenParams, CreatedToken, ModelsAnswer, ModelsParams,
-    ServerInfo, TokenInfo, TokenParams, ToolInfo, ToolParams, ToolResult,
+    RecoveryInfo, ServerInfo, TokenInfo, TokenParams, ToolInfo, ToolParams, ToolResult,
+    WaitingTurn,
 };
 
 use crate::clock::SystemClock;
@@ -23,6 +24,20 @@ pub(crate) fn routes() -> Vec<Route> {
             at("server"),
             "Answers what the server is, where it works, and how much it asks.",
             server,
+        ),
+        Route::answering(
+            get,
+            Scope::Read,
+            at("recovery"),
+            "Answers what became of the turns that a former run of the server left.",
+            recovery,
+        ),
+        Route::answering(
+            &[Verb::Post],
+            Scope::Use,
+            at("recovery/continue"),
+            "Lets the turn of a session go on that waits to be told so.",
+            continue_turn,
         ),
         Route::answering(
             get,
@@ -86,6 +101,31 @@ async fn server(call: Call, _params: NoParams) -> Result<ServerInfo, Error> {
         workspace: call.shared.workspace.display().to_string(),
         approval: call.shared.approval,
     })
+}
+
+async fn recovery(call: Call, _params: NoParams) -> Result<RecoveryInfo, Error> {
+    let found = call.engine().await?.recovered();
+    let waiting = found.waiting.into_iter();
+    Ok(RecoveryInfo {
+        continued: found.continued,
+        ended: found.ended,
+        unknown_calls: found.unknown_calls,
+        waiting: waiting
+            .map(|(session_id, turn_id)| WaitingTurn {
+                session_id,
+                turn_id,
+            })
+            .collect(),
+    })
+}
+
+async fn continue_turn(call: Call, params: SessionParams) -> Result<(), Error> {
+    let command = Command {
+        by: call.by.sender.clone(),
+        session: params.session_id,
+        action: Action::Continue,
+    };
+    call.engine().await?.submit(command).await.map(drop)
 }
 
 async fn list_models(call: Call, params: ModelsParams) -> Result<ModelsAnswer, Error> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use samovar_core::tool::{DEFAULT_TIMEOUT, Sharing};
 use samovar_core::{
-    CallContext, Capability, Closer, Effect, Future, Reply, ToolCall, ToolSpec, Toolset,
+    CallContext, Capability, Closer, Effect, Future, Probed, Reply, ToolCall, ToolSpec, Toolset,
 };
 use serde_json::{Value, json};
 
@@ -15,6 +15,7 @@ type Run = dyn Fn(Value, CallContext) -> Future<'static, Reply> + Send + Sync;
 pub struct TestTool {
     spec: ToolSpec,
     run: Box<Run>,
+    found: Probed,
 }
 
 impl TestTool {
@@ -36,6 +37,7 @@ impl TestTool {
         Self {
             spec,
             run: Box::new(move |args, context| Box::pin(run(args, context))),
+            found: Probed::Unknown,
         }
     }
 
@@ -59,6 +61,13 @@ impl TestTool {
     pub fn effect(mut self, effect: Effect) -> Self {
         self.spec.effect = effect;
         self
+    }
+
+    /// What its probe finds, whatever was foreseen; its effect is verifiable.
+    #[must_use]
+    pub fn probed(mut self, found: Probed) -> Self {
+        self.found = found;
+        self.effect(Effect::Verifiable)
     }
 
     /// How long one call may run.
@@ -88,5 +97,14 @@ impl Toolset for TestTool {
 
     fn call(&self, call: ToolCall, context: CallContext) -> Future<'static, Reply> {
         (self.run)(call.args, context)
+    }
+
+    fn probe(
+        &self,
+        _call: ToolCall,
+        _foreseen: Option<Value>,
+        _context: CallContext,
+    ) -> Future<'static, Probed> {
+        Box::pin(std::future::ready(self.found.clone()))
     }
 }

@@ -1,6 +1,8 @@
-//! What is asked and answered under `/api`: the server itself, its models, tools and tokens.
+//! What is asked and answered under `/api`: the server itself, its models, tools and tokens, and what
+//! it found at its start.
 
 mod model;
+mod recovery;
 mod server;
 mod token;
 mod tool;
@@ -9,6 +11,7 @@ pub use model::{
     LocalModelInfo, ModelChoice, ModelReason, ModelsAnswer, ModelsParams, ProviderAccess,
     ProviderInfo,
 };
+pub use recovery::{RecoveryInfo, WaitingTurn};
 pub use server::ServerInfo;
 pub use token::{CreateTokenParams, CreatedToken, TokenInfo, TokenName, TokenParams, TokenScope};
 pub use tool::{CallToolParams, ToolInfo, ToolOrigin, ToolParams, ToolResult};

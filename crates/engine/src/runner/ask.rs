@@ -107,6 +107,8 @@ impl Runner {
         let mut live = Vec::with_capacity(said.len() + 1);
         let mut heard = None;
         failpoint!("model.ask.after");
+        // Whoever answers lets the next turn take up its work.
+        self.continuation = None;
         for event in said {
             match event {
                 ProviderEvent::MessageComplete {

@@ -6,15 +6,16 @@ use std::sync::Arc;
 
 use samovar_core::tool::Sharing;
 use samovar_core::{
-    Broken, CallContext, CallId, Closer, Effect, Kind, Millis, Outcome, Reply as Said, Status,
-    ToolCall,
+    Broken, CallId, Closer, Effect, Kind, Millis, Outcome, Reply as Said, Status, ToolCall,
 };
+use serde_json::Value;
 use tokio::task::{Id, JoinError, JoinSet};
 
 use super::{Input, Runner};
 use crate::edges;
 use crate::gate::{self, Verdict};
 use crate::toolbox::{Shelf, Tool, outcome_of};
+use crate::turn;
 
 /// The calls of one step while they run.
 pub(super) struct Calls<'a> {
@@ -114,7 +115,11 @@ impl<'a> Calls<'a> {
             }
         }
         for (call, tool) in &admitted {
-            self.intend(call, tool);
+            // What began before a stop of the server has its intent.
+            if !self.runner.turn.has_begun(&call.id) {
+                let foreseen = foresee(tool, call).await;
+                self.intend(call, tool, foreseen);
+            }
         }
         if admitted.is_empty() {
             return Ok(());
@@ -157,7 +162,7 @@ impl<'a> Calls<'a> {
                 && count < self.runner.parts.settings.max_parallel_calls.max(1)
     }
 
-    fn intend(&mut self, call: &ToolCall, tool: &Tool) {
+    fn intend(&mut self, call: &ToolCall, tool: &Tool, foreseen: Option<Value>) {
         let spec = &tool.spec;
         if spec.effect == Effect::Read && spec.closer == Closer::Tool {
             return;
@@ -174,17 +179,12 @@ impl<'a> Calls<'a> {
             args_hash: gate::args_hash(&call.args),
             closer: spec.closer,
             deadline,
-            probe: None,
+            probe: foreseen,
         });
     }
 
     fn spawn(&mut self, call: ToolCall, tool: Arc<Tool>) {
-        let context = CallContext {
-            session: self.runner.log.session().clone(),
-            turn: self.runner.turn_id.clone(),
-            agent: self.runner.agent.clone(),
-            key: call.id.clone(),
-        };
+        let context = self.runner.context_of(&call);
         let running = Running {
             call: call.id.clone(),
             name: call.name.clone(),
@@ -226,10 +226,27 @@ impl<'a> Calls<'a> {
     }
 
     fn refuse(&mut self, call: ToolCall, outcome: Outcome) {
+        // One that had begun before a stop of the server may have happened, whatever holds it now.
+        let outcome = if self.runner.turn.has_begun(&call.id) {
+            turn::unknown(&format!(
+                "it had begun before the server stopped, and {}",
+                outcome.text
+            ))
+        } else {
+            outcome
+        };
         self.runner.note(Kind::CallClosed {
             call: call.id,
             name: call.name,
             outcome,
         });
+    }
+}
+
+/// What the tool's probe will need, should the server stop while the call runs.
+async fn foresee(tool: &Tool, call: &ToolCall) -> Option<Value> {
+    match tool.spec.effect {
+        Effect::Verifiable => tool.foresee(call).await,
+        Effect::Read | Effect::Idempotent | Effect::Unsafe => None,
     }
 }

@@ -28,8 +28,8 @@ struct Found {
 }
 
 impl Mailbox {
-    /// Reads a session from the stores. A turn that was running when the server stopped ends here,
-    /// one that waits for somebody outside waits on, and messages whose turn had not begun begin it;
+    /// Reads a session from the stores. A turn that was running when the server stopped goes on, one
+    /// that waits for somebody outside waits on, and messages whose turn had not begun begin it;
     /// where no turns run, all of them stay as they are.
     ///
     /// # Errors
@@ -59,10 +59,7 @@ impl Mailbox {
             return Ok(mailbox);
         }
         for (turn_id, turn) in interrupted {
-            let code = FaultCode::Interrupted;
-            mailbox
-                .record(&turn_id, turn.failed(code, fault_message(code)))
-                .await?;
+            mailbox.found_cut(turn_id, turn).await?;
         }
         mailbox.go_on().await;
         Ok(mailbox)
@@ -83,7 +80,7 @@ impl Mailbox {
             .projector
             .caught_up(self.parts.settings.read_wait)
             .await;
-        match self.transcript(&[]).await {
+        match self.transcript(&[], 0).await {
             Ok(transcript) => {
                 if let Some(open) = &mut self.open {
                     open.transcript = transcript;
@@ -132,6 +129,7 @@ impl Mailbox {
         let Some(row) = row.filter(|_| !is_deleted) else {
             return Ok(Vec::new());
         };
+        let fold_size = fold.messages;
         let mut open = OpenSession::new(log, row.model);
         let mut interrupted = Vec::new();
         for (turn_id, turn) in fold.turns {
@@ -153,20 +151,27 @@ impl Mailbox {
         for (turn, Said { at, message, .. }) in fold.said {
             open.recent.remember(&message, turn, Seq(at.0 - 1));
         }
-        open.transcript = self.transcript(&found.newer()).await?;
+        open.transcript = self.transcript(&found.newer(), fold_size).await?;
         self.open = Some(open);
         Ok(interrupted)
     }
 
     /// What the session's model is shown: the end of the history, and what that lacks still.
-    pub(super) async fn transcript(&self, newer: &[Arc<Event>]) -> Result<Transcript, Broken> {
+    /// Of what is unfinished, `unfinished` messages, all is shown: a turn never loses its own
+    /// beginning.
+    pub(super) async fn transcript(
+        &self,
+        newer: &[Arc<Event>],
+        unfinished: usize,
+    ) -> Result<Transcript, Broken> {
         let is_undone = |event: &Arc<Event>| matches!(event.kind, Kind::TurnUndone { .. });
         if newer.iter().any(is_undone) {
             // A turn that was taken back would leave less of what is before it.
             let read_wait = self.parts.settings.read_wait;
             self.parts.projector.caught_up(read_wait).await;
         }
-        let limit = u32::try_from(self.parts.settings.max_history_messages).unwrap_or(u32::MAX);
+        let limit = self.parts.settings.max_history_messages + unfinished;
+        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
         let (session, of) = (self.id.clone(), Speakers::Master);
         let query = MessageQuery {
             session,
@@ -179,7 +184,9 @@ impl Mailbox {
         let of_master: Vec<_> = of_master.cloned().collect();
         let rows = projection::overlay_messages(rows, &self.id, &of_master);
         let said = rows.into_iter().filter(|row| row.has_begun);
-        Ok(Transcript::new(said.map(|row| row.message).collect()))
+        let mut transcript = Transcript::new(said.map(|row| row.message).collect());
+        transcript.begin_at_a_user();
+        Ok(transcript)
     }
 }
 
@@ -233,6 +240,8 @@ struct Fold {
     open: Vec<(Seq, TurnId)>,
     turns: Vec<(TurnId, Turn)>,
     started: HashSet<TurnId>,
+    /// How many messages they have, all together.
+    messages: usize,
     said: HashMap<TurnId, Said>,
 }
 
@@ -254,10 +263,12 @@ impl Fold {
             .map(|(_, turn_id)| (turn_id.clone(), Turn::new()))
             .collect();
         let (mut started, mut said) = (HashSet::new(), HashMap::new());
+        let mut messages = 0;
         for event in events {
             let Some(turn_id) = &event.turn else { continue };
             if let Some((_, turn)) = turns.iter_mut().find(|(other, _)| other == turn_id) {
                 turn.apply(&event.kind);
+                messages += usize::from(projection::message_of(event).is_some());
             }
             match &event.kind {
                 Kind::TurnStarted { .. } => {
@@ -296,6 +307,7 @@ impl Fold {
             open,
             turns,
             started,
+            messages,
             said,
         }
     }

@@ -7,11 +7,11 @@ use samovar_core::event::Fault;
 use samovar_core::{Accepted, Author, Bounds, FinishReason, Kind, Message, Model, TurnId};
 use tokio::sync::mpsc;
 
-use super::{Current, MAX_INPUTS, Mailbox, Progress, Queued, master, refusal};
+use super::{Current, Goes, MAX_INPUTS, Mailbox, Progress, Queued, master, refusal};
 use crate::log::Draft;
 use crate::parts::Parts;
 use crate::projection;
-use crate::runner::{Input, Runner, answer, not_open};
+use crate::runner::{Continuation, Input, Runner, answer, not_open};
 use crate::turn::{Step, Turn};
 
 impl Parts {
@@ -92,10 +92,17 @@ impl Mailbox {
                 .trim(self.parts.settings.max_history_messages);
             open.transcript.push(said);
         }
-        self.spawn_runner(turn_id, turn, model);
+        self.spawn_runner(turn_id, turn, model, None);
     }
 
-    fn spawn_runner(&mut self, turn_id: TurnId, turn: Turn, model: Model) {
+    /// Runs a turn, which a stop of the server may have cut.
+    pub(super) fn spawn_runner(
+        &mut self,
+        turn_id: TurnId,
+        turn: Turn,
+        model: Model,
+        continuation: Option<Continuation>,
+    ) {
         let Some(open) = &mut self.open else { return };
         let (sender, inbox) = mpsc::channel(MAX_INPUTS);
         let runner = Runner {
@@ -107,6 +114,7 @@ impl Mailbox {
             model,
             transcript: std::mem::take(&mut open.transcript),
             inbox,
+            continuation,
             pending: Vec::new(),
             stopped_for: Vec::new(),
         };
@@ -121,13 +129,20 @@ impl Mailbox {
         });
     }
 
-    /// Gives a parked turn what it waited for, or its end.
-    pub(super) async fn wake(&mut self, turn_id: TurnId, mut turn: Box<Turn>, input: Input) {
+    /// Gives a turn that does not run what it waited for, or its end: one that is parked, or one that
+    /// was cut.
+    pub(super) async fn wake(
+        &mut self,
+        turn_id: TurnId,
+        mut turn: Box<Turn>,
+        input: Input,
+        cut: Option<Goes>,
+    ) {
         let (kinds, reply, accepted, author) = match input {
             Input::Settle(call, outcome, reply) => {
                 let Some(name) = turn.waiting_tool(&call).map(str::to_owned) else {
                     answer(reply, Err(not_open(&call)));
-                    return self.park(turn_id, turn);
+                    return self.park(turn_id, turn, cut);
                 };
                 let closed = Kind::CallClosed {
                     call,
@@ -165,7 +180,7 @@ impl Mailbox {
             Err(broken) => {
                 answer(reply, Err(refusal(broken.clone())));
                 self.give_up_closing(&broken);
-                return self.park(turn_id, turn);
+                return self.park(turn_id, turn, cut);
             }
         };
         self.parts.projector.mark(&open.log);
@@ -174,37 +189,47 @@ impl Mailbox {
             open.transcript.extend(projection::message_of(&event));
         }
         answer(reply, Ok(accepted));
+        if cut.is_some() && turn.next() != Step::Over {
+            return self.park(turn_id, turn, cut);
+        }
+        self.parts.ledger.waits_no_more(&self.id);
         self.resume(turn_id, turn).await;
     }
 
-    fn park(&mut self, turn_id: TurnId, turn: Box<Turn>) {
+    fn park(&mut self, turn_id: TurnId, turn: Box<Turn>, cut: Option<Goes>) {
         if let Some(open) = &mut self.open {
-            open.current = Some(Current {
-                turn_id,
-                state: Progress::Parked(turn),
-            });
+            let state = match cut {
+                Some(goes) => Progress::Cut(turn, goes),
+                None => Progress::Parked(turn),
+            };
+            open.current = Some(Current { turn_id, state });
         }
     }
 
     /// Goes on with a turn that has something to do again.
     async fn resume(&mut self, turn_id: TurnId, turn: Box<Turn>) {
         match turn.next() {
-            Step::Wait => self.park(turn_id, turn),
+            Step::Wait => self.park(turn_id, turn, None),
             // The turn is over: the next may start.
             Step::Over => Box::pin(self.go_on()).await,
             Step::Record(_) | Step::CallModel { .. } | Step::CallTools(_) => {
                 match self.parts.models.resolve(turn.model()) {
-                    Ok(model) => self.spawn_runner(turn_id, *turn, model),
+                    Ok(model) => self.spawn_runner(turn_id, *turn, model, None),
                     Err(error) => {
                         tracing::error!(session = %self.id, %error, "a parked turn lost its model");
-                        let state = Progress::Stuck(FaultCode::UnusableModel);
-                        if let Some(open) = &mut self.open {
-                            open.current = Some(Current { turn_id, state });
-                        }
-                        Box::pin(self.unstick()).await;
+                        self.lose_model(turn_id).await;
                     }
                 }
             }
         }
+    }
+
+    /// Ends a turn whose model can no longer be used.
+    pub(super) async fn lose_model(&mut self, turn_id: TurnId) {
+        let state = Progress::Stuck(FaultCode::UnusableModel);
+        if let Some(open) = &mut self.open {
+            open.current = Some(Current { turn_id, state });
+        }
+        Box::pin(self.unstick()).await;
     }
 }

@@ -49,7 +49,7 @@ impl Mailbox {
         let kept = open.log.append(vec![draft]).await.map_err(refusal)?;
         self.parts.projector.mark(&open.log);
         // What was taken back is never shown again, even if nothing can be read in its place.
-        let transcript = self.transcript(&kept).await.unwrap_or_else(|broken| {
+        let transcript = self.transcript(&kept, 0).await.unwrap_or_else(|broken| {
             tracing::error!(session = %self.id, %broken, "a conversation is lost");
             Transcript::default()
         });

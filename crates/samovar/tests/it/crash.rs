@@ -33,6 +33,7 @@ impl Killed {
                 .hold_head(&begin)
                 .hold_after(1, &never)
                 .when(first()),
+            say("the whole answer").when(first()),
             say("the second answer").when(When::user("second")),
             say("the third answer").when(When::user("third")),
         ])
@@ -60,9 +61,9 @@ impl Killed {
     }
 }
 
-// proves AS-23, DU-1, DU-3
+// proves AS-7, AS-23, DU-1, DU-3, DU-6
 #[tokio::test]
-async fn a_killed_turn_is_told_again_as_far_as_it_was_shown_and_ends_as_interrupted() {
+async fn a_killed_turn_is_told_again_as_far_as_it_was_shown_and_goes_on_by_itself() {
     let killed = Killed::in_mid_answer().await;
     assert_eq!(text(&killed.seen), "half a");
 
@@ -72,9 +73,20 @@ async fn a_killed_turn_is_told_again_as_far_as_it_was_shown_and_ends_as_interrup
 
     let (told, ending) = again.split_at(killed.seen.len());
     assert_eq!(told, killed.seen);
-    assert_eq!(last(ending)["type"], "error");
-    assert_eq!(last(ending)["code"], "interrupted");
-    assert_eq!(ending.len(), 2, "{ending:?}");
+    // The pass is told anew under its number: what it had said is void.
+    let pass = |frame: &Frame| frame.data["iteration"].clone();
+    let broken_off = killed
+        .seen
+        .iter()
+        .rfind(|frame| frame.kind() == "iteration");
+    assert_eq!(ending[0].kind(), "iteration");
+    assert_eq!(pass(&ending[0]), broken_off.map(pass).unwrap());
+    assert_eq!(text(ending), "the whole answer");
+    assert_eq!(last(ending)["type"], "completed");
+    let calls = again
+        .iter()
+        .filter(|frame| frame.kind() == "tool_call_start");
+    assert_eq!(calls.count(), 1, "{again:?}");
 }
 
 // proves DU-1
@@ -95,13 +107,14 @@ async fn what_was_accepted_before_a_kill_is_there_and_what_waited_runs() {
         .iter()
         .map(|row| row.split(':').next().unwrap())
         .collect();
-    // The call and its result were finished; the half answer was not.
+    // The call and its result were finished; the half answer was not, and was asked for again.
     assert_eq!(
         roles,
         [
             "user",
             "assistant",
             "tool",
+            "assistant",
             "user",
             "assistant",
             "user",
@@ -111,6 +124,7 @@ async fn what_was_accepted_before_a_kill_is_there_and_what_waited_runs() {
     assert_eq!(
         kept[3..],
         [
+            "assistant: the whole answer",
             "user: second",
             "assistant: the second answer",
             "user: third",
@@ -171,7 +185,8 @@ async fn what_a_killed_server_accepted_is_listed_by_commands_that_run_nothing() 
 
     // The killed server may have asked once, or have died before.
     assert!(model.requests().len() <= 1, "no turn went on");
+    model.open(&never).unwrap();
     let server = program.serve(&[]).await;
     let mut again = server.stream(post(&session, "m1", "first")).await;
-    assert_eq!(last(&again.rest().await)["code"], "interrupted");
+    assert_eq!(last(&again.rest().await)["type"], "completed");
 }

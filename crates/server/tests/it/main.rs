@@ -8,6 +8,7 @@
 
 mod bounds;
 mod by_hand;
+mod continued;
 mod contract;
 mod dialects;
 mod door;

@@ -1,0 +1,115 @@
+//! Taking up a turn that a stop of the server cut: what became of the calls that had begun (DU-5).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use samovar_core::{Author, Broken, CallContext, Effect, Kind, Outcome, Probed};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::{Input, Runner};
+use crate::toolbox::Shelf;
+use crate::turn::{Cut, unknown};
+
+/// How long a probe may look.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Why a call's outcome is unknown, for the model.
+const CUT: &str = "the server stopped while this call ran, so it may have happened or not";
+
+/// What a turn needs that goes on after a stop of the server.
+pub(crate) struct Continuation {
+    /// How many times it went on in a row, this one included.
+    pub(crate) in_a_row: u32,
+    /// Given back once the world has answered, so that another turn may take up its work.
+    pub(crate) _room: OwnedSemaphorePermit,
+}
+
+impl Runner {
+    /// Decides about every call that had begun, and notes that the turn goes on. All of it is kept
+    /// with the commit that comes before anything touches the world again.
+    pub(super) async fn take_up(&mut self) -> Result<(), Broken> {
+        let cuts = self.turn.cut_calls();
+        let shelf = self.parts.toolbox.shelf();
+        let looks = cuts.into_iter().map(|cut| {
+            let context = self.context_of(&cut.call);
+            look(shelf.clone(), cut, context)
+        });
+        let looks = join_all(looks);
+        tokio::pin!(looks);
+        let found = loop {
+            // Both are safe to drop halfway: a look changes nothing, a channel keeps its items.
+            tokio::select! {
+                found = &mut looks => break found,
+                Some(input) = self.inbox.recv() => match input {
+                    Input::Settle(call, outcome, reply) => self.settle(call, outcome, reply).await?,
+                    Input::Cancel(reply) => {
+                        self.stop(reply);
+                        return Ok(());
+                    }
+                },
+            }
+        };
+        let mut unknown_calls = 0;
+        for (cut, outcome) in found {
+            let Some(outcome) = outcome else { continue };
+            if self.turn.is_closed(&cut.call.id) {
+                continue;
+            }
+            unknown_calls += usize::from(outcome.status == samovar_core::Status::Unknown);
+            let (call, name) = (cut.call.id, cut.call.name);
+            self.note(Kind::CallClosed {
+                call,
+                name,
+                outcome,
+            });
+        }
+        self.parts.ledger.unknown_calls(unknown_calls);
+        self.parts.ledger.continued();
+        let in_a_row = self.continuation.as_ref().map_or(0, |known| known.in_a_row);
+        self.note_by(Author::System, Kind::TurnContinued { in_a_row });
+        Ok(())
+    }
+
+    /// Who calls, for a call of this turn.
+    pub(super) fn context_of(&self, call: &samovar_core::ToolCall) -> CallContext {
+        CallContext {
+            session: self.log.session().clone(),
+            turn: self.turn_id.clone(),
+            agent: self.agent.clone(),
+            key: call.id.clone(),
+        }
+    }
+}
+
+/// The outcome of a call that had begun; none when it is to be run again, under the same key.
+async fn look(shelf: Arc<Shelf>, cut: Cut, context: CallContext) -> (Cut, Option<Outcome>) {
+    let tool = shelf.find(&cut.call).ok();
+    // A tool that is stricter now than it was counts as what it is now.
+    let now = tool
+        .as_ref()
+        .map_or(Effect::Unsafe, |tool| tool.spec.effect);
+    let outcome = match (strictest(cut.effect, now), tool) {
+        (Effect::Read | Effect::Idempotent, _) => None,
+        (Effect::Verifiable, Some(tool)) => {
+            let probe = tool.probe(cut.call.clone(), cut.foreseen.clone(), context);
+            match tokio::time::timeout(PROBE_TIMEOUT, probe).await {
+                Ok(Probed::Done(outcome)) => Some(outcome.readable()),
+                Ok(Probed::NotDone) => None,
+                Ok(Probed::Unknown) | Err(_) => Some(unknown(CUT)),
+            }
+        }
+        (Effect::Verifiable | Effect::Unsafe, _) => Some(unknown(CUT)),
+    };
+    (cut, outcome)
+}
+
+fn strictest(then: Effect, now: Effect) -> Effect {
+    let rank = |effect| match effect {
+        Effect::Read => 0,
+        Effect::Idempotent => 1,
+        Effect::Verifiable => 2,
+        Effect::Unsafe => 3,
+    };
+    if rank(now) > rank(then) { now } else { then }
+}

@@ -1,0 +1,517 @@
+//! A turn that a killed server left goes on: what becomes of its open step and of each of its calls.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use samovar_core::error::FaultCode;
+use samovar_core::event::Fragment;
+use samovar_core::history::{MessageQuery, Speakers};
+use samovar_core::journal::Batch;
+use samovar_core::{
+    Accepted, Action, AgentPath, Approval, Author, Bounds, CallId, Closer, Code, Command, Effect,
+    Event, FinishReason, Journal, Kind, Limits, Message, MessageId, Millis, Outcome, Part, Probed,
+    Reply, Role, Sender, Seq, SessionId, Status, ToolCall, TurnId,
+};
+use samovar_engine::{Recovery, Resume};
+use samovar_model_server::{ModelServer, say};
+use samovar_server::{Config, Home};
+use samovar_stores::journal::LmdbJournal;
+use samovar_testkit::{MODEL, TestTool, install_tls};
+use serde_json::{Map, json};
+use tempfile::TempDir;
+
+/// A time that no sweep has reached yet.
+const NOW: Millis = Millis(4_000_000_000_000);
+
+/// A data directory with one session, `s`, whose turn `t` the server was killed under.
+struct Cut {
+    folder: TempDir,
+    model: ModelServer,
+    settings: fn(&mut Config),
+}
+
+/// What was called, and under which key.
+type Ran = Arc<Mutex<Vec<(String, CallId)>>>;
+
+impl Cut {
+    /// `live` are the deltas behind the facts.
+    async fn after(facts: Vec<Kind>, live: Vec<Kind>) -> Self {
+        install_tls();
+        let cut = Self {
+            folder: tempfile::tempdir().unwrap(),
+            model: ModelServer::start([say("the end").forever()])
+                .await
+                .unwrap(),
+            settings: |_| {},
+        };
+        std::fs::create_dir_all(cut.data()).unwrap();
+        std::fs::create_dir_all(cut.folder.path().join("workspace")).unwrap();
+        let journal = cut.journal();
+        let log = journal.new_log();
+        let event = |(seq, kind): (u64, Kind)| {
+            let turn = (seq > 1).then(|| TurnId::new("t").unwrap());
+            Arc::new(Event {
+                seq: Seq(seq),
+                epoch: journal.epoch(),
+                at: NOW,
+                turn,
+                agent: AgentPath::root("master"),
+                author: Author::Agent,
+                kind,
+            })
+        };
+        let mut all = vec![opened(), said("go"), started()];
+        all.extend(facts);
+        let behind = all.len() as u64 + 1;
+        let batch = Batch {
+            log,
+            session: session(),
+            events: (1..).zip(all).map(event).collect(),
+            folded: Vec::new(),
+            open_from: Some(Seq(2)),
+        };
+        journal.commit(batch).await.unwrap();
+        let live: Vec<_> = (behind..).zip(live).map(event).collect();
+        journal.spool(log, &live).unwrap();
+        // Nobody closes it, as nobody does when a process is killed.
+        drop(journal);
+        cut
+    }
+
+    fn with(self, settings: fn(&mut Config)) -> Self {
+        Self { settings, ..self }
+    }
+
+    fn journal(&self) -> LmdbJournal {
+        // The thread of the journal before may need a moment to let go.
+        loop {
+            match LmdbJournal::open(&self.data(), 1000) {
+                Ok((journal, _)) => return journal,
+                Err(_) => std::thread::yield_now(),
+            }
+        }
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// Opens it with these tools; the session is touched only when they are there.
+    async fn open(&self, tools: Vec<TestTool>) -> Home {
+        let mut config = Config::new(self.data(), self.folder.path().join("workspace"));
+        config.settings.recovery = Recovery::UsedSessions;
+        config.settings.approval = Approval::Auto;
+        let urls = &mut config.providers.base_urls;
+        urls.insert("custom".to_owned(), self.model.base_url());
+        (self.settings)(&mut config);
+        let home = loop {
+            match Home::open(&config).await {
+                Ok(home) => break home,
+                Err(_) => tokio::task::yield_now().await,
+            }
+        };
+        for tool in tools {
+            home.engine().toolbox().add(&tool.build()).unwrap();
+        }
+        home
+    }
+}
+
+/// Every event of the turn, to its end.
+async fn whole_turn(home: &Home) -> Vec<Kind> {
+    let mut reader = home.engine().follow(&session(), Seq(1)).await.unwrap();
+    let mut kinds = Vec::new();
+    loop {
+        for event in reader.next().await.unwrap() {
+            kinds.push(event.kind.clone());
+            if matches!(event.kind, Kind::TurnFinished { .. }) {
+                return kinds;
+            }
+        }
+    }
+}
+
+fn session() -> SessionId {
+    SessionId::new("s").unwrap()
+}
+
+fn opened() -> Kind {
+    Kind::SessionOpened {
+        model: MODEL.to_owned(),
+        metadata: Map::new(),
+    }
+}
+
+fn message(id: &str, role: Role, parts: Vec<Part>) -> Message {
+    Message {
+        id: MessageId::new(id).unwrap(),
+        role,
+        parts,
+        parent: None,
+        usage: None,
+        model: None,
+        finish_reason: None,
+        metadata: Map::new(),
+        created_at: NOW,
+    }
+}
+
+fn said(text: &str) -> Kind {
+    let text = text.to_owned();
+    Kind::finished(message("m", Role::User, vec![Part::Text { text }]))
+}
+
+fn started() -> Kind {
+    Kind::TurnStarted {
+        model: MODEL.to_owned(),
+        limits: Limits::default(),
+        approval: Approval::Auto,
+        bounds: Bounds::default(),
+        parent_call: None,
+    }
+}
+
+fn step() -> Kind {
+    Kind::StepStarted {
+        iteration: 1,
+        attempt: 1,
+        reserved_tokens: 4096,
+        model: None,
+    }
+}
+
+fn call_id(name: &str) -> CallId {
+    CallId::new(&format!("call_{name}")).unwrap()
+}
+
+/// The model asked for one call of each of these tools.
+fn asked_for(names: &[&str]) -> Kind {
+    let call = |name: &&str| {
+        Part::Call(ToolCall {
+            id: call_id(name),
+            name: (*name).to_owned(),
+            args: json!({}),
+            provider_state: None,
+        })
+    };
+    let parts = names.iter().map(call).collect();
+    Kind::finished(message("a", Role::Assistant, parts))
+}
+
+fn begun(name: &str, effect: Effect) -> Kind {
+    Kind::CallStarted {
+        call: call_id(name),
+        name: name.to_owned(),
+        effect,
+        args_hash: String::new(),
+        closer: Closer::Tool,
+        deadline: None,
+        probe: None,
+    }
+}
+
+fn live(text: &str) -> Vec<Kind> {
+    let id = || MessageId::new("half").unwrap();
+    let delta = |text: &str| Kind::Delta {
+        message: id(),
+        part: 0,
+        fragment: Fragment::Text(text.to_owned()),
+    };
+    let begin = Kind::MessageStarted {
+        message: id(),
+        role: Role::Assistant,
+    };
+    [begin]
+        .into_iter()
+        .chain(text.split_inclusive(' ').map(delta))
+        .collect()
+}
+
+/// A tool that notes its calls.
+fn noting(name: &'static str, ran: &Ran) -> TestTool {
+    let ran = ran.clone();
+    TestTool::new(name, move |_, context| {
+        ran.lock().unwrap().push((name.to_owned(), context.key));
+        async { Reply::Closed(Outcome::done("did it")) }
+    })
+}
+
+fn outcomes(kinds: &[Kind]) -> Vec<(String, Status)> {
+    let closed = kinds.iter().filter_map(|kind| match kind {
+        Kind::CallClosed { name, outcome, .. } => Some((name.clone(), outcome.status)),
+        _ => None,
+    });
+    let mut closed: Vec<_> = closed.collect();
+    closed.sort_by(|one, other| one.0.cmp(&other.0));
+    closed
+}
+
+fn continued(kinds: &[Kind]) -> Vec<u32> {
+    let count = |kind: &Kind| match kind {
+        Kind::TurnContinued { in_a_row } => Some(*in_a_row),
+        _ => None,
+    };
+    kinds.iter().filter_map(count).collect()
+}
+
+fn end(kinds: &[Kind]) -> (FinishReason, Option<FaultCode>) {
+    match kinds.last() {
+        Some(Kind::TurnFinished { reason, fault, .. }) => {
+            (reason.clone(), fault.as_ref().map(|fault| fault.code))
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn texts(home: &Home) -> Vec<String> {
+    let query = MessageQuery {
+        session: session(),
+        limit: 99,
+        before: None,
+        of: Speakers::All,
+    };
+    let rows = home.engine().messages(query).await.unwrap();
+    rows.iter().map(|row| row.message.text()).collect()
+}
+
+async fn submit(home: &Home, action: Action) -> Result<Accepted, samovar_core::Error> {
+    let command = Command {
+        by: Sender::CommandLine,
+        session: session(),
+        action,
+    };
+    home.engine().submit(command).await
+}
+
+// proves DU-5, DU-6
+#[tokio::test]
+async fn a_turn_goes_on_and_each_call_that_had_begun_is_run_again_looked_up_or_owned_up_to() {
+    let names = ["again", "done", "fresh", "lost", "never", "undone"];
+    let facts = vec![
+        step(),
+        asked_for(&names),
+        begun("again", Effect::Idempotent),
+        begun("done", Effect::Verifiable),
+        begun("lost", Effect::Verifiable),
+        begun("never", Effect::Unsafe),
+        begun("undone", Effect::Verifiable),
+    ];
+    let cut = Cut::after(facts, Vec::new()).await;
+    let ran = Ran::default();
+    let home = cut
+        .open(vec![
+            noting("again", &ran).effect(Effect::Idempotent),
+            noting("done", &ran).probed(Probed::Done(Outcome::done("it is there"))),
+            noting("fresh", &ran),
+            noting("lost", &ran).probed(Probed::Unknown),
+            noting("never", &ran).effect(Effect::Unsafe),
+            noting("undone", &ran).probed(Probed::NotDone),
+        ])
+        .await;
+
+    let kinds = whole_turn(&home).await;
+
+    let mut ran = ran.lock().unwrap().clone();
+    ran.sort();
+    let expected = ["again", "fresh", "undone"].map(|name| (name.to_owned(), call_id(name)));
+    assert_eq!(ran, expected, "each once, under the key that it had");
+    let status = [
+        ("again", Status::Done),
+        ("done", Status::Done),
+        ("fresh", Status::Done),
+        ("lost", Status::Unknown),
+        ("never", Status::Unknown),
+        ("undone", Status::Done),
+    ];
+    let status = status.map(|(name, status)| (name.to_owned(), status));
+    assert_eq!(outcomes(&kinds), status);
+    assert_eq!(continued(&kinds), [1]);
+    let begun_again = kinds
+        .iter()
+        .filter(|kind| matches!(kind, Kind::CallStarted { .. }));
+    assert_eq!(begun_again.count(), 5, "no intent is kept twice");
+    assert_eq!(end(&kinds), (FinishReason::Model("stop".to_owned()), None));
+    let said = texts(&home).await.join("\n");
+    assert_eq!(said.matches("the end").count(), 1, "{said}");
+    let shown = serde_json::to_string(&kinds).unwrap();
+    assert_eq!(shown.matches("outcome unknown").count(), 2, "{shown}");
+    let found = home.engine().recovered();
+    assert_eq!((found.continued, found.unknown_calls), (1, 2));
+    home.close().await;
+}
+
+// proves DU-5
+#[tokio::test]
+async fn a_tool_that_is_gone_or_stricter_by_now_is_not_called_again() {
+    let facts = vec![
+        step(),
+        asked_for(&["gone", "strict"]),
+        begun("gone", Effect::Idempotent),
+        begun("strict", Effect::Idempotent),
+    ];
+    let cut = Cut::after(facts, Vec::new()).await;
+    let ran = Ran::default();
+    let strict = noting("strict", &ran).effect(Effect::Unsafe);
+    let home = cut.open(vec![strict]).await;
+
+    let kinds = whole_turn(&home).await;
+
+    assert_eq!(*ran.lock().unwrap(), []);
+    let unknown = |name: &str| (name.to_owned(), Status::Unknown);
+    assert_eq!(outcomes(&kinds), [unknown("gone"), unknown("strict")]);
+    home.close().await;
+}
+
+// proves DU-6, DU-18
+#[tokio::test]
+async fn what_an_open_step_had_said_is_void_before_the_model_is_asked_again() {
+    let cut = Cut::after(vec![step()], live("half an answer")).await;
+    let home = cut.open(Vec::new()).await;
+
+    let kinds = whole_turn(&home).await;
+
+    let place = |wanted: fn(&Kind) -> bool| kinds.iter().position(wanted).unwrap();
+    let half = place(|kind| matches!(kind, Kind::Delta { .. }));
+    let reset = place(|kind| matches!(kind, Kind::StepReset { .. }));
+    let goes_on = place(|kind| matches!(kind, Kind::TurnContinued { .. }));
+    let again = kinds
+        .iter()
+        .rposition(|kind| matches!(kind, Kind::StepStarted { attempt: 2, .. }))
+        .unwrap();
+    assert!(half < reset && reset < goes_on && goes_on < again);
+    assert_eq!(texts(&home).await, ["go", "the end"]);
+    assert_eq!(cut.model.requests().len(), 1);
+    home.close().await;
+}
+
+// proves DU-6
+#[tokio::test]
+async fn a_turn_that_went_on_five_times_in_a_row_ends_with_the_text_that_was_kept() {
+    let facts = vec![step(), Kind::TurnContinued { in_a_row: 5 }];
+    let cut = Cut::after(facts, live("half an answer")).await;
+    let home = cut.open(Vec::new()).await;
+
+    let kinds = whole_turn(&home).await;
+
+    let exhausted = Some(FaultCode::RecoveryExhausted);
+    assert_eq!(end(&kinds), (FinishReason::Error, exhausted));
+    assert_eq!(texts(&home).await, ["go", "half an answer"]);
+    assert_eq!(cut.model.requests().len(), 0);
+    assert_eq!(home.engine().recovered().ended, 1);
+    home.close().await;
+}
+
+// proves DU-6
+#[tokio::test]
+async fn a_stop_that_was_asked_for_is_not_counted_and_progress_begins_the_count_anew() {
+    let stuck = vec![step(), Kind::TurnContinued { in_a_row: 5 }];
+    let cut = Cut::after(stuck, Vec::new()).await;
+    let journal = cut.journal();
+    journal.close().await.unwrap();
+    drop(journal);
+    let home = cut.open(Vec::new()).await;
+    assert_eq!(continued(&whole_turn(&home).await), [5, 5]);
+    home.close().await;
+
+    let progress = vec![
+        step(),
+        Kind::TurnContinued { in_a_row: 5 },
+        asked_for(&["list_dir"]),
+    ];
+    let cut = Cut::after(progress, Vec::new()).await;
+    let home = cut.open(Vec::new()).await;
+    assert_eq!(continued(&whole_turn(&home).await), [5, 1]);
+    home.close().await;
+}
+
+// proves DU-6
+#[tokio::test]
+async fn where_turns_do_not_go_on_a_cut_one_ends_as_interrupted_with_its_text() {
+    let cut = Cut::after(vec![step()], live("half an answer")).await;
+    let cut = cut.with(|config| config.settings.resume = Resume::Off);
+    let home = cut.open(Vec::new()).await;
+
+    let kinds = whole_turn(&home).await;
+
+    let interrupted = Some(FaultCode::Interrupted);
+    assert_eq!(end(&kinds), (FinishReason::Error, interrupted));
+    assert_eq!(texts(&home).await, ["go", "half an answer"]);
+    assert_eq!(cut.model.requests().len(), 0);
+    home.close().await;
+}
+
+// proves DU-6
+#[tokio::test]
+async fn where_somebody_is_to_be_asked_a_cut_turn_waits_until_it_is_told_to_go_on_or_to_end() {
+    for goes_on in [true, false] {
+        let facts = vec![
+            step(),
+            asked_for(&["never"]),
+            begun("never", Effect::Unsafe),
+        ];
+        let cut = Cut::after(facts, Vec::new()).await;
+        let cut = cut.with(|config| config.settings.resume = Resume::Ask);
+        let home = cut.open(Vec::new()).await;
+        let mut reader = home.engine().follow(&session(), Seq(1)).await.unwrap();
+        let seen = reader.next().await.unwrap();
+        assert_eq!(continued(&kinds_of(&seen)), [0; 0]);
+        let waiting = home.engine().recovered().waiting;
+        assert_eq!(json!(waiting), json!({"s": "t"}));
+
+        if goes_on {
+            let told = submit(&home, Action::Continue).await;
+            assert_eq!(told, Ok(Accepted::Continued));
+            let kinds = whole_turn(&home).await;
+            assert_eq!(continued(&kinds), [1]);
+            assert_eq!(end(&kinds).0, FinishReason::Model("stop".to_owned()));
+        } else {
+            let stopped = submit(&home, Action::Cancel { turn: None }).await;
+            assert_eq!(stopped, Ok(Accepted::Cancelled { stopped: true }));
+            let kinds = whole_turn(&home).await;
+            assert_eq!(end(&kinds).0, FinishReason::Cancelled);
+            let unknown = ("never".to_owned(), Status::Unknown);
+            assert_eq!(outcomes(&kinds), [unknown]);
+        }
+        assert_eq!(home.engine().recovered().waiting.len(), 0);
+        let refused = submit(&home, Action::Continue).await.unwrap_err();
+        assert_eq!(refused.code, Code::UnknownTurn);
+        home.close().await;
+    }
+}
+
+fn kinds_of(events: &[Arc<Event>]) -> Vec<Kind> {
+    events.iter().map(|event| event.kind.clone()).collect()
+}
+
+// proves DU-6, AS-25
+#[tokio::test]
+async fn a_turn_that_is_longer_than_the_window_goes_on_with_its_own_beginning() {
+    let mut facts = vec![step()];
+    for pass in 0..40 {
+        let Kind::MessageFinished { mut message, .. } = asked_for(&["list_dir"]) else {
+            unreachable!()
+        };
+        message.id = MessageId::new(&format!("a{pass}")).unwrap();
+        let call = CallId::new(&format!("call_{pass}")).unwrap();
+        if let Some(Part::Call(asked)) = message.parts.first_mut() {
+            asked.id = call.clone();
+        }
+        facts.push(Kind::finished(message));
+        facts.push(Kind::CallClosed {
+            call,
+            name: "list_dir".to_owned(),
+            outcome: Outcome::done("a file"),
+        });
+    }
+    let cut = Cut::after(facts, Vec::new()).await;
+    let cut = cut.with(|config| config.settings.limits.max_iterations = 99);
+    let home = cut.open(Vec::new()).await;
+
+    whole_turn(&home).await;
+
+    let prompts = cut.model.prompts();
+    let shown = format!("{:?}", prompts[0]);
+    assert!(shown.contains(r#"String("go")"#));
+    assert_eq!(shown.matches(r#"String("a file")"#).count(), 40);
+    home.close().await;
+}
