@@ -13,7 +13,7 @@ use samovar_core::{
     Reply, Role, Sender, Seq, SessionId, Status, ToolCall, TurnId,
 };
 use samovar_engine::{Recovery, Resume};
-use samovar_model_server::{ModelServer, say};
+use samovar_model_server::{Gate, ModelServer, Script, say};
 use samovar_server::{Config, Home};
 use samovar_stores::journal::LmdbJournal;
 use samovar_testkit::{MODEL, TestTool, install_tls};
@@ -23,7 +23,7 @@ use tempfile::TempDir;
 /// A time that no sweep has reached yet.
 const NOW: Millis = Millis(4_000_000_000_000);
 
-/// A data directory with one session, `s`, whose turn `t` the server was killed under.
+/// A data directory whose sessions, `s` first, have a turn each that the server was killed under.
 struct Cut {
     folder: TempDir,
     model: ModelServer,
@@ -36,48 +36,26 @@ type Ran = Arc<Mutex<Vec<(String, CallId)>>>;
 impl Cut {
     /// `live` are the deltas behind the facts.
     async fn after(facts: Vec<Kind>, live: Vec<Kind>) -> Self {
-        install_tls();
-        let cut = Self {
-            folder: tempfile::tempdir().unwrap(),
-            model: ModelServer::start([say("the end").forever()])
-                .await
-                .unwrap(),
-            settings: |_| {},
-        };
-        std::fs::create_dir_all(cut.data()).unwrap();
-        std::fs::create_dir_all(cut.folder.path().join("workspace")).unwrap();
+        let cut = Self::before([say("the end").forever()]).await;
         let journal = cut.journal();
-        let log = journal.new_log();
-        let event = |(seq, kind): (u64, Kind)| {
-            let turn = (seq > 1).then(|| TurnId::new("t").unwrap());
-            Arc::new(Event {
-                seq: Seq(seq),
-                epoch: journal.epoch(),
-                at: NOW,
-                turn,
-                agent: AgentPath::root("master"),
-                author: Author::Agent,
-                kind,
-            })
-        };
-        let mut all = vec![opened(), said("go"), started()];
-        all.extend(facts);
-        let behind = all.len() as u64 + 1;
-        let batch = Batch {
-            log,
-            session: session(),
-            events: (1..).zip(all).map(event).collect(),
-            folded: Vec::new(),
-            open_from: Some(Seq(2)),
-        };
-        journal.commit(batch).await.unwrap();
-        let live: Vec<_> = (behind..).zip(live).map(event).collect();
-        journal.spool(log, &live).unwrap();
+        keep(&journal, "s", facts, live).await;
         // Nobody closes it, as nobody does when a process is killed.
         drop(journal);
         cut
     }
 
+    /// Nothing happened yet.
+    async fn before(script: impl Into<Script>) -> Self {
+        install_tls();
+        let cut = Self {
+            folder: tempfile::tempdir().unwrap(),
+            model: ModelServer::start(script).await.unwrap(),
+            settings: |_| {},
+        };
+        std::fs::create_dir_all(cut.data()).unwrap();
+        std::fs::create_dir_all(cut.folder.path().join("workspace")).unwrap();
+        cut
+    }
     fn with(self, settings: fn(&mut Config)) -> Self {
         Self { settings, ..self }
     }
@@ -115,6 +93,37 @@ impl Cut {
         }
         home
     }
+}
+
+/// Keeps a session whose turn is not over.
+async fn keep(journal: &LmdbJournal, name: &str, facts: Vec<Kind>, live: Vec<Kind>) {
+    let log = journal.new_log();
+    let event = |(seq, kind): (u64, Kind)| {
+        let turn = (seq > 1).then(|| TurnId::new("t").unwrap());
+        Arc::new(Event {
+            seq: Seq(seq),
+            epoch: journal.epoch(),
+            at: NOW,
+            turn,
+            agent: AgentPath::root("master"),
+            author: Author::Agent,
+            kind,
+        })
+    };
+    let message = format!("m-{name}");
+    let mut all = vec![opened(), said(&message, "go"), started()];
+    all.extend(facts);
+    let behind = all.len() as u64 + 1;
+    let batch = Batch {
+        log,
+        session: SessionId::new(name).unwrap(),
+        events: (1..).zip(all).map(event).collect(),
+        folded: Vec::new(),
+        open_from: Some(Seq(2)),
+    };
+    journal.commit(batch).await.unwrap();
+    let live: Vec<_> = (behind..).zip(live).map(event).collect();
+    journal.spool(log, &live).unwrap();
 }
 
 /// Every event of the turn, to its end.
@@ -156,9 +165,9 @@ fn message(id: &str, role: Role, parts: Vec<Part>) -> Message {
     }
 }
 
-fn said(text: &str) -> Kind {
+fn said(id: &str, text: &str) -> Kind {
     let text = text.to_owned();
-    Kind::finished(message("m", Role::User, vec![Part::Text { text }]))
+    Kind::finished(message(id, Role::User, vec![Part::Text { text }]))
 }
 
 fn started() -> Kind {
@@ -513,5 +522,35 @@ async fn a_turn_that_is_longer_than_the_window_goes_on_with_its_own_beginning() 
     let shown = format!("{:?}", prompts[0]);
     assert!(shown.contains(r#"String("go")"#));
     assert_eq!(shown.matches(r#"String("a file")"#).count(), 40);
+    home.close().await;
+}
+
+// proves DU-6
+#[tokio::test]
+async fn a_turn_that_goes_on_makes_room_for_another_once_the_world_has_answered_it() {
+    let held = Gate::new("held");
+    let script = [
+        say("the end").hold_head(&held),
+        say("the end"),
+        say("the end"),
+    ];
+    let cut = Cut::before(script).await.with(|config| {
+        config.settings.recovery = Recovery::EverySession;
+        config.settings.continuing_at_once = 1;
+    });
+    let journal = cut.journal();
+    for name in ["s", "s2", "s3"] {
+        keep(&journal, name, vec![step()], Vec::new()).await;
+    }
+    drop(journal);
+
+    let home = cut.open(Vec::new()).await;
+    cut.model.seen(1).await;
+    assert_eq!(home.engine().recovered().continued, 1, "the others wait");
+    cut.model.open(&held).unwrap();
+    cut.model.seen(3).await;
+    whole_turn(&home).await;
+
+    assert_eq!(home.engine().recovered().continued, 3);
     home.close().await;
 }
