@@ -126,6 +126,11 @@ impl ModelServer {
         requests
     }
 
+    /// How many requests that ask a model have arrived.
+    pub fn prompt_count(&self) -> u64 {
+        self.desk.requests(Requests::next_prompt)
+    }
+
     /// Waits for the prompt with this number, counted from 0; none when the server has already
     /// forgotten it.
     pub async fn prompt(&self, number: u64) -> Option<Request> {

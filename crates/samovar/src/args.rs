@@ -53,6 +53,8 @@ pub(crate) enum Command {
     Init(Init),
     #[command(about = help::doctor())]
     Doctor(Doctor),
+    #[command(about = help::prove())]
+    Prove(Prove),
     #[command(about = help::completions())]
     Completions(Completions),
 }
@@ -148,6 +150,9 @@ pub(crate) struct Serve {
     pub(crate) port: Option<u16>,
     #[arg(long, value_name = "LEVEL", help = help::approval_serve())]
     pub(crate) approval: Option<Level>,
+    /// Ends when whoever started it does: for a proof, whose servers nobody else would end.
+    #[arg(long, hide = true)]
+    pub(crate) with_parent: bool,
 }
 
 /// `samovar sessions`.
@@ -319,6 +324,33 @@ pub(crate) struct Doctor {
     pub(crate) json: bool,
     #[arg(long, help = help::fix())]
     pub(crate) fix: bool,
+}
+
+/// `samovar prove`.
+#[derive(clap::Args)]
+pub(crate) struct Prove {
+    #[arg(
+        long,
+        value_name = "N",
+        help = help::prove_kills(),
+        default_value_t = 200,
+        value_parser = |typed: &str| whole(typed, 1, 10_000_000_u64),
+    )]
+    pub(crate) kills: u64,
+    #[arg(long, value_name = "SECONDS", help = help::prove_seconds(), value_parser = seconds)]
+    pub(crate) seconds: Option<Duration>,
+    #[arg(long, value_name = "NAMES", help = help::prove_points())]
+    pub(crate) points: Option<String>,
+    #[arg(long, value_name = "N", help = help::prove_seed(), value_parser = |typed: &str| whole(typed, 0, u64::MAX))]
+    pub(crate) seed: Option<u64>,
+    #[arg(long, value_name = "FILE", help = help::prove_report())]
+    pub(crate) report: Option<PathBuf>,
+    #[arg(long, value_name = "NAME", help = help::prove_plant())]
+    pub(crate) plant: Option<String>,
+    #[arg(long, help = help::prove_cut())]
+    pub(crate) cut: bool,
+    #[arg(long, help = help::json())]
+    pub(crate) json: bool,
 }
 
 /// `samovar completions`.

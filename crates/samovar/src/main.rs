@@ -28,6 +28,7 @@ mod init;
 mod lists;
 mod model;
 mod output;
+mod prove;
 mod reach;
 mod run;
 mod screen;
@@ -95,6 +96,7 @@ async fn obey(command: Option<Command>) -> Result<Exit, Failure> {
         Some(Command::Config(command)) => configure::configure(command),
         Some(Command::Init(args)) => init::init(&args),
         Some(Command::Doctor(args)) => doctor::doctor(&args).await,
+        Some(Command::Prove(args)) => prove::prove(args).await,
         Some(Command::Completions(args)) => welcome::completions(&args),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rustix::process::Signal;
 use samovar_core::{Error, Models};
 use samovar_locale as text;
 use samovar_server::{Server, models};
@@ -20,6 +21,10 @@ const LAST_MOMENT: Duration = Duration::from_secs(1);
 
 /// Serves until it is asked to stop; asked again, it stops at once.
 pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
+    if args.with_parent {
+        let killed = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+        killed.map_err(|error| Failure::broken(&error))?;
+    }
     let mut found = config::read(&args.places, &args.who, LocalData::Make)?;
     found.config.host = args.host.unwrap_or(found.config.host);
     found.config.port = args.port.unwrap_or(found.config.port);

@@ -19,6 +19,9 @@ pub enum When {
     ModelIs(String),
     /// The last user message contains this text.
     LastUserContains(String),
+    /// The last user message ends with this text: what was said last, where several messages in a
+    /// row came from the user and stand as one.
+    LastUserEndsWith(String),
     /// The system prompt contains this text.
     SystemContains(String),
     /// The last tool result contains this text.
@@ -56,6 +59,7 @@ impl When {
             When::Not(when) => !when.holds(asked),
             When::ModelIs(name) => asked.model == *name,
             When::LastUserContains(text) => asked.last_user.contains(text),
+            When::LastUserEndsWith(text) => asked.last_user.ends_with(text),
             When::SystemContains(text) => asked.system.contains(text),
             When::LastToolResultContains(text) => asked.last_tool_result.contains(text),
             When::ToolResults(count) => asked.tool_results == *count,

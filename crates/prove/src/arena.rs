@@ -1,0 +1,246 @@
+//! One data directory and the clients around it: lives of its server, each ended by force, then one
+//! in which all comes to its end and everything is read again.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use samovar_model_server::ModelServer;
+use tempfile::TempDir;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::client::Address;
+use crate::damage;
+use crate::dice::Dice;
+use crate::driver::Driver;
+use crate::effects::World;
+use crate::killer::Ending;
+use crate::observed::{Incident, Observed, Spool};
+use crate::orphans;
+use crate::plan::Plan;
+use crate::retelling;
+use crate::scene;
+use crate::server::{Folders, Orders, Server, Started};
+use crate::stage::Stage;
+
+/// Sessions that talk at once.
+const SESSIONS: u32 = 4;
+
+/// A data directory, its server's lives, and the clients.
+pub(crate) struct Arena {
+    plan: Arc<Plan>,
+    folder: TempDir,
+    folders: Folders,
+    world: World,
+    stage: Arc<Stage>,
+    address: watch::Sender<Option<Address>>,
+    is_closing: watch::Sender<bool>,
+    drivers: JoinSet<()>,
+    dice: Dice,
+    lives: u64,
+}
+
+/// What became of one life.
+#[derive(Debug, Default)]
+pub(crate) struct Life {
+    /// From its start to its serving; none when it was ended before.
+    pub(crate) ready_after: Option<Duration>,
+    /// The named point at which it ended itself.
+    pub(crate) point: Option<String>,
+    /// Whether there can be another one.
+    pub(crate) is_last: bool,
+}
+
+impl Arena {
+    /// Makes the folders, the model and the world, and sends the clients in; they wait for a server.
+    pub(crate) async fn open(plan: Arc<Plan>, name: &str, mut dice: Dice) -> io::Result<Self> {
+        let folder = tempfile::Builder::new()
+            .prefix("samovar-prove-")
+            .tempdir()?;
+        let folders = Folders::make(folder.path())?;
+        let model = ModelServer::start(Vec::<samovar_model_server::Rule>::new()).await?;
+        let world = World::start(dice.fork()).await?;
+        std::fs::write(folders.config(), config(&model, &world))?;
+        std::fs::write(folders.workspace().join(scene::READ_ME), "a line to read\n")?;
+        let (address, at) = watch::channel(None);
+        let (is_closing, must_close) = watch::channel(false);
+        let stage = Arc::new(Stage::new(model, folders.workspace(), at, must_close));
+        let mut drivers = JoinSet::new();
+        for number in 1..=SESSIONS {
+            let driver = Driver {
+                stage: stage.clone(),
+                session: format!("{name}-s{number}"),
+                dice: dice.fork(),
+            };
+            drivers.spawn(driver.drive());
+        }
+        Ok(Self {
+            plan,
+            folder,
+            folders,
+            world,
+            stage,
+            address,
+            is_closing,
+            drivers,
+            dice,
+            lives: 0,
+        })
+    }
+
+    /// One life of the server, to its end by force.
+    pub(crate) async fn live(&mut self, ending: &Ending) -> io::Result<Life> {
+        let mut life = Life::default();
+        let mut server = self.start(ending.failpoint())?;
+        let started = match ending {
+            Ending::Starting(after) => {
+                let up = server.is_up(&self.folders, &self.stage.client);
+                timeout(*after, up).await.ok()
+            }
+            Ending::Point { .. } | Ending::Serving(_) => {
+                Some(server.is_up(&self.folders, &self.stage.client).await)
+            }
+        };
+        match started {
+            Some(Started::Serving(address, took)) => {
+                life.ready_after = Some(took);
+                self.address.send_replace(Some(address));
+                let for_a_while = match ending {
+                    Ending::Point { at_last: time, .. } | Ending::Serving(time) => *time,
+                    Ending::Starting(_) => Duration::ZERO,
+                };
+                // Whether it ends by itself is seen when it is killed.
+                let _ended = timeout(for_a_while, server.end()).await;
+            }
+            Some(Started::Hanging) => {
+                life.is_last = true;
+                self.stage
+                    .note(Incident::NotServing(self.folders.last_words()));
+            }
+            // The status is looked at below.
+            Some(Started::Ended) | None => {}
+        }
+        let by_itself = server.kill().await;
+        self.address.send_replace(None);
+        if let Some(status) = by_itself {
+            self.explain(ending, status, &mut life);
+        }
+        self.between()?;
+        Ok(life)
+    }
+
+    /// A last life, in which every turn comes to its end; then everything is read again. Gives what
+    /// was seen in all lives.
+    pub(crate) async fn settle(mut self) -> io::Result<(Observed, TempDir)> {
+        self.is_closing.send_replace(true);
+        let mut server = self.start(None)?;
+        match server.is_up(&self.folders, &self.stage.client).await {
+            Started::Serving(address, _) => {
+                self.address.send_replace(Some(address.clone()));
+                let all_read = async { while self.drivers.join_next().await.is_some() {} };
+                if timeout(self.plan.patience, all_read).await.is_err() {
+                    self.drivers.abort_all();
+                    while self.drivers.join_next().await.is_some() {}
+                }
+                retelling::read_again(&self.stage, &address, self.plan.patience).await;
+            }
+            Started::Ended | Started::Hanging => {
+                self.drivers.abort_all();
+                let why = self.folders.last_words();
+                self.stage.note(Incident::NotServing(why));
+            }
+        }
+        if let Some(status) = server.kill().await {
+            let how = format!("{status}: {}", self.folders.last_words());
+            self.stage.note(Incident::Ended(how));
+        }
+        self.address.send_replace(None);
+        self.look_for_orphans();
+        let mut observed = self.stage.observed();
+        observed.spool = self.plan.spool;
+        observed.effects = self.world.effects();
+        observed.files = texts(&self.folders.workspace())?;
+        let prompts = self.stage.model.prompts();
+        let asked = prompts.iter().filter_map(|request| {
+            let number = request.prompt()?;
+            scene::asked(number, request.body())
+        });
+        observed.asked = asked.collect();
+        Ok((observed, self.folder))
+    }
+
+    fn start(&mut self, point: Option<String>) -> io::Result<Server> {
+        self.lives += 1;
+        let orders = Orders {
+            binary: &self.plan.binary,
+            point,
+            plant: self.plan.plant.as_deref(),
+        };
+        Server::start(&self.folders, &orders, self.lives)
+    }
+
+    /// A server ends itself at its point and nowhere else.
+    fn explain(&self, ending: &Ending, status: ExitStatus, life: &mut Life) {
+        use std::os::unix::process::ExitStatusExt;
+        const KILL: i32 = 9;
+        match ending {
+            Ending::Point { name, .. } if status.signal() == Some(KILL) => {
+                life.point = Some(name.clone());
+            }
+            Ending::Point { .. } | Ending::Serving(_) | Ending::Starting(_) => {
+                let how = format!("{status}: {}", self.folders.last_words());
+                let is_up = life.ready_after.is_some();
+                life.is_last = !is_up;
+                self.stage.note(if is_up {
+                    Incident::Ended(how)
+                } else {
+                    Incident::NotServing(how)
+                });
+            }
+        }
+    }
+
+    /// What happens between a kill and the next start.
+    fn between(&mut self) -> io::Result<()> {
+        self.look_for_orphans();
+        match self.plan.spool {
+            Spool::Whole => Ok(()),
+            Spool::Cut => damage::cut(&self.folders.data().join("spool"), &mut self.dice),
+        }
+    }
+
+    fn look_for_orphans(&self) {
+        for process in orphans::of(&self.folders.root) {
+            self.stage.note(Incident::Orphan(process));
+        }
+    }
+}
+
+/// Every text in the workspace, by its path.
+fn texts(workspace: &Path) -> io::Result<BTreeMap<String, String>> {
+    let mut texts = BTreeMap::new();
+    for entry in workspace.read_dir()? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let bytes = std::fs::read(entry.path())?;
+        texts.insert(name, String::from_utf8_lossy(&bytes).into_owned());
+    }
+    Ok(texts)
+}
+
+fn config(model: &ModelServer, world: &World) -> String {
+    let base = model.base_url();
+    format!(
+        "[defaults]\nmodel = \"custom/scripted\"\n\n\
+         [providers.custom]\napi_base = \"{base}\"\n\n\
+         [models]\nprobe = false\n\n\
+         [tools]\napproval = \"auto\"\n\n\
+         # webhooks: {}\n",
+        world.address()
+    )
+}

@@ -1,0 +1,308 @@
+//! A client of the agent service that believes nothing: it reads streams byte by byte as the page of
+//! the protocol says, with nothing of the server's own code.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request, Response, header};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper_util::client::legacy::Client as Pool;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde_json::Value;
+
+use crate::observed::{Frame, Profile};
+
+/// Bytes of an answer that is no stream, at most.
+const MAX_ANSWER_BYTES: usize = 64 << 20;
+
+/// How long an answer that waits for no turn may take before its server counts as gone.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long the bytes that a dead server has sent may take to arrive.
+const LAST_BYTES: Duration = Duration::from_secs(1);
+
+/// Where a server is, for as long as it lives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    pub(crate) socket: SocketAddr,
+    pub(crate) token: Arc<str>,
+    /// Which life of the server it is.
+    pub(crate) life: u64,
+}
+
+/// The server has gone, or is not the one that was meant.
+#[derive(Debug)]
+pub(crate) struct Gone;
+
+/// An answer that is not what was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) status: u16,
+    pub(crate) code: String,
+    pub(crate) body: String,
+}
+
+/// Asks servers, whichever is there.
+#[derive(Clone)]
+pub(crate) struct Client {
+    pool: Pool<HttpConnector, Full<Bytes>>,
+}
+
+impl Client {
+    pub(crate) fn new() -> Self {
+        let mut connector = HttpConnector::new();
+        connector.set_nodelay(true);
+        Self {
+            pool: Pool::builder(TokioExecutor::new()).build(connector),
+        }
+    }
+
+    /// Calls a method of the agent service.
+    pub(crate) async fn call(
+        &self,
+        at: &Address,
+        method: &str,
+        params: &Value,
+    ) -> Result<Result<Value, Refusal>, Gone> {
+        let path = format!("/services/agent/{method}");
+        let asked = async {
+            let response = self
+                .send(at, Method::POST, &path, Some(params), None)
+                .await?;
+            read(response).await
+        };
+        tokio::time::timeout(PATIENCE, asked)
+            .await
+            .map_err(|_| Gone)?
+    }
+
+    /// Posts a message and streams its turn from its start.
+    pub(crate) async fn post(
+        &self,
+        at: &Address,
+        params: &Value,
+        profile: Profile,
+    ) -> Result<Result<Frames, Refusal>, Gone> {
+        let path = format!(
+            "/services/agent/sendMessage/stream?profile={}",
+            word(profile)
+        );
+        let sent = self.send(at, Method::POST, &path, Some(params), None);
+        frames(sent).await
+    }
+
+    /// Goes on with a stream behind an id.
+    pub(crate) async fn resume(
+        &self,
+        at: &Address,
+        session: &str,
+        after: &str,
+        profile: Profile,
+    ) -> Result<Result<Frames, Refusal>, Gone> {
+        let path = format!(
+            "/services/agent/sendMessage/stream?sessionId={session}&profile={}",
+            word(profile)
+        );
+        let sent = self.send(at, Method::GET, &path, None, Some(after));
+        frames(sent).await
+    }
+
+    /// Whether a server is ready.
+    pub(crate) async fn is_ready(&self, at: &Address) -> bool {
+        let sent = self.send(at, Method::GET, "/readyz", None, None);
+        let answered = tokio::time::timeout(PATIENCE, sent).await;
+        matches!(answered, Ok(Ok(response)) if response.status() == 200)
+    }
+
+    async fn send(
+        &self,
+        at: &Address,
+        verb: Method,
+        path: &str,
+        params: Option<&Value>,
+        after: Option<&str>,
+    ) -> Result<Response<Incoming>, Gone> {
+        let mut request = Request::builder()
+            .method(verb)
+            .uri(format!("http://{}{path}", at.socket))
+            .header(header::AUTHORIZATION, format!("Bearer {}", at.token));
+        if let Some(after) = after {
+            request = request.header("last-event-id", after);
+        }
+        let body = match params {
+            Some(params) => {
+                request = request.header(header::CONTENT_TYPE, "application/json");
+                Bytes::from(params.to_string())
+            }
+            None => Bytes::new(),
+        };
+        let request = request.body(Full::new(body)).map_err(|_| Gone)?;
+        self.pool.request(request).await.map_err(|_| Gone)
+    }
+}
+
+fn word(profile: Profile) -> &'static str {
+    match profile {
+        Profile::Default => "default",
+        Profile::Full => "full",
+    }
+}
+
+async fn frames(
+    sent: impl Future<Output = Result<Response<Incoming>, Gone>>,
+) -> Result<Result<Frames, Refusal>, Gone> {
+    let response = tokio::time::timeout(PATIENCE, sent)
+        .await
+        .map_err(|_| Gone)??;
+    if response.status() == 200 {
+        return Ok(Ok(Frames {
+            body: response.into_body(),
+            parser: Parser::default(),
+        }));
+    }
+    let refused = tokio::time::timeout(PATIENCE, read(response)).await;
+    match refused.map_err(|_| Gone)?? {
+        Err(refusal) => Ok(Err(refusal)),
+        Ok(_) => Err(Gone),
+    }
+}
+
+async fn read(response: Response<Incoming>) -> Result<Result<Value, Refusal>, Gone> {
+    let status = response.status();
+    let body = Limited::new(response.into_body(), MAX_ANSWER_BYTES).collect();
+    let body = body.await.map_err(|_| Gone)?.to_bytes();
+    let value: Value = serde_json::from_slice(&body).unwrap_or_default();
+    if status.is_success() {
+        return Ok(Ok(value));
+    }
+    // Another arena's server may have taken the port of one that was killed; it knows no such token.
+    if status == 401 {
+        return Err(Gone);
+    }
+    Ok(Err(Refusal {
+        status: status.as_u16(),
+        code: value["code"].as_str().unwrap_or_default().to_owned(),
+        body: String::from_utf8_lossy(&body).into_owned(),
+    }))
+}
+
+/// A stream that is being read.
+pub(crate) struct Frames {
+    body: Incoming,
+    parser: Parser,
+}
+
+/// What came next.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Came {
+    Frame(Frame),
+    /// `[DONE]`.
+    Done,
+    /// The connection broke off.
+    Broken,
+    /// Something that is no frame.
+    Malformed(String),
+}
+
+impl Frames {
+    /// What a dead server has still sent: the next frame of it, until there is none. A connection
+    /// that stays open although its server is dead is broken off.
+    pub(crate) async fn rest(&mut self) -> Came {
+        let came = tokio::time::timeout(LAST_BYTES, self.next()).await;
+        came.unwrap_or(Came::Broken)
+    }
+
+    /// The next frame. Safe to drop halfway.
+    pub(crate) async fn next(&mut self) -> Came {
+        loop {
+            if let Some(came) = self.parser.take() {
+                return came;
+            }
+            match self.body.frame().await {
+                Some(Ok(frame)) => {
+                    if let Ok(bytes) = frame.into_data() {
+                        self.parser.feed(&bytes);
+                    }
+                }
+                Some(Err(_)) | None => return Came::Broken,
+            }
+        }
+    }
+}
+
+/// Frames out of bytes: `id: `, `data: `, an empty line; comments mean nothing.
+#[derive(Default)]
+struct Parser {
+    bytes: Vec<u8>,
+}
+
+impl Parser {
+    fn feed(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn take(&mut self) -> Option<Came> {
+        loop {
+            let end = self.bytes.windows(2).position(|pair| pair == b"\n\n")?;
+            let block: Vec<u8> = self.bytes.drain(..end + 2).collect();
+            let block = String::from_utf8_lossy(&block[..end]).into_owned();
+            if !block.starts_with(':') {
+                return Some(frame(&block));
+            }
+        }
+    }
+}
+
+fn frame(block: &str) -> Came {
+    let (id, data) = match block.split_once('\n') {
+        Some((id, data)) => match id.strip_prefix("id: ") {
+            Some(id) => (Some(id.to_owned()), data),
+            None => return Came::Malformed(block.to_owned()),
+        },
+        None => (None, block),
+    };
+    match data.strip_prefix("data: ") {
+        Some("[DONE]") if id.is_none() => Came::Done,
+        Some(data) if !data.contains('\n') => Came::Frame(Frame {
+            id,
+            data: data.to_owned(),
+        }),
+        Some(_) | None => Came::Malformed(block.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_read_whatever_the_pieces_are() {
+        let bytes = b": ping\n\nid: 1.2\ndata: {\"a\":1}\n\ndata: {}\n\nevent: x\ndata: {}\n\ndata: [DONE]\n\n";
+        let mut parser = Parser::default();
+        let mut came = Vec::new();
+        for byte in bytes {
+            parser.feed(&[*byte]);
+            came.extend(parser.take());
+        }
+        let frame = |id: Option<&str>, data: &str| {
+            Came::Frame(Frame {
+                id: id.map(str::to_owned),
+                data: data.to_owned(),
+            })
+        };
+        let malformed = Came::Malformed("event: x\ndata: {}".to_owned());
+        assert_eq!(
+            came,
+            [
+                frame(Some("1.2"), "{\"a\":1}"),
+                frame(None, "{}"),
+                malformed,
+                Came::Done
+            ]
+        );
+    }
+}

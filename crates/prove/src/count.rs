@@ -1,0 +1,119 @@
+//! What is counted, one arena's numbers added to the others'.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::told::End;
+
+/// Numbers of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Servers that were killed at a named point, by its name.
+    pub points: BTreeMap<String, u64>,
+    /// Servers that were killed at a random time.
+    pub random_kills: u64,
+    /// Messages that a server said it has.
+    pub accepted: u64,
+    /// Those of them that are gone.
+    pub lost: u64,
+    /// How turns ended, by the word or the code.
+    pub ends: BTreeMap<String, u64>,
+    /// Turns without an end.
+    pub stuck: u64,
+    /// How often a turn went on after a kill.
+    pub continued: u64,
+    /// Attempts that were told to be void.
+    pub resets: u64,
+    /// Holes that were told.
+    pub losses_told: u64,
+    /// Calls of tools.
+    pub calls: u64,
+    /// Unsafe calls whose effect happened.
+    pub unsafe_effects: u64,
+    /// How often an effect that must happen once happened again.
+    pub unsafe_repeated: u64,
+    /// Idempotent calls that were made.
+    pub idempotent_effects: u64,
+    /// How often they were made again under the same key, as they may be.
+    pub idempotent_again: u64,
+    /// Calls that were closed as outcome unknown.
+    pub doubts_told: u64,
+    /// Connections that read a stream.
+    pub readings: u64,
+    /// Those of them that went on behind an id.
+    pub resumed: u64,
+    /// Frames that were read.
+    pub frames: u64,
+    /// Processes that outlived their server.
+    pub orphans: u64,
+}
+
+impl Counts {
+    /// Servers that were killed.
+    pub fn kills(&self) -> u64 {
+        self.points.values().sum::<u64>() + self.random_kills
+    }
+
+    pub(crate) fn end(&mut self, end: &End) {
+        let word = match end {
+            End::Model(word) | End::Fault(word) | End::Other(word) => word.as_str(),
+            End::Cancelled => "cancelled",
+        };
+        *self.ends.entry(word.to_owned()).or_default() += 1;
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        let Self {
+            points,
+            random_kills,
+            accepted,
+            lost,
+            ends,
+            stuck,
+            continued,
+            resets,
+            losses_told,
+            calls,
+            unsafe_effects,
+            unsafe_repeated,
+            idempotent_effects,
+            idempotent_again,
+            doubts_told,
+            readings,
+            resumed,
+            frames,
+            orphans,
+        } = other;
+        merge(&mut self.points, points);
+        merge(&mut self.ends, ends);
+        let sums = [
+            (&mut self.random_kills, random_kills),
+            (&mut self.accepted, accepted),
+            (&mut self.lost, lost),
+            (&mut self.stuck, stuck),
+            (&mut self.continued, continued),
+            (&mut self.resets, resets),
+            (&mut self.losses_told, losses_told),
+            (&mut self.calls, calls),
+            (&mut self.unsafe_effects, unsafe_effects),
+            (&mut self.unsafe_repeated, unsafe_repeated),
+            (&mut self.idempotent_effects, idempotent_effects),
+            (&mut self.idempotent_again, idempotent_again),
+            (&mut self.doubts_told, doubts_told),
+            (&mut self.readings, readings),
+            (&mut self.resumed, resumed),
+            (&mut self.frames, frames),
+            (&mut self.orphans, orphans),
+        ];
+        for (sum, more) in sums {
+            *sum += more;
+        }
+    }
+}
+
+fn merge(into: &mut BTreeMap<String, u64>, from: BTreeMap<String, u64>) {
+    for (key, count) in from {
+        *into.entry(key).or_default() += count;
+    }
+}

@@ -1,0 +1,183 @@
+//! Calls and effects: what happened outside, held against what the log says of it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use super::{Streams, Verdict};
+use crate::observed::{Class, Effect, Observed, Post, Profile, Scene};
+use crate::told::{Call, Closing, End};
+use crate::violation::Broken;
+
+/// What the result of a call in doubt says, so that a model and a person can act on it.
+const DOUBT: &str = "outcome unknown";
+
+pub(super) fn judge(observed: &Observed, streams: &Streams<'_>, verdict: &mut Verdict) {
+    let mut effects: BTreeMap<&str, Vec<&Effect>> = BTreeMap::new();
+    for effect in &observed.effects {
+        effects.entry(&effect.call).or_default().push(effect);
+    }
+    let mut known: HashMap<&str, &str> = HashMap::new();
+    for post in observed.posts.iter().filter(|post| post.acked_at.is_some()) {
+        let whole = streams.get(&post.message, Profile::Full);
+        let Some(whole) = whole.filter(|whole| whole.reading.is_done) else {
+            continue;
+        };
+        for call in &whole.told.calls {
+            if let Some(first) = known.insert(&call.id, &post.message) {
+                let found = format!("{} ({first})", call.id);
+                verdict.find(Broken::DuplicateId, &post.message, found);
+            }
+            let made = effects.get(call.id.as_str()).map(Vec::as_slice);
+            let case = Case {
+                post,
+                call,
+                made: made.unwrap_or_default(),
+                end: whole.told.ends.first(),
+            };
+            case.judge(observed, verdict);
+        }
+        once_a_step(post, observed, verdict);
+    }
+    for (call, made) in &effects {
+        repeated(call, made, verdict);
+        let message = made.first().map_or("", |effect| effect.message.as_str());
+        let is_told = streams.get(message, Profile::Full);
+        if is_told.is_some_and(|whole| whole.reading.is_done) && !known.contains_key(call) {
+            verdict.find(Broken::EffectUnannounced, message, *call);
+        }
+    }
+}
+
+/// A call, and all that is known of it.
+struct Case<'c> {
+    post: &'c Post,
+    call: &'c Call,
+    made: &'c [&'c Effect],
+    end: Option<&'c End>,
+}
+
+impl Case<'_> {
+    fn judge(&self, observed: &Observed, verdict: &mut Verdict) {
+        verdict.counts.calls += 1;
+        if self.call.closings.len() > 1 || (self.call.closings.is_empty() && self.must_be_closed())
+        {
+            let found = format!("{}: {}", self.call.id, self.call.closings.len());
+            verdict.find(Broken::CallOpen, &self.post.message, found);
+        }
+        if let Some(closing) = self.call.closings.first() {
+            self.doubt(closing, verdict);
+            match self.call.name.as_str() {
+                "write_file" | "edit_file" => self.file(closing, observed, verdict),
+                name if class_of(name).is_some() => self.webhook(closing, verdict),
+                _ => {}
+            }
+        }
+        if !self.made.is_empty() && !self.call.is_started {
+            let found = self.call.id.as_str();
+            verdict.find(Broken::EffectUnannounced, &self.post.message, found);
+        }
+    }
+
+    /// Whoever ends a turn by force may leave calls that were never begun.
+    fn must_be_closed(&self) -> bool {
+        matches!(self.end, Some(End::Model(_)))
+    }
+
+    fn doubt(&self, closing: &Closing, verdict: &mut Verdict) {
+        if closing.status != "unknown" {
+            return;
+        }
+        verdict.counts.doubts_told += 1;
+        if !closing.text.contains(DOUBT) {
+            let found = format!("{}: {}", self.call.id, closing.text);
+            verdict.find(Broken::DoubtUntold, &self.post.message, found);
+        }
+    }
+
+    fn webhook(&self, closing: &Closing, verdict: &mut Verdict) {
+        let has_receipt = self
+            .made
+            .iter()
+            .any(|effect| closing.text.contains(&effect.receipt));
+        let found = || format!("{}: {closing:?}", self.call.id);
+        match closing.status.as_str() {
+            "done" if !has_receipt => {
+                verdict.find(Broken::ResultInvented, &self.post.message, found());
+            }
+            "done" | "unknown" => {}
+            "cancelled" if self.post.may_be_cancelled => {}
+            _ if self.made.is_empty() => {}
+            _ => verdict.find(Broken::EffectUntold, &self.post.message, found()),
+        }
+    }
+
+    /// What `write_file` and `edit_file` did stands in the workspace, once.
+    fn file(&self, closing: &Closing, observed: &Observed, verdict: &mut Verdict) {
+        let path = self.call.args["path"].as_str().unwrap_or_default();
+        let wanted = match self.call.name.as_str() {
+            "write_file" => &self.call.args["content"],
+            _ => &self.call.args["new"],
+        };
+        let wanted = wanted.as_str().unwrap_or_default();
+        let content = observed.files.get(path).map_or("", String::as_str);
+        let times = content.matches(wanted).count();
+        let found = || format!("{}: {path}: {content:?}", self.call.id);
+        if times > 1 {
+            verdict.counts.unsafe_repeated += 1;
+            verdict.find(Broken::UnsafeRepeated, &self.post.message, found());
+        }
+        match (closing.status.as_str(), times) {
+            ("done", 0) => verdict.find(Broken::ResultInvented, &self.post.message, found()),
+            ("failed" | "denied", 1..) => {
+                let found = format!("{}: {closing:?}", self.call.id);
+                verdict.find(Broken::EffectUntold, &self.post.message, found);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// An unsafe effect happens once, an idempotent one under one key.
+fn repeated(call: &str, made: &[&Effect], verdict: &mut Verdict) {
+    let Some(first) = made.first() else { return };
+    let again = u64::try_from(made.len().saturating_sub(1)).unwrap_or(u64::MAX);
+    match first.class {
+        Class::Unsafe => {
+            verdict.counts.unsafe_effects += 1;
+            verdict.counts.unsafe_repeated += again;
+            if again > 0 {
+                verdict.find(Broken::UnsafeRepeated, &first.message, call);
+            }
+        }
+        Class::Idempotent => {
+            verdict.counts.idempotent_effects += 1;
+            verdict.counts.idempotent_again += again;
+            let keys: BTreeSet<_> = made.iter().map(|effect| &effect.key).collect();
+            if keys.len() > 1 {
+                verdict.find(Broken::KeyChanged, &first.message, format!("{keys:?}"));
+            }
+        }
+    }
+}
+
+/// The model's answer is kept once, so one message has one unsafe call, whatever its id.
+fn once_a_step(post: &Post, observed: &Observed, verdict: &mut Verdict) {
+    let made = observed.effects.iter();
+    let made = made.filter(|effect| effect.message == post.message);
+    let calls: HashSet<_> = made
+        .filter(|effect| effect.class == Class::Unsafe)
+        .map(|effect| &effect.call)
+        .collect();
+    if calls.len() > 1 && post.scene == Scene::Tools {
+        verdict.counts.unsafe_repeated += 1;
+        verdict.find(Broken::UnsafeRepeated, &post.message, format!("{calls:?}"));
+    }
+}
+
+/// The webhook of this name, by what it does to the world.
+pub(crate) fn class_of(tool: &str) -> Option<Class> {
+    match tool {
+        crate::scene::NOTE => Some(Class::Idempotent),
+        crate::scene::PAY => Some(Class::Unsafe),
+        _ => None,
+    }
+}

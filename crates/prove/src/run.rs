@@ -1,0 +1,160 @@
+//! A whole run: several data directories at once, until enough servers were killed.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::arena::{Arena, Life};
+use crate::dice::Dice;
+use crate::killer::Killer;
+use crate::observed::{Observed, Spool};
+use crate::oracle::judge;
+use crate::plan::Plan;
+use crate::report::{Report, Starts};
+
+/// A run, which can be looked at from outside while it goes on.
+#[derive(Clone)]
+pub struct Proof {
+    plan: Arc<Plan>,
+    tally: Arc<Mutex<Tally>>,
+}
+
+/// What was counted so far.
+struct Tally {
+    report: Report,
+    starts: Vec<Duration>,
+    begun: u64,
+    began: Instant,
+}
+
+impl Proof {
+    /// A run that has not begun.
+    pub fn new(plan: Plan) -> Self {
+        let report = Report {
+            seed: plan.seed,
+            kills_wanted: plan.kills,
+            plant: plan.plant.clone(),
+            is_cut: plan.spool == Spool::Cut,
+            unreached: plan.points.iter().cloned().collect(),
+            ..Report::default()
+        };
+        let tally = Tally {
+            report,
+            starts: Vec::new(),
+            begun: 0,
+            began: Instant::now(),
+        };
+        Self {
+            plan: Arc::new(plan),
+            tally: Arc::new(Mutex::new(tally)),
+        }
+    }
+
+    /// Runs to the end. Dropped halfway, it kills its servers and removes its folders, but for those
+    /// that it keeps for a broken promise.
+    ///
+    /// # Errors
+    /// This machine gives no folders, ports or processes.
+    pub async fn run(&self) -> io::Result<Report> {
+        let mut dice = Dice::new(self.plan.seed);
+        let mut lanes = JoinSet::new();
+        for lane in 0..self.plan.lanes.max(1) {
+            let (proof, dice) = (self.clone(), dice.fork());
+            lanes.spawn(async move { proof.lane(lane, dice).await });
+        }
+        while let Some(ended) = lanes.join_next().await {
+            ended.map_err(io::Error::other)??;
+        }
+        let mut report = self.report();
+        report.is_whole = true;
+        Ok(report)
+    }
+
+    /// What was counted so far.
+    pub fn report(&self) -> Report {
+        let tally = self.tally();
+        let took = tally.began.elapsed().as_millis();
+        Report {
+            took_ms: u64::try_from(took).unwrap_or(u64::MAX),
+            starts: Starts::of(&tally.starts),
+            ..tally.report.clone()
+        }
+    }
+
+    async fn lane(&self, lane: usize, mut dice: Dice) -> io::Result<()> {
+        let mut killer = Killer::new(&self.plan.points, dice.fork());
+        let mut number = 0_u32;
+        let mut has_more = true;
+        while has_more {
+            number += 1;
+            let name = format!("a{lane}-{number}");
+            let mut arena = Arena::open(self.plan.clone(), &name, dice.fork()).await?;
+            for _ in 0..self.plan.lives.max(1) {
+                has_more = self.tally().may_kill(&self.plan);
+                if !has_more {
+                    break;
+                }
+                let ending = killer.next();
+                let life = arena.live(&ending).await?;
+                self.tally().count(&life);
+                if life.is_last {
+                    break;
+                }
+            }
+            let (observed, folder) = arena.settle().await?;
+            self.conclude(&observed, folder)?;
+        }
+        Ok(())
+    }
+
+    /// Judges an arena, and keeps its folder when a promise was broken.
+    fn conclude(&self, observed: &Observed, folder: TempDir) -> io::Result<()> {
+        let verdict = judge(observed);
+        let kept_in = if verdict.violations.is_empty() {
+            folder.close()?;
+            PathBuf::new()
+        } else {
+            let kept_in = folder.keep();
+            let told = serde_json::to_vec_pretty(&verdict.violations)?;
+            std::fs::write(kept_in.join("violations.json"), told)?;
+            std::fs::write(kept_in.join("observed.txt"), format!("{observed:#?}"))?;
+            kept_in
+        };
+        let mut tally = self.tally();
+        tally.report.counts.add(verdict.counts);
+        for violation in verdict.violations {
+            tally.report.add(violation, kept_in.clone());
+        }
+        Ok(())
+    }
+
+    fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Tally {
+    /// Takes one of the kills that are left.
+    fn may_kill(&mut self, plan: &Plan) -> bool {
+        let is_late = plan.time.is_some_and(|time| self.began.elapsed() >= time);
+        let may = self.begun < plan.kills && !is_late;
+        self.begun += u64::from(may);
+        may
+    }
+
+    fn count(&mut self, life: &Life) {
+        self.starts.extend(life.ready_after);
+        let counts = &mut self.report.counts;
+        if let Some(point) = &life.point {
+            *counts.points.entry(point.clone()).or_default() += 1;
+            self.report.unreached.remove(point);
+        } else {
+            counts.random_kills += 1;
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! A real server as a process of its own, from its start to its end.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::process::{Child, Command};
+use tokio::time::Instant;
+
+use crate::client::{Address, Client};
+
+/// How often a server that starts is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(3);
+
+/// How long a server may take until it serves.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The folders of one arena.
+#[derive(Clone, Debug)]
+pub(crate) struct Folders {
+    pub(crate) root: PathBuf,
+}
+
+impl Folders {
+    pub(crate) fn make(root: &Path) -> io::Result<Self> {
+        let folders = Self {
+            root: root.to_owned(),
+        };
+        fs::create_dir_all(folders.home().join(".config/samovar"))?;
+        fs::create_dir_all(folders.workspace())?;
+        Ok(folders)
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.root.join("data")
+    }
+
+    pub(crate) fn workspace(&self) -> PathBuf {
+        self.root.join("work")
+    }
+
+    pub(crate) fn config(&self) -> PathBuf {
+        self.home().join(".config/samovar/samovar.toml")
+    }
+
+    fn home(&self) -> PathBuf {
+        self.root.join("home")
+    }
+
+    fn log(&self) -> PathBuf {
+        self.root.join("log")
+    }
+
+    fn note(&self) -> PathBuf {
+        self.data().join("server.json")
+    }
+
+    /// The last thing that a server said.
+    pub(crate) fn last_words(&self) -> String {
+        let said = fs::read(self.log()).unwrap_or_default();
+        let said = String::from_utf8_lossy(&said);
+        said.trim_end()
+            .lines()
+            .next_back()
+            .unwrap_or_default()
+            .to_owned()
+    }
+}
+
+/// What a server is started with.
+#[derive(Clone, Debug)]
+pub(crate) struct Orders<'o> {
+    pub(crate) binary: &'o Path,
+    /// The named point at which it ends, and at which visit.
+    pub(crate) point: Option<String>,
+    /// The fault that is planted in it.
+    pub(crate) plant: Option<&'o str>,
+}
+
+/// A server that was started.
+pub(crate) struct Server {
+    child: Child,
+    began: Instant,
+    life: u64,
+}
+
+/// What became of a start.
+pub(crate) enum Started {
+    /// It serves, so long after its start.
+    Serving(Address, Duration),
+    /// It ended before.
+    Ended,
+    /// It does neither.
+    Hanging,
+}
+
+impl Server {
+    /// Starts `serve` with an environment of its own.
+    pub(crate) fn start(folders: &Folders, orders: &Orders<'_>, life: u64) -> io::Result<Self> {
+        // The one that a killed server has left would name the wrong address.
+        match fs::remove_file(folders.note()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(folders.log())?;
+        let mut command = Command::new(orders.binary);
+        command
+            .args(["serve", "--port", "0", "--with-parent"])
+            .env_clear()
+            .env("HOME", folders.home())
+            .env("PATH", "/usr/bin:/bin")
+            .env("DATA_DIR", folders.data())
+            .current_dir(folders.workspace())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .kill_on_drop(true);
+        if let Some(point) = &orders.point {
+            command.env("SAMOVAR_FAILPOINT", point);
+        }
+        if let Some(plant) = orders.plant {
+            command.env("SAMOVAR_PLANT", plant);
+        }
+        Ok(Self {
+            child: command.spawn()?,
+            began: Instant::now(),
+            life,
+        })
+    }
+
+    /// Waits until it serves, or has ended.
+    pub(crate) async fn is_up(&mut self, folders: &Folders, client: &Client) -> Started {
+        while self.began.elapsed() < PATIENCE {
+            if let Ok(Some(_)) = self.child.try_wait() {
+                return Started::Ended;
+            }
+            if let Some(address) = self.address(&folders.note())
+                && client.is_ready(&address).await
+            {
+                return Started::Serving(address, self.began.elapsed());
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        Started::Hanging
+    }
+
+    /// Kills it as `kill -9` does, and waits until it is gone. Gives how it ended, when it had by
+    /// itself.
+    pub(crate) async fn kill(&mut self) -> Option<ExitStatus> {
+        if let Ok(Some(status)) = self.child.try_wait() {
+            return Some(status);
+        }
+        // Fails only when it has just ended.
+        self.child.kill().await.err()?;
+        None
+    }
+
+    /// Waits until it ends by itself. Safe to drop halfway.
+    pub(crate) async fn end(&mut self) -> io::Result<ExitStatus> {
+        self.child.wait().await
+    }
+
+    /// What it has written for its owner; none before it has.
+    fn address(&self, note: &Path) -> Option<Address> {
+        let note: Value = serde_json::from_slice(&fs::read(note).ok()?).ok()?;
+        Some(Address {
+            socket: note["address"].as_str()?.parse().ok()?,
+            token: note["token"].as_str()?.into(),
+            life: self.life,
+        })
+    }
+}

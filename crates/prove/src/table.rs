@@ -1,0 +1,126 @@
+//! A report as a person reads it.
+
+use std::fmt;
+
+use samovar_locale::prove as says;
+
+use crate::report::Report;
+use crate::violation::Broken;
+
+/// A row: what was counted, how much of it, and whether it must be nothing.
+struct Row {
+    label: &'static str,
+    count: String,
+    is_broken: bool,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows = rows(self);
+        let width = |of: fn(&Row) -> usize| rows.iter().map(of).max().unwrap_or_default();
+        let labels = width(|row| row.label.chars().count());
+        let counts = width(|row| row.count.chars().count());
+        for row in &rows {
+            let mark = if row.is_broken {
+                says::mark_broken()
+            } else {
+                ""
+            };
+            let line = format!("{:<labels$}  {:>counts$}  {mark}", row.label, row.count);
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        let ends = self.counts.ends.iter();
+        let ends: Vec<_> = ends
+            .map(|(word, count)| format!("{word} {count}"))
+            .collect();
+        writeln!(f, "{}", says::ends(ends.join(", ")))?;
+        if !self.unreached.is_empty() {
+            let points: Vec<_> = self.unreached.iter().map(String::as_str).collect();
+            writeln!(f, "{}", says::unreached(points.join(", ")))?;
+        }
+        writeln!(f, "{}", says::outside())
+    }
+}
+
+fn rows(report: &Report) -> Vec<Row> {
+    let counts = &report.counts;
+    let counted = |label, count: u64| Row {
+        label,
+        count: count.to_string(),
+        is_broken: false,
+    };
+    let wanted_none = |label, kinds: &[Broken]| {
+        let count: u64 = kinds.iter().map(|kind| report.times(kind.code())).sum();
+        Row {
+            label,
+            count: count.to_string(),
+            is_broken: count > 0,
+        }
+    };
+    let time = |label, millis: u64| Row {
+        label,
+        count: says::millis(millis),
+        is_broken: false,
+    };
+    let others: Vec<_> = Broken::ALL
+        .iter()
+        .copied()
+        .filter(|kind| !IN_ROWS.contains(kind))
+        .collect();
+    vec![
+        counted(says::row_kills(), counts.kills()),
+        counted(says::row_points(), counts.points.values().sum()),
+        counted(says::row_accepted(), counts.accepted),
+        wanted_none(says::row_lost(), &[Broken::MessageLost]),
+        counted(says::row_turns(), counts.ends.values().sum()),
+        wanted_none(says::row_stuck(), &[Broken::StuckTurn]),
+        wanted_none(says::row_second_turns(), &[Broken::SecondTurn]),
+        counted(says::row_continued(), counts.continued),
+        counted(says::row_calls(), counts.calls),
+        counted(says::row_unsafe(), counts.unsafe_effects),
+        wanted_none(says::row_repeated(), &[Broken::UnsafeRepeated]),
+        wanted_none(
+            says::row_untold(),
+            &[Broken::EffectUntold, Broken::EffectUnannounced],
+        ),
+        counted(says::row_idempotent(), counts.idempotent_again),
+        wanted_none(says::row_keys(), &[Broken::KeyChanged]),
+        counted(says::row_doubts(), counts.doubts_told),
+        counted(says::row_readings(), counts.readings),
+        counted(says::row_resumed(), counts.resumed),
+        counted(says::row_frames(), counts.frames),
+        counted(says::row_resets(), counts.resets + counts.losses_told),
+        wanted_none(
+            says::row_gaps(),
+            &[Broken::Gap, Broken::TakenBack, Broken::LossUntold],
+        ),
+        wanted_none(says::row_repeats(), &[Broken::Repeat]),
+        wanted_none(says::row_reorders(), &[Broken::Reorder]),
+        wanted_none(says::row_changed(), &[Broken::Changed, Broken::Splice]),
+        wanted_none(says::row_duplicates(), &[Broken::DuplicateId]),
+        wanted_none(says::row_orphans(), &[Broken::Orphan]),
+        wanted_none(says::row_others(), &others),
+        time(says::row_start(), report.starts.p50_ms),
+        time(says::row_slowest_start(), report.starts.max_ms),
+    ]
+}
+
+/// What has a row of its own.
+const IN_ROWS: [Broken; 16] = [
+    Broken::MessageLost,
+    Broken::StuckTurn,
+    Broken::SecondTurn,
+    Broken::UnsafeRepeated,
+    Broken::EffectUntold,
+    Broken::EffectUnannounced,
+    Broken::KeyChanged,
+    Broken::Gap,
+    Broken::TakenBack,
+    Broken::LossUntold,
+    Broken::Repeat,
+    Broken::Reorder,
+    Broken::Changed,
+    Broken::Splice,
+    Broken::DuplicateId,
+    Broken::Orphan,
+];

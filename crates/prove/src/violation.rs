@@ -1,0 +1,123 @@
+//! What a server may not do.
+
+use std::fmt;
+
+use samovar_locale::prove as says;
+use serde::Serialize;
+
+/// A promise that was broken, where, and what was seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Violation {
+    /// Which promise.
+    pub kind: Broken,
+    /// The message, call, or file that it is about.
+    pub place: String,
+    /// What was seen, as it came.
+    pub found: String,
+}
+
+macro_rules! broken {
+    ($($(#[doc = $about:literal])* $name:ident = $code:literal, $sentence:ident;)*) => {
+        /// A promise that was broken.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Broken {
+            $($(#[doc = $about])* $name,)*
+        }
+
+        impl Broken {
+            /// Every promise, in the order of the page that explains them.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+
+            /// The stable word for it.
+            pub fn code(self) -> &'static str {
+                match self { $(Self::$name => $code,)* }
+            }
+
+            fn sentence(self, place: &str, found: &str) -> String {
+                match self { $(Self::$name => says::$sentence(place, found),)* }
+            }
+        }
+    };
+}
+
+broken! {
+    /// An accepted message is not kept.
+    MessageLost = "message_lost", message_lost;
+    /// Something is kept twice under one id.
+    KeptTwice = "kept_twice", kept_twice;
+    /// What is kept is not what was said or shown.
+    KeptWrong = "kept_wrong", kept_wrong;
+    /// Messages stand in another order than they were accepted in.
+    OrderBroken = "order_broken", order_broken;
+    /// One message started two turns.
+    SecondTurn = "second_turn", second_turn;
+    /// A turn does not end.
+    StuckTurn = "stuck_turn", stuck_turn;
+    /// A turn ended more than once.
+    EndedTwice = "ended_twice", ended_twice;
+    /// A turn ended for a reason that nobody gave it.
+    EndedWrong = "ended_wrong", ended_wrong;
+    /// A stream left events out.
+    Gap = "gap", gap;
+    /// A stream showed an event again.
+    Repeat = "repeat", repeat;
+    /// A stream showed events in another order.
+    Reorder = "reorder", reorder;
+    /// An id shows something else than before.
+    Changed = "changed", changed;
+    /// An event that a reader saw is in the stream no more.
+    TakenBack = "taken_back", taken_back;
+    /// Lost live events were not told.
+    LossUntold = "loss_untold", loss_untold;
+    /// Two attempts stand in one text without a reset between them.
+    Splice = "splice", splice;
+    /// A turn that ended well has not its model's whole answer.
+    AnswerLost = "answer_lost", answer_lost;
+    /// A stream broke off for a reason of the server's own.
+    StreamBroken = "stream_broken", stream_broken;
+    /// An id was given out twice.
+    DuplicateId = "duplicate_id", duplicate_id;
+    /// An effect that must happen once happened again.
+    UnsafeRepeated = "unsafe_repeated", unsafe_repeated;
+    /// An effect happened, and its call was closed as if it had not.
+    EffectUntold = "effect_untold", effect_untold;
+    /// An effect happened for a call whose start was not kept.
+    EffectUnannounced = "effect_unannounced", effect_unannounced;
+    /// A call was closed as done, and its effect did not happen.
+    ResultInvented = "result_invented", result_invented;
+    /// A call was run again under another key.
+    KeyChanged = "key_changed", key_changed;
+    /// A call in doubt was closed without the words that say so.
+    DoubtUntold = "doubt_untold", doubt_untold;
+    /// A call was never closed, or more than once.
+    CallOpen = "call_open", call_open;
+    /// The model was asked again for an answer that was already shown as kept.
+    AskedAgain = "asked_again", asked_again;
+    /// The server refused what it should take.
+    Refused = "refused", refused;
+    /// The server ended by itself.
+    ServerEnded = "server_ended", server_ended;
+    /// The server did not come up.
+    NotServing = "not_serving", not_serving;
+    /// A process outlived its server.
+    Orphan = "orphan", orphan;
+}
+
+impl Violation {
+    pub(crate) fn new(kind: Broken, place: &str, found: impl Into<String>) -> Self {
+        Self {
+            kind,
+            place: place.to_owned(),
+            found: found.into(),
+        }
+    }
+}
+
+/// For a person, with the code at its end.
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sentence = self.kind.sentence(&self.place, &self.found);
+        write!(f, "{sentence} [{}]", self.kind.code())
+    }
+}
