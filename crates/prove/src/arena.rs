@@ -22,7 +22,7 @@ use crate::effects::World;
 use crate::killer::Ending;
 use crate::observed::{Incident, Observed, Spool};
 use crate::orphans;
-use crate::plan::Plan;
+use crate::plan::{Needs, Plan};
 use crate::retelling;
 use crate::scene;
 use crate::server::{Folders, Orders, Server, Started};
@@ -97,32 +97,23 @@ impl Arena {
     pub(crate) async fn live(&mut self, ending: &Ending) -> io::Result<Life> {
         let mut life = Life::default();
         let mut server = self.start(ending.failpoint())?;
+        let up = server.is_up(&self.folders, &self.stage.client);
         let started = match ending {
-            Ending::Starting(after) => {
-                let up = server.is_up(&self.folders, &self.stage.client);
-                timeout(*after, up).await.ok()
-            }
-            Ending::Point { .. } | Ending::Serving(_) => {
-                Some(server.is_up(&self.folders, &self.stage.client).await)
-            }
+            Ending::Starting(after) => timeout(*after, up).await.ok(),
+            Ending::Point { .. } | Ending::Asked { .. } | Ending::Serving(_) => Some(up.await),
         };
         match started {
             Some(Started::Serving(address, took)) => {
                 life.ready_after = Some(took);
                 self.address.send_replace(Some(address));
-                let for_a_while = match ending {
-                    Ending::Point { at_last: time, .. } | Ending::Serving(time) => *time,
-                    Ending::Starting(_) => Duration::ZERO,
-                };
-                // Whether it ends by itself is seen when it is killed.
-                let _ended = timeout(for_a_while, server.end()).await;
+                serve_until(&mut server, ending).await?;
             }
             Some(Started::Hanging) => {
                 life.is_last = true;
                 self.stage
                     .note(Incident::NotServing(self.folders.last_words()));
             }
-            // The status is looked at below.
+            // How it ended is looked at below.
             Some(Started::Ended) | None => {}
         }
         let by_itself = server.kill().await;
@@ -189,10 +180,15 @@ impl Arena {
         use std::os::unix::process::ExitStatusExt;
         const KILL: i32 = 9;
         match ending {
-            Ending::Point { name, .. } if status.signal() == Some(KILL) => {
-                life.point = Some(name.clone());
+            Ending::Point { point, .. } if status.signal() == Some(KILL) => {
+                life.point = Some(point.name.clone());
             }
-            Ending::Point { .. } | Ending::Serving(_) | Ending::Starting(_) => {
+            Ending::Asked { .. } if status.success() => {}
+            Ending::Point { point, .. } if point.needs == Needs::Stop && status.success() => {}
+            Ending::Point { .. }
+            | Ending::Asked { .. }
+            | Ending::Serving(_)
+            | Ending::Starting(_) => {
                 let how = format!("{status}: {}", self.folders.last_words());
                 let is_up = life.ready_after.is_some();
                 life.is_last = !is_up;
@@ -219,6 +215,33 @@ impl Arena {
             self.stage.note(Incident::Orphan(process));
         }
     }
+}
+
+/// Lets a server work for as long as it is to live. Whether it ended by itself is seen when it is
+/// killed.
+async fn serve_until(server: &mut Server, ending: &Ending) -> io::Result<()> {
+    let (after, at_last) = match ending {
+        Ending::Point {
+            point,
+            at_last,
+            visit: _,
+        } => match point.needs {
+            Needs::Load => (None, *at_last),
+            Needs::Stop => (Some(*at_last / 4), *at_last * 3),
+        },
+        Ending::Asked { after, at_last } => (Some(*after), *at_last),
+        Ending::Serving(time) => (None, *time),
+        Ending::Starting(_) => (None, Duration::ZERO),
+    };
+    if let Some(after) = after {
+        if timeout(after, server.end()).await.is_ok() {
+            return Ok(());
+        }
+        server.ask_to_stop()?;
+    }
+    // It is killed whether it has ended by itself or not.
+    let _ended = timeout(at_last, server.end()).await;
+    Ok(())
 }
 
 /// Every text in the workspace, by its path.

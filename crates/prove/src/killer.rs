@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::dice::Dice;
+use crate::plan::{Needs, Point};
 
 /// Visits of a point among which the one is chosen at which the server ends.
 const VISITS: u64 = 6;
@@ -12,10 +13,12 @@ const VISITS: u64 = 6;
 pub(crate) enum Ending {
     /// At a named point, at this visit; by force when it is not reached in this time.
     Point {
-        name: String,
+        point: Point,
         visit: u64,
         at_last: Duration,
     },
+    /// It is asked to stop so long after it began to serve, and killed so long after that.
+    Asked { after: Duration, at_last: Duration },
     /// So long after it began to serve.
     Serving(Duration),
     /// So long after its start, whether it serves or not.
@@ -25,13 +28,13 @@ pub(crate) enum Ending {
 /// Chooses the next ending. Every point has its turn before one comes again.
 #[derive(Debug)]
 pub(crate) struct Killer {
-    points: Vec<String>,
-    left: Vec<String>,
+    points: Vec<Point>,
+    left: Vec<Point>,
     dice: Dice,
 }
 
 impl Killer {
-    pub(crate) fn new(points: &[String], dice: Dice) -> Self {
+    pub(crate) fn new(points: &[Point], dice: Dice) -> Self {
         Self {
             points: points.to_vec(),
             left: Vec::new(),
@@ -43,10 +46,13 @@ impl Killer {
         if !self.points.is_empty() && self.dice.percent(65) {
             return self.point();
         }
-        if self.dice.percent(12) {
-            Ending::Starting(self.dice.millis(1..=90))
-        } else {
-            Ending::Serving(self.dice.millis(5..=700))
+        match self.dice.within(0..=99) {
+            0..=11 => Ending::Starting(self.dice.millis(1..=90)),
+            12..=17 => Ending::Asked {
+                after: self.dice.millis(5..=500),
+                at_last: self.dice.millis(0..=300),
+            },
+            _ => Ending::Serving(self.dice.millis(5..=700)),
         }
     }
 
@@ -59,13 +65,15 @@ impl Killer {
             .saturating_sub(1);
         let place = usize::try_from(self.dice.within(0..=last)).unwrap_or(0);
         // Often the first visit: some points are passed but once in a life.
-        let visit = if self.dice.percent(50) {
+        let point = self.left.swap_remove(place);
+        // What an end passes, it passes once.
+        let visit = if self.dice.percent(50) || point.needs == Needs::Stop {
             1
         } else {
             self.dice.within(1..=VISITS)
         };
         Ending::Point {
-            name: self.left.swap_remove(place),
+            point,
             visit,
             at_last: self.dice.millis(500..=900),
         }
@@ -76,8 +84,8 @@ impl Ending {
     /// What the server is told of it.
     pub(crate) fn failpoint(&self) -> Option<String> {
         match self {
-            Self::Point { name, visit, .. } => Some(format!("{name}:{visit}")),
-            Self::Serving(_) | Self::Starting(_) => None,
+            Self::Point { point, visit, .. } => Some(format!("{}:{visit}", point.name)),
+            Self::Asked { .. } | Self::Serving(_) | Self::Starting(_) => None,
         }
     }
 }
@@ -90,11 +98,14 @@ mod tests {
 
     #[test]
     fn every_point_has_its_turn_before_one_comes_again() {
-        let points: Vec<String> = ["a", "b", "c"].map(str::to_owned).to_vec();
+        let points = ["a", "b", "c"].map(|name| Point {
+            name: name.to_owned(),
+            needs: Needs::Load,
+        });
         let mut killer = Killer::new(&points, Dice::new(3));
         let named = std::iter::repeat_with(|| killer.next()).filter_map(|ending| match ending {
-            Ending::Point { name, .. } => Some(name),
-            Ending::Serving(_) | Ending::Starting(_) => None,
+            Ending::Point { point, .. } => Some(point.name),
+            Ending::Asked { .. } | Ending::Serving(_) | Ending::Starting(_) => None,
         });
         let nine: Vec<_> = named.take(9).collect();
         for round in nine.chunks(3) {

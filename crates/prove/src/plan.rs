@@ -5,6 +5,24 @@ use std::time::Duration;
 
 use crate::observed::Spool;
 
+/// A named point of the program's code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// Its name, as the program knows it.
+    pub name: String,
+    /// What has to be done for it to be reached.
+    pub needs: Needs,
+}
+
+/// What has to be done for a point to be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Load, or nothing at all.
+    Load,
+    /// The server is asked to stop.
+    Stop,
+}
+
 /// A run of the proof.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -15,7 +33,7 @@ pub struct Plan {
     /// After which time no further server is killed; none for no limit.
     pub time: Option<Duration>,
     /// Named points to stop at, which the program must know; with none, all times are random.
-    pub points: Vec<String>,
+    pub points: Vec<Point>,
     /// What all chance comes from.
     pub seed: u64,
     /// The fault to be planted, which the program must know.

@@ -40,7 +40,7 @@ impl Proof {
             kills_wanted: plan.kills,
             plant: plan.plant.clone(),
             is_cut: plan.spool == Spool::Cut,
-            unreached: plan.points.iter().cloned().collect(),
+            unreached: plan.points.iter().map(|point| point.name.clone()).collect(),
             ..Report::default()
         };
         let tally = Tally {

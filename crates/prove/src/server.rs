@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
@@ -159,6 +160,16 @@ impl Server {
         // Fails only when it has just ended.
         self.child.kill().await.err()?;
         None
+    }
+
+    /// Asks it to stop, as a service manager does.
+    pub(crate) fn ask_to_stop(&self) -> io::Result<()> {
+        let pid = self.child.id().and_then(|pid| i32::try_from(pid).ok());
+        match pid.and_then(Pid::from_raw) {
+            Some(pid) => Ok(kill_process(pid, Signal::TERM)?),
+            // It has ended already.
+            None => Ok(()),
+        }
     }
 
     /// Waits until it ends by itself. Safe to drop halfway.

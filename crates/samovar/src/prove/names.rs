@@ -1,12 +1,15 @@
 //! The named points and the planted faults that this build has.
 
 use samovar_locale::{self as text, prove as says};
+#[cfg(feature = "failpoints")]
+use samovar_prove::Needs;
+use samovar_prove::Point;
 
 use crate::exit::{Exit, Failure};
 
 /// What can be named on the command line.
 pub(super) struct Names {
-    points: Vec<String>,
+    points: Vec<Point>,
     faults: Vec<String>,
 }
 
@@ -27,7 +30,7 @@ impl Names {
     ///
     /// # Errors
     /// There is no such point, or this build has none: exit code 2.
-    pub(super) fn points(&self, asked: Option<&str>) -> Result<Vec<String>, Failure> {
+    pub(super) fn points(&self, asked: Option<&str>) -> Result<Vec<Point>, Failure> {
         match asked.map(str::trim) {
             Some(NONE) => Ok(Vec::new()),
             Some(_) if self.points.is_empty() => {
@@ -62,11 +65,17 @@ impl Names {
         }
     }
 
-    fn point(&self, name: &str) -> Result<String, Failure> {
-        if self.points.iter().any(|point| point == name) {
-            return Ok(name.to_owned());
+    fn point(&self, name: &str) -> Result<Point, Failure> {
+        let mut points = self.points.iter();
+        if let Some(point) = points.find(|point| point.name == name) {
+            return Ok(point.clone());
         }
-        let why = says::unknown_point(text::quoted(name), self.points.join(", "));
+        let all: Vec<_> = self
+            .points
+            .iter()
+            .map(|point| point.name.as_str())
+            .collect();
+        let why = says::unknown_point(text::quoted(name), all.join(", "));
         Err(refused("unknown_point", why))
     }
 }
@@ -76,39 +85,20 @@ fn refused(code: &str, why: String) -> Failure {
 }
 
 #[cfg(feature = "failpoints")]
-fn points() -> Vec<String> {
-    [
-        "accept.before",
-        "accept.after",
-        "step.before",
-        "step.after",
-        "answer.before",
-        "answer.after",
-        "intent.before",
-        "intent.after",
-        "result.before",
-        "result.after",
-        "finish.before",
-        "finish.after",
-        "model.ask",
-        "tools.ran",
-        "spool.write.before",
-        "spool.write.after",
-        "journal.commit.before",
-        "journal.commit.after",
-        "journal.epoch.before",
-        "journal.epoch.after",
-        "history.commit.before",
-        "history.commit.after",
-        "history.sync.before",
-        "history.sync.after",
-    ]
-    .map(str::to_owned)
-    .to_vec()
+fn points() -> Vec<Point> {
+    use samovar_points::failpoint::{POINTS, When};
+    let point = |point: &samovar_points::failpoint::Point| Point {
+        name: point.name.to_owned(),
+        needs: match point.when {
+            When::Start | When::Resume | When::Run => Needs::Load,
+            When::Stop => Needs::Stop,
+        },
+    };
+    POINTS.iter().map(point).collect()
 }
 
 #[cfg(not(feature = "failpoints"))]
-fn points() -> Vec<String> {
+fn points() -> Vec<Point> {
     Vec::new()
 }
 
