@@ -17,7 +17,7 @@ pub struct Violation {
 }
 
 macro_rules! broken {
-    ($($(#[doc = $about:literal])* $name:ident = $code:literal, $sentence:ident;)*) => {
+    ($($(#[doc = $about:literal])* $name:ident = $code:literal, $sentence:path;)*) => {
         /// A promise that was broken.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
         #[serde(rename_all = "snake_case")]
@@ -35,7 +35,7 @@ macro_rules! broken {
             }
 
             fn sentence(self, place: &str, found: &str) -> String {
-                match self { $(Self::$name => says::$sentence(place, found),)* }
+                match self { $(Self::$name => $sentence(place, found),)* }
             }
         }
     };
@@ -43,65 +43,65 @@ macro_rules! broken {
 
 broken! {
     /// An accepted message is not kept.
-    MessageLost = "message_lost", message_lost;
+    MessageLost = "message_lost", says::message_lost;
     /// Something is kept twice under one id.
-    KeptTwice = "kept_twice", kept_twice;
+    KeptTwice = "kept_twice", says::kept_twice;
     /// What is kept is not what was said or shown.
-    KeptWrong = "kept_wrong", kept_wrong;
+    KeptWrong = "kept_wrong", says::kept_wrong;
     /// Messages stand in another order than they were accepted in.
-    OrderBroken = "order_broken", order_broken;
+    OrderBroken = "order_broken", says::order_broken;
     /// One message started two turns.
-    SecondTurn = "second_turn", second_turn;
+    SecondTurn = "second_turn", says::second_turn;
     /// A turn does not end.
-    StuckTurn = "stuck_turn", stuck_turn;
+    StuckTurn = "stuck_turn", says::stuck_turn;
     /// A turn ended more than once.
-    EndedTwice = "ended_twice", ended_twice;
+    EndedTwice = "ended_twice", says::ended_twice;
     /// A turn ended for a reason that nobody gave it.
-    EndedWrong = "ended_wrong", ended_wrong;
+    EndedWrong = "ended_wrong", says::ended_wrong;
     /// A stream left events out.
-    Gap = "gap", gap;
+    Gap = "gap", says::gap;
     /// A stream showed an event again.
-    Repeat = "repeat", repeat;
+    Repeat = "repeat", says::repeat;
     /// A stream showed events in another order.
-    Reorder = "reorder", reorder;
+    Reorder = "reorder", says::reorder;
     /// An id shows something else than before.
-    Changed = "changed", changed;
+    Changed = "changed", says::changed;
     /// An event that a reader saw is in the stream no more.
-    TakenBack = "taken_back", taken_back;
+    TakenBack = "taken_back", says::taken_back;
     /// Lost live events were not told.
-    LossUntold = "loss_untold", loss_untold;
+    LossUntold = "loss_untold", says::loss_untold;
     /// Two attempts stand in one text without a reset between them.
-    Splice = "splice", splice;
+    Splice = "splice", says::splice;
     /// A turn that ended well has not its model's whole answer.
-    AnswerLost = "answer_lost", answer_lost;
+    AnswerLost = "answer_lost", says::answer_lost;
     /// A stream broke off for a reason of the server's own.
-    StreamBroken = "stream_broken", stream_broken;
+    StreamBroken = "stream_broken", says::stream_broken;
     /// An id was given out twice.
-    DuplicateId = "duplicate_id", duplicate_id;
+    DuplicateId = "duplicate_id", says::duplicate_id;
     /// An effect that must happen once happened again.
-    UnsafeRepeated = "unsafe_repeated", unsafe_repeated;
+    UnsafeRepeated = "unsafe_repeated", says::unsafe_repeated;
     /// An effect happened, and its call was closed as if it had not.
-    EffectUntold = "effect_untold", effect_untold;
+    EffectUntold = "effect_untold", says::effect_untold;
     /// An effect happened for a call whose start was not kept.
-    EffectUnannounced = "effect_unannounced", effect_unannounced;
+    EffectUnannounced = "effect_unannounced", says::effect_unannounced;
     /// A call was closed as done, and its effect did not happen.
-    ResultInvented = "result_invented", result_invented;
+    ResultInvented = "result_invented", says::result_invented;
     /// A call was run again under another key.
-    KeyChanged = "key_changed", key_changed;
+    KeyChanged = "key_changed", says::key_changed;
     /// A call in doubt was closed without the words that say so.
-    DoubtUntold = "doubt_untold", doubt_untold;
+    DoubtUntold = "doubt_untold", says::doubt_untold;
     /// A call was never closed, or more than once.
-    CallOpen = "call_open", call_open;
+    CallOpen = "call_open", says::call_open;
     /// The model was asked again for an answer that was already shown as kept.
-    AskedAgain = "asked_again", asked_again;
+    AskedAgain = "asked_again", says::asked_again;
     /// The server refused what it should take.
-    Refused = "refused", refused;
+    Refused = "refused", says::refused;
     /// The server ended by itself.
-    ServerEnded = "server_ended", server_ended;
+    ServerEnded = "server_ended", says::server_ended;
     /// The server did not come up.
-    NotServing = "not_serving", not_serving;
+    NotServing = "not_serving", says::not_serving;
     /// A process outlived its server.
-    Orphan = "orphan", orphan;
+    Orphan = "orphan", says::orphan;
 }
 
 impl Violation {
