@@ -24,6 +24,8 @@ pub(crate) enum Raw {
     Integer(Option<i64>),
     Float(f64),
     Switch(bool),
+    /// Texts alone.
+    List(Vec<String>),
     /// What no key takes, in words.
     Other(String),
 }
@@ -37,7 +39,13 @@ impl Raw {
             DeValue::Float(number) => Self::Float(number.as_str().parse().unwrap_or(f64::NAN)),
             DeValue::Boolean(on) => Self::Switch(*on),
             DeValue::Datetime(_) => Self::Other(locale::config::found_date().to_owned()),
-            DeValue::Array(_) => Self::Other(locale::config::found_list().to_owned()),
+            DeValue::Array(values) => {
+                let text =
+                    |value: &Spanned<DeValue<'_>>| value.get_ref().as_str().map(str::to_owned);
+                let texts: Option<Vec<String>> = values.iter().map(text).collect();
+                let other = || Self::Other(locale::config::found_list().to_owned());
+                texts.map_or_else(other, Self::List)
+            }
             DeValue::Table(_) => Self::Other(locale::config::found_table().to_owned()),
         }
     }
@@ -49,6 +57,7 @@ impl Raw {
             Self::Integer(_) => locale::config::found_integer().to_owned(),
             Self::Float(_) => locale::config::found_number().to_owned(),
             Self::Switch(_) => locale::config::found_switch().to_owned(),
+            Self::List(_) => locale::config::found_list().to_owned(),
             Self::Other(words) => words.clone(),
         }
     }

@@ -70,11 +70,9 @@ pub(crate) fn masked(key: &Key, value: &Value) -> Value {
         Value::String(text) if key.is_endpoint() || text.contains("://") => {
             locale::without_secrets(text).into()
         }
-        Value::String(_)
-        | Value::Null
-        | Value::Bool(_)
-        | Value::Number(_)
-        | Value::Array(_)
-        | Value::Object(_) => value.clone(),
+        Value::Array(items) => items.iter().map(|item| masked(key, item)).collect(),
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
+            value.clone()
+        }
     }
 }

@@ -40,6 +40,15 @@ pub enum Kind {
     Switch,
     /// One of these words.
     Choice(Vec<String>),
+    /// So many texts at most, each of so many characters, without control characters.
+    List {
+        /// Texts, at most.
+        count: u64,
+        /// Characters of one, at least.
+        min: u64,
+        /// Characters of one, at most.
+        max: u64,
+    },
 }
 
 /// What is wrong with a value.
@@ -73,6 +82,11 @@ impl Kind {
                 max: schema["maximum"].as_f64()?,
             }),
             ("boolean", None) => Some(Self::Switch),
+            ("array", None) => Some(Self::List {
+                count: schema["maxItems"].as_u64()?,
+                min: schema["items"]["minLength"].as_u64()?,
+                max: schema["items"]["maxLength"].as_u64()?,
+            }),
             _ => None,
         }
     }
@@ -95,6 +109,7 @@ impl Kind {
                 Value::from(Number::from_f64(*number).ok_or(Wrong::Value)?)
             }
             (Self::Switch, Raw::Switch(on)) => Value::from(*on),
+            (Self::List { .. }, Raw::List(texts)) => Value::from(texts.as_slice()),
             (
                 Self::Text { .. }
                 | Self::Folder
@@ -102,8 +117,14 @@ impl Kind {
                 | Self::Integer { .. }
                 | Self::Number { .. }
                 | Self::Switch
-                | Self::Choice(_),
-                Raw::Text(_) | Raw::Integer(_) | Raw::Float(_) | Raw::Switch(_) | Raw::Other(_),
+                | Self::Choice(_)
+                | Self::List { .. },
+                Raw::Text(_)
+                | Raw::Integer(_)
+                | Raw::Float(_)
+                | Raw::Switch(_)
+                | Raw::List(_)
+                | Raw::Other(_),
             ) => return Err(Wrong::Type),
         };
         self.check(value)
@@ -119,6 +140,11 @@ impl Kind {
             Self::Integer { .. } => Raw::Integer(whole(text.trim())?),
             Self::Number { .. } => Raw::Float(text.trim().parse().map_err(|_| Wrong::Type)?),
             Self::Switch => Raw::Switch(switch(text.trim())?),
+            Self::List { .. } => {
+                let texts = text.split(',').map(str::trim);
+                let texts = texts.filter(|text| !text.is_empty());
+                Raw::List(texts.map(str::to_owned).collect())
+            }
         };
         self.read(&raw)
     }
@@ -126,9 +152,7 @@ impl Kind {
     fn check(&self, value: Value) -> Result<Value, Wrong> {
         let text = value.as_str().unwrap_or_default();
         let is_right = match self {
-            Self::Text { min, max } => {
-                (*min..=*max).contains(&(text.chars().count() as u64)) && is_plain(text)
-            }
+            Self::Text { min, max } => is_text(text, *min, *max),
             Self::Folder => !text.trim().is_empty() && is_plain(text),
             Self::Address => text.parse::<IpAddr>().is_ok(),
             Self::Integer { min, max } => value
@@ -138,6 +162,12 @@ impl Kind {
                 .as_f64()
                 .is_some_and(|number| (*min..=*max).contains(&number)),
             Self::Switch => true,
+            Self::List { count, min, max } => {
+                let texts = value.as_array().map(Vec::as_slice).unwrap_or_default();
+                let mut texts = texts.iter().filter_map(Value::as_str);
+                texts.clone().count() as u64 <= *count
+                    && texts.all(|text| is_text(text, *min, *max))
+            }
             Self::Choice(words) => words.iter().any(|word| word == text),
         };
         is_right.then_some(value).ok_or(Wrong::Value)
@@ -155,6 +185,7 @@ impl fmt::Display for Kind {
             Self::Number { min, max } => locale::config::kind_number(min, max),
             Self::Switch => locale::config::kind_switch().to_owned(),
             Self::Choice(words) => locale::config::kind_choice(words.join(", ")),
+            Self::List { count, min, max } => locale::config::kind_list(count, min, max),
         })
     }
 }
@@ -165,6 +196,10 @@ fn words(schema: &Value) -> Option<Vec<String>> {
     let listed = listed.or_else(|| schema["enum"].as_array())?;
     let word = |one: &Value| one.get("const").unwrap_or(one).as_str().map(str::to_owned);
     listed.iter().map(word).collect()
+}
+
+fn is_text(text: &str, min: u64, max: u64) -> bool {
+    (min..=max).contains(&(text.chars().count() as u64)) && is_plain(text)
 }
 
 fn is_plain(text: &str) -> bool {

@@ -34,7 +34,7 @@ pub struct Settings {
     /// Whom models are asked of, by the name that stands before the `/` in `openai/gpt-5-mini`.
     #[schemars(extend("x-name" = "NAME"))]
     pub providers: BTreeMap<String, Provider>,
-    /// Which models may answer.
+    /// Which models may answer, and how patient we are with their servers.
     pub models: Models,
     /// What a session keeps in view.
     pub session: Session,
@@ -58,6 +58,11 @@ pub struct Defaults {
         extend("x-widens" = false, "x-variables" = ["AGENT_MODEL"])
     )]
     pub model: Option<String>,
+    /// The models that are asked in this order when a turn's own keeps failing.
+    // It opens something: what a person says to one provider goes to another.
+    #[schemars(length(max = 16), inner(length(min = 1, max = 256)))]
+    #[schemars(extend("x-widens" = true, "examples" = [["anthropic/claude-sonnet-4-5"]]))]
+    pub fallback: Vec<String>,
     /// Tokens that one answer of a model may have.
     #[schemars(range(min = 1, max = 1_000_000), extend("x-widens" = false))]
     pub max_tokens: u32,
@@ -86,7 +91,7 @@ pub struct Provider {
     pub api_base: Option<String>,
 }
 
-/// Which models may answer.
+/// Which models may answer, and how patient we are with their servers.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(inline)]
@@ -99,6 +104,25 @@ pub struct Models {
     // It opens something where a folder says `false` to a person who said `true`.
     #[schemars(extend("x-widens" = true, "x-variables" = ["SAMOVAR_REQUIRE_MODEL"]))]
     pub require: bool,
+    /// Seconds that a model's server may take to take a connection.
+    #[schemars(range(min = 1, max = 300), extend("x-widens" = true))]
+    pub connect_seconds: u32,
+    /// Seconds from a request to the first piece of its answer.
+    #[schemars(range(min = 1, max = 3_600), extend("x-widens" = true))]
+    pub first_token_seconds: u32,
+    /// Seconds from one piece of an answer to the next.
+    #[schemars(range(min = 1, max = 3_600), extend("x-widens" = true))]
+    pub between_tokens_seconds: u32,
+    /// Seconds that an answer may take in all.
+    #[schemars(range(min = 1, max = 86_400), extend("x-widens" = true))]
+    pub whole_call_seconds: u32,
+    /// How often a turn may ask a model again whose server failed.
+    #[schemars(range(min = 0, max = 20), extend("x-widens" = true))]
+    pub retries: u32,
+    /// Seconds that a turn may spend on that in all; a server that asks to wait longer is not waited
+    /// for.
+    #[schemars(range(min = 0, max = 3_600), extend("x-widens" = true))]
+    pub retry_seconds: u32,
 }
 
 /// What a session keeps in view.
@@ -278,6 +302,7 @@ impl Default for Defaults {
     fn default() -> Self {
         Self {
             model: None,
+            fallback: Vec::new(),
             max_tokens: 4096,
             temperature: 0.7,
             max_iterations: 20,
@@ -290,6 +315,12 @@ impl Default for Models {
         Self {
             probe: true,
             require: false,
+            connect_seconds: 10,
+            first_token_seconds: 120,
+            between_tokens_seconds: 60,
+            whole_call_seconds: 600,
+            retries: 4,
+            retry_seconds: 120,
         }
     }
 }

@@ -54,6 +54,16 @@ pub struct Layer {
     pub text: Arc<str>,
 }
 
+/// The finish reason of an answer that is only interrupted: its model goes on when it is asked
+/// again, with what it has said.
+pub const PAUSED: &str = "pause_turn";
+
+/// Whether a finish reason says that the model, or a filter around it, refused to answer. Such an
+/// answer may be without a word.
+pub fn is_refusal(finish_reason: &str) -> bool {
+    matches!(finish_reason, "refusal" | "content_filter")
+}
+
 /// What a model's server says.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ProviderEvent {

@@ -26,5 +26,5 @@ pub mod turn;
 pub use engine::{Attendance, Engine, Ports};
 pub use log::{Follower, Lost};
 pub use recovered::Recovered;
-pub use settings::{Recovery, Resume, Settings};
+pub use settings::{Recovery, Resume, Retry, Settings};
 pub use toolbox::Toolbox;

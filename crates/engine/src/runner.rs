@@ -10,6 +10,7 @@ use samovar_core::{
 use samovar_locale as locale;
 use tokio::sync::{mpsc, oneshot};
 
+use self::ask::Asked;
 use self::calls::Calls;
 use crate::context::{self, Transcript};
 use crate::log::{Draft, Log};
@@ -20,8 +21,10 @@ use crate::turn::{Step, Turn};
 mod ask;
 mod calls;
 mod cut;
+mod retry;
 
 pub(crate) use cut::Continuation;
+pub(crate) use retry::Patience;
 
 /// What reaches a turn while it runs.
 pub(crate) enum Input {
@@ -51,6 +54,8 @@ pub(crate) enum How {
     Finished,
     /// Everything that is open is open on somebody outside.
     Parked,
+    /// The server stops, and the next start goes on with it.
+    Left,
     /// An event could not be kept; the log knows less than the turn did.
     Broken(Broken),
 }
@@ -67,6 +72,7 @@ pub(crate) struct Runner {
     pub(crate) inbox: mpsc::Receiver<Input>,
     /// Set when a stop of the server cut the turn, until the world has answered it again.
     pub(crate) continuation: Option<Continuation>,
+    pub(crate) patience: Patience,
     /// Facts that are not kept yet. They are before anything touches the world.
     pub(crate) pending: Vec<Draft>,
     /// Who is told once the turn's end is kept.
@@ -112,10 +118,13 @@ impl Runner {
         }
         loop {
             match self.turn.next() {
+                Step::Record(kind @ Kind::StepStarted { .. }) => self.begin_step(kind),
                 Step::Record(kind) => self.note(kind),
                 Step::CallModel { max_tokens } => {
                     self.keep().await?;
-                    self.ask(max_tokens).await?;
+                    if self.ask(max_tokens).await? == Asked::Left {
+                        return Ok(How::Left);
+                    }
                     self.continuation = None;
                 }
                 Step::CallTools(calls) => {
@@ -132,6 +141,10 @@ impl Runner {
                 }
             }
         }
+    }
+
+    fn begin_step(&mut self, started: Kind) {
+        self.note(started);
     }
 
     /// Takes a fact in; it is kept with the next commit.

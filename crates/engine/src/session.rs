@@ -109,7 +109,8 @@ enum Progress {
     Cut(Box<Turn>, Goes),
     /// Its task is gone and its end could not be kept yet, for this reason.
     Stuck(FaultCode),
-    /// A former run left it, and here no turn ends or goes on.
+    /// It is left to another run: a former one left it and here no turn ends or goes on, or this
+    /// one stops.
     Left,
 }
 

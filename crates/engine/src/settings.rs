@@ -19,6 +19,10 @@ pub struct Settings {
     pub max_parallel_calls: usize,
     /// Bytes of a log's events that are held in memory, about (DU-8).
     pub tail_bytes: usize,
+    /// How the failures of models' servers are overcome (AS-14).
+    pub retry: Retry,
+    /// The models that are asked in this order when a turn's own keeps failing (AS-14).
+    pub fallback: Vec<String>,
     /// How long a finished turn can be followed from the journal (DU-7).
     pub retention: Duration,
     /// How long a session that nobody uses stays in memory.
@@ -49,6 +53,8 @@ impl Default for Settings {
             max_history_messages: 50,
             max_queue: 32,
             max_parallel_calls: 8,
+            retry: Retry::default(),
+            fallback: Vec::new(),
             tail_bytes: 256 * 1024,
             retention: Duration::from_mins(10),
             idle: Duration::from_secs(10),
@@ -79,6 +85,31 @@ impl Resume {
     /// Every choice, as configuration spells it.
     pub const ALL: [(&'static str, Self); 3] =
         [("auto", Self::Auto), ("ask", Self::Ask), ("off", Self::Off)];
+}
+
+/// How the failures of models' servers are overcome, with a budget for each turn (AS-14).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry {
+    /// How often a turn may ask a model again whose server failed, in all of its passes.
+    pub count: u32,
+    /// How long a turn may spend on that, from a pass's first failure to its success and over all
+    /// of its passes. A server that asks to wait longer is not waited for.
+    pub within: Duration,
+    /// The wait before the second attempt, about; each one after that is twice as long.
+    pub first_wait: Duration,
+    /// The longest wait that is not the server's own wish.
+    pub longest_wait: Duration,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self {
+            count: 4,
+            within: Duration::from_mins(2),
+            first_wait: Duration::from_millis(500),
+            longest_wait: Duration::from_secs(20),
+        }
+    }
 }
 
 /// Which sessions of a former run are looked after at start.

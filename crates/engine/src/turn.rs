@@ -5,6 +5,7 @@
 
 use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
+use samovar_core::provider::PAUSED;
 use samovar_core::{
     Approval, CallId, Closer, Effect, FinishReason, Kind, Limits, Message, Outcome, Role, Status,
     ToolCall, Usage,
@@ -42,8 +43,14 @@ pub struct Turn {
     /// The level that its message asked for.
     asked: Option<Approval>,
     model: String,
+    /// Who was asked last, when that is not `model` (AS-14).
+    fallback: Option<String>,
     iteration: u32,
     attempt: u32,
+    /// Whether the attempt is void, so that its pass begins anew.
+    is_void: bool,
+    failures: u32,
+    empty_answers: u32,
     reserved: u64,
     spent: Usage,
     /// Tokens that were set aside for attempts of which nobody heard what they cost.
@@ -118,8 +125,12 @@ impl Turn {
             approval: Approval::ReadOnly,
             asked: None,
             model: String::new(),
+            fallback: None,
             iteration: 0,
             attempt: 0,
+            is_void: false,
+            failures: 0,
+            empty_answers: 0,
             reserved: 0,
             spent: Usage::default(),
             unheard: 0,
@@ -147,21 +158,19 @@ impl Turn {
                 iteration,
                 attempt,
                 reserved_tokens,
-                ..
+                model,
             } => {
+                if *iteration != self.iteration {
+                    self.empty_answers = 0;
+                }
                 (self.iteration, self.attempt) = (*iteration, *attempt);
                 self.reserved = *reserved_tokens;
+                self.fallback.clone_from(model);
+                self.is_void = false;
                 self.calls.clear();
                 self.phase = Phase::Asking;
             }
-            Kind::StepReset { usage, code, .. } => {
-                self.spent = self.spent.plus(*usage);
-                if *code == Some(FaultCode::Interrupted) {
-                    self.unheard += self.reserved;
-                }
-                self.reserved = 0;
-                self.phase = Phase::Between;
-            }
+            Kind::StepReset { usage, code, .. } => self.void(*usage, *code),
             Kind::TurnContinued { in_a_row } => self.go_on(*in_a_row),
             Kind::MessageFinished { message, .. } if message.role == Role::Assistant => {
                 self.answered(message);
@@ -202,6 +211,19 @@ impl Turn {
         }
     }
 
+    fn void(&mut self, usage: Usage, code: Option<FaultCode>) {
+        self.spent = self.spent.plus(usage);
+        match code {
+            Some(FaultCode::Interrupted) => self.unheard += self.reserved,
+            Some(FaultCode::EmptyAnswer) => self.empty_answers += 1,
+            Some(code) if code.is_provider() => self.failures += 1,
+            Some(_) | None => {}
+        }
+        self.reserved = 0;
+        self.is_void = true;
+        self.phase = Phase::Between;
+    }
+
     fn answered(&mut self, message: &Message) {
         self.spent = self.spent.plus(message.usage.unwrap_or_default());
         self.reserved = 0;
@@ -212,15 +234,10 @@ impl Turn {
             intent: None,
         };
         self.calls = message.calls().map(fresh).collect();
-        self.phase = if self.calls.is_empty() {
-            Phase::Answered(
-                message
-                    .finish_reason
-                    .clone()
-                    .unwrap_or_else(|| "stop".to_owned()),
-            )
-        } else {
-            Phase::Calling
+        self.phase = match message.finish_reason.as_deref() {
+            _ if !self.calls.is_empty() => Phase::Calling,
+            Some(PAUSED) => Phase::Between,
+            reason => Phase::Answered(reason.unwrap_or("stop").to_owned()),
         };
     }
 
@@ -287,8 +304,7 @@ impl Turn {
     /// The next pass of the loop, unless a limit is reached. A pass that was reset is tried again
     /// under its own number.
     fn begin_step(&self) -> Step {
-        let again = self.iteration > 0 && self.calls.is_empty();
-        let (iteration, attempt) = if again {
+        let (iteration, attempt) = if self.is_void {
             (self.iteration, self.attempt + 1)
         } else {
             (self.iteration + 1, 1)
@@ -309,11 +325,12 @@ impl Turn {
             iteration,
             attempt,
             reserved_tokens,
-            model: None,
+            model: self.fallback.clone(),
         })
     }
 
-    fn finished(&self, reason: FinishReason, fault: Option<Fault>) -> Kind {
+    /// The fact that ends the turn here, with all of its calls closed.
+    pub(crate) fn finished(&self, reason: FinishReason, fault: Option<Fault>) -> Kind {
         Kind::TurnFinished {
             reason,
             iterations: self.iteration,
@@ -406,6 +423,26 @@ impl Turn {
     /// The model that it began with, by its canonical name; empty before it began.
     pub fn model(&self) -> &str {
         &self.model
+    }
+
+    /// Who is asked, by its canonical name: its model, or the fallback that answers in its place.
+    pub fn asked_model(&self) -> &str {
+        self.fallback.as_deref().unwrap_or(&self.model)
+    }
+
+    /// Which try of the pass is on: 1 for the first.
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// How often a model's server has failed it, in all of its passes (AS-14).
+    pub fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// How often nothing came as the answer of this pass.
+    pub fn empty_answers(&self) -> u32 {
+        self.empty_answers
     }
 
     /// Which pass of the loop is on.

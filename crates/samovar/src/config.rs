@@ -271,6 +271,9 @@ fn serve(config: &mut Config, settings: &Settings) {
     }
     config.settings.resume = resume(settings.recovery.resume);
     config.settings.max_history_messages = count(settings.session.max_history_messages);
+    config.settings.retry.count = settings.models.retries;
+    config.settings.retry.within = seconds(settings.models.retry_seconds);
+    config.settings.fallback.clone_from(&defaults.fallback);
 }
 
 fn resume(choice: samovar_config::Resume) -> Resume {
@@ -307,6 +310,13 @@ fn set_up(resolved: &Resolved) -> ProviderConfig {
             config.base_urls.insert(name.clone(), base.clone());
         }
     }
+    let (models, seconds) = (&settings.models, |seconds: u32| {
+        Duration::from_secs(seconds.into())
+    });
+    config.timeouts.connect = seconds(models.connect_seconds);
+    config.timeouts.first_token = seconds(models.first_token_seconds);
+    config.timeouts.between_tokens = seconds(models.between_tokens_seconds);
+    config.timeouts.whole_call = seconds(models.whole_call_seconds);
     if settings.models.probe {
         config.probing = Probing::On;
     }

@@ -3,6 +3,7 @@
 
 use samovar_core::error::FaultCode;
 use samovar_core::event::{Fault, Fragment};
+use samovar_core::provider::is_refusal;
 use samovar_core::{FinishReason, Kind, Outcome, Part, Role, SessionId, Status, ToolCall, Usage};
 use samovar_locale as text;
 use samovar_wire::agent::ShownEvent;
@@ -114,10 +115,7 @@ impl View {
                 ..
             } => self.call(call)?,
             Kind::CallClosed { name, outcome, .. } => self.outcome(name, outcome)?,
-            Kind::StepReset { reason, .. } => {
-                self.end_line()?;
-                self.reset = Some(reason.clone());
-            }
+            Kind::StepReset { reason, code, .. } => self.void(reason, *code)?,
             Kind::StepStarted { .. } => {
                 if let Some(reason) = self.reset.take() {
                     say(&text::view::asked_again(reason));
@@ -187,6 +185,17 @@ impl View {
         self.put(&shown)
     }
 
+    /// What the pass said is void.
+    fn void(&mut self, reason: &str, code: Option<FaultCode>) -> Result<(), Failure> {
+        self.end_line()?;
+        match code {
+            // Another attempt follows, maybe after a pause.
+            Some(code) if code.is_provider() && code != FaultCode::EmptyAnswer => say(reason),
+            Some(_) | None => self.reset = Some(reason.to_owned()),
+        }
+        Ok(())
+    }
+
     fn call(&mut self, call: &ToolCall) -> Result<(), Failure> {
         self.end_line()?;
         let args = beginning(&call.args.to_string(), SHOWN);
@@ -212,6 +221,12 @@ impl View {
             (FinishReason::Model(_), _) if self.was_denied => {
                 let why = text::view::approval_denied();
                 (Exit::Approval, why, "approval_denied")
+            }
+            (FinishReason::Model(word), _) if is_refusal(word) && self.result.is_wordless() => {
+                if self.voice == Voice::Own {
+                    say(text::view::refused());
+                }
+                return Exit::Ok;
             }
             // What was said is answered in the turn that it joined.
             (FinishReason::Model(_) | FinishReason::Steered, _) => return Exit::Ok,
@@ -288,6 +303,11 @@ impl View {
 }
 
 impl TurnResult {
+    /// Whether nothing was answered.
+    fn is_wordless(&self) -> bool {
+        self.message.is_none()
+    }
+
     fn take(&mut self, event: &ShownEvent) {
         if let Some(turn) = &event.turn {
             self.turn.get_or_insert_with(|| turn.to_string());

@@ -41,7 +41,8 @@ pub struct AppBuilder {
 }
 
 impl AppBuilder {
-    /// A server with its default settings, approval level `auto`, in fresh folders.
+    /// A server with its default settings, approval level `auto`, in fresh folders. What a model
+    /// server does wrong is seen at its first failure.
     ///
     /// # Panics
     /// When the system gives no temporary folder.
@@ -54,6 +55,7 @@ impl AppBuilder {
         config.port = 0;
         config.token = Token::new(TOKEN);
         config.settings.approval = Approval::Auto;
+        config.settings.retry.count = 0;
         config.providers.default_model = Some(MODEL.to_owned());
         Self {
             config,

@@ -232,3 +232,19 @@ fn who_stands_in_their_own_configuration_reads_it_once() {
     assert_eq!(resolved.settings.server.port, 1);
     assert!(matches!(resolved.origin("server.port"), Origin::User(_)));
 }
+
+// proves FC-3
+#[test]
+fn a_list_is_a_list_in_a_file_and_words_with_commas_in_a_variable() {
+    let fallback = |desk: Desk| desk.resolve().settings.defaults.fallback.clone();
+    let none: [&str; 0] = [];
+    assert_eq!(fallback(Desk::new()), none);
+    let said = Desk::new().user_says("[defaults]\nfallback = [\"a\", \"openai/b\"]\n");
+    assert_eq!(fallback(said), ["a", "openai/b"]);
+    let name = "SAMOVAR__DEFAULTS__FALLBACK";
+    assert_eq!(
+        fallback(Desk::new().set(name, "a, openai/b,")),
+        ["a", "openai/b"]
+    );
+    assert_eq!(fallback(Desk::new().set(name, " ")), none);
+}

@@ -104,6 +104,13 @@ fn tries(key: &Key) -> Vec<Value> {
             tries.push(json!("bogus"));
         }
         Kind::Folder | Kind::Switch => tries.push(json!("")),
+        Kind::List { count, min, max } => {
+            let text = |long: u64| "ф".repeat(usize::try_from(long).unwrap());
+            let list = |length: u64| json!(vec![text(*max); usize::try_from(length).unwrap()]);
+            tries.extend([*count, count + 1].map(list));
+            tries.extend([*min, min - 1, max + 1].map(|long| json!([text(long)])));
+            tries.extend([json!(["a", 1]), json!("a")]);
+        }
         // That an address is one is not said in a way that all readers of schemas know.
         Kind::Address => {}
     }

@@ -2,70 +2,97 @@
 
 use futures_util::StreamExt;
 use samovar_core::error::FaultCode;
-use samovar_core::{Author, Broken, Kind, MessageId, ProviderEvent, failpoint};
+use samovar_core::provider::is_refusal;
+use samovar_core::{Author, Broken, FinishReason, Kind, MessageId, ProviderEvent, failpoint};
 use samovar_locale as locale;
 
+use super::retry::Failure;
 use super::{Input, Runner, not_open};
 use crate::answer::{Answer, Ending};
+
+/// How asking ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// What came of it is noted.
+    Done,
+    /// The server stops while the turn waits for another attempt, which the next start makes.
+    Left,
+}
 
 /// How reading an answer ended.
 enum Heard {
     /// It is whole.
     Whole(Ending),
     /// Its server failed.
-    Failed(FaultCode, String),
+    Failed(Failure),
     /// Somebody stopped the turn.
     Stopped(super::Reply),
 }
 
 impl Runner {
     /// Asks the model once, and notes what came of it.
-    pub(super) async fn ask(&mut self, max_tokens: u32) -> Result<(), Broken> {
+    pub(super) async fn ask(&mut self, max_tokens: u32) -> Result<Asked, Broken> {
         failpoint!("model.ask.before");
         let id = MessageId::fresh(self.parts.ids.as_ref());
-        let mut answer = Answer::new(id, self.model.name.clone());
-        let heard = self.hear(&mut answer, max_tokens).await?;
+        let mut answer = Answer::new(id, self.turn.asked_model().to_owned());
+        let heard = match self.find_model() {
+            Ok(()) => self.hear(&mut answer, max_tokens).await?,
+            Err(failure) => Heard::Failed(failure),
+        };
         match heard {
             Heard::Whole(ending) if !answer.is_empty() => {
+                self.patience.rests();
                 self.note_message(answer.finish(ending, self.now()));
             }
+            Heard::Whole(ending) if is_refusal(&ending.reason) => self.refused(ending),
             Heard::Whole(ending) => {
-                let message = locale::turn::answer_empty(&ending.reason);
-                // The attempt is void, but it was paid for.
-                self.note(Kind::StepReset {
-                    iteration: self.turn.iteration(),
-                    usage: ending.usage.unwrap_or_default(),
-                    reason: message.clone(),
-                    code: Some(FaultCode::EmptyAnswer),
-                });
-                self.fail(FaultCode::EmptyAnswer, message);
+                let failure = Failure {
+                    code: FaultCode::EmptyAnswer,
+                    message: locale::turn::answer_empty(&ending.reason),
+                    retry_after: None,
+                    usage: ending.usage,
+                };
+                return self.give_up(answer, failure).await;
             }
-            Heard::Failed(code, message) => {
-                self.note_salvage(
-                    answer,
-                    Ending {
-                        reason: "error".to_owned(),
-                        usage: None,
-                    },
-                );
-                self.fail(code, locale::turn::answer_failed(message));
-            }
+            Heard::Failed(failure) => return self.give_up(answer, failure).await,
             Heard::Stopped(reply) => {
-                self.note_salvage(
-                    answer,
-                    Ending {
-                        reason: "cancelled".to_owned(),
-                        usage: None,
-                    },
-                );
+                let (reason, usage) = ("cancelled".to_owned(), None);
+                self.note_salvage(answer, Ending { reason, usage });
                 self.stop(reply);
             }
         }
+        Ok(Asked::Done)
+    }
+
+    /// Whom the step names is asked: a turn that was taken up again may have fallen back before.
+    fn find_model(&mut self) -> Result<(), Failure> {
+        if self.model.name == self.turn.asked_model() {
+            return Ok(());
+        }
+        let found = self.parts.models.resolve(self.turn.asked_model());
+        self.model = found.map_err(|error| Failure {
+            code: FaultCode::UnusableModel,
+            message: error.message.into_owned(),
+            retry_after: None,
+            usage: None,
+        })?;
         Ok(())
     }
 
+    /// Ends the turn in the provider's own word: there is no message, but it was paid for.
+    fn refused(&mut self, ending: Ending) {
+        let reason = locale::turn::answer_refused(&ending.reason);
+        self.note(Kind::StepReset {
+            iteration: self.turn.iteration(),
+            usage: ending.usage.unwrap_or_default(),
+            reason,
+            code: None,
+        });
+        self.note(self.turn.finished(FinishReason::Model(ending.reason), None));
+    }
+
     /// Text that readers have seen stays, as a message of its own that asks for nothing.
-    fn note_salvage(&mut self, answer: Answer, ending: Ending) {
+    pub(super) fn note_salvage(&mut self, answer: Answer, ending: Ending) {
         if let Some(message) = answer.salvage(ending, self.now()) {
             self.note_message(message);
         }
@@ -86,8 +113,12 @@ impl Runner {
                 },
             };
             let Some(said) = said else {
-                let message = locale::turn::answer_cut();
-                return Ok(Heard::Failed(FaultCode::StreamCut, message.to_owned()));
+                return Ok(Heard::Failed(Failure {
+                    code: FaultCode::StreamCut,
+                    message: locale::turn::answer_cut().to_owned(),
+                    retry_after: None,
+                    usage: None,
+                }));
             };
             if let Some(heard) = self.take(answer, said)? {
                 return Ok(heard);
@@ -121,8 +152,17 @@ impl Runner {
                     };
                     heard = Some(Heard::Whole(ending));
                 }
-                ProviderEvent::Failed { code, message, .. } => {
-                    heard = Some(Heard::Failed(code, message));
+                ProviderEvent::Failed {
+                    code,
+                    message,
+                    retry_after,
+                } => {
+                    heard = Some(Heard::Failed(Failure {
+                        code,
+                        message,
+                        retry_after,
+                        usage: None,
+                    }));
                 }
                 piece => answer.take(piece, self.parts.ids.as_ref(), &mut live),
             }

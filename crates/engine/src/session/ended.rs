@@ -35,6 +35,10 @@ impl Mailbox {
                 );
                 open.current = Some(Current { turn_id, state });
             }
+            How::Left => {
+                let (turn_id, state) = (ended.turn_id.clone(), Progress::Left);
+                open.current = Some(Current { turn_id, state });
+            }
             How::Broken(_) => self.set_stuck(FaultCode::StoreFailed),
         }
         // What came too late for the task is for this turn as it is now, and for no other.

@@ -11,7 +11,7 @@ use super::{Current, Goes, MAX_INPUTS, Mailbox, Progress, Queued, master, refusa
 use crate::log::Draft;
 use crate::parts::Parts;
 use crate::projection;
-use crate::runner::{Continuation, Input, Runner, answer, not_open};
+use crate::runner::{Continuation, Input, Patience, Runner, answer, not_open};
 use crate::turn::{Step, Turn};
 
 impl Parts {
@@ -115,6 +115,7 @@ impl Mailbox {
             transcript: std::mem::take(&mut open.transcript),
             inbox,
             continuation,
+            patience: Patience::default(),
             pending: Vec::new(),
             stopped_for: Vec::new(),
         };

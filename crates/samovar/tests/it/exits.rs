@@ -194,7 +194,8 @@ async fn whatever_else_a_model_server_does_wrong_exits_5() {
         ),
         (say(""), "empty_answer", ""),
     ] {
-        let (program, _model) = with_model([reply]).await;
+        // An answer of nothing is asked for once more.
+        let (program, _model) = with_model([reply.times(2)]).await;
         let said = program.run(["run", "go"]).await;
         ended_with(&said, 5, code);
         assert_eq!(said.stdout, shown, "{code}: {said:?}");

@@ -2,6 +2,7 @@
 
 mod answers;
 mod calls;
+mod retries;
 mod silence;
 
 use std::time::Duration;

@@ -31,8 +31,8 @@ async fn an_address_or_a_key_that_cannot_be_used_names_its_variable() {
         line("run hi --model custom/x").with("CUSTOM_BASE_URL", "ftp://127.0.0.1/").is(4, CODE, "the base URL of custom is not one: \"ftp://127.0.0.1/\"; set CUSTOM_BASE_URL to something like http://127.0.0.1:8000/v1"),
         line("run hi --model openai/x").with("OPENAI_BASE_URL", "here").is(4, CODE, "the base URL of openai is not one: \"here\"; set OPENAI_BASE_URL to something like https://api.openai.com/v1"),
         line("run hi").with("OPENAI_API_KEY", "sk-the-secret\nof-two-lines").is(3, "config_wrong_value", "OPENAI_API_KEY: providers.openai.api_key is ***; give a line of 1 to 4096 characters"),
-        line("run hi --model custom/x").with("CUSTOM_BASE_URL", "http://127.0.0.1:1/v1").is(5, "provider_unreachable", "custom (127.0.0.1:1): cannot be reached: Connection refused (os error 111); check the network and CUSTOM_BASE_URL; what was said before is kept, send the message again"),
-        line("run hi --model custom/x").with("CUSTOM_BASE_URL", "http://name:secret@127.0.0.1:1/v1").is(5, "provider_unreachable", "custom (127.0.0.1:1): cannot be reached: Connection refused (os error 111); check the network and CUSTOM_BASE_URL; what was said before is kept, send the message again"),
+        line("run hi --model custom/x").with("CUSTOM_BASE_URL", "http://127.0.0.1:1/v1").with("SAMOVAR__MODELS__RETRIES", "0").is(5, "provider_unreachable", "custom (127.0.0.1:1): cannot be reached: Connection refused (os error 111); check the network and CUSTOM_BASE_URL; what was said before is kept, send the message again"),
+        line("run hi --model custom/x").with("CUSTOM_BASE_URL", "http://name:secret@127.0.0.1:1/v1").with("SAMOVAR__MODELS__RETRIES", "0").is(5, "provider_unreachable", "custom (127.0.0.1:1): cannot be reached: Connection refused (os error 111); check the network and CUSTOM_BASE_URL; what was said before is kept, send the message again"),
     ])
     .await;
 }

@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use samovar_model_server::{
-    Ending, Failure, Finish, Gate, Part, Point, Reply, TokenCounts, fail, hang_up, page, reset,
-    say, think,
+    Ending, Failure, Finish, Gate, Part, Point, fail, hang_up, page, reset, say,
 };
 use samovar_testkit::{App, AppBuilder};
-use serde_json::json;
 
 use super::{check_all, check_messages, row};
 use crate::shown::{last, text};
@@ -158,37 +156,4 @@ async fn an_error_inside_a_stream_of_200_is_an_error() {
         row("garbled", garbled, "bad_response", "so far", ""),
     ];
     check_all(AppBuilder::new(), rows).await;
-}
-
-// proves FC-6
-#[tokio::test]
-async fn an_answer_of_nothing_is_an_error_of_its_own() {
-    let says = "kept, send the message again";
-    let rows = vec![
-        row("nothing", Reply::default(), "empty_answer", "", says),
-        row("thought", think("hm"), "empty_answer", "", says),
-    ];
-    check_all(AppBuilder::new(), rows).await;
-
-    // What is blank is shown while it comes, but is no message.
-    let app = App::start([say(" \n")]).await;
-    let session = app.session().await;
-    let frames = app.turn(&session, "go").await;
-    assert_eq!(last(&frames)["code"], "empty_answer");
-    check_messages(&app, &session, &["go"]).await;
-}
-
-// proves AS-18
-#[tokio::test]
-async fn an_answer_that_is_void_is_paid_for_all_the_same() {
-    let counts = TokenCounts {
-        input: 10,
-        output: 7,
-        ..TokenCounts::default()
-    };
-    let app = App::start([think("hm").usage(counts)]).await;
-    let frames = app.turn(&app.session().await, "go").await;
-    assert_eq!(last(&frames)["tokens"], 17);
-    let tokens = json!({"total": 17, "input": 10, "output": 7});
-    assert_eq!(app.ok("getStats", json!({})).await["tokens"], tokens);
 }

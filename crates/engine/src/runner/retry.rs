@@ -1,0 +1,238 @@
+//! What follows when a model's server fails: the same model once more after a pause, then the
+//! fallback models in their order, then the end (AS-14).
+
+use std::time::Duration;
+
+use samovar_core::error::FaultCode;
+use samovar_core::{Broken, Ids, Kind, Model, Usage};
+use samovar_locale as locale;
+use sha2::{Digest, Sha256};
+use tokio::time::Instant;
+
+use super::ask::Asked;
+use super::{Input, Runner, not_open};
+use crate::answer::{Answer, Ending};
+use crate::settings::Retry;
+use crate::turn::Step;
+
+/// How often an answer of nothing is asked for again, in one pass of the loop.
+const MAX_EMPTY: u32 = 1;
+
+/// Why an attempt is void.
+pub(super) struct Failure {
+    pub(super) code: FaultCode,
+    /// What happened, for a person.
+    pub(super) message: String,
+    /// How long the server asks to wait.
+    pub(super) retry_after: Option<Duration>,
+    /// What the attempt cost, as far as anybody told.
+    pub(super) usage: Option<Usage>,
+}
+
+/// What follows a failure.
+enum Next {
+    /// The same model is asked again, this much later.
+    Again(Duration),
+    /// Another model is asked in its place.
+    Fallback(Model),
+    /// The turn ends.
+    End,
+}
+
+/// How long a turn has spent on passes that failed. Of this run alone: attempts are counted over
+/// any number of crashes, time is not.
+#[derive(Debug, Default)]
+pub(crate) struct Patience {
+    spent: Duration,
+    /// Since when the pass fails that is on.
+    since: Option<Instant>,
+}
+
+impl Patience {
+    fn fails(&mut self) {
+        self.since.get_or_insert_with(Instant::now);
+    }
+
+    /// The pass went well, or another model took it over.
+    pub(super) fn rests(&mut self) {
+        self.spent = self.used();
+        self.since = None;
+    }
+
+    fn used(&self) -> Duration {
+        let now = self.since.map(|since| since.elapsed());
+        self.spent + now.unwrap_or_default()
+    }
+}
+
+impl Runner {
+    /// Makes the attempt void and goes on with the next one, or ends the turn with what readers
+    /// have seen of this one.
+    pub(super) async fn give_up(
+        &mut self,
+        answer: Answer,
+        failure: Failure,
+    ) -> Result<Asked, Broken> {
+        self.patience.fails();
+        match self.what_follows(&failure) {
+            Next::Again(pause) if pause.is_zero() => {
+                self.void(&failure, failure.message.clone());
+                Ok(Asked::Done)
+            }
+            Next::Again(pause) => {
+                let seconds = pause.as_secs_f64().ceil();
+                let reason = locale::turn::asked_again_in(&failure.message, seconds);
+                self.void(&failure, reason);
+                // Readers see that it waits, and what for.
+                self.keep().await?;
+                // The world has answered, if badly; others may take up what was cut meanwhile.
+                self.continuation = None;
+                Ok(self.pause(pause).await)
+            }
+            Next::Fallback(model) => {
+                let reason = locale::turn::asked_elsewhere(&failure.message, &model.name);
+                self.void(&failure, reason);
+                self.patience.rests();
+                self.ask_instead(model);
+                Ok(Asked::Done)
+            }
+            Next::End => {
+                self.end(answer, failure);
+                Ok(Asked::Done)
+            }
+        }
+    }
+
+    fn what_follows(&self, failure: &Failure) -> Next {
+        let retry = &self.parts.settings.retry;
+        match pause(retry, failure, self.turn.attempt(), self.parts.ids.as_ref()) {
+            Some(pause) if self.may_retry(failure.code, pause) => Next::Again(pause),
+            Some(_) | None => self.fallback().map_or(Next::End, Next::Fallback),
+        }
+    }
+
+    fn may_retry(&self, code: FaultCode, pause: Duration) -> bool {
+        if code == FaultCode::EmptyAnswer {
+            return self.turn.empty_answers() < MAX_EMPTY;
+        }
+        let retry = &self.parts.settings.retry;
+        self.turn.failures() < retry.count
+            && self.patience.used().saturating_add(pause) <= retry.within
+    }
+
+    /// The next fallback model that can be used, behind the one that was asked.
+    fn fallback(&self) -> Option<Model> {
+        let (own, asked) = (self.turn.model(), self.turn.asked_model());
+        let models = self.parts.settings.fallback.iter();
+        let known = models.filter_map(|name| match self.parts.models.resolve(name) {
+            Ok(model) => Some(model),
+            Err(error) => {
+                tracing::warn!(model = name, %error, "a fallback model cannot be used");
+                None
+            }
+        });
+        let known: Vec<Model> = known.collect();
+        let last = known.iter().position(|model| model.name == asked);
+        let behind = last.filter(|_| asked != own).map_or(0, |last| last + 1);
+        let mut rest = known.into_iter().skip(behind);
+        rest.find(|model| model.name != own && model.name != asked)
+    }
+
+    fn void(&mut self, failure: &Failure, reason: String) {
+        self.note(Kind::StepReset {
+            iteration: self.turn.iteration(),
+            usage: failure.usage.unwrap_or_default(),
+            reason,
+            code: Some(failure.code),
+        });
+    }
+
+    /// Begins the pass anew with another model, unless a limit is reached.
+    fn ask_instead(&mut self, model: Model) {
+        if let Step::Record(Kind::StepStarted {
+            iteration,
+            attempt,
+            reserved_tokens,
+            ..
+        }) = self.turn.next()
+        {
+            self.begin_step(Kind::StepStarted {
+                iteration,
+                attempt,
+                reserved_tokens,
+                model: Some(model.name.clone()),
+            });
+            self.model = model;
+        }
+    }
+
+    fn end(&mut self, answer: Answer, failure: Failure) {
+        if failure.code == FaultCode::EmptyAnswer {
+            // There is nothing to keep of it, but it was paid for.
+            self.void(&failure, failure.message.clone());
+        } else {
+            let (reason, usage) = ("error".to_owned(), failure.usage);
+            self.note_salvage(answer, Ending { reason, usage });
+        }
+        self.fail(failure.code, locale::turn::answer_failed(failure.message));
+    }
+
+    /// Waits before the next attempt. A server that stops does not wait for that: the next start
+    /// goes on with the turn.
+    async fn pause(&mut self, pause: Duration) -> Asked {
+        let end = Instant::now() + pause;
+        let stopping = self.parts.stopping.clone();
+        loop {
+            // All are safe to drop halfway: a channel's items wait where they are.
+            tokio::select! {
+                () = tokio::time::sleep_until(end) => return Asked::Done,
+                () = stopping.cancelled() => return Asked::Left,
+                Some(input) = self.inbox.recv() => match input {
+                    Input::Cancel(reply) => {
+                        self.stop(reply);
+                        return Asked::Done;
+                    }
+                    Input::Settle(call, _, reply) => super::answer(reply, Err(not_open(&call))),
+                },
+            }
+        }
+    }
+}
+
+/// How long to wait before the same model is asked again; none when that is of no use.
+fn pause(retry: &Retry, failure: &Failure, attempt: u32, ids: &dyn Ids) -> Option<Duration> {
+    match failure.code {
+        // What it thinks of is chance, and needs no time.
+        FaultCode::EmptyAnswer => Some(Duration::ZERO),
+        FaultCode::ProviderUnreachable
+        | FaultCode::ProviderTimeout
+        | FaultCode::ProviderRateLimited
+        | FaultCode::ProviderError
+        | FaultCode::StreamCut => {
+            let doubled = 2_u32.saturating_pow(attempt.saturating_sub(1));
+            let wait = retry.first_wait.saturating_mul(doubled);
+            let wait = wait.min(retry.longest_wait).mul_f64(jitter(ids));
+            Some(wait.max(failure.retry_after.unwrap_or_default()))
+        }
+        // The same question would get the same answer.
+        FaultCode::ProviderAuth
+        | FaultCode::ProviderRejected
+        | FaultCode::ModelNotFound
+        | FaultCode::BadResponse
+        | FaultCode::UnusableModel
+        | FaultCode::Interrupted
+        | FaultCode::StoreFailed
+        | FaultCode::RecoveryExhausted
+        | FaultCode::Internal => None,
+    }
+}
+
+/// Between a half and one, so that turns which failed together do not come back together. Ids are
+/// the engine's one source of chance.
+fn jitter(ids: &dyn Ids) -> f64 {
+    let digest = Sha256::digest(ids.uuid().as_bytes());
+    0.5 + f64::from(digest.first().copied().unwrap_or_default()) / 510.0
+}
+
+#[cfg(test)]
+mod tests;
