@@ -28,7 +28,7 @@ pub use journal::{Broken, Journal};
 pub use message::{Message, Outcome, Part, Role, Status, ToolCall, Usage};
 pub use ports::{Clock, Ids, Millis};
 pub use provider::{Model, Models, Prompt, Provider, ProviderEvent};
-pub use samovar_points::failpoint;
+pub use samovar_points::{failpoint, plant, planted};
 pub use title::Title;
 pub use tool::{
     Approval, CallContext, Capability, Closer, Effect, Probed, Reply, ToolSpec, Toolset,

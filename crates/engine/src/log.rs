@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use samovar_core::journal::{Batch, LogNo};
 use samovar_core::{
     AgentPath, Author, Broken, Clock, Event, Journal, Kind, Seq, SessionId, TurnId, failpoint,
+    planted,
 };
 use tokio::sync::watch;
 
@@ -146,14 +147,17 @@ impl Log {
             (batch, fold, before)
         };
         let events = batch.events.clone();
+        planted!("publish-before-keep", {
+            self.shared.show(&mut self.shared.state(), &events);
+            tokio::time::sleep(std::time::Duration::from_millis(30)).await;
+        });
         let kept = self.shared.journal.commit(batch).await;
         let mut state = self.shared.state();
         match kept {
             Ok(()) => {
                 edges::after(&events);
                 state.tail.folded();
-                state.tail.kept(&events);
-                self.shared.publish(&mut state);
+                self.shared.show(&mut state, &events);
                 Ok(events)
             }
             Err(broken) => {
@@ -172,14 +176,13 @@ impl Log {
         let mut state = self.shared.state();
         state.check()?;
         let events = self.shared.number_all(&mut state, drafts);
-        if let Err(broken) = self.shared.journal.spool(self.shared.log, &events) {
+        if let Err(broken) = self.shared.spool(&events) {
             let open = state.open.clone();
             state.undo(&events, open, &broken);
             return Err(broken);
         }
         failpoint!("show.before");
-        state.tail.kept(&events);
-        self.shared.publish(&mut state);
+        self.shared.show(&mut state, &events);
         drop(state);
         failpoint!("show.after");
         Ok(())
@@ -239,7 +242,17 @@ impl Shared {
         drafts.into_iter().map(number).collect()
     }
 
-    fn publish(&self, state: &mut State) {
+    fn spool(&self, events: &[Arc<Event>]) -> Result<(), Broken> {
+        planted!("drop-last-delta", {
+            let but_last = events.len().saturating_sub(1);
+            return self.journal.spool(self.log, &events[..but_last]);
+        });
+        self.journal.spool(self.log, events)
+    }
+
+    /// Readers see kept events once all before them are kept, too.
+    fn show(&self, state: &mut State, kept: &[Arc<Event>]) {
+        state.tail.kept(kept);
         let seen = state.tail.advance();
         self.published.send_if_modified(|published| {
             let grows = *published < seen;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use samovar_core::history::{Change, Projection};
 use samovar_core::journal::LogNo;
-use samovar_core::{Broken, Clock, Event, History, Journal, Millis, Seq, failpoint};
+use samovar_core::{Broken, Clock, Event, History, Journal, Millis, Seq, failpoint, planted};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -216,6 +216,11 @@ impl Projector {
         if projections.is_empty() {
             return Ok(());
         }
+        planted!("sweep-too-early", {
+            let marks = positions.iter().map(|(log, up_to, _)| (*log, *up_to));
+            self.journal.projected(marks.collect());
+            self.journal.sweep(Millis(i64::MAX)).await?;
+        });
         let left_out = self.write(projections).await?;
         let mut state = self.state();
         for (place, (log, up_to, is_closed)) in positions.into_iter().enumerate() {

@@ -9,7 +9,7 @@ use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
 use samovar_core::{
     Accepted, Action, AgentPath, Author, Bounds, Broken, Code, Command, Error, FinishReason, Kind,
-    Message, Seq, SessionId, TurnId, Usage, failpoint,
+    Message, Seq, SessionId, TurnId, Usage, failpoint, planted,
 };
 use samovar_locale as locale;
 use serde_json::{Map, Value};
@@ -328,6 +328,9 @@ impl Mailbox {
         let current = open.current.as_ref().map(|current| &current.turn_id);
         let is_current = turn.as_ref().is_none_or(|turn| current == Some(turn));
         if is_current && current.is_some() {
+            planted!("cancelled-turn-continues", {
+                return answer(reply, Ok(Accepted::Cancelled { stopped: true }));
+            });
             return self.forward(Input::Cancel(reply)).await;
         }
         let mut queued = open.queue.iter().map(|queued| &queued.turn);

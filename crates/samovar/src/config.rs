@@ -181,6 +181,12 @@ pub(crate) fn failpoint() -> Option<String> {
     std::env::var_os("SAMOVAR_FAILPOINT")?.into_string().ok()
 }
 
+/// The fault that is to be planted in this process.
+#[cfg(feature = "plant")]
+pub(crate) fn plant() -> Option<String> {
+    std::env::var_os("SAMOVAR_PLANT")?.into_string().ok()
+}
+
 /// Reads everything, and says what a command starts from.
 ///
 /// # Errors

@@ -28,6 +28,8 @@ mod init;
 mod lists;
 mod model;
 mod output;
+#[cfg(feature = "plant")]
+mod plant;
 mod prove;
 mod reach;
 mod run;
@@ -65,6 +67,8 @@ fn start(args: Args, log: EnvFilter) -> Result<Exit, Failure> {
         .init();
     #[cfg(feature = "failpoints")]
     failpoints::arm();
+    #[cfg(feature = "plant")]
+    plant::plant();
     // Only fails when another part of this program did it before.
     if rustls::crypto::ring::default_provider()
         .install_default()

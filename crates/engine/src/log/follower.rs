@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use samovar_core::{Broken, Event, Kind, Seq};
+use samovar_core::{Broken, Event, Kind, Seq, planted};
 use samovar_locale as locale;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -63,6 +63,9 @@ impl Follower {
                 let events = self.pull().await?;
                 let last = events.last().ok_or(Lost::Gone(self.at))?;
                 self.at = last.seq;
+                planted!("double-publish", {
+                    return Ok(events.iter().chain([last]).cloned().collect());
+                });
                 return Ok(events);
             }
             tokio::select! {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use samovar_core::tool::Sharing;
 use samovar_core::{
-    Broken, CallId, Closer, Effect, Kind, Millis, Outcome, Reply as Said, Status, ToolCall,
+    Broken, CallId, Closer, Effect, Kind, Millis, Outcome, Reply as Said, Status, ToolCall, planted,
 };
 use serde_json::Value;
 use tokio::task::{Id, JoinError, JoinSet};
@@ -124,6 +124,13 @@ impl<'a> Calls<'a> {
         if admitted.is_empty() {
             return Ok(());
         }
+        planted!("intent-after-effect", {
+            for (call, tool) in admitted {
+                self.spawn(call, tool);
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(30)).await;
+            return self.runner.keep().await;
+        });
         self.runner.keep().await?;
         for (call, tool) in admitted {
             self.spawn(call, tool);

@@ -2,7 +2,7 @@
 
 use samovar_core::Seq;
 use samovar_core::error::FaultCode;
-use samovar_core::{Broken, TurnId};
+use samovar_core::{Broken, TurnId, planted};
 use tokio::task::JoinError;
 
 use super::load::fault_message;
@@ -50,6 +50,9 @@ impl Mailbox {
             }
         }
         self.unstick().await;
+        planted!("lost-wakeup", {
+            return;
+        });
         self.go_on().await;
     }
 

@@ -102,6 +102,13 @@ fn points() -> Vec<Point> {
     Vec::new()
 }
 
+#[cfg(feature = "plant")]
+fn faults() -> Vec<String> {
+    let faults = samovar_points::plant::FAULTS.iter();
+    faults.map(|fault| fault.name.to_owned()).collect()
+}
+
+#[cfg(not(feature = "plant"))]
 fn faults() -> Vec<String> {
     Vec::new()
 }

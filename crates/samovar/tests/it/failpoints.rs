@@ -1,7 +1,6 @@
 //! A kill at every named point of the code.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,28 +23,6 @@ const DELTAS: usize = 48;
 /// Points that are tried at once.
 const AT_ONCE: usize = 6;
 const SESSION: &str = "s";
-
-/// The names of all points, from the sources, as often as they stand there.
-fn marks() -> Vec<String> {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut names = Vec::new();
-    for member in crates.read_dir().unwrap() {
-        collect(&member.unwrap().path().join("src"), &mut names);
-    }
-    names
-}
-
-fn collect(path: &PathBuf, names: &mut Vec<String>) {
-    if let Ok(entries) = path.read_dir() {
-        entries.for_each(|entry| collect(&entry.unwrap().path(), names));
-    } else if let Ok(source) = std::fs::read_to_string(path) {
-        let code = source
-            .lines()
-            .filter(|line| !line.trim_start().starts_with("//"));
-        let marks = code.filter_map(|line| line.split_once("failpoint!(\""));
-        names.extend(marks.filter_map(|(_, mark)| Some(mark.split_once('"')?.0.to_owned())));
-    }
-}
 
 fn script() -> [Rule; 6] {
     // What was said last may stand behind the message of a turn that the kill cut off, or that had
@@ -293,18 +270,6 @@ async fn is_reached(point: &str, visit: u32) -> bool {
     let server = program.serve(&["--approval", "auto"]).await;
     client.check(&server).await;
     ended.code.is_none()
-}
-
-#[test]
-fn every_named_point_stands_in_the_table_and_once_in_the_code() {
-    let mut marks = marks();
-    marks.sort();
-    let mut names: Vec<_> = POINTS.iter().map(|point| point.name).collect();
-    names.sort_unstable();
-
-    assert_eq!(marks, names);
-    names.dedup();
-    assert_eq!(names.len(), POINTS.len());
 }
 
 // proves DU-1, DU-3, DU-7

@@ -19,6 +19,8 @@ mod exits;
 mod failpoints;
 mod keys;
 mod local;
+#[cfg(all(feature = "failpoints", feature = "plant"))]
+mod marks;
 mod pipes;
 mod run;
 mod secrets;

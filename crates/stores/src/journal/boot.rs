@@ -10,6 +10,7 @@ use heed::RwTxn;
 use samovar_core::journal::LogNo;
 use samovar_core::{
     AgentPath, Author, Broken, Epoch, Event, Kind, Millis, Seq, SessionId, TurnId, failpoint,
+    planted,
 };
 
 use super::fault::Fault;
@@ -67,7 +68,7 @@ pub(super) fn recover(
         ..Recovered::default()
     };
     let began = Began {
-        epoch: Epoch(now_seconds.max(meta.epoch.0 + 1)),
+        epoch: next_epoch(meta.epoch, now_seconds),
         at: Millis(i64::try_from(now_seconds.saturating_mul(1000)).unwrap_or(i64::MAX)),
     };
     for (log, from) in open {
@@ -273,6 +274,14 @@ fn turn_before(
     }
     let is_one = on.len() == 1;
     Ok(on.pop().filter(|_| is_one))
+}
+
+/// An epoch that was never used: a store that was put back from a copy knows less than was given.
+fn next_epoch(last: Epoch, now_seconds: u64) -> Epoch {
+    planted!("same-epoch", {
+        return last.max(Epoch(1));
+    });
+    Epoch(now_seconds.max(last.0 + 1))
 }
 
 /// The kernel's id of its own start; empty where there is none.

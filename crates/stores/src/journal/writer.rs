@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use samovar_core::{Broken, Millis, failpoint};
+use samovar_core::{Broken, Millis, failpoint, planted};
 use tokio::sync::{mpsc, oneshot};
 
 use super::Shared;
@@ -140,6 +140,14 @@ impl Writer {
     /// kept costs nobody else theirs.
     fn commit(&mut self, group: Vec<Commit>) {
         let (batches, waiters): (Vec<_>, Vec<_>) = group.into_iter().unzip();
+        planted!("ack-before-fsync", {
+            answer_all(waiters, &Ok(()));
+            std::thread::sleep(std::time::Duration::from_millis(30));
+            if self.keep(&batches).is_ok() {
+                self.release(&batches);
+            }
+            return;
+        });
         let together = self.keep(&batches);
         if together.is_ok() || batches.len() == 1 {
             answer_all(waiters, &together);

@@ -101,6 +101,7 @@ fn members_take_versions_features_and_lints_from_the_workspace() {
         .manifests()
         .flat_map(|(path, text)| {
             let mut violations = manifest::own_dependencies(path, text);
+            violations.extend(manifest::far_features(path, text));
             violations.extend(manifest::own_lints(path, text, workspace));
             violations
         })

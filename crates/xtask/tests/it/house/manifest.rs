@@ -30,6 +30,22 @@ pub(super) fn own_dependencies(path: &str, text: &str) -> Vec<Violation> {
     violations
 }
 
+/// Features that reach beyond our own crates: `--all-features` would build a dependency twice, with
+/// it and without.
+pub(super) fn far_features(path: &str, text: &str) -> Vec<Violation> {
+    let features = lines(text).filter(|line| line.section == "features");
+    let reaches = |line: &Line<'_>| {
+        let (_, on) = line.text.split_once('=').unwrap_or_default();
+        let mut on = on.split('"').skip(1).step_by(2);
+        on.any(|feature| !feature.starts_with("samovar-"))
+    };
+    let breach = |line: Line<'_>| {
+        let breach = format!("`{}` reaches beyond our own crates", line.text);
+        Violation::at(path, line.number, breach)
+    };
+    features.filter(reaches).map(breach).collect()
+}
+
 /// Lints that are neither inherited nor, in the crates that may write them out, the same.
 pub(super) fn own_lints(path: &str, text: &str, workspace: &str) -> Vec<Violation> {
     if lines(text).any(|line| line.section == "lints" && is_true("workspace", line.text)) {

@@ -118,3 +118,16 @@ fn lints_that_are_written_out_loosen_unsafe_code_and_nothing_else() {
     )];
     assert_eq!(own_lints(path, &elsewhere, WORKSPACE), expected);
 }
+
+#[test]
+fn a_feature_may_switch_on_those_of_our_own_crates_alone() {
+    let ours = "[features]\nproof = []\nplant = [\"samovar-core/plant\"]\n";
+    let theirs = "[features]\nproof = [\"samovar-core/proof\", \"tokio/tracing\"]\n";
+
+    assert!(far_features("crates/x/Cargo.toml", ours).is_empty());
+    let found = far_features("crates/x/Cargo.toml", theirs);
+    let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+    let breach =
+        "`proof = [\"samovar-core/proof\", \"tokio/tracing\"]` reaches beyond our own crates";
+    assert_eq!(found, [format!("crates/x/Cargo.toml:2: {breach}")]);
+}

@@ -1,0 +1,93 @@
+//! Every fault that can be planted, with the promise that it breaks.
+
+/// A fault that can be planted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Its name, as it stands in the code.
+    pub name: &'static str,
+    /// What goes wrong with it, in a few words.
+    pub wrong: &'static str,
+    /// What it takes to see that.
+    pub seen: Seen,
+}
+
+/// What it takes to see a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// Servers that are killed at random, or at any point.
+    ByKills,
+    /// A kill at this named point; at random it would take long.
+    At(&'static str),
+    /// A spool that loses its end between a kill and the next start.
+    ByCuts,
+}
+
+const fn fault(name: &'static str, seen: Seen, wrong: &'static str) -> Fault {
+    Fault { name, wrong, seen }
+}
+
+use Seen::{At, ByCuts, ByKills};
+
+/// All of them.
+pub const FAULTS: &[Fault] = &[
+    fault(
+        "ack-before-fsync",
+        At("journal.commit.before"),
+        "a commit is answered before it is made",
+    ),
+    fault(
+        "publish-before-keep",
+        At("journal.commit.before"),
+        "readers see events that are not kept yet",
+    ),
+    fault(
+        "intent-after-effect",
+        ByKills,
+        "a call begins before its intent is kept",
+    ),
+    fault(
+        "result-not-kept",
+        ByKills,
+        "the journal says that it has a result, and has not",
+    ),
+    fault(
+        "lost-wakeup",
+        ByKills,
+        "a message that waited is not begun when the turn before it ends",
+    ),
+    fault(
+        "same-epoch",
+        ByCuts,
+        "a start goes on in the epoch of the one before",
+    ),
+    fault(
+        "double-publish",
+        ByKills,
+        "a reader is given an event twice",
+    ),
+    fault(
+        "drop-last-delta",
+        ByKills,
+        "readers see a delta that is in no file",
+    ),
+    fault(
+        "forget-duplicate",
+        ByKills,
+        "a message that is sent again begins a second turn",
+    ),
+    fault(
+        "sweep-too-early",
+        At("history.commit.before"),
+        "the journal lets go of what the history has not committed",
+    ),
+    fault(
+        "row-forgotten",
+        ByKills,
+        "the history notes a position without all of its rows",
+    ),
+    fault(
+        "cancelled-turn-continues",
+        ByKills,
+        "a stop is confirmed, and the turn goes on",
+    ),
+];
