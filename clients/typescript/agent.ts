@@ -4,7 +4,7 @@
 // what their streams say. docs/protocols.md explains it, and docs/requirements.md has the sentence
 // for an id such as AS-7. A client that speaks it is beside this file, in client.ts.
 
-/** Where the methods lie: `POST {AGENT_BASE_PATH}/{path}`. */
+/** Where the methods lie: `{AGENT_BASE_PATH}/{path}`. */
 export const AGENT_BASE_PATH = "/services/agent";
 
 /** The service. Every method takes one object of parameters. */
@@ -15,6 +15,8 @@ export interface AgentService {
   sendMessageAndWait(params: SendMessageParams): Promise<SendMessageResult>;
   /** Says something, and streams the turn that it starts. */
   sendMessage(params: SendMessageParams): AsyncIterable<AgentStreamEvent>;
+  /** Streams a turn again, from behind what was read of it. */
+  resumeMessage(params: ResumeParams): AsyncIterable<AgentResumedEvent>;
   /** Answers a session. */
   getSession(params: SessionParams): Promise<SessionInfo>;
   /** Answers the last messages of a session, oldest first. */
@@ -37,26 +39,29 @@ export interface AgentService {
 
 /** How a method is called. */
 export interface AgentMethod {
-  /** Its path below `AGENT_BASE_PATH`; the verb is `POST`. */
+  /** Its path below `AGENT_BASE_PATH`. */
   readonly path: string;
+  /** `POST` with the parameters in a JSON body, `GET` with them in the query. */
+  readonly verb: "POST" | "GET";
   /** `value`: an answer at once; `turn`: one when the turn is over; `stream`: its events. */
   readonly answers: "value" | "turn" | "stream";
 }
 
 /** Every method of the service, and how it is called. */
 export const AGENT_METHODS = {
-  createSession: { path: "createSession", answers: "value" },
-  sendMessageAndWait: { path: "sendMessage", answers: "turn" },
-  sendMessage: { path: "sendMessage/stream", answers: "stream" },
-  getSession: { path: "getSession", answers: "value" },
-  getMessages: { path: "getMessages", answers: "value" },
-  listSessions: { path: "listSessions", answers: "value" },
-  updateSession: { path: "updateSession", answers: "value" },
-  deleteSession: { path: "deleteSession", answers: "value" },
-  cancel: { path: "cancel", answers: "value" },
-  undo: { path: "undo", answers: "value" },
-  listTools: { path: "listTools", answers: "value" },
-  getStats: { path: "getStats", answers: "value" },
+  createSession: { path: "createSession", verb: "POST", answers: "value" },
+  sendMessageAndWait: { path: "sendMessage", verb: "POST", answers: "turn" },
+  sendMessage: { path: "sendMessage/stream", verb: "POST", answers: "stream" },
+  resumeMessage: { path: "sendMessage/stream", verb: "GET", answers: "stream" },
+  getSession: { path: "getSession", verb: "POST", answers: "value" },
+  getMessages: { path: "getMessages", verb: "POST", answers: "value" },
+  listSessions: { path: "listSessions", verb: "POST", answers: "value" },
+  updateSession: { path: "updateSession", verb: "POST", answers: "value" },
+  deleteSession: { path: "deleteSession", verb: "POST", answers: "value" },
+  cancel: { path: "cancel", verb: "POST", answers: "value" },
+  undo: { path: "undo", verb: "POST", answers: "value" },
+  listTools: { path: "listTools", verb: "POST", answers: "value" },
+  getStats: { path: "getStats", verb: "POST", answers: "value" },
 } as const satisfies Record<keyof AgentService, AgentMethod>;
 
 /** Parameters of `createSession`. */
@@ -97,6 +102,17 @@ export interface SendMessageParams {
 export type Delivery =
   /** It waits for its turn. */
   | "queue";
+
+/** Parameters of a stream that is read again. */
+export interface ResumeParams {
+  /** The session. */
+  sessionId: string;
+  /**
+   * The id of the last frame that was read: the stream goes on behind it, to the end of that
+   * frame's turn. Without one it begins with the turn that runs, else with the last one.
+   */
+  after?: string;
+}
 
 /** Parameters of `getSession`, `deleteSession` and `undo`. */
 export interface SessionParams {
@@ -283,6 +299,67 @@ export const AgentStreamEventType = {
 } as const;
 
 export type AgentStreamEventType = (typeof AgentStreamEventType)[keyof typeof AgentStreamEventType];
+
+/** One event of a stream that is read again. */
+export type AgentResumedEvent =
+  /** An event of the turn. */
+  | AgentStreamEvent
+  /** The turn as it stands. */
+  | AgentResetEvent;
+
+/** What the stream says to who sent an id that is not, or not any longer, that of a frame. */
+export type AgentResetEvent =
+  /** Forget the turn as it was shown: this is how it stands, and the stream goes on behind it. */
+  | {
+      type: "reset";
+      /** The turn. */
+      snapshot: Snapshot;
+    };
+
+/** The turn as it stands behind one of its events. */
+export interface Snapshot {
+  /** The session. */
+  sessionId: string;
+  /** The turn; null when none is kept any longer. */
+  turnId: string | null;
+  /** How far it is. */
+  state: TurnState;
+  /** Which pass of the loop runs: 1 for the first, 0 before it. */
+  iteration: number;
+  /** How many there may be. */
+  maxIterations: number;
+  /** Tokens that the turn has cost so far. */
+  tokens: number;
+  /** Its messages that are finished, oldest first, the user's own included. */
+  messages: AgentMessage[];
+  /**
+   * How many older ones were left out because all of them are too long; `getMessages` has
+   * them.
+   */
+  leftOut: number;
+  /** What the model has said so far of the message that is not finished. */
+  text: string;
+  /** The calls that have no result yet, in order. */
+  calls: ToolCallRequest[];
+  /**
+   * The id to go on from: what follows in the stream comes behind it. Null when nothing
+   * follows.
+   */
+  after: string | null;
+}
+
+/** How far a turn is. */
+export type TurnState =
+  /** No turn is kept. */
+  | "idle"
+  /** It waits until the turns before it are over. */
+  | "queued"
+  /** It runs. */
+  | "running"
+  /** It waits for somebody outside who closes its calls. */
+  | "parked"
+  /** It is over; how it ended follows in the stream. */
+  | "finished";
 
 /** A message of a session. */
 export interface AgentMessage {

@@ -82,25 +82,30 @@ export function createClient(config: ClientConfig): AgentClient {
   const { token, timeoutMs = 5_000, fetch = globalThis.fetch } = config;
   const base = config.baseUrl.replace(/\/+$/, "") + AGENT_BASE_PATH;
 
-  async function post(method: AgentMethod, params: object, signal?: AbortSignal) {
-    const headers = {
+  async function send(method: AgentMethod, params: object, signal?: AbortSignal) {
+    const { path, verb } = method;
+    const headers: Record<string, string> = {
       accept: method.answers === "stream" ? "text/event-stream" : "application/json",
       authorization: `Bearer ${token}`,
-      "content-type": "application/json",
     };
-    const said = { method: "POST", headers, body: JSON.stringify(params), signal: signal ?? null };
-    const response = await fetch(`${base}/${method.path}`, said);
+    const said: RequestInit = { method: verb, headers, signal: signal ?? null };
+    if (verb === "POST") {
+      headers["content-type"] = "application/json";
+      said.body = JSON.stringify(params);
+    }
+    const query = verb === "GET" ? `?${queryOf(params)}` : "";
+    const response = await fetch(`${base}/${path}${query}`, said);
     if (response.ok) return response;
     throw refusal(response.status, await response.text());
   }
 
   async function value(method: AgentMethod, params: object, signal?: AbortSignal) {
-    const response = await post(method, params, signal);
+    const response = await send(method, params, signal);
     return parse(await response.text(), response.status);
   }
 
   function call(method: AgentMethod, params: object, signal?: AbortSignal) {
-    if (method.answers === "stream") return new EventStream(() => post(method, params, signal));
+    if (method.answers === "stream") return new EventStream(() => send(method, params, signal));
     if (method.answers === "turn") return value(method, params, signal);
     const limit = AbortSignal.timeout(timeoutMs);
     return value(method, params, signal ? AbortSignal.any([signal, limit]) : limit);
@@ -112,6 +117,11 @@ export function createClient(config: ClientConfig): AgentClient {
   ]);
   // The table has every method of the service: agent.ts says so with `satisfies`.
   return Object.fromEntries(calls) as AgentClient;
+}
+
+function queryOf(params: object): string {
+  const given = Object.entries(params).filter(([, value]) => value !== undefined);
+  return new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
 }
 
 interface Frame {

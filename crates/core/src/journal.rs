@@ -96,6 +96,24 @@ pub trait Journal: Send + Sync {
     /// [`Broken`].
     fn read(&self, log: LogNo, after: Seq, max_bytes: usize) -> Result<Vec<Event>, Broken>;
 
+    /// The same without the live events, which are not even unpacked where that can be avoided; it
+    /// may answer with none although durable ones follow, and then says up to where it has looked.
+    /// The second value is that position; it does not move when nothing is kept behind `after`.
+    ///
+    /// # Errors
+    /// [`Broken`].
+    fn read_durable(
+        &self,
+        log: LogNo,
+        after: Seq,
+        max_bytes: usize,
+    ) -> Result<(Vec<Event>, Seq), Broken> {
+        let mut events = self.read(log, after, max_bytes)?;
+        let seen = events.last().map_or(after, |event| event.seq);
+        events.retain(|event| event.kind.is_durable());
+        Ok((events, seen))
+    }
+
     /// The sessions that need work at start: unfinished turns, or events that the history may
     /// lack. Never reads a finished turn (DU-18).
     ///

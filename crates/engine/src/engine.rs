@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::bus::Bus;
-use crate::log::Follower;
+use crate::log::{Follower, Log};
 use crate::parts::{Parts, Running, RunningTurn};
 use crate::projection;
 use crate::projector::{Projector, read_all};
@@ -164,9 +164,19 @@ impl Engine {
     /// # Errors
     /// [`Code::UnknownSession`] when there is no such session.
     pub async fn follow(&self, session: &SessionId, after: Seq) -> Result<Follower, Error> {
-        let log = self.bus.log(session).await?;
+        let log = self.log(session).await?;
         let log = log.ok_or_else(|| unknown(session))?;
-        Ok(log.follow(after).until(self.parts.stop.clone()))
+        Ok(self.reader(&log, after))
+    }
+
+    /// The log of a session, if there is such a session.
+    pub(crate) async fn log(&self, session: &SessionId) -> Result<Option<Log>, Error> {
+        self.bus.log(session).await
+    }
+
+    /// A reader that ends when the engine does.
+    pub(crate) fn reader(&self, log: &Log, after: Seq) -> Follower {
+        log.follow(after).until(self.parts.stop.clone())
     }
 
     /// One session.
@@ -325,7 +335,7 @@ impl Engine {
     }
 
     /// Why a store was not read: it is closed already, or it is broken.
-    fn broke(&self, broken: &Broken) -> Error {
+    pub(crate) fn broke(&self, broken: &Broken) -> Error {
         if self.parts.stop.is_cancelled() {
             return Error::new(Code::Unavailable, locale::server::stopping());
         }

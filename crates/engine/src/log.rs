@@ -13,15 +13,18 @@ use samovar_core::{
 };
 use tokio::sync::watch;
 
+use self::places::Quiet;
 use self::tail::Tail;
 use crate::edges;
 
 mod follower;
+mod places;
 mod tail;
 #[cfg(test)]
 mod tests;
 
 pub use follower::{Follower, Lost};
+pub(crate) use places::TurnPlace;
 
 /// An event that has no number yet.
 #[derive(Clone, Debug)]
@@ -64,6 +67,7 @@ struct State {
     tail: Tail,
     /// Turns that are accepted and not finished, each with the position of its first event.
     open: Vec<(Seq, TurnId)>,
+    quiet: Quiet,
     /// Set when a commit failed and later numbers were given out already: the log has a hole that
     /// only a new start can mend.
     broken: Option<Broken>,
@@ -72,9 +76,14 @@ struct State {
 impl Log {
     pub(crate) fn new(origin: Origin, journal: Arc<dyn Journal>, clock: Arc<dyn Clock>) -> Self {
         let tail = Tail::new(origin.head, origin.tail_bytes);
+        let mut quiet = Quiet::default();
+        if origin.open.is_empty() {
+            quiet.note(origin.head);
+        }
         let state = State {
             tail,
             open: origin.open,
+            quiet,
             broken: None,
         };
         let (published, _) = watch::channel(origin.head);
@@ -157,6 +166,9 @@ impl Log {
             Ok(()) => {
                 edges::after(&events);
                 state.tail.folded();
+                if let Some(last) = events.last().filter(|_| state.open.is_empty()) {
+                    state.quiet.note(last.seq);
+                }
                 self.shared.show(&mut state, &events);
                 Ok(events)
             }

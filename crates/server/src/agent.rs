@@ -1,22 +1,24 @@
 //! The agent service: its methods, each a command or a read (01).
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::http::Response;
 use samovar_core::history::{MessageQuery, SessionQuery};
-use samovar_core::{Accepted, Action, Approval, Code, Command, Error, SessionId, TurnId};
-use samovar_engine::Follower;
+use samovar_core::{Accepted, Action, Approval, Code, Command, Error, Seq, SessionId, TurnId};
+use samovar_engine::{Attendance, Engine, Wanted};
 use samovar_locale as locale;
 use samovar_wire::agent::{
     AgentMessage, AgentStreamEvent, BASE_PATH, CancelParams, CancelResult, Collector,
-    CreateSessionParams, GetMessagesParams, NoParams, PaginatedResult, PaginationParams,
-    SendMessageParams, SendMessageResult, SessionInfo, SessionParams, Stats, StreamParams,
-    ToolDefinition, UndoResult, UpdateSessionParams,
+    CreateSessionParams, GetMessagesParams, NoParams, PaginatedResult, PaginationParams, Profile,
+    ResumeParams, ResumedEvent, SendMessageParams, SendMessageResult, SessionInfo, SessionParams,
+    Stats, StreamParams, ToolDefinition, UndoResult, UpdateSessionParams,
 };
 use samovar_wire::params;
 
 use crate::home::Home;
 use crate::route::{Call, Route, Scope};
-use crate::stream;
+use crate::stream::{self, Cursor, Manner};
 use crate::tokens::Guest;
 
 pub(crate) fn routes() -> Vec<Route> {
@@ -36,6 +38,11 @@ pub(crate) fn routes() -> Vec<Route> {
             at("sendMessage/stream"),
             "Says something, and streams the turn that it starts.",
             stream_message,
+        ),
+        Route::following::<_, ResumedEvent<'_>, _>(
+            at("sendMessage/stream"),
+            "Streams a turn again, from behind what was read of it.",
+            resume_message,
         ),
         Route::reading(at("getSession"), "Answers a session.", get_session),
         Route::reading(
@@ -89,10 +96,14 @@ async fn create_session(call: Call, params: CreateSessionParams) -> Result<Sessi
     Ok(SessionInfo::from(&row))
 }
 
-/// A turn that was accepted, and a reader that stands before its first event.
+/// A turn that was accepted, and a position in front of its first event.
 struct Posted {
+    session: SessionId,
     turn: TurnId,
-    reader: Follower,
+    after: Seq,
+    engine: Arc<Engine>,
+    /// What is accepted can be followed, also when the server is asked to stop in between.
+    _here: Attendance,
 }
 
 async fn post(call: &Call, params: SendMessageParams) -> Result<Posted, Error> {
@@ -101,13 +112,17 @@ async fn post(call: &Call, params: SendMessageParams) -> Result<Posted, Error> {
         check_level(&call.by, bounds.approval, call.shared.approval)?;
     }
     let engine = call.engine().await?;
-    // What is accepted can be followed, also when the server is asked to stop in between.
-    let _here = engine.attend();
+    let here = engine.attend();
     let Accepted::Posted { turn, after, .. } = submit(call, &session, action).await? else {
         return Err(Error::new(Code::Internal, locale::message::not_taken()));
     };
-    let reader = engine.follow(&session, after).await?;
-    Ok(Posted { turn, reader })
+    Ok(Posted {
+        session,
+        turn,
+        after,
+        engine,
+        _here: here,
+    })
 }
 
 /// Refuses a level that is wider than the server's own, unless its owner asks for it.
@@ -123,19 +138,56 @@ fn check_level(by: &Guest, asked: Option<Approval>, server: Approval) -> Result<
 }
 
 async fn stream_message(call: Call, params: SendMessageParams) -> Result<Response<Body>, Error> {
-    let StreamParams { profile } = params::from_query(call.query.clone())?;
-    let Posted { turn, reader } = post(&call, params).await?;
-    Ok(stream::of_turn(
-        turn,
+    let StreamParams { profile, after } = params::from_query(call.query.clone())?;
+    let cursor = Cursor::read(call.last_event_id.as_deref(), after.as_deref());
+    let manner = manner(&call, profile);
+    let posted = post(&call, params).await?;
+    let Posted { session, turn, .. } = &posted;
+    if cursor == Cursor::None {
+        let reader = posted.engine.follow(session, posted.after).await?;
+        return Ok(stream::of_turn(turn.clone(), reader, manner));
+    }
+    let wanted = Wanted::Turn(turn.clone(), posted.after);
+    let resumed = posted.engine.resume(session, wanted, cursor.since());
+    let resumption = resumed.await?.ok_or_else(events_gone)?;
+    Ok(stream::resumed(session.clone(), resumption, cursor, manner))
+}
+
+async fn resume_message(call: Call, params: ResumeParams) -> Result<Response<Body>, Error> {
+    let ResumeParams {
+        session_id: session,
+        after,
         profile,
-        reader,
-        call.shared.ping_every,
-    ))
+    } = params;
+    let cursor = Cursor::read(call.last_event_id.as_deref(), after.as_deref());
+    let engine = call.engine().await?;
+    let resumed = engine.resume(&session, Wanted::Latest, cursor.since());
+    match (resumed.await?, cursor) {
+        (Some(resumption), _) => {
+            let manner = manner(&call, profile);
+            Ok(stream::resumed(session, resumption, cursor, manner))
+        }
+        (None, Cursor::None) => Err(events_gone()),
+        (None, Cursor::Frame(_) | Cursor::Garbage) => Ok(stream::nothing_left(session)),
+    }
+}
+
+fn manner(call: &Call, profile: Profile) -> Manner {
+    Manner {
+        profile,
+        ping_every: call.shared.ping_every,
+    }
+}
+
+fn events_gone() -> Error {
+    Error::new(Code::UnknownTurn, locale::turn::events_gone())
 }
 
 async fn send_message(call: Call, params: SendMessageParams) -> Result<SendMessageResult, Error> {
-    let Posted { turn, mut reader } = post(&call, params).await?;
-    let mut collector = Collector::new(turn);
+    let posted = post(&call, params).await?;
+    let mut reader = posted.engine.follow(&posted.session, posted.after).await?;
+    let mut collector = Collector::new(posted.turn.clone());
+    drop(posted);
     loop {
         let events = reader.next().await.map_err(|why| stream::lost(why, None))?;
         for event in events {

@@ -71,6 +71,8 @@ pub(crate) struct Call {
     pub(crate) by: Guest,
     /// The parts of the path that stand for something, by their names.
     pub(crate) segments: Vec<(String, String)>,
+    /// The header `Last-Event-ID`, which a reader of a stream sends who comes back.
+    pub(crate) last_event_id: Option<String>,
     /// What stands behind the `?`, decoded.
     pub(crate) query: Vec<(String, String)>,
     /// The JSON body of a `POST`.
@@ -169,6 +171,24 @@ impl Route {
             request: SchemaGenerator::subschema_for::<Q>,
             response: SchemaGenerator::subschema_for::<A>,
             handler: handle(run, finish),
+        }
+    }
+
+    /// A route whose answer is a stream of events, and which changes nothing: it answers to `GET`.
+    pub(crate) fn following<Q, A, F>(
+        path: String,
+        about: &'static str,
+        run: fn(Call, Q) -> F,
+    ) -> Self
+    where
+        Q: DeserializeOwned + JsonSchema + Send + 'static,
+        A: JsonSchema + 'static,
+        F: std::future::Future<Output = Result<Response<Body>, Error>> + Send + 'static,
+    {
+        Self {
+            verbs: &[Verb::Get],
+            scope: Scope::Read,
+            ..Self::streaming::<Q, A, F>(path, about, run)
         }
     }
 

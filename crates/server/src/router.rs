@@ -140,6 +140,9 @@ async fn serve(route: &Route, verb: Verb, shared: Arc<Shared>, request: Request)
             return reply::refusal(&Error::new(Code::InvalidParams, why));
         }
     };
+    let last_event_id = parts.headers.get("last-event-id");
+    // What is no text is no id either, and is told apart from a header that is not there.
+    let last_event_id = last_event_id.map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
     let body = match read_body(&shared, &parts.headers, body).await {
         Ok(body) => body,
         Err(error) => return reply::refusal(&error),
@@ -150,6 +153,7 @@ async fn serve(route: &Route, verb: Verb, shared: Arc<Shared>, request: Request)
             shared,
             by,
             segments,
+            last_event_id,
             query,
             body,
         },

@@ -213,6 +213,31 @@ impl Journal for LmdbJournal {
         Ok(events)
     }
 
+    fn read_durable(
+        &self,
+        log: LogNo,
+        after: Seq,
+        max_bytes: usize,
+    ) -> Result<(Vec<Event>, Seq), Broken> {
+        let tables = self.shared.tables()?;
+        let txn = tables.read_txn()?;
+        let start = tables.covering(&txn, Place::new(log, Seq(after.0.saturating_add(1))))?;
+        let (mut events, mut bytes, mut seen) = (Vec::new(), 0, after);
+        for row in tables.rows(&txn, start)? {
+            let (place, row) = row?;
+            bytes += row.len();
+            let row = Row::read(place, row)?;
+            seen = row.last();
+            if !row.is_run() {
+                events.extend(row.events()?.into_iter().filter(|event| event.seq > after));
+            }
+            if bytes >= max_bytes {
+                break;
+            }
+        }
+        Ok((events, seen))
+    }
+
     fn unsettled(&self) -> Result<Vec<(SessionId, LogEntry)>, Broken> {
         let tables = self.shared.tables()?;
         let txn = tables.read_txn()?;

@@ -8,6 +8,7 @@ mod event;
 mod family;
 mod message;
 mod request;
+mod snapshot;
 mod spelling;
 mod within;
 
@@ -22,8 +23,9 @@ pub use family::ShownEvent;
 pub use message::{AgentMessage, MessagePart, ToolCallRequest};
 pub use request::{
     CancelParams, CreateSessionParams, Delivery, GetMessagesParams, NoParams, PaginationParams,
-    SendMessageParams, SessionParams, StreamParams, UpdateSessionParams,
+    ResumeParams, SendMessageParams, SessionParams, StreamParams, UpdateSessionParams,
 };
+pub use snapshot::{ResetEvent, ResumedEvent, Snapshot, SnapshotFold, TurnState};
 pub use within::Within;
 
 /// Where the methods of the service lie: `/services/agent/{method}`.

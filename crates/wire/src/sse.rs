@@ -5,7 +5,7 @@ use std::io::Write;
 
 use serde::Serialize;
 
-use samovar_core::EventId;
+use samovar_core::{Epoch, Event, EventId, Seq};
 
 /// The content type of a stream.
 pub const CONTENT_TYPE: &str = "text/event-stream";
@@ -24,6 +24,30 @@ pub struct FrameId {
     pub event: EventId,
     /// Which frame of that event, 1 for the first; none for the last.
     pub part: Option<usize>,
+}
+
+impl FrameId {
+    /// The id of the last or only frame made from an event.
+    pub fn whole(event: &Event) -> Self {
+        Self {
+            event: event.id(),
+            part: None,
+        }
+    }
+
+    /// Reads an id as it stands in `Last-Event-ID` or `after`; none for what no frame ever had, such
+    /// as another spelling of the same numbers.
+    pub fn read(text: &str) -> Option<Self> {
+        let mut numbers = text.splitn(3, '.');
+        let (epoch, seq) = (numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?);
+        let part = numbers.next().map(str::parse).transpose().ok()?;
+        let event = EventId {
+            epoch: Epoch(epoch),
+            seq: Seq(seq),
+        };
+        let id = Self { event, part };
+        (part != Some(0) && id.to_string() == text).then_some(id)
+    }
 }
 
 impl fmt::Display for FrameId {
@@ -50,7 +74,6 @@ pub fn frame(id: Option<FrameId>, value: &impl Serialize, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use samovar_core::{Epoch, Seq};
     use serde_json::{Value, json};
 
     const EVENT: EventId = EventId {
@@ -81,6 +104,40 @@ mod tests {
         check(None, &json!({"a": 1}), "data: {\"a\":1}\n\n");
         check(Some(whole), &json!([]), "id: 7.42\ndata: []\n\n");
         check(Some(third), &json!("x"), "id: 7.42.3\ndata: \"x\"\n\n");
+    }
+
+    #[test]
+    fn an_id_is_read_back_as_it_was_written_and_nothing_else_is_one() {
+        for id in ["7.42", "7.42.1", "7.42.300", "18446744073709551615.1"] {
+            assert_eq!(FrameId::read(id).unwrap().to_string(), id);
+        }
+        for garbage in [
+            "",
+            "7",
+            "7.",
+            ".42",
+            "7.42.",
+            "7.42.0",
+            "7.42.1.1",
+            "+7.42",
+            "7.+42",
+            "07.42",
+            "7.042",
+            "7.42.01",
+            "-7.42",
+            "7.-42",
+            " 7.42",
+            "7.42 ",
+            "7,42",
+            "a.b",
+            "7.42.x",
+            "\u{666}.42",
+            "7.18446744073709551616",
+            "18446744073709551616.1",
+            "7.42.18446744073709551616",
+        ] {
+            assert_eq!(FrameId::read(garbage), None, "{garbage:?}");
+        }
     }
 
     #[test]

@@ -60,7 +60,11 @@ impl Follower {
     pub async fn next(&mut self) -> Result<Vec<Arc<Event>>, Lost> {
         loop {
             if *self.published.borrow_and_update() > self.at {
-                let events = self.pull().await?;
+                let events = self.pull().await.map_err(|lost| match lost {
+                    // The stores are closed last: not everybody has read all by then.
+                    Lost::Broken(_) if self.stop.is_cancelled() => Lost::Stopping,
+                    lost => lost,
+                })?;
                 let last = events.last().ok_or(Lost::Gone(self.at))?;
                 self.at = last.seq;
                 planted!("double-publish", {

@@ -24,6 +24,7 @@ mod planted;
 mod provider_faults;
 mod raw;
 mod reach;
+mod resume;
 mod shown;
 mod tools;
 mod turns;

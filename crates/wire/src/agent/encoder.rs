@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::{AgentStreamEvent, AgentStreamEventType};
 use super::family::{Family, WholeEvent};
+use super::snapshot::Snapshot;
 use super::spelling::Spelling;
 use crate::sse::{self, FrameId};
 
@@ -18,6 +19,16 @@ pub enum Profile {
     Default,
     /// Every event of the turn and of the turns below it, as the log has it (AS-8).
     Full,
+}
+
+/// The last word of a stream of the full profile when the server stops.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+enum LeaveEvent<'a> {
+    ServerRestart {
+        after: Option<String>,
+        message: &'a str,
+    },
 }
 
 /// Writes one turn's stream. What it writes depends on nothing but the events it was given, which
@@ -52,21 +63,23 @@ impl Encoder {
     /// Takes the next event of the log and appends the frames that it becomes, if any. With the
     /// turn's end come its last frame and `[DONE]`.
     pub fn encode(&mut self, event: &Event, out: &mut Vec<u8>) {
+        self.encode_behind(event, 0, out);
+    }
+
+    /// The same for a reader that has the first `shown` frames of this event. `[DONE]`, which has no
+    /// id, is written in any case when the turn ends here.
+    pub fn encode_behind(&mut self, event: &Event, shown: usize, out: &mut Vec<u8>) {
         if self.is_over {
             return;
         }
         self.is_over = match &mut self.profile {
             ProfileState::Default(spelling) => {
-                write_frames(event, &spelling.spell(event), out);
+                write_frames(event, &spelling.spell(event), shown, out);
                 spelling.is_over()
             }
             ProfileState::Full(family) => {
-                if family.admit(event) {
-                    let id = FrameId {
-                        event: event.id(),
-                        part: None,
-                    };
-                    sse::frame(Some(id), &WholeEvent::from(event), out);
+                if family.admit(event) && shown == 0 {
+                    sse::frame(Some(FrameId::whole(event)), &WholeEvent::from(event), out);
                 }
                 family.is_over()
             }
@@ -74,6 +87,30 @@ impl Encoder {
         if self.is_over {
             out.extend_from_slice(sse::DONE.as_bytes());
         }
+    }
+
+    /// The same for a reader that has all frames of this event.
+    pub fn pass(&mut self, event: &Event, out: &mut Vec<u8>) {
+        self.encode_behind(event, usize::MAX, out);
+    }
+
+    /// How many frames the next event would make.
+    pub fn count(&self, event: &Event) -> usize {
+        if self.is_over {
+            return 0;
+        }
+        match self.profile.clone() {
+            ProfileState::Default(mut spelling) => spelling.spell(event).len(),
+            ProfileState::Full(mut family) => usize::from(family.admit(event)),
+        }
+    }
+
+    /// Tells a reader whose place is lost to begin anew: with this snapshot, which stands for all
+    /// events up to the one that it names, and which the encoder was given. The stream goes on
+    /// behind it.
+    pub fn reset(&self, snapshot: &Snapshot, out: &mut Vec<u8>) {
+        let id = snapshot.after.as_deref().and_then(FrameId::read);
+        sse::frame(id, &snapshot.as_event(), out);
     }
 
     /// Ends the stream for a reason that the log does not know, such as a store that fails: an
@@ -90,14 +127,32 @@ impl Encoder {
         out.extend_from_slice(sse::DONE.as_bytes());
     }
 
+    /// Ends the stream because the server stops: the full profile has a type of its own for that,
+    /// the default one an `error` (AS-8). `after` is the last id that the reader has, if any.
+    pub fn leave(&mut self, error: &Error, after: Option<FrameId>, out: &mut Vec<u8>) {
+        if self.is_over {
+            return;
+        }
+        match self.profile {
+            ProfileState::Default(_) => self.abort(error, out),
+            ProfileState::Full(_) => {
+                self.is_over = true;
+                let message = error.message.as_ref();
+                let after = after.map(|id| id.to_string());
+                sse::frame(None, &LeaveEvent::ServerRestart { after, message }, out);
+                out.extend_from_slice(sse::DONE.as_bytes());
+            }
+        }
+    }
+
     /// Whether `[DONE]` was written; nothing follows it.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 }
 
-fn write_frames(event: &Event, said: &[AgentStreamEvent<'_>], out: &mut Vec<u8>) {
-    for (place, frame) in (1..).zip(said) {
+fn write_frames(event: &Event, said: &[AgentStreamEvent<'_>], shown: usize, out: &mut Vec<u8>) {
+    for (place, frame) in (1..).zip(said).skip(shown) {
         let id = FrameId {
             event: event.id(),
             part: (place < said.len()).then_some(place),

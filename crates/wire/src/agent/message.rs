@@ -104,14 +104,20 @@ pub enum MessagePart {
 
 impl From<&MessageRow> for AgentMessage {
     fn from(row: &MessageRow) -> Self {
-        let message = row.message.as_ref();
+        Self::of(&row.session, &row.message)
+    }
+}
+
+impl AgentMessage {
+    /// A message of a session.
+    pub fn of(session: &SessionId, message: &Message) -> Self {
         let (tool_call_id, name, is_error) = match answer_of(message) {
             Some((call, name, is_error)) => (Some(call), Some(name), Some(is_error)),
             None => (None, None, None),
         };
         Self {
             id: message.id.clone(),
-            session_id: row.session.clone(),
+            session_id: session.clone(),
             role: message.role,
             content: message.text(),
             tool_calls: message.calls().map(ToolCallRequest::from).collect(),

@@ -112,10 +112,31 @@ fn approval_schema(_generator: &mut SchemaGenerator) -> Schema {
 }
 
 /// Parameters of a stream, in its query.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamParams {
     /// How much of the turn it shows.
     #[serde(default)]
+    pub profile: Profile,
+    /// The id of the last frame that was read: the stream goes on behind it. The header
+    /// `Last-Event-ID` says the same, and counts when both are there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+}
+
+/// Parameters of a stream that is read again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResumeParams {
+    /// The session.
+    #[schemars(with = "String")]
+    pub session_id: SessionId,
+    /// The id of the last frame that was read: the stream goes on behind it, to the end of that
+    /// frame's turn. Without one it begins with the turn that runs, else with the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// How much of the turn it shows.
+    #[serde(default)]
+    #[schemars(skip)]
     pub profile: Profile,
 }
 

@@ -1,5 +1,6 @@
 //! What holds for the stream of every turn, whatever happened in it.
 
+use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use proptest::prelude::*;
@@ -12,6 +13,7 @@ use samovar_core::{
 use samovar_wire::agent::{
     AgentStreamEvent, AgentStreamEventType as Type, Collector, Encoder, Profile,
 };
+use samovar_wire::sse::FrameId;
 
 use crate::log::{
     TURN, added, call_id, call_part, closed, delta, encode, encode_with, event_of, finished,
@@ -378,6 +380,35 @@ proptest! {
             prop_assert_eq!(encode_with(&mut second, &log[from..cut]), seen);
             prop_assert_eq!(encode_with(&mut second.clone(), &log[cut..]), rest.clone());
             prop_assert_eq!(encode_with(&mut second, &log[cut..]), rest);
+        }
+    }
+
+    // proves DU-7
+    #[test]
+    fn whoever_has_all_up_to_a_frame_is_given_the_very_next_one(plan in plan(), at in any::<Index>()) {
+        let log = plan.log();
+        for profile in [Profile::Default, Profile::Full] {
+            let whole = encode(profile, &log);
+            let ids: Vec<_> = frames(&whole).into_iter().filter_map(|frame| frame.id).collect();
+            let id = at.get(&ids);
+            let (_, rest) = whole.split_once(&format!("id: {id}\n")).unwrap();
+            let (_, rest) = rest.split_once("\n\n").unwrap();
+
+            let id = FrameId::read(id).unwrap();
+            let mut encoder = Encoder::new(turn(TURN), profile);
+            let mut out = Vec::new();
+            for event in &log {
+                let shown = match event.seq.cmp(&id.event.seq) {
+                    Ordering::Less => usize::MAX,
+                    Ordering::Equal => id.part.unwrap_or(usize::MAX),
+                    Ordering::Greater => 0,
+                };
+                if let Some(part) = id.part.filter(|_| event.seq == id.event.seq) {
+                    prop_assert!(part < encoder.count(event));
+                }
+                encoder.encode_behind(event, shown, &mut out);
+            }
+            prop_assert_eq!(String::from_utf8(out).unwrap(), rest);
         }
     }
 

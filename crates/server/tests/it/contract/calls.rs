@@ -129,7 +129,8 @@ async fn methods_that_only_read_answer_a_get_with_the_parameters_in_the_query() 
     ];
     let reading = route::table().into_iter().filter_map(|route| {
         let method = route.path.strip_prefix(BASE)?.to_owned();
-        route.verbs.contains(&Verb::Get).then_some(method)
+        // The others that answer to it do something else than their `POST`.
+        (route.verbs == [Verb::Post, Verb::Get]).then_some(method)
     });
     let tried: BTreeSet<String> = calls
         .iter()

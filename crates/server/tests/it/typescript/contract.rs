@@ -1,6 +1,6 @@
 //! The contract file: the table of routes and the types that it names, in TypeScript.
 
-use samovar_server::route::{self, Route};
+use samovar_server::route::{self, Route, Verb};
 use samovar_wire::agent::{BASE_PATH, ErrorBody};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
@@ -18,8 +18,10 @@ const HEAD: &str = "\
 const METHOD: &str = "\
 /** How a method is called. */
 export interface AgentMethod {
-  /** Its path below `AGENT_BASE_PATH`; the verb is `POST`. */
+  /** Its path below `AGENT_BASE_PATH`. */
   readonly path: string;
+  /** `POST` with the parameters in a JSON body, `GET` with them in the query. */
+  readonly verb: \"POST\" | \"GET\";
   /** `value`: an answer at once; `turn`: one when the turn is over; `stream`: its events. */
   readonly answers: \"value\" | \"turn\" | \"stream\";
 }";
@@ -28,6 +30,7 @@ export interface AgentMethod {
 struct Method {
     name: String,
     path: String,
+    verb: Verb,
     answers: Answers,
     about: &'static str,
     request: Value,
@@ -55,10 +58,7 @@ pub(super) fn contract() -> String {
     let base = format!("export const AGENT_BASE_PATH = {BASE_PATH:?};");
     let mut parts = vec![
         HEAD.to_owned(),
-        commented(
-            "Where the methods lie: `POST {AGENT_BASE_PATH}/{path}`.",
-            &base,
-        ),
+        commented("Where the methods lie: `{AGENT_BASE_PATH}/{path}`.", &base),
         service(&methods, &types),
         METHOD.to_owned(),
         table(&methods),
@@ -84,7 +84,10 @@ fn methods(types: &mut Types) -> Vec<Method> {
         };
         let streams = paths.contains(&format!("{path}/stream"));
         // The seeds' name of a method that streams is the stream's.
+        let verb = route.verbs[0];
         let (name, answers) = match path.strip_suffix("/stream") {
+            // The same stream without what begins it.
+            Some(name) if verb == Verb::Get => (name.replace("send", "resume"), Answers::Stream),
             Some(name) => (name.to_owned(), Answers::Stream),
             None if streams => (format!("{path}AndWait"), Answers::Turn),
             None => (path.clone(), Answers::Value),
@@ -92,6 +95,7 @@ fn methods(types: &mut Types) -> Vec<Method> {
         methods.push(Method {
             name,
             path,
+            verb,
             answers,
             about: route.about,
             request: (route.request)(&mut types.taken).to_value(),
@@ -163,8 +167,8 @@ fn table(methods: &[Method]) -> String {
                 Answers::Turn => "turn",
                 Answers::Stream => "stream",
             };
-            let (name, path) = (&method.name, &method.path);
-            format!("{name}: {{ path: {path:?}, answers: {answers:?} }},")
+            let (name, path, verb) = (&method.name, &method.path, method.verb.as_str());
+            format!("{name}: {{ path: {path:?}, verb: {verb:?}, answers: {answers:?} }},")
         })
         .collect();
     let proof = "as const satisfies Record<keyof AgentService, AgentMethod>";

@@ -1,0 +1,158 @@
+//! A reader comes back: which turn it reads, and from where it goes on (DU-7, AS-9).
+
+use samovar_core::{Broken, Error, EventId, Seq, SessionId, TurnId};
+
+use crate::engine::Engine;
+use crate::log::{Follower, Log, TurnPlace};
+use crate::session::unknown;
+
+/// What a reader has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Since {
+    /// Nothing.
+    Start,
+    /// All up to this event, it says.
+    Event(EventId),
+    /// It has something, but cannot say what.
+    Unknown,
+}
+
+/// Which turn a reader asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// That of the event up to which it has all; else the one that runs; else the last one.
+    Latest,
+    /// This one, whose first event stands behind this position.
+    Turn(TurnId, Seq),
+}
+
+/// How a reader goes on with a turn.
+pub struct Resumption {
+    /// The turn.
+    pub turn: TurnId,
+    /// Stands in front of the turn's first event: who makes frames of events needs all of them.
+    pub reader: Follower,
+    /// What is to be shown.
+    pub cut: Cut,
+    /// The last position that a snapshot can stand for: readers can see it, and the turn's end, if
+    /// it has one, is behind it.
+    pub settled: Seq,
+    /// Whether the turn is over.
+    pub is_over: bool,
+}
+
+/// What is to be shown of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// All of it.
+    Start,
+    /// What is behind this event. It is kept, and it is where it says.
+    Behind(EventId),
+    /// A snapshot, and what is behind that: what the reader has is not known.
+    Anew,
+}
+
+impl Engine {
+    /// Lets a reader go on; none when the turn that was named, or any turn of the session, is not
+    /// kept any longer.
+    ///
+    /// # Errors
+    /// [`Code::UnknownSession`](samovar_core::Code::UnknownSession), and
+    /// [`Code::Internal`](samovar_core::Code::Internal) when the journal cannot be read.
+    pub async fn resume(
+        &self,
+        session: &SessionId,
+        wanted: Wanted,
+        since: Since,
+    ) -> Result<Option<Resumption>, Error> {
+        let log = self.log(session).await?;
+        let log = log.ok_or_else(|| unknown(session))?;
+        let found = match wanted {
+            Wanted::Turn(turn, after) => named(&log, &turn, after, since).await,
+            Wanted::Latest => latest(&log, since).await,
+        };
+        let found = found.map_err(|broken| self.broke(&broken))?;
+        Ok(found.and_then(|(place, cut)| self.resumption(&log, place, cut)))
+    }
+
+    fn resumption(&self, log: &Log, place: TurnPlace, cut: Cut) -> Option<Resumption> {
+        let first = place.first?;
+        let cut = match cut {
+            Cut::Behind(id) if id.seq < first => Cut::Start,
+            cut => cut,
+        };
+        Some(Resumption {
+            reader: self.reader(log, Seq(first.0 - 1)),
+            turn: place.turn,
+            cut,
+            settled: place.settled,
+            is_over: place.finished.is_some(),
+        })
+    }
+}
+
+/// A turn that the reader names.
+async fn named(
+    log: &Log,
+    turn: &TurnId,
+    after: Seq,
+    since: Since,
+) -> Result<Option<(TurnPlace, Cut)>, Broken> {
+    let cut = match since {
+        Since::Start => Cut::Start,
+        Since::Unknown => Cut::Anew,
+        Since::Event(id) => match log.find(id).await? {
+            Some(_) => Cut::Behind(id),
+            None => Cut::Anew,
+        },
+    };
+    let turns = log.turns_from(after.next()).await?;
+    let mut turns = turns.into_iter();
+    Ok(turns
+        .find(|place| place.turn == *turn)
+        .map(|place| (place, cut)))
+}
+
+/// The turn of the event up to which the reader has all, else the one that runs, else the last.
+async fn latest(log: &Log, since: Since) -> Result<Option<(TurnPlace, Cut)>, Broken> {
+    let cut = match since {
+        Since::Start => Cut::Start,
+        Since::Unknown => Cut::Anew,
+        Since::Event(id) => match turn_at(log, id).await? {
+            Found::Turn(place) => return Ok(Some((place, Cut::Behind(id)))),
+            Found::NoTurn => Cut::Behind(id),
+            Found::Nothing => Cut::Anew,
+        },
+    };
+    let place = log.latest_turn().await?;
+    Ok(place.map(|place| (place, cut)))
+}
+
+/// What an id stands for.
+enum Found {
+    /// An event of this turn, or of a turn below it.
+    Turn(TurnPlace),
+    /// An event that belongs to no turn.
+    NoTurn,
+    /// Nothing, or something whose turn is not kept from its start.
+    Nothing,
+}
+
+async fn turn_at(log: &Log, id: EventId) -> Result<Found, Broken> {
+    let Some(event) = log.find(id).await? else {
+        return Ok(Found::Nothing);
+    };
+    let Some(turn) = &event.turn else {
+        return Ok(Found::NoTurn);
+    };
+    let turns = log.turns_from(id.seq).await?.into_iter();
+    let place = if event.agent.depth() == 0 {
+        turns.rev().find(|place| place.turn == *turn)
+    } else {
+        // One turn of the session's own agent runs at a time, and what is below belongs to it.
+        let mut begun = turns.rev();
+        begun.find(|place| place.started.is_some_and(|started| started < id.seq))
+    };
+    let place = place.filter(|place| place.first.is_some());
+    Ok(place.map_or(Found::Nothing, Found::Turn))
+}

@@ -1,0 +1,293 @@
+//! What a reader needs whose place in a stream is lost: the turn as it stands (DU-7).
+
+use std::collections::{BTreeMap, VecDeque};
+
+use samovar_core::event::Fragment;
+use samovar_core::{
+    CallId, Closer, Event, Kind, Message, Part, Role, SessionId, ToolCall, TurnId, Usage,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Map;
+
+use super::event::AgentStreamEvent;
+use super::message::{AgentMessage, ToolCallRequest};
+
+/// Bytes of messages in a snapshot, about; the oldest are left out of a longer one.
+const MAX_MESSAGES_BYTES: usize = 256 * 1024;
+
+/// The turn as it stands behind one of its events.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Snapshot {
+    /// The session.
+    #[schemars(with = "String")]
+    pub session_id: SessionId,
+    /// The turn; null when none is kept any longer.
+    #[schemars(with = "Option<String>")]
+    pub turn_id: Option<TurnId>,
+    /// How far it is.
+    pub state: TurnState,
+    /// Which pass of the loop runs: 1 for the first, 0 before it.
+    pub iteration: u32,
+    /// How many there may be.
+    pub max_iterations: u32,
+    /// Tokens that the turn has cost so far.
+    pub tokens: u64,
+    /// Its messages that are finished, oldest first, the user's own included.
+    pub messages: Vec<AgentMessage>,
+    /// How many older ones were left out because all of them are too long; `getMessages` has them.
+    pub left_out: u64,
+    /// What the model has said so far of the message that is not finished.
+    pub text: String,
+    /// The calls that have no result yet, in order.
+    pub calls: Vec<ToolCallRequest>,
+    /// The id to go on from: what follows in the stream comes behind it. Null when nothing follows.
+    pub after: Option<String>,
+}
+
+/// How far a turn is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TurnState {
+    /// No turn is kept.
+    Idle,
+    /// It waits until the turns before it are over.
+    Queued,
+    /// It runs.
+    Running,
+    /// It waits for somebody outside who closes its calls.
+    Parked,
+    /// It is over; how it ended follows in the stream.
+    Finished,
+}
+
+/// What the stream says to who sent an id that is not, or not any longer, that of a frame.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[schemars(rename = "AgentResetEvent")]
+pub enum ResetEvent<'a> {
+    /// Forget the turn as it was shown: this is how it stands, and the stream goes on behind it.
+    Reset {
+        /// The turn.
+        snapshot: &'a Snapshot,
+    },
+}
+
+/// One event of a stream that is read again.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "AgentResumedEvent")]
+pub enum ResumedEvent<'a> {
+    /// An event of the turn.
+    Event(AgentStreamEvent<'a>),
+    /// The turn as it stands.
+    Reset(ResetEvent<'a>),
+}
+
+/// Makes a snapshot from a turn's events, a fold of them from the turn's start.
+#[derive(Clone, Debug)]
+pub struct SnapshotFold {
+    turn: TurnId,
+    snapshot: Snapshot,
+    messages: VecDeque<(usize, AgentMessage)>,
+    bytes: usize,
+    text: BTreeMap<u16, String>,
+    open: Vec<Open>,
+    usage: Usage,
+}
+
+/// A call without a result.
+#[derive(Clone, Debug)]
+struct Open {
+    call: ToolCall,
+    /// Who closes it; none before it has begun.
+    closer: Option<Closer>,
+}
+
+impl Snapshot {
+    /// What there is to say when no turn of a session is kept.
+    pub fn idle(session: SessionId) -> Self {
+        Self {
+            session_id: session,
+            turn_id: None,
+            state: TurnState::Idle,
+            iteration: 0,
+            max_iterations: 0,
+            tokens: 0,
+            messages: Vec::new(),
+            left_out: 0,
+            text: String::new(),
+            calls: Vec::new(),
+            after: None,
+        }
+    }
+
+    /// It as a stream says it.
+    pub fn as_event(&self) -> ResetEvent<'_> {
+        ResetEvent::Reset { snapshot: self }
+    }
+}
+
+impl SnapshotFold {
+    /// A turn of which nothing was seen yet.
+    pub fn new(session: SessionId, turn: TurnId) -> Self {
+        let idle = Snapshot::idle(session);
+        Self {
+            snapshot: Snapshot {
+                turn_id: Some(turn.clone()),
+                state: TurnState::Queued,
+                ..idle
+            },
+            turn,
+            messages: VecDeque::new(),
+            bytes: 0,
+            text: BTreeMap::new(),
+            open: Vec::new(),
+            usage: Usage::default(),
+        }
+    }
+
+    /// Takes the next event of the log.
+    pub fn take(&mut self, event: &Event) {
+        self.snapshot.after = Some(event.id().to_string());
+        if event.turn.as_ref() == Some(&self.turn) {
+            self.apply(event);
+        }
+    }
+
+    /// The turn behind the last event that was taken.
+    pub fn snapshot(self) -> Snapshot {
+        let is_outside = |open: &Open| open.closer == Some(Closer::Outside);
+        let state = match self.snapshot.state {
+            TurnState::Running if !self.open.is_empty() && self.open.iter().all(is_outside) => {
+                TurnState::Parked
+            }
+            state => state,
+        };
+        let calls = self.open.iter().map(|open| (&open.call).into()).collect();
+        Snapshot {
+            state,
+            tokens: self.usage.total(),
+            messages: self.messages.into_iter().map(|(_, one)| one).collect(),
+            text: self.text.into_values().collect(),
+            calls,
+            ..self.snapshot
+        }
+    }
+
+    fn apply(&mut self, event: &Event) {
+        match &event.kind {
+            Kind::TurnStarted { limits, .. } => {
+                self.snapshot.state = TurnState::Running;
+                self.snapshot.max_iterations = limits.max_iterations;
+            }
+            Kind::StepStarted { iteration, .. } => {
+                self.forget_attempt();
+                self.snapshot.iteration = *iteration;
+            }
+            Kind::StepReset { usage, .. } => {
+                self.forget_attempt();
+                self.usage = self.usage.plus(*usage);
+            }
+            Kind::Delta {
+                part,
+                fragment: Fragment::Text(text),
+                ..
+            } => self.text.entry(*part).or_default().push_str(text),
+            Kind::PartAdded { index, part, .. } => self.add_part(*index, part),
+            Kind::MessageFinished { message, .. } => self.finish(message),
+            Kind::CallStarted { call, closer, .. } => {
+                let open = self.open.iter_mut().find(|open| open.call.id == *call);
+                if let Some(open) = open {
+                    open.closer = Some(*closer);
+                }
+            }
+            Kind::CallClosed { call, .. } => self.close(call, event),
+            Kind::TurnFinished { .. } => {
+                self.snapshot.state = TurnState::Finished;
+                self.open.clear();
+            }
+            Kind::SessionOpened { .. }
+            | Kind::SessionChanged { .. }
+            | Kind::SessionClosed
+            | Kind::TurnUndone { .. }
+            | Kind::TurnContinued { .. }
+            | Kind::EventsLost { .. }
+            | Kind::MessageStarted { .. }
+            | Kind::Delta { .. }
+            | Kind::CallApproved { .. }
+            | Kind::StateChanged { .. } => {}
+        }
+    }
+
+    /// What an attempt has said that did not finish its message.
+    fn forget_attempt(&mut self) {
+        self.text.clear();
+        self.open.clear();
+    }
+
+    fn add_part(&mut self, index: u16, part: &Part) {
+        match part {
+            Part::Text { text } => {
+                self.text.insert(index, text.clone());
+            }
+            Part::Call(call) => self.open(call),
+            Part::Reasoning { .. } | Part::Outcome { .. } | Part::Data { .. } => {}
+        }
+    }
+
+    fn open(&mut self, call: &ToolCall) {
+        if self.open.iter().all(|open| open.call.id != call.id) {
+            let call = call.clone();
+            self.open.push(Open { call, closer: None });
+        }
+    }
+
+    fn finish(&mut self, message: &Message) {
+        if message.role == Role::Assistant {
+            self.forget_attempt();
+            message.calls().for_each(|call| self.open(call));
+            self.usage = self.usage.plus(message.usage.unwrap_or_default());
+        }
+        self.push(message);
+    }
+
+    fn close(&mut self, call: &CallId, event: &Event) {
+        let before = self.open.len();
+        self.open.retain(|open| open.call.id != *call);
+        if let Kind::CallClosed { name, outcome, .. } = &event.kind
+            && self.open.len() < before
+        {
+            let part = Part::Outcome {
+                call: call.clone(),
+                name: name.clone(),
+                outcome: outcome.clone(),
+            };
+            self.push(&Message {
+                id: call.as_message(),
+                role: Role::Tool,
+                parts: vec![part],
+                parent: None,
+                usage: None,
+                model: None,
+                finish_reason: None,
+                metadata: Map::new(),
+                created_at: event.at,
+            });
+        }
+    }
+
+    /// Adds a message, and leaves the oldest out when they are too long together.
+    fn push(&mut self, message: &Message) {
+        let message = AgentMessage::of(&self.snapshot.session_id, message);
+        let bytes = serde_json::to_vec(&message).map_or(0, |json| json.len());
+        self.bytes += bytes;
+        self.messages.push_back((bytes, message));
+        while self.bytes > MAX_MESSAGES_BYTES && self.messages.len() > 1 {
+            let oldest = self.messages.pop_front();
+            self.bytes -= oldest.map_or(0, |(bytes, _)| bytes);
+            self.snapshot.left_out += 1;
+        }
+    }
+}
