@@ -23,6 +23,9 @@ pub(crate) fn before(drafts: &[Draft]) {
             Some(Edge::Reset) => {
                 failpoint!("reset.before");
             }
+            Some(Edge::Continue) => {
+                failpoint!("continue.before");
+            }
             Some(Edge::Answer) => {
                 failpoint!("answer.before");
             }
@@ -61,6 +64,9 @@ pub(crate) fn after(events: &[Arc<Event>]) {
             }
             Some(Edge::Reset) => {
                 failpoint!("reset.after");
+            }
+            Some(Edge::Continue) => {
+                failpoint!("continue.after");
             }
             Some(Edge::Answer) => {
                 failpoint!("answer.after");
@@ -116,6 +122,7 @@ enum Edge {
     Accept,
     Step,
     Reset,
+    Continue,
     Answer,
     Intent,
     Result,
@@ -134,6 +141,7 @@ fn edge(kind: &Kind) -> Option<Edge> {
         },
         Kind::StepStarted { .. } => Some(Edge::Step),
         Kind::StepReset { .. } => Some(Edge::Reset),
+        Kind::TurnContinued { .. } => Some(Edge::Continue),
         Kind::CallStarted { .. } => Some(Edge::Intent),
         Kind::CallClosed { .. } => Some(Edge::Result),
         Kind::TurnFinished { reason, .. } => match reason {
@@ -152,7 +160,6 @@ fn edge(kind: &Kind) -> Option<Edge> {
         | Kind::Delta { .. }
         | Kind::PartAdded { .. }
         | Kind::CallApproved { .. }
-        | Kind::TurnContinued { .. }
         | Kind::EventsLost { .. }
         | Kind::StateChanged { .. } => None,
     }

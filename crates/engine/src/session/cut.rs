@@ -1,7 +1,9 @@
 //! A turn that a stop of the server cut: it goes on, waits to be told so, or ends (DU-6).
 
 use samovar_core::error::FaultCode;
-use samovar_core::{Accepted, Author, Broken, Code, Error, Event, Kind, Seq, TurnId, Usage};
+use samovar_core::{
+    Accepted, Author, Broken, Code, Error, Event, Kind, Seq, TurnId, Usage, planted,
+};
 use samovar_locale as locale;
 use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
@@ -40,16 +42,24 @@ impl Mailbox {
                 code: Some(FaultCode::Interrupted),
             };
             turn.apply(&reset);
+            planted!("no-reset-after-continuation", {
+                self.set_cut(turn_id, turn, goes);
+                return Ok(());
+            });
             self.record(&turn_id, vec![reset]).await?;
         }
         if goes == Goes::WhenTold {
             self.parts.ledger.waits(&self.id, &turn_id);
         }
+        self.set_cut(turn_id, turn, goes);
+        Ok(())
+    }
+
+    fn set_cut(&mut self, turn_id: TurnId, turn: Turn, goes: Goes) {
         if let Some(open) = &mut self.open {
             let state = Progress::Cut(Box::new(turn), goes);
             open.current = Some(Current { turn_id, state });
         }
-        Ok(())
     }
 
     /// How many times in a row it would have gone on. A stop that was asked for does not count.
@@ -101,6 +111,9 @@ impl Mailbox {
 
     /// Whether a turn that was cut waits for nothing but room.
     pub(super) fn wants_to_go_on(&self) -> bool {
+        planted!("continuation-lost", {
+            return false;
+        });
         let state = self.open.as_ref().and_then(|open| open.current.as_ref());
         let goes = matches!(
             state,

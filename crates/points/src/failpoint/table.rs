@@ -65,6 +65,26 @@ pub const POINTS: &[Point] = &[
         "a step that was cut is about to be reset",
     ),
     point(Resume, "reset.after", "the reset is kept, and not shown"),
+    point(
+        Resume,
+        "probe.before",
+        "a tool is about to be asked what became of a call",
+    ),
+    point(
+        Resume,
+        "probe.after",
+        "it has answered, nothing of that is kept",
+    ),
+    point(
+        Resume,
+        "continue.before",
+        "it is about to be kept that a turn goes on",
+    ),
+    point(
+        Resume,
+        "continue.after",
+        "that is kept, nothing has begun again",
+    ),
     point(Run, "open.before", "a session is about to be kept"),
     point(Run, "open.after", "the session is kept, nobody is told"),
     point(Run, "accept.before", "a message is about to be kept"),

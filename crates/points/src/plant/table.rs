@@ -90,4 +90,29 @@ pub const FAULTS: &[Fault] = &[
         ByKills,
         "a stop is confirmed, and the turn goes on",
     ),
+    fault(
+        "no-reset-after-continuation",
+        ByKills,
+        "a step is begun anew, and its readers are not told",
+    ),
+    fault(
+        "continuation-lost",
+        ByKills,
+        "a turn that a killed server left does not go on",
+    ),
+    fault(
+        "rerun-unsafe",
+        ByKills,
+        "a call that had begun is run again, whatever it does",
+    ),
+    fault(
+        "doubt-untold",
+        ByKills,
+        "a call that had begun is closed as done, whatever it did",
+    ),
+    fault(
+        "new-key-on-rerun",
+        ByKills,
+        "a call that is run again has another key",
+    ),
 ];

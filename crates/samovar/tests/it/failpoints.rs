@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Method;
-use samovar_core::failpoint::POINTS;
-use samovar_model_server::{Gate, ModelServer, Rule, When, call, say};
+use samovar_core::failpoint::{POINTS, Point, When};
+use samovar_model_server::{self as model, Gate, ModelServer, Rule, call, say};
 use samovar_testkit::{EventStream, Frame, Program, Serving, Signal};
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -14,8 +14,6 @@ use tokio::task::JoinSet;
 
 use crate::setup::{last, text, with_model};
 
-/// Each point is stopped at when it is reached for the first time, the second, and so on.
-const VISITS: u32 = 2;
 /// How long one kill and all that comes after may take before the test gives up on it.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// Deltas of the long answer.
@@ -23,32 +21,35 @@ const DELTAS: usize = 48;
 /// Points that are tried at once.
 const AT_ONCE: usize = 6;
 const SESSION: &str = "s";
+const SERVE: [&str; 2] = ["--approval", "auto"];
+/// The variable that names the point.
+const ARMED: &str = "SAMOVAR_FAILPOINT";
 
 fn script() -> [Rule; 6] {
     // What was said last may stand behind the message of a turn that the kill cut off, or that had
     // no answer.
-    let last = When::Not(Box::new(When::user("the last")));
-    let file = || When::user("file").and(last.clone());
+    let last = model::When::Not(Box::new(model::When::user("the last")));
+    let file = || model::When::user("file").and(last.clone());
     let write = json!({"path": "out.txt", "content": "x"});
     [
         call("write_file", write)
             .and_call("list_dir", json!({"path": "."}))
-            .when(file().and(When::ToolResultsSinceUser(0)))
+            .when(file().and(model::When::ToolResultsSinceUser(0)))
             .forever(),
         say("it is written").when(file()).forever(),
         say("a slow answer")
             .deltas_of(4)
             .hold_after(1, &waits())
-            .when(When::user("slowly").and(last.clone()))
+            .when(model::When::user("slowly").and(last.clone()))
             .forever(),
         // More than memory holds of what the journal lacks.
         say("x".repeat(DELTAS << 13))
             .deltas_of(1 << 13)
             .hold_after(DELTAS - 1, &more())
-            .when(When::user("at length").and(last.clone()))
+            .when(model::When::user("at length").and(last.clone()))
             .forever(),
         say("")
-            .when(When::user("nothing").and(last.clone()))
+            .when(model::When::user("nothing").and(last.clone()))
             .forever(),
         say("a spoken answer").deltas_of(4).forever(),
     ]
@@ -148,6 +149,14 @@ impl Client {
         self.post_and(server, ("m7", "talk slowly"), 1, stop).await;
         method(server, "createSession", "gone").await?;
         method(server, "deleteSession", "gone").await
+    }
+
+    /// Reads on in the turn that goes on, to its end.
+    async fn wait_for_the_last(&self, server: &Serving) -> Result<(), reqwest::Error> {
+        let last = self.posts.last().unwrap();
+        let again = send(server, last.id, last.content).await?;
+        EventStream::new(again).rest().await;
+        method(server, "createSession", SESSION).await
     }
 
     /// Holds a new server against what the one before it told.
@@ -250,14 +259,24 @@ fn position(frame: &Frame) -> Option<(u64, u64)> {
 
 /// Stops a server at a point, and holds the next one against what clients of the first were told.
 /// Whether the point was reached so many times.
-async fn is_reached(point: &str, visit: u32) -> bool {
-    let (program, model): (Program, ModelServer) = with_model(script()).await;
+async fn is_reached(point: &Point, visit: u32) -> bool {
+    let (mut program, model): (Program, ModelServer) = with_model(script()).await;
     let mut client = Client::default();
-    let armed = program.set("SAMOVAR_FAILPOINT", &format!("{point}:{visit}"));
-    let ended = match armed.try_serve(&["--approval", "auto"]).await {
+    if point.when == When::Resume {
+        program = program.set(ARMED, cut_before(point));
+        let server = program.serve(&SERVE).await;
+        client.talk(&server, &model).await.ok();
+        assert_eq!(server.end().await.code, None, "{point:?}");
+    }
+    program = program.set(ARMED, &format!("{}:{visit}", point.name));
+    let ended = match program.try_serve(&SERVE).await {
         Err(ended) => ended,
         Ok(server) => {
-            if client.talk(&server, &model).await.is_ok() {
+            let is_alive = match point.when {
+                When::Resume => client.wait_for_the_last(&server).await,
+                When::Start | When::Run | When::Stop => client.talk(&server, &model).await,
+            };
+            if is_alive.is_ok() {
                 server.send(Signal::TERM);
             }
             server.end().await
@@ -266,10 +285,28 @@ async fn is_reached(point: &str, visit: u32) -> bool {
     for gate in [waits(), more()] {
         model.open(&gate).unwrap();
     }
-    let program = armed.set("SAMOVAR_FAILPOINT", "");
-    let server = program.serve(&["--approval", "auto"]).await;
+    program = program.set(ARMED, "");
+    let server = program.serve(&SERVE).await;
     client.check(&server).await;
     ended.code.is_none()
+}
+
+/// Each point is stopped at when it is reached for the first time, the second, and so on; what comes
+/// once in a life, once.
+fn visits(point: &Point) -> u32 {
+    match point.when {
+        When::Run => 2,
+        When::Start | When::Resume | When::Stop => 1,
+    }
+}
+
+/// Where the server ended whose turn goes on at this point.
+fn cut_before(point: &Point) -> &'static str {
+    match point.name {
+        // In the middle of an answer; all others behind an intent.
+        "reset.before" | "reset.after" => "show.after:2",
+        _ => "file.sync.before",
+    }
 }
 
 // proves DU-1, DU-3, DU-7
@@ -277,14 +314,14 @@ async fn is_reached(point: &str, visit: u32) -> bool {
 async fn a_kill_at_any_point_loses_nothing_that_was_accepted_and_repeats_no_id() {
     let places = Arc::new(Semaphore::new(AT_ONCE));
     let mut tasks = JoinSet::new();
-    for point in POINTS.iter().map(|point| point.name) {
+    for point in POINTS {
         let places = places.clone();
         tasks.spawn(async move {
             let _place = places.acquire().await;
-            for visit in 1..=VISITS {
+            for visit in 1..=visits(point) {
                 let reached = tokio::time::timeout(PATIENCE, is_reached(point, visit)).await;
-                let reached = reached.unwrap_or_else(|_| panic!("{point}:{visit} hangs"));
-                assert!(reached || visit > 1, "{point} is never reached");
+                let reached = reached.unwrap_or_else(|_| panic!("{point:?}:{visit} hangs"));
+                assert!(reached || visit > 1, "{point:?} is never reached");
             }
         });
     }
