@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::log::Log;
 use crate::parts::Parts;
+use crate::recovered::Undecided;
 use crate::session::{Letter, Mailbox, refusal};
 
 /// Letters that wait in a session's mailbox, at most; more are refused with 429.
@@ -78,13 +79,20 @@ impl Bus {
         }
         let (mail, letters) = mpsc::channel(MAX_LETTERS);
         sessions.insert(session.clone(), mail.clone());
+        let undecided = self.parts.ledger.undecided();
         self.tasks
-            .spawn(self.clone().look_after(session.clone(), letters));
+            .spawn(self.clone().look_after(session.clone(), letters, undecided));
         mail
     }
 
-    async fn look_after(self: Arc<Self>, id: SessionId, mut letters: mpsc::Receiver<Letter>) {
+    async fn look_after(
+        self: Arc<Self>,
+        id: SessionId,
+        mut letters: mpsc::Receiver<Letter>,
+        undecided: Undecided,
+    ) {
         let loaded = Mailbox::load(self.parts.clone(), id.clone(), self.parts.stop.clone()).await;
+        drop(undecided);
         let mut mailbox = match loaded {
             Ok(mailbox) => mailbox,
             Err(broken) => {

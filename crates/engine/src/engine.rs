@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use samovar_core::history::{MessageQuery, MessageRow, SessionQuery, SessionRow, Totals};
+use samovar_core::journal::LogEntry;
 use samovar_core::{
     Accepted, Action, Broken, Clock, Code, Command, Error, Event, History, Ids, Journal, Models,
     Seq, SessionId, failpoint,
@@ -18,7 +19,7 @@ use crate::log::{Follower, Log};
 use crate::parts::{Parts, Running, RunningTurn};
 use crate::projection;
 use crate::projector::{Projector, read_all};
-use crate::recovered::{Ledger, Recovered};
+use crate::recovered::{self, Ledger, Recovered};
 use crate::session::unknown;
 use crate::settings::{Recovery, Settings};
 use crate::toolbox::Toolbox;
@@ -92,14 +93,12 @@ impl Engine {
             projector: projector.clone(),
             running: Running::new(),
             continuing,
-            ledger: Ledger::default(),
+            ledger: Ledger::new(),
             stopping: CancellationToken::new(),
             stop: CancellationToken::new(),
         });
         let bus = Bus::new(shared.clone());
-        let journal = shared.journal.clone();
-        let unsettled = tokio::task::spawn_blocking(move || journal.unsettled()).await;
-        let unsettled = unsettled.map_err(|error| Broken::Io(error.to_string()))??;
+        let unsettled = unsettled(&shared).await?;
         projector.take_over(unsettled.iter().cloned());
         let (tasks, stop_projector) = (TaskTracker::new(), CancellationToken::new());
         tasks.spawn(projector.clone().run(stop_projector.clone()));
@@ -251,9 +250,16 @@ impl Engine {
             .map_err(|broken| self.broke(&broken))
     }
 
-    /// What became of the turns that a former run left, so far.
+    /// What became of the turns that a former run left, so far. Where no turns run, all that are
+    /// not over wait.
     pub fn recovered(&self) -> Recovered {
         self.parts.ledger.read()
+    }
+
+    /// The same, once nothing that is to be decided now is left. A turn that the others leave no
+    /// room for takes as long as they do.
+    pub async fn settled(&self) -> Recovered {
+        self.parts.ledger.settled().await
     }
 
     /// The tools, which can be added to and removed from while the engine runs.
@@ -342,4 +348,25 @@ impl Engine {
         tracing::error!(%broken, "a store cannot be read");
         Error::new(Code::Internal, locale::store::unreadable())
     }
+}
+
+/// The sessions that need work; where no turns run, those that are not over are noted as waiting.
+async fn unsettled(parts: &Parts) -> Result<Vec<(SessionId, LogEntry)>, Broken> {
+    let journal = parts.journal.clone();
+    let runs_turns = parts.settings.recovery.runs_turns();
+    let read = tokio::task::spawn_blocking(move || {
+        let unsettled = journal.unsettled()?;
+        let left = if runs_turns {
+            Vec::new()
+        } else {
+            recovered::left(journal.as_ref(), &unsettled)?
+        };
+        Ok((unsettled, left))
+    });
+    let read = read.await.map_err(|error| Broken::Io(error.to_string()))?;
+    let (unsettled, left) = read?;
+    for (session, turn) in &left {
+        parts.ledger.waits(session, turn);
+    }
+    Ok(unsettled)
 }

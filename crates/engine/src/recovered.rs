@@ -1,9 +1,13 @@
 //! What became of the turns that a former run of the server left.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use samovar_core::{SessionId, TurnId};
+use samovar_core::journal::LogEntry;
+use samovar_core::{Broken, Journal, Seq, SessionId, TurnId};
+use tokio::sync::watch;
+
+/// Bytes of events that are read to learn which turn is not over.
+const FIRST_BYTES: usize = 4096;
 
 /// What became of the turns that a former run of the server left, so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,37 +22,94 @@ pub struct Recovered {
     pub waiting: BTreeMap<SessionId, TurnId>,
 }
 
+/// The turns that are not over, of an engine that runs none.
+///
+/// # Errors
+/// [`Broken`].
+pub(crate) fn left(
+    journal: &dyn Journal,
+    unsettled: &[(SessionId, LogEntry)],
+) -> Result<Vec<(SessionId, TurnId)>, Broken> {
+    let mut left = Vec::new();
+    for (session, entry) in unsettled.iter().filter(|(_, entry)| !entry.deleted) {
+        let Some(first) = entry.open_from else {
+            continue;
+        };
+        let events = journal.read(entry.log, Seq(first.0.saturating_sub(1)), FIRST_BYTES)?;
+        let turn = events.into_iter().find_map(|event| event.turn);
+        left.extend(turn.map(|turn| (session.clone(), turn)));
+    }
+    Ok(left)
+}
+
 /// Where that is counted.
+pub(crate) struct Ledger(watch::Sender<Books>);
+
 #[derive(Default)]
-pub(crate) struct Ledger(Mutex<Recovered>);
+struct Books {
+    recovered: Recovered,
+    /// Sessions that are not looked at yet, and turns that nothing is decided about.
+    undecided: usize,
+}
+
+/// Something that is to be decided; it is when this is dropped.
+pub(crate) struct Undecided(watch::Sender<Books>);
 
 impl Ledger {
+    pub(crate) fn new() -> Self {
+        Self(watch::channel(Books::default()).0)
+    }
+
     /// What is counted so far.
     pub(crate) fn read(&self) -> Recovered {
-        self.state().clone()
+        self.0.borrow().recovered.clone()
+    }
+
+    /// Something that is to be decided.
+    pub(crate) fn undecided(&self) -> Undecided {
+        self.0.send_modify(|books| books.undecided += 1);
+        Undecided(self.0.clone())
+    }
+
+    /// What is counted when all is decided.
+    pub(crate) async fn settled(&self) -> Recovered {
+        let mut books = self.0.subscribe();
+        let settled = books.wait_for(|books| books.undecided == 0).await;
+        // The sender lives as long as `self`.
+        settled.map_or_else(|_| self.read(), |books| books.recovered.clone())
     }
 
     pub(crate) fn waits(&self, session: &SessionId, turn: &TurnId) {
-        self.state().waiting.insert(session.clone(), turn.clone());
+        self.note(|recovered| {
+            recovered.waiting.insert(session.clone(), turn.clone());
+        });
     }
 
     pub(crate) fn waits_no_more(&self, session: &SessionId) {
-        self.state().waiting.remove(session);
+        self.note(|recovered| {
+            recovered.waiting.remove(session);
+        });
     }
 
     pub(crate) fn continued(&self) {
-        self.state().continued += 1;
+        self.note(|recovered| recovered.continued += 1);
     }
 
     pub(crate) fn ended(&self) {
-        self.state().ended += 1;
+        self.note(|recovered| recovered.ended += 1);
     }
 
     pub(crate) fn unknown_calls(&self, count: usize) {
-        self.state().unknown_calls += count as u64;
+        self.note(|recovered| recovered.unknown_calls += count as u64);
     }
 
-    fn state(&self) -> MutexGuard<'_, Recovered> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn note(&self, change: impl FnOnce(&mut Recovered)) {
+        self.0.send_modify(|books| change(&mut books.recovered));
+    }
+}
+
+impl Drop for Undecided {
+    fn drop(&mut self) {
+        self.0.send_modify(|books| books.undecided -= 1);
     }
 }

@@ -22,6 +22,7 @@ use crate::context::Transcript;
 use crate::log::{Draft, Log};
 use crate::parts::Parts;
 use crate::projection;
+use crate::recovered::Undecided;
 use crate::runner::{Ended, Input, Reply, answer, not_open};
 use crate::turn::Turn;
 
@@ -72,6 +73,8 @@ pub(crate) struct Mailbox {
     /// Where a session that is made anew goes on counting.
     last_head: Seq,
     turns: JoinSet<Ended>,
+    /// While a turn that was cut is about to go on.
+    undecided: Option<Undecided>,
     stop: CancellationToken,
 }
 

@@ -10,6 +10,7 @@ use samovar_core::{
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{Input, Runner};
+use crate::recovered::Undecided;
 use crate::toolbox::Shelf;
 use crate::turn::{Cut, unknown};
 
@@ -25,6 +26,8 @@ pub(crate) struct Continuation {
     pub(crate) in_a_row: u32,
     /// Given back once the world has answered, so that another turn may take up its work.
     pub(crate) _room: OwnedSemaphorePermit,
+    /// Given back once it is decided about every call that had begun.
+    pub(crate) undecided: Option<Undecided>,
 }
 
 impl Runner {
@@ -68,7 +71,10 @@ impl Runner {
         }
         self.parts.ledger.unknown_calls(unknown_calls);
         self.parts.ledger.continued();
-        let in_a_row = self.continuation.as_ref().map_or(0, |known| known.in_a_row);
+        let in_a_row = self.continuation.as_mut().map_or(0, |known| {
+            known.undecided = None;
+            known.in_a_row
+        });
         self.note_by(Author::System, Kind::TurnContinued { in_a_row });
         Ok(())
     }

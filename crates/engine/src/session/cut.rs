@@ -48,8 +48,9 @@ impl Mailbox {
             });
             self.record(&turn_id, vec![reset]).await?;
         }
-        if goes == Goes::WhenTold {
-            self.parts.ledger.waits(&self.id, &turn_id);
+        match goes {
+            Goes::On => self.undecided = Some(self.parts.ledger.undecided()),
+            Goes::WhenTold => self.parts.ledger.waits(&self.id, &turn_id),
         }
         self.set_cut(turn_id, turn, goes);
         Ok(())
@@ -154,6 +155,7 @@ impl Mailbox {
                 let continuation = Continuation {
                     in_a_row: self.in_a_row(&turn),
                     _room: room,
+                    undecided: self.undecided.take(),
                 };
                 self.spawn_runner(turn_id, *turn, model, Some(continuation));
             }

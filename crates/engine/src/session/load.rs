@@ -48,6 +48,7 @@ impl Mailbox {
             open: None,
             last_head,
             turns,
+            undecided: None,
             stop,
         };
         if found.row.is_none() && found.entry.is_none() {
