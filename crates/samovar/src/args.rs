@@ -115,10 +115,17 @@ pub(crate) struct Run {
     pub(crate) prompt: String,
     #[command(flatten)]
     pub(crate) talk: Talk,
-    #[arg(long, value_name = "SECONDS", help = help::timeout(), value_parser = seconds)]
-    pub(crate) timeout: Option<Duration>,
     #[arg(long, help = help::no_input())]
     pub(crate) no_input: bool,
+    #[command(flatten)]
+    pub(crate) show: Show,
+}
+
+/// How a turn is shown, and for how long.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Show {
+    #[arg(long, value_name = "SECONDS", help = help::timeout(), value_parser = seconds)]
+    pub(crate) timeout: Option<Duration>,
     #[arg(
         short,
         long,
@@ -128,6 +135,17 @@ pub(crate) struct Run {
         default_value_t = TurnFormat::Text,
     )]
     pub(crate) output: TurnFormat,
+}
+
+/// `samovar sessions resume`.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Resume {
+    #[arg(help = help::session_id(), value_parser = typed::session)]
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) places: Places,
+    #[command(flatten)]
+    pub(crate) show: Show,
 }
 
 /// `samovar chat`.
@@ -175,6 +193,15 @@ pub(crate) enum Sessions {
         id: String,
         #[arg(long, help = help::message_limit(), default_value_t = 50, value_parser = |typed: &str| whole(typed, 1_u32, 1000))]
         limit: u32,
+        #[command(flatten)]
+        common: Common,
+    },
+    #[command(about = help::sessions_resume())]
+    Resume(Resume),
+    #[command(about = help::sessions_cancel())]
+    Cancel {
+        #[arg(help = help::session_id(), value_parser = typed::session)]
+        id: String,
         #[command(flatten)]
         common: Common,
     },

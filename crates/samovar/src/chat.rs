@@ -105,7 +105,7 @@ impl Chat {
         self.last = farewell(&left);
         Ok(match left {
             Left::Unread => Next::Leave,
-            Left::Ended(_) | Left::Asked | Left::Late => Next::GoOn,
+            Left::Ended(_) | Left::Asked | Left::Late | Left::Waits(_) => Next::GoOn,
         })
     }
 }

@@ -116,18 +116,36 @@ impl Client {
         self.ask(Method::DELETE, path, None::<&Value>).await
     }
 
-    /// Posts to a method that answers with a stream of the full profile, and gives its frames; the
-    /// last one, `[DONE]`, is not among them.
+    /// Says a message, and gives the frames of its turn behind the one with this id, in the full
+    /// profile; the last one, `[DONE]`, is not among them.
     ///
     /// # Errors
     /// As [`Client::agent`].
-    pub(crate) async fn stream(
+    pub(crate) async fn say(
         &self,
-        method: &str,
-        params: &impl Serialize,
+        message: &impl Serialize,
+        after: Option<&str>,
     ) -> Result<Frames, Failure> {
-        let path = format!("{BASE_PATH}/{method}?profile=full");
-        let response = in_time(self.send(Method::POST, &path, Some(params))).await?;
+        let path = turn_path(after);
+        self.frames(Method::POST, &path, Some(message)).await
+    }
+
+    /// The frames of the turn that a session runs, or ran last, as [`Client::say`] gives them.
+    ///
+    /// # Errors
+    /// As [`Client::agent`].
+    pub(crate) async fn read(&self, session: &str, after: Option<&str>) -> Result<Frames, Failure> {
+        let path = turn_path(after) + "&sessionId=" + &segment(session);
+        self.frames(Method::GET, &path, None::<&Value>).await
+    }
+
+    async fn frames(
+        &self,
+        verb: Method,
+        path: &str,
+        params: Option<&impl Serialize>,
+    ) -> Result<Frames, Failure> {
+        let response = in_time(self.send(verb, path, params)).await?;
         let frames = SseStream::from_bytes_stream(response.into_body().into_data_stream());
         let frames = frames.filter_map(async |frame| match frame {
             Ok(frame) => {
@@ -215,6 +233,16 @@ impl Client {
         };
         request.map_err(|error| Failure::broken(&error))
     }
+}
+
+/// Where a turn is streamed, from behind a frame.
+fn turn_path(after: Option<&str>) -> String {
+    let mut path = format!("{BASE_PATH}/sendMessage/stream?profile=full");
+    if let Some(after) = after {
+        path.push_str("&after=");
+        path.push_str(&segment(after));
+    }
+    path
 }
 
 /// A part of a path, in which every byte that means something else is encoded.

@@ -124,6 +124,7 @@ fn name(what: &str) -> &'static str {
         "data" => text::what_data(),
         "modes" => text::what_modes(),
         "server" => text::what_server(),
+        "recovery" => text::what_recovery(),
         "workspace" => text::what_workspace(),
         "model" => text::what_model(),
         "local" => text::what_local(),

@@ -24,6 +24,7 @@ mod doctor;
 mod exit;
 #[cfg(feature = "failpoints")]
 mod failpoints;
+mod follow;
 mod init;
 mod lists;
 mod model;

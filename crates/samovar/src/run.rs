@@ -1,4 +1,4 @@
-//! `samovar run`: one turn.
+//! `samovar run`: one turn; and `samovar sessions resume`, one that had begun.
 
 use std::io::{IsTerminal, Read};
 
@@ -8,7 +8,7 @@ use samovar_locale as text;
 use tokio::time::Instant;
 
 use crate::args;
-use crate::config::{self, LocalData};
+use crate::config::{self, Found, LocalData};
 use crate::exit::{Exit, Failure};
 use crate::screen::say;
 use crate::stop::Stop;
@@ -26,26 +26,56 @@ pub(crate) async fn run(args: args::Run) -> Result<Exit, Failure> {
     let prompt = Text::new(prompt(&args)?)?;
     let found = config::read(&args.talk.places, &args.talk.who, LocalData::UseOnly)?;
     check_size(prompt.as_str(), found.config.max_body_bytes)?;
-    let deadline = args.timeout.map(|timeout| Instant::now() + timeout);
+    turn(What::Say(&prompt), &args.talk, &args.show, &found).await
+}
+
+/// Goes on with a turn that a stop of the server cut, and shows it as `run` does.
+pub(crate) async fn resume(args: args::Resume) -> Result<Exit, Failure> {
+    let talk = args::Talk {
+        places: args.places,
+        session: Some(args.id),
+        ..args::Talk::default()
+    };
+    let found = config::read(&talk.places, &talk.who, LocalData::UseOnly)?;
+    turn(What::Resume, &talk, &args.show, &found).await
+}
+
+/// What brings the turn that is shown.
+enum What<'a> {
+    Say(&'a Text),
+    Resume,
+}
+
+async fn turn(
+    what: What<'_>,
+    args: &args::Talk,
+    show: &args::Show,
+    found: &Found,
+) -> Result<Exit, Failure> {
+    let deadline = show.timeout.map(|timeout| Instant::now() + timeout);
     let mut stop = Stop::listen()?;
     let mut talk = tokio::select! {
-        talk = Talk::enter(&args.talk, &found) => talk?,
+        talk = Talk::enter(args, found) => talk?,
         () = stop.asked() => return Ok(farewell(&Left::Asked)),
         () = until(deadline) => return Ok(farewell(&Left::Late)),
     };
     found.warn();
-    if args.talk.verbose || found.is_data_elsewhere {
+    if args.verbose || found.is_data_elsewhere {
         say(&found.data_line());
     }
-    if args.talk.verbose {
+    if args.verbose {
         say(&text::run::session(&talk.session.id));
     }
-    let mut view = View::new(args.output, &talk.session.id);
-    let left = talk
-        .say(prompt.as_str(), &mut view, &mut stop, deadline)
-        .await;
+    let mut view = View::new(show.output, &talk.session.id);
+    let left = match what {
+        What::Say(text) => {
+            let said = talk.say(text.as_str(), &mut view, &mut stop, deadline);
+            said.await
+        }
+        What::Resume => talk.resume(&mut view, &mut stop, deadline).await,
+    };
     let exit = left.map(|left| {
-        if let (Left::Ended(ending), true) = (&left, args.talk.verbose) {
+        if let (Left::Ended(ending), true) = (&left, args.verbose) {
             say(&text::run::tokens(ending.tokens));
         }
         farewell(&left)

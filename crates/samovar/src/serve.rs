@@ -5,19 +5,25 @@ use std::time::Duration;
 use rustix::process::Signal;
 use samovar_core::{Error, Models};
 use samovar_locale as text;
-use samovar_server::{Server, models};
+use samovar_server::{Address, Config, Server, StartError, models};
 use samovar_wire::api::ModelChoice;
+use tokio::time::Instant;
 
 use crate::args;
 use crate::config::{self, Found, LocalData};
 use crate::exit::{Exit, Failure};
 use crate::model;
+use crate::reach::{LOOK_EVERY, PATIENCE};
 use crate::screen::say;
 use crate::stop::Stop;
 
 /// How long the last words to clients and the last writes may take when the server is to stop at
 /// once. What is not done by then is found by the next start, as after a kill.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
+
+/// How long it may take to decide about the turns that the run before left, before it is said that
+/// this takes longer.
+const SETTLES: Duration = Duration::from_secs(5);
 
 /// Serves until it is asked to stop; asked again, it stops at once.
 pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
@@ -36,13 +42,16 @@ pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
     }
     let mut stop = Stop::listen()?;
     let server = tokio::select! {
-        server = Server::start(found.config.clone()) => server?,
+        server = start(&found.config) => server?,
         () = stop.asked() => return Ok(Exit::Ok),
     };
     let chosen = models::choice(&found.registry).await;
     found.warn();
     say(&banner(&server, &found, &chosen));
-    stop.asked().await;
+    tokio::select! {
+        () = say_recovered(&server) => stop.asked().await,
+        () = stop.asked() => {}
+    }
     let drain = found.config.drain.as_secs();
     say(&text::serve::stopping(drain));
     let engine = server.home().engine().clone();
@@ -57,6 +66,41 @@ pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
         tracing::warn!("not everything was written out; the next start finds it");
     }
     Ok(Exit::Ok)
+}
+
+/// Says what became of the turns that the run before left.
+async fn say_recovered(server: &Server) {
+    let engine = server.home().engine();
+    let Ok(found) = tokio::time::timeout(SETTLES, engine.settled()).await else {
+        return say(text::serve::recovering());
+    };
+    let waiting = found.waiting.len() as u64;
+    if found.continued + found.ended + waiting > 0 {
+        say(&text::serve::recovered(
+            found.continued,
+            found.ended,
+            waiting,
+            found.unknown_calls,
+        ));
+    }
+}
+
+/// Starts the server. A command that holds the data directory for a moment is waited for; one that
+/// lets others in stays.
+async fn start(config: &Config) -> Result<Server, StartError> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match Server::start(config.clone()).await {
+            Err(StartError::Open(held))
+                if held.code() == "data_dir_busy"
+                    && Address::read(&config.data_dir).is_none()
+                    && Instant::now() < until =>
+            {
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+            started => return started,
+        }
+    }
 }
 
 fn banner(server: &Server, found: &Found, chosen: &Result<ModelChoice, Error>) -> String {

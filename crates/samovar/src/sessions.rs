@@ -2,9 +2,10 @@
 
 use std::io::IsTerminal;
 
-use samovar_core::Code;
+use samovar_core::{Code, TurnId};
 use samovar_locale as text;
-use samovar_wire::agent::{AgentMessage, PaginatedResult, SessionInfo};
+use samovar_wire::agent::{AgentMessage, CancelResult, PaginatedResult, SessionInfo};
+use samovar_wire::api::RecoveryInfo;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -14,6 +15,7 @@ use crate::config::{self, Found, LocalData};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format, table};
 use crate::reach::Purpose;
+use crate::run;
 use crate::screen::{beginning, confirm, put, say, visible};
 use crate::way::{Repeat, Way};
 use crate::when::moment;
@@ -34,10 +36,12 @@ pub(crate) async fn sessions(command: Sessions) -> Result<Exit, Failure> {
             if let Some(query) = query {
                 params["query"] = query.into();
             }
-            let page: PaginatedResult<SessionInfo> = ask(&common, "listSessions", params).await?;
+            let page = list(&common, &params).await?;
             show_page(common.machine.format(), &page, offset)
         }
         Sessions::Show { id, limit, common } => show(&id, limit, &common).await,
+        Sessions::Resume(args) => return run::resume(args).await,
+        Sessions::Cancel { id, common } => cancel(&id, &common).await,
         Sessions::Rename { id, title, common } => {
             let params = json!({ "sessionId": id, "title": title });
             let session: SessionInfo = ask(&common, "updateSession", params).await?;
@@ -89,24 +93,83 @@ pub(crate) async fn once<A>(
     answer
 }
 
-fn show_page(
-    format: Format,
-    page: &PaginatedResult<SessionInfo>,
-    offset: u32,
-) -> Result<(), Failure> {
+/// A session in the list.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed {
+    #[serde(flatten)]
+    session: SessionInfo,
+    /// Its turn that a stop of the server cut, and that has not gone on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting_turn_id: Option<TurnId>,
+}
+
+async fn list(common: &Common, params: &Value) -> Result<PaginatedResult<Listed>, Failure> {
+    look(common, async |client| {
+        let page: PaginatedResult<SessionInfo> = client.agent("listSessions", params).await?;
+        let recovery: RecoveryInfo = client.get("/api/recovery").await?;
+        let listed = page.items.into_iter().map(|session| {
+            let cut = recovery.waiting.iter();
+            let cut = cut.clone().find(|cut| cut.session_id == session.id);
+            let waiting_turn_id = cut.map(|cut| cut.turn_id.clone());
+            Listed {
+                session,
+                waiting_turn_id,
+            }
+        });
+        Ok(PaginatedResult {
+            items: listed.collect(),
+            total_count: page.total_count,
+        })
+    })
+    .await
+}
+
+/// Ends the turn that runs in a session, or that waits to go on.
+async fn cancel(id: &str, common: &Common) -> Result<(), Failure> {
+    let found = config::read(&common.places, &Who::default(), LocalData::UseOnly)?;
+    found.say_foreign();
+    let params = json!({ "sessionId": id });
+    let mut way = Way::new(&found.config, Purpose::Turns);
+    let asked = async |client: &Client| client.agent("cancel", &params).await;
+    let answer: Result<CancelResult, _> = way.ask(Repeat::Harmless, asked).await;
+    way.close().await;
+    let cancelled = answer?.cancelled;
+    let answer = json!({ "sessionId": id, "cancelled": cancelled });
+    output::one(common.machine.format(), "cancelled", &answer, |_| {
+        if cancelled {
+            text::sessions::cancelled(id) + "\n"
+        } else {
+            text::sessions::nothing_runs(id) + "\n"
+        }
+    })
+}
+
+fn show_page(format: Format, page: &PaginatedResult<Listed>, offset: u32) -> Result<(), Failure> {
     match format {
         Format::Text => {
-            let rows = page.items.iter().map(|session| {
+            let rows = page.items.iter().map(|listed| {
+                let session = &listed.session;
+                let title = match listed.waiting_turn_id {
+                    Some(_) => text::sessions::cut_off(title(session))
+                        .trim_end()
+                        .to_owned(),
+                    None => title(session),
+                };
                 vec![
                     session.id.to_string(),
                     moment(session.updated_at),
                     text::sessions::messages(session.message_count),
                     session.model.clone(),
-                    title(session),
+                    title,
                 ]
             });
             let rows: Vec<_> = rows.collect();
             put(&visible(&table(&rows)))?;
+            let mut items = page.items.iter();
+            if let Some(cut) = items.find(|listed| listed.waiting_turn_id.is_some()) {
+                say(&text::sessions::how_to_resume(&cut.session.id));
+            }
             let shown = u64::from(offset) + page.items.len() as u64;
             if page.total_count == 0 {
                 say(text::sessions::none());

@@ -1,31 +1,36 @@
 //! Talking in a session: what `run` and `chat` have in common.
 
+mod enter;
+
 use std::pin::Pin;
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use samovar_core::{Approval, Code, SessionId};
 use samovar_locale as text;
-use samovar_server::{Address, Home, models};
-use samovar_wire::agent::{PaginatedResult, SessionInfo, ShownEvent};
-use samovar_wire::api::ModelsAnswer;
+use samovar_server::Home;
+use samovar_wire::agent::SessionInfo;
+use samovar_wire::api::{ModelsAnswer, RecoveryInfo};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::args;
-use crate::client::{Client, Frame, Frames};
-use crate::config::{Found, ModelFrom};
+use crate::client::Client;
+use crate::config::Found;
 use crate::exit::{Exit, Failure, Gone, complaint};
-use crate::model;
+use crate::follow::Followed;
 use crate::reach::Purpose;
 use crate::screen::{Reader, say};
 use crate::stop::Stop;
 use crate::view::{Ending, View};
 use crate::way::{Repeat, Way};
 
-/// Sessions that are looked through for the last one of this folder.
-const LOOKED_THROUGH: u32 = 200;
+/// How long a server is looked for that went away in the middle of a turn.
+const LOOKED_FOR: Duration = Duration::from_mins(1);
+
+/// How long it may take to come back, before this process opens the data directory itself and the
+/// turn goes on here.
+const COMES_BACK: Duration = Duration::from_secs(5);
 
 /// How long a turn that was cancelled may take to say so.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -56,6 +61,16 @@ pub(crate) enum Left {
     Late,
     /// Nobody reads its text any more; it was cancelled.
     Unread,
+    /// A stop of the server cut it, and this session waits until somebody says that it shall go on.
+    Waits(SessionId),
+}
+
+/// What brings a turn.
+enum Source {
+    /// A message; said again, it brings the same turn.
+    Message(Value),
+    /// The session: its turn that runs.
+    Running,
 }
 
 impl Bounds {
@@ -77,10 +92,10 @@ impl Talk {
     /// # Errors
     /// What keeps it out.
     pub(crate) async fn enter(talk: &args::Talk, found: &Found) -> Result<Self, Failure> {
-        check_before(talk, found).await?;
+        enter::check_before(talk, found).await?;
         let fresh = Home::fresh_session();
         let mut way = Way::new(&found.config, Purpose::Turns);
-        let begin = async |client: &Client| Self::begin(client, &fresh, talk, found).await;
+        let begin = async |client: &Client| enter::session(client, &fresh, talk, found).await;
         match way.ask(Repeat::Harmless, begin).await {
             Ok(session) => Ok(Self {
                 way,
@@ -91,27 +106,6 @@ impl Talk {
                 way.close_now().await;
                 Err(failure)
             }
-        }
-    }
-
-    async fn begin(
-        client: &Client,
-        fresh: &SessionId,
-        talk: &args::Talk,
-        found: &Found,
-    ) -> Result<SessionInfo, Failure> {
-        let known = match (&talk.session, talk.continue_last) {
-            (Some(id), _) => Some(get_session(client, id).await?),
-            (None, true) => Some(last_session(client, found).await?),
-            (None, false) => None,
-        };
-        match known {
-            Some(session) => {
-                check_model(&session, found)?;
-                say(&model::line_of_session(&session.model));
-                Ok(session)
-            }
-            None => new_session(client, fresh, found).await,
         }
     }
 
@@ -160,10 +154,50 @@ impl Talk {
         stop: &mut Stop,
         deadline: Option<Instant>,
     ) -> Result<Left, Failure> {
+        let message = Source::Message(self.message(content));
+        self.show(&message, view, stop, deadline).await
+    }
+
+    /// Lets the turn go on that a stop of the server cut, and shows it from its start to its end, as
+    /// [`Talk::say`] does.
+    ///
+    /// # Errors
+    /// The refusal, also that no turn waits; or that the server went away.
+    pub(crate) async fn resume(
+        &mut self,
+        view: &mut View,
+        stop: &mut Stop,
+        deadline: Option<Instant>,
+    ) -> Result<Left, Failure> {
+        let params = json!({ "sessionId": self.session.id });
+        let asked = async |client: &Client| client.post("/api/recovery/continue", &params).await;
+        let told = self.way.ask::<Value>(Repeat::Harmless, asked).await;
+        if let Err(refused) = told {
+            // Where this process has just opened the data directory, it may go on by itself.
+            let goes_on = self.way.is_here() && self.recovery().await?.continued > 0;
+            if refused.code != Code::UnknownTurn.as_str() || !goes_on {
+                return Err(refused);
+            }
+        }
+        self.show(&Source::Running, view, stop, deadline).await
+    }
+
+    async fn recovery(&mut self) -> Result<RecoveryInfo, Failure> {
+        let asked = async |client: &Client| client.get("/api/recovery").await;
+        self.way.ask(Repeat::Harmless, asked).await
+    }
+
+    async fn show(
+        &mut self,
+        source: &Source,
+        view: &mut View,
+        stop: &mut Stop,
+        deadline: Option<Instant>,
+    ) -> Result<Left, Failure> {
         let late = until(deadline);
         tokio::pin!(late);
         let posted = {
-            let posting = self.post(content);
+            let posting = self.open(source, None);
             tokio::pin!(posting);
             let left = tokio::select! {
                 posted = &mut posting => Ok(posted?),
@@ -171,24 +205,27 @@ impl Talk {
                 () = &mut late => Err(Left::Late),
             };
             match left {
-                Ok(frames) => Ok(frames),
+                Ok(turn) => Ok(turn),
                 // It may be kept already, and then its turn must not run on unseen.
                 Err(left) => match tokio::time::timeout(LAST_WORDS, posting).await {
-                    Ok(Ok(frames)) => Err((left, frames)),
+                    Ok(Ok(turn)) => Err((left, turn)),
                     Ok(Err(_)) | Err(_) => return Ok(left),
                 },
             }
         };
-        let (left, mut frames) = match posted {
-            Ok(mut frames) => (watch(&mut frames, view, stop, late).await, frames),
-            Err((left, frames)) => (Ok(left), frames),
+        let (left, mut turn) = match posted {
+            Ok(mut turn) => {
+                let left = self.watch(source, &mut turn, view, stop, late).await;
+                (left, turn)
+            }
+            Err((left, turn)) => (Ok(left), turn),
         };
         match left {
-            Ok(Left::Ended(ending)) => Ok(Left::Ended(ending)),
+            Ok(left @ (Left::Ended(_) | Left::Waits(_))) => Ok(left),
             Ok(left) => {
                 view.hush();
                 view.end_line()?;
-                self.cancel(&mut frames, view, stop).await.map(|()| left)
+                self.cancel(&mut turn, view, stop).await.map(|()| left)
             }
             Err(failure) => {
                 view.hush();
@@ -197,43 +234,103 @@ impl Talk {
                     let why = text::run::server_left(&self.session.id);
                     return Err(Failure::new(Exit::Busy, failure.code, why));
                 }
-                self.cancel(&mut frames, view, stop).await.and(Err(failure))
+                self.cancel(&mut turn, view, stop).await.and(Err(failure))
             }
         }
     }
 
-    /// Posts a message once, under an id of its own. A server that has gone meanwhile is looked for
-    /// again.
-    async fn post(&mut self, content: &str) -> Result<Frames, Failure> {
-        let params = without_nulls(json!({
+    /// A message, under an id of its own: however often it is posted, it is said once.
+    fn message(&self, content: &str) -> Value {
+        without_nulls(json!({
             "sessionId": self.session.id,
             "content": content,
             "messageId": Home::fresh_message(),
             "approval": self.bounds.approval,
             "maxIterations": self.bounds.max_iterations,
             "budgetTokens": self.bounds.budget_tokens,
-        }));
-        let asked = async |client: &Client| client.stream("sendMessage/stream", &params).await;
+        }))
+    }
+
+    /// A turn from behind a frame. A server that has gone meanwhile is looked for again.
+    async fn open(&mut self, source: &Source, after: Option<&str>) -> Result<Followed, Failure> {
+        let session = &self.session.id;
+        let asked = async |client: &Client| {
+            let frames = match source {
+                Source::Message(message) => client.say(message, after).await?,
+                Source::Running => client.read(session.as_str(), after).await?,
+            };
+            Ok(Followed::new(frames, after))
+        };
         self.way.ask(Repeat::Harmless, asked).await
+    }
+
+    /// Shows a turn while it runs. A stream that breaks off is taken up again where it broke: from
+    /// the server when it is back, else from what it left.
+    async fn watch(
+        &mut self,
+        source: &Source,
+        turn: &mut Followed,
+        view: &mut View,
+        stop: &mut Stop,
+        mut late: Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<Left, Failure> {
+        loop {
+            let lost = match watch(turn, view, stop, late.as_mut()).await {
+                Err(lost) if lost.gone != Gone::No => lost,
+                left => return left,
+            };
+            view.lose_server()?;
+            let until = turn.lost() + LOOKED_FOR;
+            let found = tokio::select! {
+                found = tokio::time::timeout_at(until, self.find_again(source, turn)) => found,
+                () = stop.asked() => return Ok(Left::Asked),
+                () = late.as_mut() => return Ok(Left::Late),
+            };
+            match found {
+                Ok(Ok(())) => {
+                    if self.waits(view).await? {
+                        return Ok(Left::Waits(self.session.id.clone()));
+                    }
+                }
+                Ok(Err(refused)) if refused.gone == Gone::No => return Err(refused),
+                Ok(Err(_)) | Err(_) => return Err(lost),
+            }
+        }
+    }
+
+    async fn find_again(&mut self, source: &Source, turn: &mut Followed) -> Result<(), Failure> {
+        self.way.lose(COMES_BACK).await;
+        let again = self.open(source, turn.at()).await?;
+        turn.go_on(again);
+        Ok(())
+    }
+
+    /// Whether the turn that is shown waits until somebody says that it shall go on.
+    async fn waits(&mut self, view: &View) -> Result<bool, Failure> {
+        let waiting = self.recovery().await?.waiting;
+        let shown = view.turn();
+        Ok(waiting
+            .iter()
+            .any(|cut| cut.session_id == self.session.id && shown == Some(cut.turn_id.as_str())))
     }
 
     /// Ends the turn, and takes in what it says last. Asked to stop meanwhile, it leaves that to the
     /// next start.
     async fn cancel(
         &mut self,
-        frames: &mut Frames,
+        followed: &mut Followed,
         view: &mut View,
         stop: &mut Stop,
     ) -> Result<(), Failure> {
         let ending = async {
             if view.turn().is_none() {
-                show_next(frames, view).await?;
+                followed.next().await?.show(view)?;
             }
             let (session, turn) = (&self.session.id, view.turn());
             let params = without_nulls(json!({ "sessionId": session, "turnId": turn }));
             let asked = async |client: &Client| client.agent::<Value>("cancel", &params).await;
             self.way.ask(Repeat::Harmless, asked).await?;
-            while show_next(frames, view).await?.is_none() {}
+            while followed.next().await?.show(view)?.is_none() {}
             Ok(())
         };
         tokio::select! {
@@ -248,9 +345,9 @@ impl Talk {
     }
 }
 
-/// Shows a turn while it runs.
+/// Shows a turn until its stream ends.
 async fn watch(
-    frames: &mut Frames,
+    turn: &mut Followed,
     view: &mut View,
     stop: &mut Stop,
     late: Pin<&mut impl Future<Output = ()>>,
@@ -258,7 +355,7 @@ async fn watch(
     let mut late = late;
     loop {
         let shown = tokio::select! {
-            frame = frames.next() => show(frame, view)?,
+            told = turn.next() => told?.show(view)?,
             () = view.tick() => None,
             () = stop.asked() => return Ok(Left::Asked),
             () = &mut late => return Ok(Left::Late),
@@ -270,16 +367,6 @@ async fn watch(
             return Ok(Left::Unread);
         }
     }
-}
-
-async fn show_next(frames: &mut Frames, view: &mut View) -> Result<Option<Ending>, Failure> {
-    show(frames.next().await, view)
-}
-
-fn show(frame: Option<Result<Frame, Failure>>, view: &mut View) -> Result<Option<Ending>, Failure> {
-    let frame = frame.unwrap_or_else(|| Err(cut()))?;
-    let event = read(&frame)?;
-    view.show(&event, &frame)
 }
 
 /// Waits for a deadline; forever where there is none.
@@ -303,122 +390,10 @@ pub(crate) fn farewell(left: &Left) -> Exit {
             Exit::Timeout
         }
         Left::Unread => Exit::Ok,
-    }
-}
-
-/// What an event is, or why the stream ended before its turn.
-fn read(frame: &Frame) -> Result<ShownEvent, Failure> {
-    if let Ok(event) = serde_json::from_str(&frame.data) {
-        return Ok(event);
-    }
-    let last: Value = serde_json::from_str(&frame.data).map_err(|error| Failure::broken(&error))?;
-    let text = |name: &str| last[name].as_str().unwrap_or_default().to_owned();
-    let left = Failure::new(Exit::Busy, text("code"), text("message"));
-    let gone = match Code::parse(&left.code) {
-        Some(Code::ServerRestart | Code::Unavailable) => Gone::Unsure,
-        Some(_) | None => Gone::No,
-    };
-    Err(left.of_gone(gone))
-}
-
-fn cut() -> Failure {
-    let why = text::client::unreachable(text::client::stream_cut());
-    Failure::new(Exit::Busy, "server_unreachable", why).of_gone(Gone::Unsure)
-}
-
-/// What can be known to be wrong before anything is made.
-async fn check_before(talk: &args::Talk, found: &Found) -> Result<(), Failure> {
-    if let Some(id) = &talk.session {
-        SessionId::new(id)?;
-    } else if !talk.continue_last && Address::read(&found.config.data_dir).is_none() {
-        // Where a server runs, it decides.
-        models::choice(&found.registry).await?;
-    }
-    Ok(())
-}
-
-async fn get_session(client: &Client, id: &str) -> Result<SessionInfo, Failure> {
-    let found = client
-        .agent("getSession", &json!({ "sessionId": id }))
-        .await;
-    found.map_err(|failure| match failure.code.as_str() {
-        "unknown_session" => {
-            let why = text::run::session_missing();
-            Failure::new(Exit::Usage, "unknown_session", why)
+        Left::Waits(session) => {
+            say(&complaint(&text::run::turn_waits(session), "turn_waits"));
+            Exit::Busy
         }
-        _ => failure,
-    })
-}
-
-/// The session of this folder that changed last.
-async fn last_session(client: &Client, found: &Found) -> Result<SessionInfo, Failure> {
-    let params = json!({ "limit": LOOKED_THROUGH });
-    let sessions: PaginatedResult<SessionInfo> = client.agent("listSessions", &params).await?;
-    let folder = folder(found);
-    let mut here = sessions
-        .items
-        .into_iter()
-        .filter(|session| session.metadata.get("workspace") == Some(&folder));
-    here.next().ok_or_else(|| {
-        let why = text::run::nothing_to_continue();
-        Failure::new(Exit::Usage, "unknown_session", why)
-    })
-}
-
-async fn new_session(
-    client: &Client,
-    fresh: &SessionId,
-    found: &Found,
-) -> Result<SessionInfo, Failure> {
-    let named = found
-        .registry
-        .asked()
-        .filter(|_| found.model_from.is_somebody());
-    let line = if let Some(name) = named {
-        text::model::line(name, model::asked(&found.model_from))
-    } else {
-        line_of_chosen(client, found).await?
-    };
-    let params = without_nulls(json!({
-        "sessionId": fresh,
-        "model": named,
-        "metadata": { "source": "cli", "workspace": folder(found) },
-    }));
-    let session = client.agent("createSession", &params).await?;
-    say(&line);
-    Ok(session)
-}
-
-/// Which model the server chooses, and why.
-async fn line_of_chosen(client: &Client, found: &Found) -> Result<String, Failure> {
-    let models: ModelsAnswer = client.get("/api/models?probe=true").await?;
-    let refused = || {
-        let why = models.refusal.unwrap_or_default();
-        Failure::new(Exit::NoModel, "unusable_model", why)
-    };
-    let chosen = models.chosen.ok_or_else(refused)?;
-    Ok(model::line(&chosen, found))
-}
-
-fn folder(found: &Found) -> Value {
-    let workspace = &found.config.workspace;
-    let real = workspace
-        .canonicalize()
-        .unwrap_or_else(|_| workspace.clone());
-    real.display().to_string().into()
-}
-
-/// A model that the command line names must be the session's: it is not replaced in silence.
-fn check_model(session: &SessionInfo, found: &Found) -> Result<(), Failure> {
-    let asked = found.config.providers.default_model.as_deref();
-    match (&found.model_from, asked) {
-        (ModelFrom::Flag, Some(asked)) if asked != session.model => {
-            let (model, asked) = (text::quoted(&session.model), text::quoted(asked));
-            Err(Failure::usage(text::model::session_has_another(
-                model, asked,
-            )))
-        }
-        _ => Ok(()),
     }
 }
 

@@ -4,11 +4,14 @@
 use samovar_core::error::FaultCode;
 use samovar_core::event::{Fault, Fragment};
 use samovar_core::provider::is_refusal;
-use samovar_core::{FinishReason, Kind, Outcome, Part, Role, SessionId, Status, ToolCall, Usage};
+use samovar_core::{FinishReason, Kind, Outcome, Part, Role, SessionId, Status, ToolCall};
 use samovar_locale as text;
-use samovar_wire::agent::ShownEvent;
-use serde_json::{Value, json};
+use samovar_wire::agent::{ShownEvent, Snapshot};
+use serde_json::Value;
 
+mod result;
+
+use self::result::TurnResult;
 use crate::client::Frame;
 use crate::exit::{Exit, Failure, complaint};
 use crate::output::{TurnFormat, line};
@@ -24,6 +27,8 @@ pub(crate) struct View {
     reader: Reader,
     is_mid_line: bool,
     was_denied: bool,
+    /// What is shown of an answer that is not finished.
+    unfinished: Unfinished,
     voice: Voice,
     /// Why the pass was void that may begin anew.
     reset: Option<String>,
@@ -33,21 +38,18 @@ pub(crate) struct View {
     result: TurnResult,
 }
 
+/// What is shown of an answer that may still turn out to be void.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unfinished {
+    Nothing,
+    Some,
+}
+
 /// Who says why the turn ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Voice {
     Own,
     Others,
-}
-
-/// What a program is told at the end.
-struct TurnResult {
-    session: SessionId,
-    turn: Option<String>,
-    message: Option<String>,
-    text: String,
-    calls: Vec<Value>,
-    usage: Usage,
 }
 
 /// How a turn ended.
@@ -65,18 +67,12 @@ impl View {
             reader: Reader::There,
             is_mid_line: false,
             was_denied: false,
+            unfinished: Unfinished::Nothing,
             voice: Voice::Own,
             reset: None,
             held_return: false,
             spinner: Spinner::new(),
-            result: TurnResult {
-                session: session.clone(),
-                turn: None,
-                message: None,
-                text: String::new(),
-                calls: Vec::new(),
-                usage: Usage::default(),
-            },
+            result: TurnResult::new(session.clone()),
         }
     }
 
@@ -121,6 +117,11 @@ impl View {
                     say(&text::view::asked_again(reason));
                 }
             }
+            Kind::TurnContinued { .. } => {
+                self.end_line()?;
+                say(text::view::continued());
+            }
+            Kind::MessageFinished { .. } => self.unfinished = Unfinished::Nothing,
             Kind::TurnFinished {
                 reason,
                 fault,
@@ -153,20 +154,64 @@ impl View {
             | Kind::MessageStarted { .. }
             | Kind::Delta { .. }
             | Kind::PartAdded { .. }
-            | Kind::MessageFinished { .. }
             | Kind::CallApproved { .. }
             | Kind::CallStarted { .. }
-            | Kind::TurnContinued { .. }
             | Kind::EventsLost { .. }
             | Kind::StateChanged { .. } => {}
         }
         Ok(None)
     }
 
+    /// Says that the server went away, and that it is looked for.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn lose_server(&mut self) -> Result<(), Failure> {
+        self.end_line()?;
+        say(text::run::server_lost());
+        Ok(())
+    }
+
+    /// Begins anew with the turn as it stands: what was shown of it before may have holes.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn begin_anew(&mut self, turn: &Snapshot, frame: &Frame) -> Result<(), Failure> {
+        self.end_line()?;
+        self.held_return = false;
+        self.reset = None;
+        self.result.begin_anew(turn);
+        if self.format == TurnFormat::Jsonl {
+            return self.event_line(frame);
+        }
+        say(text::view::anew());
+        for message in &turn.messages {
+            match message.role {
+                Role::Assistant => {
+                    self.text(&message.content)?;
+                    self.end_line()?;
+                    for call in &message.tool_calls {
+                        let args = beginning(&call.args.to_string(), SHOWN);
+                        say(&text::view::call(&call.name, args));
+                    }
+                }
+                Role::Tool => {
+                    let tool = message.name.as_deref().unwrap_or_default();
+                    let is_error = message.is_error.unwrap_or_default();
+                    say_outcome(tool, &message.content, is_error);
+                }
+                Role::User | Role::System => {}
+            }
+        }
+        self.unfinished = Unfinished::Nothing;
+        self.text(&turn.text)
+    }
+
     fn text(&mut self, text: &str) -> Result<(), Failure> {
         if self.format != TurnFormat::Text {
             return Ok(());
         }
+        self.unfinished = Unfinished::Some;
         let held = if std::mem::take(&mut self.held_return) {
             "\r"
         } else {
@@ -188,6 +233,9 @@ impl View {
     /// What the pass said is void.
     fn void(&mut self, reason: &str, code: Option<FaultCode>) -> Result<(), Failure> {
         self.end_line()?;
+        if std::mem::replace(&mut self.unfinished, Unfinished::Nothing) == Unfinished::Some {
+            say(text::view::void());
+        }
         match code {
             // Another attempt follows, maybe after a pause.
             Some(code) if code.is_provider() && code != FaultCode::EmptyAnswer => say(reason),
@@ -206,12 +254,7 @@ impl View {
     fn outcome(&mut self, tool: &str, outcome: &Outcome) -> Result<(), Failure> {
         self.end_line()?;
         self.was_denied |= outcome.status == Status::Denied;
-        let shown = beginning(&outcome.text, SHOWN);
-        if outcome.is_error() {
-            say(&text::view::outcome_failed(tool, shown));
-        } else {
-            say(&text::view::outcome(tool, shown));
-        }
+        say_outcome(tool, &outcome.text, outcome.is_error());
         Ok(())
     }
 
@@ -302,64 +345,11 @@ impl View {
     }
 }
 
-impl TurnResult {
-    /// Whether nothing was answered.
-    fn is_wordless(&self) -> bool {
-        self.message.is_none()
-    }
-
-    fn take(&mut self, event: &ShownEvent) {
-        if let Some(turn) = &event.turn {
-            self.turn.get_or_insert_with(|| turn.to_string());
-        }
-        match &event.kind {
-            Kind::MessageFinished { message, .. } if message.role == Role::Assistant => {
-                self.message = Some(message.id.to_string());
-                self.text = message.text();
-                self.usage = self.usage.plus(message.usage.unwrap_or_default());
-            }
-            Kind::StepReset { usage, .. } => self.usage = self.usage.plus(*usage),
-            Kind::CallClosed {
-                call,
-                name,
-                outcome,
-            } => self.calls.push(json!({
-                "id": call,
-                "name": name,
-                "status": outcome.status,
-                "result": outcome.text,
-            })),
-            _ => {}
-        }
-    }
-
-    fn document(&self, last: &Kind) -> Value {
-        let Kind::TurnFinished {
-            reason,
-            iterations,
-            usage,
-            fault,
-        } = last
-        else {
-            return Value::Null;
-        };
-        let mut document = json!({
-            "sessionId": self.session,
-            "turnId": self.turn,
-            "messageId": self.message,
-            "text": self.text,
-            "calls": self.calls,
-            "finishReason": reason.as_str(),
-            "iterations": iterations,
-            "usage": {
-                "total": usage.total(),
-                "input": usage.input,
-                "output": usage.output,
-            },
-        });
-        if let Some(fault) = fault {
-            document["error"] = json!({ "code": fault.code, "message": fault.message });
-        }
-        document
+fn say_outcome(tool: &str, outcome: &str, is_error: bool) {
+    let shown = beginning(outcome, SHOWN);
+    if is_error {
+        say(&text::view::outcome_failed(tool, shown));
+    } else {
+        say(&text::view::outcome(tool, shown));
     }
 }

@@ -11,10 +11,13 @@ use tokio::time::Instant;
 
 use crate::client::Client;
 use crate::exit::{Exit, Failure, Gone};
-use crate::reach::{FOR_OTHERS, LOOK_EVERY, PATIENCE, Purpose, Reached};
+use crate::reach::{self, FOR_OTHERS, LOOK_EVERY, PATIENCE, Purpose, Reached};
 
 /// How long a command that only looks follows holders that all leave before they answer.
 const FOR_A_LOOK: Duration = Duration::from_mins(1);
+
+/// How often a server is looked for that may come back.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Whether a question may be put to the next holder when nobody knows what the last made of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -75,6 +78,22 @@ impl Way {
         }
     }
 
+    /// Leaves a holder that broke off, and waits for a server to come back. When none does, the next
+    /// question opens the data directory in this process.
+    pub(crate) async fn lose(&mut self, comes_back: Duration) {
+        if self.is_here() {
+            return;
+        }
+        self.reached = None;
+        let until = Instant::now() + comes_back;
+        loop {
+            tokio::time::sleep(LOOK_AGAIN).await;
+            if Instant::now() >= until || reach::running(&self.config).await.is_some() {
+                return;
+            }
+        }
+    }
+
     /// Closes what was opened: turns that run get their time to end, those of other commands too.
     pub(crate) async fn close(self) {
         if let Some(reached) = self.reached {
@@ -105,7 +124,8 @@ impl Way {
         Ok(found)
     }
 
-    fn is_here(&self) -> bool {
+    /// Whether this process has the data directory open.
+    pub(crate) fn is_here(&self) -> bool {
         let reached = self.reached.as_ref();
         reached.is_some_and(|reached| !reached.is_elsewhere())
     }

@@ -2,8 +2,10 @@
 
 use samovar_locale::doctor as text;
 use samovar_server::{Address, Home};
+use samovar_wire::api::RecoveryInfo;
 
 use super::{Care, Finding, files};
+use crate::client::Client;
 use crate::config::Found;
 use crate::exit::Exit;
 use crate::reach;
@@ -25,7 +27,11 @@ pub(super) async fn examine(found: &Found, care: Care) -> Vec<Finding> {
         },
         Err(error) if error.code() == "data_dir_busy" => {
             let data = Finding::good("data", text::data_dir_busy(shown), reason);
-            let mut findings = vec![data, server(found).await];
+            let (server, client) = server(found).await;
+            let mut findings = vec![data, server];
+            if let Some(client) = client {
+                findings.extend(recovery(&client).await);
+            }
             findings.extend(files::examine(found, care));
             return findings;
         }
@@ -42,22 +48,35 @@ pub(super) async fn examine(found: &Found, care: Care) -> Vec<Finding> {
 }
 
 /// Who holds it.
-async fn server(found: &Found) -> Finding {
+async fn server(found: &Found) -> (Finding, Option<Client>) {
     let Some(address) = Address::read(&found.config.data_dir) else {
-        return Finding::good(
-            "server",
-            text::server_none().to_owned(),
-            text::server_short(),
-        );
+        let fact = text::server_none().to_owned();
+        return (Finding::good("server", fact, text::server_short()), None);
     };
     let shown = address.address;
-    match reach::running(&found.config).await {
-        Some(_) => Finding::good("server", text::server_at(shown), text::server_told()),
-        None => Finding::bad(
-            "server",
-            Exit::Busy,
-            text::server_silent(shown),
-            text::server_told(),
-        ),
-    }
+    let client = reach::running(&found.config).await;
+    let finding = if client.is_some() {
+        Finding::good("server", text::server_at(shown), text::server_told())
+    } else {
+        let fact = text::server_silent(shown);
+        Finding::bad("server", Exit::Busy, fact, text::server_told())
+    };
+    (finding, client)
+}
+
+/// What became of the turns that the run before left; none when the server has gone meanwhile.
+async fn recovery(client: &Client) -> Option<Finding> {
+    let recovery: RecoveryInfo = client.get("/api/recovery").await.ok()?;
+    let waiting = recovery.waiting.len() as u64;
+    let fact = if recovery.continued + recovery.ended + waiting == 0 {
+        text::recovered_nothing().to_owned()
+    } else {
+        let (continued, ended) = (recovery.continued, recovery.ended);
+        text::recovered(continued, ended, waiting, recovery.unknown_calls)
+    };
+    let finding = Finding::good("recovery", fact, text::recovered_told());
+    Some(match recovery.waiting.first() {
+        Some(cut) => finding.with_command(format!("samovar sessions resume {}", cut.session_id)),
+        None => finding,
+    })
 }

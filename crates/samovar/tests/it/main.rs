@@ -26,6 +26,7 @@ mod run;
 mod secrets;
 mod serve;
 mod setup;
+mod survives;
 mod terminal;
 mod together;
 mod tools;

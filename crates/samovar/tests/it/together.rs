@@ -7,7 +7,7 @@ use samovar_model_server::{Gate, When, say};
 use samovar_testkit::{Finished, Program, Signal};
 use tokio::io::AsyncWriteExt;
 
-use crate::setup::{ended_with, messages, program, with_model};
+use crate::setup::{ended_with, program, with_model};
 
 // proves FC-1
 #[tokio::test]
@@ -136,43 +136,6 @@ async fn eight_commands_at_once_all_see_the_data_directory_beside_a_turn_and_wit
     assert_eq!(second.stdout, "the second is done\n", "{second:?}");
     assert_eq!(first.stdout, "the first is done\n", "{first:?}");
     assert_eq!((first.code, second.code), (Some(0), Some(0)));
-}
-
-// proves FC-1, FC-2
-#[tokio::test]
-async fn a_server_that_is_killed_under_a_turn_is_said_to_be_gone_and_keeps_what_it_accepted() {
-    let never = Gate::new("never");
-    let (program, model) = with_model([
-        say("half an answer").deltas_of(6).hold_after(1, &never),
-        // The turn that was cut goes on, then the second message has its own.
-        say("the whole answer"),
-        say("well"),
-    ])
-    .await;
-    let program = program.set("DATA_DIR", "data");
-    let server = program.serve(&[]).await;
-    let session = server.session().await;
-    let run = program.command(["run", "--session", &session, "go"]);
-    let run = { run }.spawn().unwrap();
-    model.prompt(0).await.unwrap().written(1).await;
-
-    server.kill().await;
-    let said = Finished::of(run).await;
-
-    ended_with(&said, 8, "server_unreachable");
-    assert!(
-        said.stderr.contains("what was finished is kept"),
-        "{said:?}"
-    );
-    let again = program.run(["run", "--session", &session, "again"]).await;
-    assert_eq!(
-        (again.code, again.stdout.as_str()),
-        (Some(0), "well\n"),
-        "{again:?}"
-    );
-    let server = program.serve(&[]).await;
-    let kept = messages(&server, &session).await;
-    assert_eq!(kept[..2], ["user: go", "assistant: the whole answer"]);
 }
 
 // proves FC-1

@@ -1,0 +1,143 @@
+//! Entering a session: the one that was named, the last one of this folder, or a new one.
+
+use samovar_core::SessionId;
+use samovar_locale as text;
+use samovar_server::{Address, models};
+use samovar_wire::agent::{PaginatedResult, SessionInfo};
+use samovar_wire::api::ModelsAnswer;
+use serde_json::{Value, json};
+
+use super::without_nulls;
+use crate::args;
+use crate::client::Client;
+use crate::config::{Found, ModelFrom};
+use crate::exit::{Exit, Failure};
+use crate::model;
+use crate::screen::say;
+
+/// Sessions that are looked through for the last one of this folder.
+const LOOKED_THROUGH: u32 = 200;
+
+/// Finds the session that was asked for, or makes one with this id.
+///
+/// # Errors
+/// What keeps it out.
+pub(super) async fn session(
+    client: &Client,
+    fresh: &SessionId,
+    talk: &args::Talk,
+    found: &Found,
+) -> Result<SessionInfo, Failure> {
+    let known = match (&talk.session, talk.continue_last) {
+        (Some(id), _) => Some(get_session(client, id).await?),
+        (None, true) => Some(last_session(client, found).await?),
+        (None, false) => None,
+    };
+    match known {
+        Some(session) => {
+            check_model(&session, found)?;
+            say(&model::line_of_session(&session.model));
+            Ok(session)
+        }
+        None => new_session(client, fresh, found).await,
+    }
+}
+
+/// What can be known to be wrong before anything is made.
+///
+/// # Errors
+/// It is wrong.
+pub(super) async fn check_before(talk: &args::Talk, found: &Found) -> Result<(), Failure> {
+    if let Some(id) = &talk.session {
+        SessionId::new(id)?;
+    } else if !talk.continue_last && Address::read(&found.config.data_dir).is_none() {
+        // Where a server runs, it decides.
+        models::choice(&found.registry).await?;
+    }
+    Ok(())
+}
+
+async fn get_session(client: &Client, id: &str) -> Result<SessionInfo, Failure> {
+    let found = client
+        .agent("getSession", &json!({ "sessionId": id }))
+        .await;
+    found.map_err(|failure| match failure.code.as_str() {
+        "unknown_session" => {
+            let why = text::run::session_missing();
+            Failure::new(Exit::Usage, "unknown_session", why)
+        }
+        _ => failure,
+    })
+}
+
+/// The session of this folder that changed last.
+async fn last_session(client: &Client, found: &Found) -> Result<SessionInfo, Failure> {
+    let params = json!({ "limit": LOOKED_THROUGH });
+    let sessions: PaginatedResult<SessionInfo> = client.agent("listSessions", &params).await?;
+    let folder = folder(found);
+    let mut here = sessions
+        .items
+        .into_iter()
+        .filter(|session| session.metadata.get("workspace") == Some(&folder));
+    here.next().ok_or_else(|| {
+        let why = text::run::nothing_to_continue();
+        Failure::new(Exit::Usage, "unknown_session", why)
+    })
+}
+
+async fn new_session(
+    client: &Client,
+    fresh: &SessionId,
+    found: &Found,
+) -> Result<SessionInfo, Failure> {
+    let named = found
+        .registry
+        .asked()
+        .filter(|_| found.model_from.is_somebody());
+    let line = if let Some(name) = named {
+        text::model::line(name, model::asked(&found.model_from))
+    } else {
+        line_of_chosen(client, found).await?
+    };
+    let params = without_nulls(json!({
+        "sessionId": fresh,
+        "model": named,
+        "metadata": { "source": "cli", "workspace": folder(found) },
+    }));
+    let session = client.agent("createSession", &params).await?;
+    say(&line);
+    Ok(session)
+}
+
+/// Which model the server chooses, and why.
+async fn line_of_chosen(client: &Client, found: &Found) -> Result<String, Failure> {
+    let models: ModelsAnswer = client.get("/api/models?probe=true").await?;
+    let refused = || {
+        let why = models.refusal.unwrap_or_default();
+        Failure::new(Exit::NoModel, "unusable_model", why)
+    };
+    let chosen = models.chosen.ok_or_else(refused)?;
+    Ok(model::line(&chosen, found))
+}
+
+fn folder(found: &Found) -> Value {
+    let workspace = &found.config.workspace;
+    let real = workspace
+        .canonicalize()
+        .unwrap_or_else(|_| workspace.clone());
+    real.display().to_string().into()
+}
+
+/// A model that the command line names must be the session's: it is not replaced in silence.
+fn check_model(session: &SessionInfo, found: &Found) -> Result<(), Failure> {
+    let asked = found.config.providers.default_model.as_deref();
+    match (&found.model_from, asked) {
+        (ModelFrom::Flag, Some(asked)) if asked != session.model => {
+            let (model, asked) = (text::quoted(&session.model), text::quoted(asked));
+            Err(Failure::usage(text::model::session_has_another(
+                model, asked,
+            )))
+        }
+        _ => Ok(()),
+    }
+}

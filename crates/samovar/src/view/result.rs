@@ -1,0 +1,114 @@
+//! A turn as a program is told of it at its end: one document.
+
+use samovar_core::{Kind, Role, SessionId, Status, Usage};
+use samovar_wire::agent::{ShownEvent, Snapshot};
+use serde_json::{Value, json};
+
+/// What a program is told at the end.
+pub(super) struct TurnResult {
+    session: SessionId,
+    pub(super) turn: Option<String>,
+    message: Option<String>,
+    text: String,
+    calls: Vec<Value>,
+    pub(super) usage: Usage,
+}
+
+impl TurnResult {
+    /// A turn that has said nothing.
+    pub(super) fn new(session: SessionId) -> Self {
+        Self {
+            session,
+            turn: None,
+            message: None,
+            text: String::new(),
+            calls: Vec::new(),
+            usage: Usage::default(),
+        }
+    }
+
+    /// Takes the turn as it stands in place of all that was taken before.
+    pub(super) fn begin_anew(&mut self, snapshot: &Snapshot) {
+        let turn = snapshot.turn_id.as_ref();
+        self.turn = turn.map(ToString::to_string);
+        let mut said = snapshot.messages.iter();
+        let last = said.rfind(|message| message.role == Role::Assistant);
+        self.message = last.map(|message| message.id.to_string());
+        self.text = last.map_or_else(String::new, |message| message.content.clone());
+        let closed = snapshot.messages.iter();
+        let closed = closed.filter(|message| message.role == Role::Tool);
+        self.calls = closed
+            .map(|message| {
+                let is_error = message.is_error.unwrap_or_default();
+                json!({
+                    "id": message.tool_call_id,
+                    "name": message.name,
+                    "status": if is_error { Status::Failed } else { Status::Done },
+                    "result": message.content,
+                })
+            })
+            .collect();
+    }
+
+    /// Whether nothing was answered.
+    pub(super) fn is_wordless(&self) -> bool {
+        self.message.is_none()
+    }
+
+    /// Takes the next event.
+    pub(super) fn take(&mut self, event: &ShownEvent) {
+        if let Some(turn) = &event.turn {
+            self.turn.get_or_insert_with(|| turn.to_string());
+        }
+        match &event.kind {
+            Kind::MessageFinished { message, .. } if message.role == Role::Assistant => {
+                self.message = Some(message.id.to_string());
+                self.text = message.text();
+                self.usage = self.usage.plus(message.usage.unwrap_or_default());
+            }
+            Kind::StepReset { usage, .. } => self.usage = self.usage.plus(*usage),
+            Kind::CallClosed {
+                call,
+                name,
+                outcome,
+            } => self.calls.push(json!({
+                "id": call,
+                "name": name,
+                "status": outcome.status,
+                "result": outcome.text,
+            })),
+            _ => {}
+        }
+    }
+
+    /// The document, with how the turn ended.
+    pub(super) fn document(&self, last: &Kind) -> Value {
+        let Kind::TurnFinished {
+            reason,
+            iterations,
+            usage,
+            fault,
+        } = last
+        else {
+            return Value::Null;
+        };
+        let mut document = json!({
+            "sessionId": self.session,
+            "turnId": self.turn,
+            "messageId": self.message,
+            "text": self.text,
+            "calls": self.calls,
+            "finishReason": reason.as_str(),
+            "iterations": iterations,
+            "usage": {
+                "total": usage.total(),
+                "input": usage.input,
+                "output": usage.output,
+            },
+        });
+        if let Some(fault) = fault {
+            document["error"] = json!({ "code": fault.code, "message": fault.message });
+        }
+        document
+    }
+}

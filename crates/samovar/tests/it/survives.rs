@@ -1,0 +1,218 @@
+//! Commands that outlive the server which answers them.
+
+use reqwest::Method;
+use samovar_model_server::{Gate, ModelServer, say};
+use samovar_testkit::{EventStream, Finished, Program, Serving, Signal};
+use serde_json::Value;
+use tokio::io::AsyncReadExt;
+use tokio::process::Child;
+
+use crate::setup::{ended_with, messages, with_model};
+
+/// A turn of a server, shown by `run` up to the middle of its answer.
+struct Cut {
+    program: Program,
+    model: ModelServer,
+    server: Serving,
+    session: String,
+    run: Child,
+    /// What `run` has shown.
+    shown: String,
+}
+
+impl Cut {
+    /// The model's next answer is whole.
+    async fn in_mid_answer(output: &str) -> Self {
+        Self::with(output, "auto").await
+    }
+
+    /// The same, with a choice for `recovery.resume`.
+    async fn with(output: &str, resume: &str) -> Self {
+        let never = Gate::new("never");
+        let (program, model) = with_model([
+            say("half an answer").deltas_of(6).hold_after(1, &never),
+            say("the whole answer"),
+            say("well"),
+        ])
+        .await;
+        let program = program
+            .set("DATA_DIR", "data")
+            .set("SAMOVAR__SERVER__DRAIN_SECONDS", "0")
+            .set("SAMOVAR__RECOVERY__RESUME", resume);
+        let server = program.serve(&[]).await;
+        let session = server.session().await;
+        let run = program.command(["run", "-o", output, "--session", &session, "go"]);
+        let mut run = { run }.spawn().unwrap();
+        let mut shown = String::new();
+        let stdout = run.stdout.as_mut().unwrap();
+        while !shown.contains("half a") {
+            let mut piece = [0; 4096];
+            let read = stdout.read(&mut piece).await.unwrap();
+            assert!(read > 0, "it ended early: {shown}");
+            shown.push_str(std::str::from_utf8(&piece[..read]).unwrap());
+        }
+        Self {
+            program,
+            model,
+            server,
+            session,
+            run,
+            shown,
+        }
+    }
+}
+
+/// All that `run` has shown in the end.
+async fn ended(shown: &str, run: Child) -> Finished {
+    let mut said = Finished::of(run).await;
+    said.stdout.insert_str(0, shown);
+    said
+}
+
+// proves FC-1, DU-6
+#[tokio::test]
+async fn a_run_whose_server_is_killed_and_stays_away_ends_its_turn_itself() {
+    let cut = Cut::in_mid_answer("text").await;
+
+    cut.server.kill().await;
+    let said = ended(&cut.shown, cut.run).await;
+
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(said.stdout, "half a\nthe whole answer\n", "{said:?}");
+    for word in ["the server went away", "goes on", "is void"] {
+        assert!(said.stderr.contains(word), "{word}: {said:?}");
+    }
+    let session = ["run", "--session", &cut.session, "again"];
+    let again = cut.program.run(session).await;
+    assert_eq!(again.stdout, "well\n", "{again:?}");
+    let server = cut.program.serve(&[]).await;
+    let kept = messages(&server, &cut.session).await;
+    assert_eq!(
+        kept,
+        [
+            "user: go",
+            "assistant: the whole answer",
+            "user: again",
+            "assistant: well"
+        ]
+    );
+    assert_eq!(cut.model.requests().len(), 3, "nothing is asked twice");
+}
+
+// proves FC-1, DU-7
+#[tokio::test]
+async fn a_run_whose_server_is_killed_and_comes_back_goes_on_at_the_very_next_event() {
+    let cut = Cut::in_mid_answer("jsonl").await;
+
+    cut.server.kill().await;
+    let server = cut.program.serve(&[]).await;
+    let said = ended(&cut.shown, cut.run).await;
+
+    assert_eq!(said.code, Some(0), "{said:?}");
+    same_as_read_again(&server, &cut.session, &said.stdout).await;
+}
+
+// proves FC-1, DU-11
+#[tokio::test]
+async fn a_run_whose_server_is_stopped_and_started_again_goes_on() {
+    let cut = Cut::in_mid_answer("jsonl").await;
+
+    cut.server.send(Signal::TERM);
+    assert_eq!(cut.server.end().await.code, Some(0));
+    let server = cut.program.serve(&[]).await;
+    let said = ended(&cut.shown, cut.run).await;
+
+    assert_eq!(said.code, Some(0), "{said:?}");
+    same_as_read_again(&server, &cut.session, &said.stdout).await;
+}
+
+// proves FC-1, DU-6
+#[tokio::test]
+async fn a_turn_that_waits_is_listed_and_goes_on_when_somebody_says_so() {
+    let cut = Cut::with("text", "ask").await;
+    cut.server.kill().await;
+    let server = cut.program.serve(&[]).await;
+    let said = ended(&cut.shown, cut.run).await;
+    ended_with(&said, 8, "turn_waits");
+
+    let doctor = cut.program.run(["doctor", "--json"]).await;
+    let command = format!("samovar sessions resume {}", cut.session);
+    assert!(doctor.stdout.contains(&command), "{doctor:?}");
+    let listed = cut.program.run(["sessions", "list"]).await;
+    assert!(listed.stdout.contains("(cut off)"), "{listed:?}");
+    assert!(listed.stderr.contains(&command), "{listed:?}");
+
+    let resumed = cut.program.run(["sessions", "resume", &cut.session]).await;
+    assert_eq!(resumed.code, Some(0), "{resumed:?}");
+    assert_eq!(resumed.stdout, "half a\nthe whole answer\n", "{resumed:?}");
+    let again = cut.program.run(["sessions", "resume", &cut.session]).await;
+    ended_with(&again, 2, "unknown_turn");
+    let listed = cut.program.run(["sessions", "list", "--json"]).await;
+    assert!(!listed.stdout.contains("waitingTurnId"), "{listed:?}");
+    server.send(Signal::TERM);
+    let said = server.end().await.stderr;
+    assert!(said.contains("samovar sessions resume 1;"), "{said}");
+}
+
+// proves FC-1, DU-6
+#[tokio::test]
+async fn a_turn_that_waits_can_be_ended_instead() {
+    let cut = Cut::with("text", "ask").await;
+    cut.server.kill().await;
+    drop(cut.run);
+    let _server = cut.program.serve(&[]).await;
+
+    let ended = cut.program.run(["sessions", "cancel", &cut.session]).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let nothing = ["sessions", "cancel", &cut.session, "--json"];
+    let nothing = cut.program.run(nothing).await;
+    assert!(
+        nothing.stdout.contains("\"cancelled\":false"),
+        "{nothing:?}"
+    );
+    let again = cut.program.run(["run", "--session", &cut.session, "go on"]);
+    assert_eq!(again.await.stdout, "the whole answer\n");
+}
+
+// proves FC-1, DU-6
+#[tokio::test]
+async fn what_a_killed_server_left_is_listed_and_goes_on_without_another_server() {
+    let cut = Cut::in_mid_answer("text").await;
+    cut.server.kill().await;
+    drop(cut.run);
+
+    let listed = cut.program.run(["sessions", "list", "--json"]).await;
+    assert!(listed.stdout.contains("waitingTurnId"), "{listed:?}");
+    assert_eq!(cut.model.requests().len(), 1, "no turn went on");
+    let resumed = cut.program.run(["sessions", "resume", &cut.session]).await;
+    assert_eq!(resumed.code, Some(0), "{resumed:?}");
+    assert!(
+        resumed.stdout.ends_with("the whole answer\n"),
+        "{resumed:?}"
+    );
+}
+
+/// Holds the events that a command printed against those of the turn's stream from its start.
+async fn same_as_read_again(server: &Serving, session: &str, printed: &str) {
+    let path = format!("/services/agent/sendMessage/stream?profile=full&sessionId={session}");
+    let again = server.request(Method::GET, &path).send().await.unwrap();
+    assert_eq!(again.status(), 200);
+    let mut frames = EventStream::new(again).rest().await;
+    assert!(frames.pop().unwrap().is_done());
+    let printed: Vec<Value> = printed
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let ids: Vec<&str> = printed
+        .iter()
+        .map(|event| event["id"].as_str().unwrap())
+        .collect();
+    let read: Vec<&str> = frames
+        .iter()
+        .map(|frame| frame.id.as_deref().unwrap())
+        .collect();
+    assert_eq!(ids, read, "every event once, and none is missing");
+    for (event, frame) in printed.iter().zip(&frames) {
+        assert_eq!(event["type"], frame.data["type"]);
+    }
+}
