@@ -39,8 +39,8 @@ pub use page::{provider_reference, reference};
 pub use resolve::{FILE_NAME, Resolved, Sources};
 pub use schema::schema;
 pub use settings::{
-    Approval, Defaults, Models, Provider, Recovery, Resume, Secret, Server, Session, Settings,
-    Tools,
+    Approval, Defaults, Durability, Models, Provider, Recovery, Resume, Secret, Server, Session,
+    Settings, Store, Tools,
 };
 pub use template::template;
 pub use trust::{Candidate, Standing, Widening};

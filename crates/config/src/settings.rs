@@ -40,6 +40,8 @@ pub struct Settings {
     pub session: Session,
     /// Where everything is kept, and who may reach it.
     pub server: Server,
+    /// What is kept, and how.
+    pub store: Store,
     /// What tools may do.
     pub tools: Tools,
     /// What happens at start to what the run before left.
@@ -183,6 +185,29 @@ pub struct Server {
     pub drain_seconds: u32,
 }
 
+/// What is kept, and how.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct Store {
+    /// What an accepted message outlives.
+    // It opens something where a folder says `process` to a person who said `power`.
+    #[schemars(extend("x-widens" = true))]
+    pub durability: Durability,
+}
+
+/// What an accepted message outlives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum Durability {
+    /// A power cut: every commit is synced.
+    #[default]
+    Power,
+    /// A killed process: nothing is synced, and a power cut takes what runs.
+    Process,
+}
+
 /// What tools may do.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -292,6 +317,7 @@ impl Default for Settings {
             models: Models::default(),
             session: Session::default(),
             server: Server::default(),
+            store: Store::default(),
             tools: Tools::default(),
             recovery: Recovery::default(),
         }

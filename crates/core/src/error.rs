@@ -88,8 +88,10 @@ codes! {
     ServerRestart = "server_restart", 503;
     /// The server is starting or stopping; try again after `Retry-After`.
     Unavailable = "unavailable", 503;
-    /// The store cannot take more: the disk is full or fails.
+    /// The store cannot take more: the disk is full.
     StoreFull = "store_full", 507;
+    /// The store fails, or may not be written.
+    StoreFailed = "store_failed", 507;
 }
 
 /// Why a turn ended in an error: the `code` of a stream's last event.

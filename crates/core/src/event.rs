@@ -259,6 +259,31 @@ impl Kind {
             | Self::TurnUndone { .. } => true,
         }
     }
+
+    /// Whether it can wait until a full disk has room again: it asks for something to be done. What
+    /// cannot wait says what was done, and is lost with the process (DU-12).
+    pub fn can_wait(&self) -> bool {
+        match self {
+            Self::MessageFinished { message, .. } => message.role == Role::User,
+            Self::SessionOpened { .. }
+            | Self::SessionChanged { .. }
+            | Self::TurnStarted { .. }
+            | Self::TurnContinued { .. }
+            | Self::TurnUndone { .. }
+            | Self::StepStarted { .. }
+            | Self::CallStarted { .. }
+            | Self::StateChanged { .. }
+            | Self::MessageStarted { .. }
+            | Self::Delta { .. }
+            | Self::PartAdded { .. } => true,
+            Self::SessionClosed
+            | Self::StepReset { .. }
+            | Self::EventsLost { .. }
+            | Self::CallApproved { .. }
+            | Self::CallClosed { .. }
+            | Self::TurnFinished { .. } => false,
+        }
+    }
 }
 
 /// What a delta adds to its part.

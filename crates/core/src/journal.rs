@@ -50,12 +50,26 @@ pub enum Broken {
     /// No room: nothing was kept, later it may work again.
     #[error("{}", locale::store::full(.0))]
     Full(String),
+    /// It may not be written: nothing was kept, later it may work again.
+    #[error("{}", locale::store::read_only(.0))]
+    ReadOnly(String),
     /// Reading or writing failed.
     #[error("{}", locale::store::failed(.0))]
     Io(String),
     /// What was read is not what was written.
     #[error("{}", locale::store::damaged(.0))]
     Damaged(String),
+}
+
+impl Broken {
+    /// Whether it may pass by itself, so that who has something to keep can wait and try again: then
+    /// nothing of it was kept, and nothing that was kept is in doubt.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Full(_) | Self::ReadOnly(_) => true,
+            Self::Io(_) | Self::Damaged(_) => false,
+        }
+    }
 }
 
 /// The hot store. All calls but [`Journal::commit`] work on the caller's thread: `spool` is one

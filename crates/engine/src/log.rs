@@ -68,9 +68,19 @@ struct State {
     /// Turns that are accepted and not finished, each with the position of its first event.
     open: Vec<(Seq, TurnId)>,
     quiet: Quiet,
-    /// Set when a commit failed and later numbers were given out already: the log has a hole that
-    /// only a new start can mend.
+    /// What stands for positions that were given to what there was no room for, when later ones were
+    /// given out already. The next commit keeps it, so that readers come past (DU-12).
+    owed: Vec<Arc<Event>>,
+    /// Set when a commit failed for good and later numbers were given out already: the log has a
+    /// hole that only a new start can mend.
     broken: Option<Broken>,
+}
+
+/// Live events that were not kept, so that whoever made them can try again.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    pub(crate) why: Broken,
+    pub(crate) drafts: Vec<Draft>,
 }
 
 impl Log {
@@ -84,6 +94,7 @@ impl Log {
             tail,
             open: origin.open,
             quiet,
+            owed: Vec::new(),
             broken: None,
         };
         let (published, _) = watch::channel(origin.head);
@@ -137,7 +148,7 @@ impl Log {
     pub(crate) async fn append(&self, drafts: Vec<Draft>) -> Result<Vec<Arc<Event>>, Broken> {
         edges::before(&drafts);
         let _in_order = self.shared.turnstile.lock().await;
-        let (batch, fold, before) = {
+        let ((batch, fold), (before, owed, events)) = {
             let mut state = self.shared.state();
             state.check()?;
             let before = state.open.clone();
@@ -145,17 +156,16 @@ impl Log {
             let events = self.shared.number_all(&mut state, drafts);
             state.note_turns(&events);
             let open_from = state.open.iter().map(|(seq, _)| *seq).min();
-            let (log, session) = (self.shared.log, self.shared.session.clone());
+            let owed = state.owed.clone();
             let batch = Batch {
-                log,
-                session,
-                events,
+                log: self.shared.log,
+                session: self.shared.session.clone(),
+                events: owed.iter().chain(&events).cloned().collect(),
                 folded,
                 open_from,
             };
-            (batch, fold, before)
+            ((batch, fold), (before, owed, events))
         };
-        let events = batch.events.clone();
         planted!("publish-before-keep", {
             self.shared.show(&mut self.shared.state(), &events);
             tokio::time::sleep(std::time::Duration::from_millis(30)).await;
@@ -169,6 +179,8 @@ impl Log {
                 if let Some(last) = events.last().filter(|_| state.open.is_empty()) {
                     state.quiet.note(last.seq);
                 }
+                state.tail.kept(&owed);
+                state.owed.clear();
                 self.shared.show(&mut state, &events);
                 Ok(events)
             }
@@ -183,15 +195,18 @@ impl Log {
     /// Keeps live events with one write and shows them, without waiting for anything.
     ///
     /// # Errors
-    /// [`Broken`]; nothing was kept or shown then.
-    pub(crate) fn live(&self, drafts: Vec<Draft>) -> Result<(), Broken> {
+    /// [`Refused`]; nothing was kept or shown then.
+    pub(crate) fn live(&self, drafts: Vec<Draft>) -> Result<(), Refused> {
         let mut state = self.shared.state();
-        state.check()?;
+        if let Err(why) = state.check() {
+            return Err(Refused { why, drafts });
+        }
         let events = self.shared.number_all(&mut state, drafts);
-        if let Err(broken) = self.shared.spool(&events) {
+        if let Err(why) = self.shared.spool(&events) {
             let open = state.open.clone();
-            state.undo(&events, open, &broken);
-            return Err(broken);
+            state.undo(&events, open, &why);
+            let drafts = events.into_iter().map(Draft::again).collect();
+            return Err(Refused { why, drafts });
         }
         failpoint!("show.before");
         self.shared.show(&mut state, &events);
@@ -200,10 +215,11 @@ impl Log {
         Ok(())
     }
 
-    /// Whether so much is only in the spool that memory grows past its bound: time to
-    /// [`Log::fold`].
+    /// Whether so much is only in the spool that memory grows past its bound, or readers wait for
+    /// what is owed: time to [`Log::fold`].
     pub(crate) fn wants_folding(&self) -> bool {
-        self.shared.state().tail.is_over_full()
+        let state = self.shared.state();
+        state.tail.is_over_full() || !state.owed.is_empty()
     }
 
     /// Moves live events from the spool to the journal, so that memory can let go of them.
@@ -285,12 +301,47 @@ impl State {
         }
     }
 
-    /// Takes numbers back that were given to events which could not be kept.
+    /// Takes numbers back that were given to events which could not be kept. Where later ones stand
+    /// behind them, others are owed in their place.
     fn undo(&mut self, events: &[Arc<Event>], open: Vec<(Seq, TurnId)>, broken: &Broken) {
         if self.tail.take_back(events) {
             self.open = open;
+        } else if broken.may_pass() {
+            self.open = open;
+            let in_place = events.iter().map(|event| {
+                let (turn, author) = (None, Author::System);
+                let kind = Kind::EventsLost { first: event.seq };
+                Arc::new(Event {
+                    turn,
+                    author,
+                    kind,
+                    ..Event::clone(event)
+                })
+            });
+            let in_place: Vec<_> = in_place.collect();
+            self.tail.replace(&in_place);
+            self.owed.extend(in_place);
         } else {
             self.broken = Some(broken.clone());
+        }
+    }
+}
+
+impl Draft {
+    /// What an event was made from that was not kept.
+    fn again(event: Arc<Event>) -> Self {
+        let Event {
+            turn,
+            agent,
+            author,
+            kind,
+            ..
+        } = Arc::unwrap_or_clone(event);
+        Self {
+            turn,
+            agent,
+            author,
+            kind,
         }
     }
 }

@@ -140,7 +140,11 @@ impl Projector {
                     () = tokio::time::sleep_until(next_sync) => {}
                 }
             } else if let Err(broken) = self.pass().await {
-                tracing::error!(%broken, "the history cannot be written; trying again");
+                if broken.may_pass() {
+                    tracing::warn!(%broken, "the history waits for room");
+                } else {
+                    tracing::error!(%broken, "the history cannot be written; trying again");
+                }
                 tokio::select! {
                     () = stop.cancelled() => break,
                     () = tokio::time::sleep(REST) => continue,
@@ -199,7 +203,9 @@ impl Projector {
             let from = self.position(log.number()).unwrap_or_default();
             let events = match read_all(log, from, log.published()).await {
                 Ok(events) => events,
-                Err(broken @ (Broken::Full(_) | Broken::Io(_))) => return Err(broken),
+                Err(broken @ (Broken::Full(_) | Broken::ReadOnly(_) | Broken::Io(_))) => {
+                    return Err(broken);
+                }
                 Err(broken @ Broken::Damaged(_)) => {
                     // One bad log must not keep the others back; its rows stay in the journal.
                     tracing::error!(session = %log.session(), %broken, "a log cannot be read");

@@ -22,6 +22,7 @@ mod ask;
 mod calls;
 mod cut;
 mod retry;
+mod room;
 
 pub(crate) use cut::Continuation;
 pub(crate) use retry::Patience;
@@ -122,6 +123,10 @@ impl Runner {
                 Step::Record(kind) => self.note(kind),
                 Step::CallModel { max_tokens } => {
                     self.keep().await?;
+                    // Somebody may have stopped it while it waited for room.
+                    if self.turn.is_over() {
+                        continue;
+                    }
                     if self.ask(max_tokens).await? == Asked::Left {
                         return Ok(How::Left);
                     }
@@ -133,7 +138,9 @@ impl Runner {
                 }
                 Step::Wait => {
                     self.keep().await?;
-                    return Ok(How::Parked);
+                    if !self.turn.is_over() {
+                        return Ok(How::Parked);
+                    }
                 }
                 Step::Over => {
                     self.keep().await?;
@@ -174,13 +181,11 @@ impl Runner {
         }
     }
 
-    /// Keeps what was noted, with one commit.
-    async fn keep(&mut self) -> Result<(), Broken> {
-        if self.pending.is_empty() {
-            return Ok(());
-        }
-        let drafts = std::mem::take(&mut self.pending);
+    /// Keeps the first of what was noted, with one commit.
+    async fn keep_part(&mut self, count: usize) -> Result<(), Broken> {
+        let drafts = self.pending[..count].to_vec();
         let events = self.log.append(drafts).await?;
+        self.pending.drain(..count);
         self.parts.projector.mark(&self.log);
         for event in events {
             if let Some(message) = projection::message_of(&event) {

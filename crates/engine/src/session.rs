@@ -42,7 +42,7 @@ mod undo;
 pub(crate) const MASTER: &str = "master";
 /// Commands that wait for a turn's attention, at most.
 const MAX_INPUTS: usize = 32;
-/// How long a session waits before it tries again to keep a turn's end.
+/// How long a session waits before it tries again to keep a turn's end, or its beginning.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// What reaches a session.
@@ -86,6 +86,8 @@ struct OpenSession {
     current: Option<Current>,
     transcript: Transcript,
     recent: Recent,
+    /// Whether the next message's turn could not begin because there was no room to keep that.
+    waits_for_room: bool,
     /// Who waits for the session's deletion.
     closing: Vec<Reply>,
 }
@@ -147,6 +149,10 @@ impl Mailbox {
                     if !self.unstick().await {
                         continue;
                     }
+                    if self.open.as_mut().is_some_and(OpenSession::looks_for_room) {
+                        self.go_on().await;
+                        continue;
+                    }
                     if self.is_idle() {
                         return;
                     }
@@ -167,6 +173,7 @@ impl Mailbox {
                     }),
                 ..
             }) => RETRY,
+            Some(open) if open.waits_for_room => RETRY,
             Some(_) => self.parts.settings.idle,
         }
     }
@@ -409,8 +416,14 @@ impl OpenSession {
             current: None,
             transcript: Transcript::default(),
             recent: Recent::default(),
+            waits_for_room: false,
             closing: Vec::new(),
         }
+    }
+
+    /// Whether it waited for room until now, and is to look again.
+    fn looks_for_room(&mut self) -> bool {
+        std::mem::take(&mut self.waits_for_room)
     }
 }
 
@@ -435,8 +448,13 @@ fn refuse_input(input: Input, error: &Error) {
 /// A store's failure, as a client sees it: nothing was accepted.
 pub(crate) fn refusal(broken: Broken) -> Error {
     tracing::error!(%broken, "a command could not be kept");
-    let why = locale::store::nothing_accepted(broken);
-    Error::new(Code::StoreFull, why)
+    match broken {
+        Broken::Full(_) => Error::new(Code::StoreFull, locale::store::nothing_accepted(broken)),
+        Broken::ReadOnly(_) | Broken::Io(_) | Broken::Damaged(_) => {
+            let why = locale::store::nothing_accepted_broken(broken);
+            Error::new(Code::StoreFailed, why)
+        }
+    }
 }
 
 /// The refusal of what is asked of a session that is not there.

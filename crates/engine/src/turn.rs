@@ -408,6 +408,21 @@ impl Turn {
         self.continuations
     }
 
+    /// Takes back what was to begin and was not kept: a call that did not start after all.
+    pub(crate) fn take_back(&mut self, kind: &Kind) {
+        if let Kind::CallStarted { call, .. } = kind {
+            let open = self.calls.iter_mut().find(|open| open.call.id == *call);
+            if let Some(open) = open {
+                (open.state, open.intent) = (CallState::Fresh, None);
+            }
+        }
+    }
+
+    /// Whether it is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.phase == Phase::Over
+    }
+
     /// Whether the call has its outcome.
     pub fn is_closed(&self, id: &CallId) -> bool {
         let closed = |open: &Open| open.call.id == *id && open.state == CallState::Closed;

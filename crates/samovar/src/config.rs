@@ -14,7 +14,7 @@ use samovar_locale as text;
 use samovar_server::providers::{
     DemoUse, Dialect, Probing, ProviderConfig, Registry, SPECS, Secret, UNBUILT, Unbuilt,
 };
-use samovar_server::{Config, Owner, Reach, Standing, Token};
+use samovar_server::{Config, Durability, Owner, Reach, Standing, Token};
 use tracing_subscriber::EnvFilter;
 
 use crate::args::{Places, Who};
@@ -260,6 +260,10 @@ fn serve(config: &mut Config, settings: &Settings) {
     config.slow_client = seconds(server.slow_client_seconds);
     config.ping_every = seconds(server.ping_seconds);
     config.drain = seconds(server.drain_seconds);
+    config.durability = match settings.store.durability {
+        samovar_config::Durability::Power => Durability::Power,
+        samovar_config::Durability::Process => Durability::Process,
+    };
     config.reach = if settings.tools.restrict_to_workspace {
         Reach::Workspace
     } else {

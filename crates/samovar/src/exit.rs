@@ -125,7 +125,7 @@ impl From<Error> for Failure {
             | Code::Unavailable
             | Code::ServerRestart
             | Code::RequestTimeout => Exit::Busy,
-            Code::StoreFull | Code::Internal => Exit::TurnFailed,
+            Code::StoreFull | Code::StoreFailed | Code::Internal => Exit::TurnFailed,
             Code::InvalidParams
             | Code::InvalidJson
             | Code::BlankContent

@@ -100,6 +100,7 @@ async fn server(call: Call, _params: NoParams) -> Result<ServerInfo, Error> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         workspace: call.shared.workspace.display().to_string(),
         approval: call.shared.approval,
+        store: call.shared.stores()?.info()?,
     })
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use samovar_engine::Settings;
 use samovar_providers::{ProviderConfig, Registry};
 use samovar_sandbox::Owner;
+use samovar_stores::journal::Durability;
 
 /// The token that clients bring; never printed by accident.
 #[derive(Clone, PartialEq, Eq)]
@@ -66,6 +67,8 @@ pub struct Config {
     pub ping_every: Duration,
     /// How long running turns get to end when the server is asked to stop.
     pub drain: Duration,
+    /// What an accepted message outlives.
+    pub durability: Durability,
     /// How the engine behaves.
     pub settings: Settings,
     /// The models.
@@ -103,6 +106,7 @@ impl Config {
             slow_client: Duration::from_secs(15),
             ping_every: Duration::from_secs(15),
             drain: Duration::from_secs(10),
+            durability: Durability::default(),
             settings: Settings::default(),
             providers: ProviderConfig::default(),
             registry: None,

@@ -2,19 +2,18 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
 use samovar_core::{
-    Approval, Broken, Clock, History, Journal, MessageId, Models, SessionId, failpoint,
+    Approval, Broken, Code, Error, Journal, MessageId, Models, SessionId, failpoint,
 };
 use samovar_engine::{Engine, Ports, Toolbox};
 use samovar_locale as locale;
 use samovar_providers::Registry;
 use samovar_sandbox::{DirLock, Jail, JailError, LockError, Protected, SmallFiles};
-use samovar_stores::history::SqliteHistory;
-use samovar_stores::journal::LmdbJournal;
+use samovar_stores::disk::Disk;
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 
@@ -23,6 +22,7 @@ use crate::clock::{SystemClock, UuidV7};
 use crate::config::{Config, Reach, Token};
 use crate::router;
 use crate::slot::{Filler, Slot, slot};
+use crate::stores::{self, Stores};
 use crate::token;
 use crate::tokens::{self, Tokens};
 
@@ -57,7 +57,7 @@ pub struct Opening {
 pub struct Home {
     pub(crate) shared: Arc<Shared>,
     engine: Arc<Engine>,
-    journal: Arc<LmdbJournal>,
+    stores: Stores,
     token: Token,
     local: Token,
     drain: Duration,
@@ -79,6 +79,7 @@ pub struct WayIn {
 /// What the routes work with.
 pub(crate) struct Shared {
     pub(crate) slot: Slot,
+    stores: OnceLock<Stores>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) tokens: Tokens,
     pub(crate) workspace: PathBuf,
@@ -86,6 +87,14 @@ pub(crate) struct Shared {
     pub(crate) ping_every: Duration,
     pub(crate) max_body_bytes: usize,
     pub(crate) slow_client: Duration,
+}
+
+impl Shared {
+    /// The stores, once they are open.
+    pub(crate) fn stores(&self) -> Result<&Stores, Error> {
+        let starting = || Error::new(Code::Unavailable, locale::server::starting());
+        self.stores.get().ok_or_else(starting)
+    }
 }
 
 /// Why a data directory cannot be opened.
@@ -195,6 +204,7 @@ impl Opening {
         let (filler, slot) = slot();
         let shared = Shared {
             slot,
+            stores: OnceLock::new(),
             registry,
             tokens,
             workspace: config.workspace.clone(),
@@ -237,19 +247,11 @@ impl Opening {
         let config = self.config;
         let dir = &config.data_dir;
         let toolbox = toolbox(&config)?;
-        let journal = open_journal(dir).await?;
-        let history = match SqliteHistory::open(dir.join("history.db")).await {
-            Ok(history) => Arc::new(history),
-            Err(source) => {
-                close_store(journal.close().await);
-                let dir = dir.clone();
-                return Err(OpenError::History { dir, source });
-            }
-        };
+        let stores = Stores::open(dir, config.durability).await?;
         failpoint!("boot.stores.after");
         let ports = Ports {
-            journal: journal.clone(),
-            history: history.clone(),
+            journal: stores.journal.clone(),
+            history: stores.history.clone(),
             models: self.shared.registry.clone(),
             toolbox: Arc::new(toolbox),
             clock: Arc::new(SystemClock),
@@ -259,18 +261,18 @@ impl Opening {
         let engine = match engine {
             Ok(engine) => engine,
             Err(source) => {
-                close_store(history.close().await);
-                close_store(journal.close().await);
-                return Err(no_journal(dir, source));
+                stores.close().await;
+                return Err(stores::no_journal(dir, source));
             }
         };
+        let stores = self.shared.stores.get_or_init(|| stores).clone();
         failpoint!("boot.serve.before");
         self.filler.fill(engine.clone());
         failpoint!("boot.serve.after");
         Ok(Home {
             shared: self.shared,
             engine,
-            journal,
+            stores,
             token: self.token,
             local: self.local,
             drain: config.drain,
@@ -364,14 +366,20 @@ impl Home {
         self.shared.registry.as_ref()
     }
 
+    /// Waits until a store failed for good, and says how. It takes nothing more then: whoever holds
+    /// this should close it and open the data directory anew, in this process or another (DU-12).
+    pub async fn failed(&self) -> Broken {
+        self.stores.disk.failed().await
+    }
+
     /// Synced commits of the journal so far (DU-4).
     pub fn commits(&self) -> u64 {
-        self.journal.commits()
+        self.stores.journal.commits()
     }
 
     /// The run of the server.
     pub fn epoch(&self) -> u64 {
-        self.journal.epoch().0
+        self.stores.journal.epoch().0
     }
 
     /// What clients must bring.
@@ -423,7 +431,15 @@ impl Drop for Home {
 }
 
 fn hold(config: &Config) -> Result<DirLock, OpenError> {
-    let lock = DirLock::acquire(&config.data_dir)?;
+    let dir = &config.data_dir;
+    let lock = match DirLock::acquire(dir) {
+        // It was taken, or somebody else's would have been told first, and lacks room alone.
+        Err(LockError::NotWritable { source, .. }) if is_full(&source) => {
+            Disk::drop_ballast(dir);
+            DirLock::acquire(dir)?
+        }
+        acquired => acquired?,
+    };
     if let Some(owner) = &config.owner
         && let Err(error) = lock.mark(owner)
     {
@@ -431,6 +447,11 @@ fn hold(config: &Config) -> Result<DirLock, OpenError> {
         tracing::warn!(%error, "it will not be remembered whose data directory this is");
     }
     Ok(lock)
+}
+
+fn is_full(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded)
 }
 
 fn toolbox(config: &Config) -> Result<Toolbox, OpenError> {
@@ -457,35 +478,4 @@ fn toolbox(config: &Config) -> Result<Toolbox, OpenError> {
         toolbox.add_built_in(&toolset).map_err(OpenError::Tools)?;
     }
     Ok(toolbox)
-}
-
-async fn open_journal(dir: &Path) -> Result<Arc<LmdbJournal>, OpenError> {
-    let now_seconds = u64::try_from(SystemClock.now().0 / 1000).unwrap_or(0);
-    let place = dir.to_owned();
-    let opened = tokio::task::spawn_blocking(move || LmdbJournal::open(&place, now_seconds)).await;
-    let opened = opened
-        .map_err(|error| Broken::Io(error.to_string()))
-        .and_then(|opened| opened);
-    let (journal, recovered) = opened.map_err(|source| no_journal(dir, source))?;
-    for hole in recovered.holes {
-        tracing::warn!(
-            ?hole,
-            "events are missing from a log; they were never synced"
-        );
-    }
-    Ok(Arc::new(journal))
-}
-
-/// A store that is closed because another part cannot be opened, which is what is told.
-fn close_store(closed: Result<(), Broken>) {
-    if let Err(broken) = closed {
-        tracing::warn!(%broken, "a store did not close cleanly");
-    }
-}
-
-fn no_journal(dir: &Path, source: Broken) -> OpenError {
-    OpenError::Journal {
-        dir: dir.to_owned(),
-        source,
-    }
 }

@@ -38,6 +38,7 @@ mod reply;
 pub mod route;
 mod router;
 mod slot;
+mod stores;
 mod stream;
 mod token;
 mod tokens;
@@ -47,6 +48,7 @@ pub use config::{Config, Reach, Token};
 pub use home::{Home, OpenError, Opening, WayIn};
 pub use listener::{Server, StartError};
 pub use samovar_sandbox::{Foreign, Owner, Standing, close_to_others};
+pub use samovar_stores::journal::Durability;
 
 /// The table of providers and what is set for them, for whoever reads the configuration.
 pub mod providers {

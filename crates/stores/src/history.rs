@@ -23,6 +23,7 @@ use sqlx::SqlitePool;
 use tokio::sync::Mutex;
 
 use self::writer::Writer;
+use crate::disk::Disk;
 
 /// The history in one `SQLite` file.
 pub struct SqliteHistory {
@@ -38,8 +39,18 @@ impl SqliteHistory {
     /// [`Broken::Damaged`] for a file that is not a database, is cut short, or was written by a
     /// newer version; [`Broken::Full`] and [`Broken::Io`] when it cannot be made or opened.
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, Broken> {
-        let file = file::Options::new(path.as_ref())?;
-        let writer = Writer::open(file.writer()).await?;
+        let path = path.as_ref();
+        let disk = Disk::with_ballast(path.parent().unwrap_or(path), 0);
+        Self::open_on(&disk, path).await
+    }
+
+    /// The same for a file on a disk that other stores share: nothing is brought in while it is full.
+    ///
+    /// # Errors
+    /// As [`SqliteHistory::open`].
+    pub async fn open_on(disk: &Disk, path: &Path) -> Result<Self, Broken> {
+        let file = file::Options::new(path)?;
+        let writer = Writer::open(file.writer(), disk.clone()).await?;
         Ok(Self {
             writer: Mutex::new(writer),
             readers: file.readers(),

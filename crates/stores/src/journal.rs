@@ -22,6 +22,7 @@ mod sweep;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod unsynced;
 mod writer;
 
 use std::fs::File;
@@ -32,22 +33,29 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use samovar_core::journal::{Batch, LogEntry, LogNo};
 use samovar_core::{Broken, Epoch, Event, Future, Journal, Millis, Seq, SessionId};
 
+use crate::disk::Disk;
 use crate::spool::{self, Spool};
 pub use boot::{Hole, Recovered};
 pub(crate) use fault::from_io;
 use keep::{Marks, PackedBatch};
 use row::{Place, Row};
 use tables::Tables;
+pub use unsynced::Durability;
+use unsynced::Left;
 use writer::{Job, Jobs};
 
-/// Sizes, fixed for as long as the journal is open.
-#[derive(Clone, Copy, Debug)]
+/// What is fixed for as long as the journal is open.
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// Bytes of LMDB's map, the most that the journal can ever hold: a multiple of the page size.
     /// It takes address space, not memory or disk; when there is less, half as much is tried.
     pub map_bytes: usize,
     /// Bytes at which the spool begins another segment.
     pub segment_bytes: u64,
+    /// What a commit outlives.
+    pub durability: Durability,
+    /// The kernel's id of its own start; none asks the kernel.
+    pub boot_id: Option<String>,
 }
 
 impl Default for Settings {
@@ -55,6 +63,8 @@ impl Default for Settings {
         Self {
             map_bytes: 64 << 30,
             segment_bytes: 8 << 20,
+            durability: Durability::default(),
+            boot_id: None,
         }
     }
 }
@@ -78,6 +88,8 @@ pub struct LmdbJournal {
 struct Shared {
     tables: Tables,
     spool: Spool,
+    disk: Disk,
+    durability: Durability,
     epoch: Epoch,
     was_closed: bool,
     next_log: AtomicU64,
@@ -95,29 +107,78 @@ impl LmdbJournal {
     /// # Errors
     /// [`Broken`]; also when the journal has the format of a newer program.
     pub fn open(dir: &Path, now_seconds: u64) -> Result<(Self, Recovered), Broken> {
-        Self::open_with(dir, now_seconds, Settings::default())
+        Self::open_with(dir, now_seconds, &Settings::default())
     }
 
-    /// The same with other sizes.
+    /// The same with other settings.
     ///
     /// # Errors
     /// As [`LmdbJournal::open`].
     pub fn open_with(
         dir: &Path,
         now_seconds: u64,
-        settings: Settings,
+        settings: &Settings,
     ) -> Result<(Self, Recovered), Broken> {
+        Self::open_on(&Disk::with_ballast(dir, 0), now_seconds, settings)
+    }
+
+    /// The same in the data directory of a disk, whose ballast makes room for the start when there
+    /// is none.
+    ///
+    /// # Errors
+    /// As [`LmdbJournal::open`].
+    pub fn open_on(
+        disk: &Disk,
+        now_seconds: u64,
+        settings: &Settings,
+    ) -> Result<(Self, Recovered), Broken> {
+        match Self::try_open(disk, now_seconds, settings) {
+            Err(Broken::Full(_)) if disk.give_up_ballast() => {
+                Self::try_open(disk, now_seconds, settings)
+            }
+            opened => opened,
+        }
+    }
+
+    fn try_open(
+        disk: &Disk,
+        now_seconds: u64,
+        settings: &Settings,
+    ) -> Result<(Self, Recovered), Broken> {
+        let dir = disk.dir();
         let (journal_dir, spool_dir) = (dir.join("journal"), dir.join("spool"));
         spool::make_dir(&journal_dir)?;
         spool::make_dir(&spool_dir)?;
-        let tables = Tables::open(&journal_dir, settings.map_bytes)?;
+        let boot_id = settings.boot_id.clone().unwrap_or_else(unsynced::boot_id);
+        let left = unsynced::look(&journal_dir, &boot_id)?;
+        if left == Left::Torn {
+            tracing::error!(
+                dir = %dir.display(),
+                "the system stopped while the journal was not synced: its turns are lost"
+            );
+            unsynced::wipe(&journal_dir)?;
+            spool::clear(&spool_dir)?;
+        }
+        // Where an earlier run of this kernel said it, it stands there still.
+        if settings.durability == Durability::Process && left != Left::InMemory {
+            unsynced::begin(&journal_dir, &boot_id)?;
+        }
+        let tables = Tables::open(&journal_dir, settings)?;
         // LMDB syncs its file, not the folders through which it is found.
         sync_dir(&journal_dir)?;
         sync_dir(dir)?;
-        let (epoch, next_log, recovered) = boot::recover(&tables, &spool_dir, now_seconds)?;
+        let began = boot::Began::new(now_seconds, boot_id);
+        let (epoch, next_log, mut recovered) = boot::recover(&tables, &spool_dir, began)?;
+        recovered.was_wiped = left == Left::Torn;
+        if settings.durability == Durability::Power && left != Left::Synced {
+            tables.sync()?;
+            unsynced::end(&journal_dir)?;
+        }
         let shared = Arc::new(Shared {
             tables,
-            spool: Spool::new(spool_dir, settings.segment_bytes),
+            spool: Spool::new(spool_dir, settings.segment_bytes, disk.clone()),
+            disk: disk.clone(),
+            durability: settings.durability,
             epoch,
             was_closed: recovered.was_closed,
             next_log: AtomicU64::new(next_log),
@@ -130,7 +191,8 @@ impl LmdbJournal {
         Ok((Self { shared, jobs }, recovered))
     }
 
-    /// How many synced commits there were since the journal was opened, that of its epoch included.
+    /// How many commits there were since the journal was opened, that of its epoch included; each is
+    /// synced unless [`Durability::Process`] was asked for.
     pub fn commits(&self) -> u64 {
         self.shared.commits.load(Ordering::Relaxed)
     }

@@ -1,13 +1,15 @@
 //! The stores, one a file, behind the ports of `samovar-core`.
 //!
 //! Here: [`journal`], the hot store and the truth about every turn (LMDB, with the spool for live
-//! events beside it), and [`history`], the cold store that is projected from it (`SQLite`).
+//! events beside it), [`history`], the cold store that is projected from it (`SQLite`), and
+//! [`disk`], what both know of the disk that they share.
 //! Not here: what is kept when, what a turn does next, and who may open a data directory: one
 //! process at a time, which the owner of its lock sees to before it opens anything here.
 //!
 //! No store reads another (DU-1).
 //! Start with [`journal::LmdbJournal::open`].
 
+pub mod disk;
 pub mod history;
 pub mod journal;
 mod spool;

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use samovar_core::journal::LogNo;
 use samovar_core::{Broken, Event, failpoint};
 
+use crate::disk::Disk;
 use crate::journal::from_io;
 
 pub(crate) use frame::{Frame, frames};
@@ -26,6 +27,7 @@ pub(crate) use holdings::Release;
 pub(crate) struct Spool {
     dir: PathBuf,
     segment_bytes: u64,
+    disk: Disk,
     state: Mutex<State>,
 }
 
@@ -40,10 +42,11 @@ struct State {
 }
 
 impl Spool {
-    pub(crate) fn new(dir: PathBuf, segment_bytes: u64) -> Self {
+    pub(crate) fn new(dir: PathBuf, segment_bytes: u64, disk: Disk) -> Self {
         Self {
             dir,
             segment_bytes,
+            disk,
             state: Mutex::default(),
         }
     }
@@ -65,6 +68,8 @@ impl Spool {
             }
             frame::append(&mut bytes, log, event)?;
         }
+        // What the ballast left is for what cannot wait.
+        self.disk.check()?;
         let mut state = self.state();
         let segment = state.append(&bytes, self)?;
         for event in events {

@@ -2,7 +2,7 @@
 //! server that follows a script over real HTTP.
 //!
 //! Here: [`App`], the server inside the test's process; [`Program`], the built binary as a process
-//! of its own, which can be killed; [`Terminal`], a person's seat at it; and [`Api`], the client
+//! of its own, which can be killed; [`SmallDisk`], a disk that can be full; [`Terminal`], a person's seat at it; and [`Api`], the client
 //! that both are spoken to with.
 //! Not here: assertions. Production code never uses this crate.
 
@@ -10,6 +10,7 @@
 
 mod api;
 mod app;
+mod disk;
 mod program;
 mod stream;
 mod terminal;
@@ -17,6 +18,7 @@ mod tool;
 
 pub use api::{Answer, Api, install_tls};
 pub use app::{App, AppBuilder};
+pub use disk::SmallDisk;
 pub use program::{Finished, Program, Serving, Signal, send};
 pub use stream::{EventStream, Frame};
 pub use terminal::{LeftTerminal, Seat, Terminal, keys};

@@ -12,7 +12,7 @@ pub use model::{
     ProviderInfo,
 };
 pub use recovery::{RecoveryInfo, WaitingTurn};
-pub use server::ServerInfo;
+pub use server::{ServerInfo, StoreInfo};
 pub use token::{CreateTokenParams, CreatedToken, TokenInfo, TokenName, TokenParams, TokenScope};
 pub use tool::{CallToolParams, ToolInfo, ToolOrigin, ToolParams, ToolResult};
 

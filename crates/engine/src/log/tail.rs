@@ -153,6 +153,18 @@ impl Tail {
         true
     }
 
+    /// Puts other events in the places of those that cannot be kept.
+    pub(super) fn replace(&mut self, events: &[Arc<Event>]) {
+        for event in events {
+            let place = self.place(event.seq);
+            if let Some(entry) = self.entries.get_mut(place) {
+                let bytes = weigh(event);
+                self.bytes = self.bytes + bytes - entry.bytes;
+                (entry.event, entry.bytes) = (event.clone(), bytes);
+            }
+        }
+    }
+
     /// The published events behind a position, up to about `max_bytes`; none when memory no longer
     /// has the first of them.
     pub(super) fn read(&self, after: Seq, max_bytes: usize) -> Option<Vec<Arc<Event>>> {

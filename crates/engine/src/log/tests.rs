@@ -213,25 +213,62 @@ async fn what_could_not_be_kept_leaves_no_gap() {
     });
     assert_eq!(kept.unwrap_err(), full());
     *journal.is_spool_full.lock().unwrap() = true;
-    assert_eq!(log.live(vec![delta("a")]).unwrap_err(), full());
+    let refused = log.live(vec![delta("a")]).unwrap_err();
+    assert_eq!((refused.why, refused.drafts.len()), (full(), 1));
     *journal.is_spool_full.lock().unwrap() = false;
 
     log.live(vec![delta("b")]).unwrap();
     assert_eq!(seen(&mut follower).await, [1]);
 }
 
+// proves DU-12
 #[tokio::test]
-async fn a_log_with_a_hole_takes_nothing_more() {
+async fn a_commit_without_room_leaves_no_gap_before_what_was_numbered_behind_it() {
+    let (journal, log) = fresh(1 << 20);
+    let mut follower = log.follow(Seq(0));
+    let mut appending = std::pin::pin!(log.append(vec![durable(), durable()]));
+    assert!(futures_util::poll!(&mut appending).is_pending());
+    log.live(vec![delta("a")]).unwrap();
+    journal.answer(Err(full()));
+    assert_eq!(appending.await.unwrap_err(), full());
+    assert!(log.wants_folding(), "readers wait");
+    assert!(seen(&mut follower).await.is_empty());
+
+    let (failed, batch) = tokio::join!(log.append(vec![durable()]), async {
+        journal.answer(Err(full()))
+    });
+    failed.unwrap_err();
+    assert_eq!(batch.events.len(), 3, "what is owed, and what is new");
+    log.live(vec![delta("b")]).unwrap();
+    let (kept, batch) = tokio::join!(log.append(vec![durable()]), async {
+        journal.answer(Ok(()))
+    });
+
+    let kept: Vec<_> = kept.unwrap().iter().map(|event| event.seq.0).collect();
+    assert_eq!(kept, [5], "only what was asked for");
+    let stands_for = |event: &Arc<Event>| match event.kind {
+        Kind::EventsLost { first } => Some((first.0, event.seq.0)),
+        _ => None,
+    };
+    let owed: Vec<_> = batch.events.iter().filter_map(stands_for).collect();
+    assert_eq!(owed, [(1, 1), (2, 2)]);
+    assert!(!log.wants_folding());
+    assert_eq!(seen(&mut follower).await, [1, 2, 3, 4, 5]);
+}
+
+#[tokio::test]
+async fn a_log_whose_store_failed_for_good_takes_nothing_more() {
     let (journal, log) = fresh(1 << 20);
     let mut follower = log.follow(Seq(0));
     let mut appending = std::pin::pin!(log.append(vec![durable()]));
     assert!(futures_util::poll!(&mut appending).is_pending());
     log.live(vec![delta("a")]).unwrap();
-    journal.answer(Err(full()));
+    let failed = Broken::Io("a bad disk".to_owned());
+    journal.answer(Err(failed.clone()));
     appending.await.unwrap_err();
 
-    assert_eq!(log.live(vec![delta("b")]).unwrap_err(), full());
-    assert_eq!(log.append(vec![durable()]).await.unwrap_err(), full());
+    assert_eq!(log.live(vec![delta("b")]).unwrap_err().why, failed);
+    assert_eq!(log.append(vec![durable()]).await.unwrap_err(), failed);
     assert!(seen(&mut follower).await.is_empty());
 }
 

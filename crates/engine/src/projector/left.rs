@@ -38,7 +38,9 @@ impl Projector {
                 return Ok(());
             };
             match self.bring_in_one(&session, &entry).await {
-                Err(broken @ (Broken::Full(_) | Broken::Io(_))) => return Err(broken),
+                Err(broken @ (Broken::Full(_) | Broken::ReadOnly(_) | Broken::Io(_))) => {
+                    return Err(broken);
+                }
                 Err(broken @ Broken::Damaged(_)) => {
                     tracing::error!(%session, %broken, "a log cannot be brought into the history");
                 }

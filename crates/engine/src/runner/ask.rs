@@ -120,21 +120,28 @@ impl Runner {
                     usage: None,
                 }));
             };
-            if let Some(heard) = self.take(answer, said)? {
+            let (live, heard) = self.take(answer, said);
+            if let Some(reply) = self.show(live).await? {
+                return Ok(Heard::Stopped(reply));
+            }
+            if let Some(heard) = heard {
                 return Ok(heard);
             }
-            if self.log.wants_folding() {
-                self.log.fold().await?;
+            if self.log.wants_folding()
+                && let Err(broken) = self.log.fold().await
+                && let Some(reply) = self.wait_for_room(broken).await?
+            {
+                return Ok(Heard::Stopped(reply));
             }
         }
     }
 
-    /// Keeps and shows what one read brought.
+    /// Makes sense of what one read brought: what is to be shown, and how it ended if it did.
     fn take(
         &mut self,
         answer: &mut Answer,
         said: Vec<ProviderEvent>,
-    ) -> Result<Option<Heard>, Broken> {
+    ) -> (Vec<Kind>, Option<Heard>) {
         let mut live = Vec::with_capacity(said.len() + 1);
         let mut heard = None;
         failpoint!("model.ask.after");
@@ -167,18 +174,23 @@ impl Runner {
                 piece => answer.take(piece, self.parts.ids.as_ref(), &mut live),
             }
         }
-        self.show(live)?;
-        Ok(heard)
+        (live, heard)
     }
 
-    fn show(&self, live: Vec<Kind>) -> Result<(), Broken> {
-        if live.is_empty() {
-            return Ok(());
+    /// Keeps and shows what one read brought; the next read waits until there is room for it. Answers
+    /// with who stops the turn meanwhile.
+    async fn show(&mut self, live: Vec<Kind>) -> Result<Option<super::Reply>, Broken> {
+        let drafts = live.into_iter();
+        let mut drafts: Vec<_> = drafts.map(|kind| self.draft(Author::Agent, kind)).collect();
+        while !drafts.is_empty() {
+            let Err(refused) = self.log.live(drafts) else {
+                break;
+            };
+            if let Some(reply) = self.wait_for_room(refused.why).await? {
+                return Ok(Some(reply));
+            }
+            drafts = refused.drafts;
         }
-        self.log.live(
-            live.into_iter()
-                .map(|kind| self.draft(Author::Agent, kind))
-                .collect(),
-        )
+        Ok(None)
     }
 }

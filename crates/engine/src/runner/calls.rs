@@ -58,7 +58,7 @@ impl<'a> Calls<'a> {
                 }
             }
             self.start_some().await?;
-            if self.running.is_empty() {
+            if self.running.is_empty() || self.runner.turn.is_over() {
                 return Ok(());
             }
             // All are safe to drop halfway: a task's result and a channel's items wait.
@@ -74,6 +74,9 @@ impl<'a> Calls<'a> {
             self.close_ready();
             if !self.running.is_empty() {
                 self.runner.keep().await?;
+            }
+            if self.runner.turn.is_over() {
+                return Ok(());
             }
         }
     }
@@ -132,6 +135,10 @@ impl<'a> Calls<'a> {
             return self.runner.keep().await;
         });
         self.runner.keep().await?;
+        // Somebody may have stopped the turn while the intents waited for room.
+        if self.runner.turn.is_over() {
+            return Ok(());
+        }
         for (call, tool) in admitted {
             self.spawn(call, tool);
         }

@@ -85,6 +85,9 @@ impl Runner {
                 self.void(&failure, reason);
                 // Readers see that it waits, and what for.
                 self.keep().await?;
+                if self.turn.is_over() {
+                    return Ok(Asked::Done);
+                }
                 // The world has answered, if badly; others may take up what was cut meanwhile.
                 self.continuation = None;
                 Ok(self.pause(pause).await)

@@ -46,6 +46,14 @@ impl Mailbox {
             match self.start(&queued).await {
                 Ok(true) => return,
                 Ok(false) => {}
+                Err(broken) if broken.may_pass() => {
+                    tracing::debug!(session = %self.id, %broken, "a message waits for room");
+                    if let Some(open) = &mut self.open {
+                        open.queue.push_front(queued);
+                        open.waits_for_room = true;
+                    }
+                    return;
+                }
                 Err(broken) => {
                     tracing::error!(session = %self.id, %broken, "a turn could not be started");
                     if let Some(open) = &mut self.open {

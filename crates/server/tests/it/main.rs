@@ -15,6 +15,7 @@ mod door;
 mod durability;
 mod ending;
 mod failing;
+mod full;
 mod hole;
 mod left;
 mod limits;

@@ -61,6 +61,7 @@ impl From<MigrateError> for Failure {
 
 impl From<Failure> for Broken {
     fn from(failure: Failure) -> Self {
+        const READ_ONLY: i32 = 8;
         const CORRUPT: i32 = 11;
         const FULL: i32 = 13;
         const NOT_A_DATABASE: i32 = 26;
@@ -68,6 +69,7 @@ impl From<Failure> for Broken {
         let code = failure.code().map(|code| code & 0xff);
         match (failure, code) {
             (Failure::Sql(error), Some(FULL)) => Self::Full(format!("history: {error}")),
+            (Failure::Sql(error), Some(READ_ONLY)) => Self::ReadOnly(format!("history: {error}")),
             (Failure::Sql(error), Some(CORRUPT | NOT_A_DATABASE)) => {
                 Self::Damaged(format!("history: {error}"))
             }
@@ -142,7 +144,10 @@ pub(super) mod tests {
         for damaged in [11, 26, 267] {
             assert_eq!(broken(damaged), Broken::Damaged(said(damaged)));
         }
-        for io in [5, 8, 10, 778, 14] {
+        for read_only in [8, 1544] {
+            assert_eq!(broken(read_only), Broken::ReadOnly(said(read_only)));
+        }
+        for io in [5, 10, 778, 14] {
             assert_eq!(broken(io), Broken::Io(said(io)));
         }
     }

@@ -17,6 +17,7 @@ use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use super::failure::Failure;
 use super::{file, ledger};
+use crate::disk::Disk;
 
 /// After so many changes the WAL is folded: it stays at some ten megabytes.
 const CHANGES_IN_WAL: usize = 1000;
@@ -24,6 +25,7 @@ const CHANGES_IN_WAL: usize = 1000;
 /// The connection that writes.
 pub(super) struct Writer {
     options: SqliteConnectOptions,
+    disk: Disk,
     /// None after a failure, until the next write.
     pub(super) connection: Option<SqliteConnection>,
     unfolded: usize,
@@ -34,10 +36,11 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Opens the file, with its tables up to date.
-    pub(super) async fn open(options: SqliteConnectOptions) -> Result<Self, Broken> {
+    pub(super) async fn open(options: SqliteConnectOptions, disk: Disk) -> Result<Self, Broken> {
         let connection = file::migrate(&options).await?;
         Ok(Self {
             options,
+            disk,
             connection: Some(connection),
             unfolded: 0,
             // What an earlier process left may have been written and never synced.
@@ -48,6 +51,8 @@ impl Writer {
 
     /// Writes projections in one transaction, not synced.
     pub(super) async fn project(&mut self, projections: &[Projection]) -> Result<(), Broken> {
+        // The journal keeps it until there is room.
+        self.disk.check()?;
         let mut connection = self.take().await?;
         self.unsynced = true;
         let mut written = ledger::write(&mut connection, projections).await;
@@ -114,7 +119,9 @@ impl Writer {
         let is_lost_sync = failure.is_lost_sync();
         let broken = Broken::from(failure);
         if is_lost_sync {
+            tracing::error!(%broken, "the history takes nothing more until the next start");
             self.ended = Some(broken.clone());
+            self.disk.fail(&broken);
         }
         Err(broken)
     }

@@ -33,6 +33,8 @@ pub struct Recovered {
     pub rows_read: u64,
     /// Whether the run before closed the journal well; true when there was none.
     pub was_closed: bool,
+    /// Whether the journal was wiped, because the system stopped while it was not synced.
+    pub was_wiped: bool,
 }
 
 /// A hole in a log: what a power cut took from the spool.
@@ -51,7 +53,7 @@ pub struct Hole {
 pub(super) fn recover(
     tables: &Tables,
     spool_dir: &Path,
-    now_seconds: u64,
+    started: Began,
 ) -> Result<(Epoch, u64, Recovered), Fault> {
     let mut txn = tables.env.write_txn()?;
     let mut meta = tables.meta(&txn)?;
@@ -67,14 +69,11 @@ pub(super) fn recover(
         was_closed,
         ..Recovered::default()
     };
-    let began = Began {
-        epoch: next_epoch(meta.epoch, now_seconds),
-        at: Millis(i64::try_from(now_seconds.saturating_mul(1000)).unwrap_or(i64::MAX)),
-    };
+    let began = started.behind(meta.epoch);
     for (log, from) in open {
         let frames = spooled.remove(&log).unwrap_or_default();
         let from = Place::new(log, from);
-        match mend(tables, &mut txn, began, (from, frames), &mut recovered) {
+        match mend(tables, &mut txn, &began, (from, frames), &mut recovered) {
             Err(fault) if fault.is_damage() => {
                 tracing::error!(%fault, "a log with an unfinished turn is left as it is");
             }
@@ -85,7 +84,7 @@ pub(super) fn recover(
     tables.bury(&mut txn)?;
     meta.epoch = began.epoch;
     meta.next_log = meta.next_log.max(1);
-    meta.boot_id = boot_id();
+    meta.boot_id = began.boot_id;
     meta.closed = false;
     tables.put_meta(&mut txn, &meta)?;
     failpoint!("journal.epoch.before");
@@ -119,7 +118,7 @@ fn by_log<'a>(
 fn mend(
     tables: &Tables,
     txn: &mut RwTxn<'_>,
-    began: Began,
+    began: &Began,
     (from, frames): (Place, BTreeMap<Seq, Frame<'_>>),
     recovered: &mut Recovered,
 ) -> Result<(), Fault> {
@@ -221,16 +220,33 @@ fn believe<'a>(
     next
 }
 
-/// The epoch that begins, and when.
-#[derive(Clone, Copy)]
-struct Began {
+/// A start: the epoch that begins, when, and after which start of the kernel.
+pub(super) struct Began {
     epoch: Epoch,
     at: Millis,
+    boot_id: String,
 }
 
 impl Began {
+    /// A start at a time, in seconds since 1970, that has no epoch yet.
+    pub(super) fn new(now_seconds: u64, boot_id: String) -> Self {
+        Self {
+            epoch: Epoch(now_seconds),
+            at: Millis(i64::try_from(now_seconds.saturating_mul(1000)).unwrap_or(i64::MAX)),
+            boot_id,
+        }
+    }
+
+    /// The same, with an epoch that is behind this one at least.
+    fn behind(self, last: Epoch) -> Self {
+        Self {
+            epoch: next_epoch(last, self.epoch.0),
+            ..self
+        }
+    }
+
     /// The event that stands for what is lost from a place on.
-    fn lost(self, first: Place, last: Seq, turn: Option<(TurnId, AgentPath)>) -> Event {
+    fn lost(&self, first: Place, last: Seq, turn: Option<(TurnId, AgentPath)>) -> Event {
         let (turn, agent) = turn.unzip();
         Event {
             seq: last,
@@ -282,10 +298,4 @@ fn next_epoch(last: Epoch, now_seconds: u64) -> Epoch {
         return last.max(Epoch(1));
     });
     Epoch(now_seconds.max(last.0 + 1))
-}
-
-/// The kernel's id of its own start; empty where there is none.
-fn boot_id() -> String {
-    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
-    id.unwrap_or_default().trim().to_owned()
 }

@@ -68,6 +68,7 @@ pub(crate) fn from_io(what: &str, error: &io::Error) -> Broken {
         | io::ErrorKind::QuotaExceeded
         | io::ErrorKind::FileTooLarge
         | io::ErrorKind::WriteZero => Broken::Full(text),
+        io::ErrorKind::ReadOnlyFilesystem => Broken::ReadOnly(text),
         _ => Broken::Io(text),
     }
 }

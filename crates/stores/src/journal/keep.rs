@@ -25,6 +25,8 @@ pub(super) struct PackedBatch {
     at: Millis,
     open_from: Option<Seq>,
     closes: bool,
+    /// Whether it can wait until there is room on the disk.
+    pub(super) can_wait: bool,
     /// What the spool need not hold any longer once this is kept.
     pub(super) releases: Vec<Release>,
 }
@@ -54,6 +56,8 @@ impl PackedBatch {
             at: all().map(|event| event.at).max().unwrap_or_default(),
             open_from: batch.open_from,
             closes: all().any(|event| matches!(event.kind, Kind::SessionClosed)),
+            can_wait: batch.events.is_empty()
+                || batch.events.iter().any(|event| event.kind.can_wait()),
             releases: Release::by(batch),
         })
     }

@@ -1,13 +1,16 @@
 //! The tables of the journal, and how they are opened.
 
 use std::collections::BTreeSet;
+use std::fs::OpenOptions;
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use heed::byteorder::BE;
 use heed::types::{Bytes, Str, U64, U128, Unit};
 use heed::{
-    CommitOrAbort, Database, DatabaseOpener, Env, EnvOpenOptions, RoTxn, RwTxn, WithoutTls,
+    CommitOrAbort, Database, DatabaseOpener, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn,
+    WithoutTls,
 };
 use samovar_core::journal::{LogEntry, LogNo};
 use samovar_core::{Broken, Epoch, Seq, SessionId};
@@ -16,6 +19,8 @@ use serde::{Deserialize, Serialize};
 
 use super::fault::{Fault, from_io};
 use super::row::{self, Place, Row};
+use super::{Durability, Settings};
+use crate::disk;
 
 /// What a journal of this program looks like. A newer one is refused, never guessed at.
 const FORMAT: u32 = 1;
@@ -24,6 +29,8 @@ const META_KEY: &str = "meta";
 
 /// Each read holds a slot for as long as it lasts; more than there are threads that may block.
 const MAX_READERS: u32 = 1024;
+/// Of the file with their slots: 64 for each, and a head.
+const READERS_BYTES: u64 = MAX_READERS as u64 * 64 + 4096;
 const MIN_MAP_BYTES: usize = 1 << 20;
 
 type Table<K, V> = Database<'static, K, V>;
@@ -74,8 +81,9 @@ pub(super) struct LogRow {
 impl Tables {
     /// Opens the environment, makes what is missing, and frees the slots of readers that a killed
     /// process left.
-    pub(super) fn open(dir: &Path, map_bytes: usize) -> Result<Self, Fault> {
-        let env = open_environment(dir, map_bytes)?;
+    pub(super) fn open(dir: &Path, settings: &Settings) -> Result<Self, Fault> {
+        take_room_for_readers(dir)?;
+        let env = open_environment(dir, settings)?;
         env.clear_stale_readers()?;
         let txn = env.write_txn()?;
         let opened = env.create_databases_and_commit(txn, |opener, txn| {
@@ -110,6 +118,11 @@ impl Tables {
             tombs,
             meta,
         })
+    }
+
+    /// Writes to the disk what is only in the kernel's memory.
+    pub(super) fn sync(&self) -> Result<(), Fault> {
+        Ok(self.env.force_sync()?)
     }
 
     pub(super) fn meta(&self, txn: &RoTxn<'_>) -> Result<Meta, Fault> {
@@ -273,14 +286,39 @@ fn check_format(
     Ok(Some(problem))
 }
 
+/// Takes the room that the table of readers can need. It is written through a map, where a full disk
+/// is not an error but the end of the process.
+fn take_room_for_readers(dir: &Path) -> Result<(), Broken> {
+    let path = dir.join("lock.mdb");
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600);
+    let taken = options
+        .open(&path)
+        .and_then(|file| disk::fill(&file, READERS_BYTES));
+    taken.map_err(|error| from_io(&path.display().to_string(), &error))
+}
+
 /// Opens with the largest map that the address space has room for.
-fn open_environment(dir: &Path, map_bytes: usize) -> Result<Env<WithoutTls>, Fault> {
+fn open_environment(dir: &Path, settings: &Settings) -> Result<Env<WithoutTls>, Fault> {
     let mut options = EnvOpenOptions::new().read_txn_without_tls();
     options.max_dbs(8).max_readers(MAX_READERS);
-    let mut map_bytes = map_bytes;
+    let flags = match settings.durability {
+        Durability::Power => EnvFlags::empty(),
+        Durability::Process => EnvFlags::NO_SYNC,
+    };
+    #[expect(
+        unsafe_code,
+        reason = "unsafe by heed's signature, since some flags lose data: this one only as far as \
+                  somebody asked for it, and `unsynced` sees to what it leaves"
+    )]
+    // Never `WRITE_MAP`, and never `NO_SYNC` with a later sync: that keeps no state which a power
+    // cut leaves whole.
+    unsafe {
+        options.flags(flags);
+    }
+    let mut map_bytes = settings.map_bytes;
     loop {
         options.map_size(map_bytes);
-        // Neither `NO_SYNC` nor `WRITE_MAP` is ever set: a commit is its fsync.
         #[expect(
             unsafe_code,
             reason = "unsafe by heed's signature, since a map shows what others write to its file; \

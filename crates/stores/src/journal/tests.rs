@@ -165,7 +165,7 @@ fn a_map_that_does_not_fit_into_the_address_space_is_made_smaller() {
         map_bytes: 1 << 60,
         ..Settings::default()
     };
-    let (journal, _) = LmdbJournal::open_with(dir.path(), 1000, settings).unwrap();
+    let (journal, _) = LmdbJournal::open_with(dir.path(), 1000, &settings).unwrap();
     let fill = journal.fill().unwrap();
     assert!(
         fill.map_bytes < 1 << 60 && fill.map_bytes >= 1 << 30,

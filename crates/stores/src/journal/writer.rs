@@ -1,23 +1,25 @@
 //! The one thread that writes: whoever commits while it is busy shares the next fsync (DU-3).
 
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
-use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use samovar_core::{Broken, Millis, failpoint, planted};
+use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 
-use super::Shared;
-use super::fault::{Fault, from_io};
+use super::fault::Fault;
 use super::keep::{Marks, PackedBatch};
 use super::sweep::Sweep;
+use super::{Durability, Shared, unsynced};
 
 /// Jobs that may wait; who comes then waits for room.
 const QUEUE_JOBS: usize = 256;
 /// Bounds of one transaction.
 const GROUP_JOBS: usize = 256;
 const GROUP_BYTES: usize = 1 << 20;
+
+/// How often a full disk is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Who waits for an answer.
 pub(super) type Waiter = oneshot::Sender<Result<(), Broken>>;
@@ -113,6 +115,14 @@ impl Writer {
         if self.sweep.is_some() {
             return self.jobs.try_recv().map_or(Next::Nothing, Next::Job);
         }
+        while self.shared.disk.is_full() {
+            match self.jobs.try_recv() {
+                Ok(job) => return Next::Job(job),
+                Err(TryRecvError::Disconnected) => return Next::Over,
+                Err(TryRecvError::Empty) => std::thread::sleep(LOOK_EVERY),
+            }
+            self.shared.disk.look_again();
+        }
         self.jobs.blocking_recv().map_or(Next::Over, Next::Job)
     }
 
@@ -139,6 +149,10 @@ impl Writer {
     /// Keeps a group together; when that fails, each by itself, so that one batch that cannot be
     /// kept costs nobody else theirs.
     fn commit(&mut self, group: Vec<Commit>) {
+        let group = self.turn_away(group);
+        if group.is_empty() {
+            return;
+        }
         let (batches, waiters): (Vec<_>, Vec<_>) = group.into_iter().unzip();
         planted!("ack-before-fsync", {
             answer_all(waiters, &Ok(()));
@@ -149,6 +163,9 @@ impl Writer {
             return;
         });
         let together = self.keep(&batches);
+        if matches!(together, Err(Broken::Full(_))) && self.shared.disk.note_full() {
+            return self.commit(batches.into_iter().zip(waiters).collect());
+        }
         if together.is_ok() || batches.len() == 1 {
             answer_all(waiters, &together);
             if together.is_ok() {
@@ -165,6 +182,19 @@ impl Writer {
                 self.release(alone);
             }
         }
+    }
+
+    /// While the disk is full, what can wait is refused.
+    fn turn_away(&self, group: Vec<Commit>) -> Vec<Commit> {
+        let Err(full) = self.shared.disk.check() else {
+            return group;
+        };
+        let (waiting, urgent): (Vec<_>, Vec<_>) =
+            group.into_iter().partition(|(batch, _)| batch.can_wait);
+        for (_, waiter) in waiting {
+            answer(waiter, Err(full.clone()));
+        }
+        urgent
     }
 
     /// What is in the journal now need not be in the spool.
@@ -208,7 +238,12 @@ impl Writer {
         let mut meta = shared.tables.meta(&txn)?;
         meta.closed = true;
         shared.tables.put_meta(&mut txn, &meta)?;
-        self.finish(txn)
+        self.finish(txn)?;
+        if shared.durability == Durability::Process {
+            shared.tables.sync()?;
+            unsynced::end(shared.tables.env.path())?;
+        }
+        Ok(())
     }
 
     fn begin<'a>(&mut self, shared: &'a Shared) -> Result<heed::RwTxn<'a>, Broken> {
@@ -228,11 +263,12 @@ impl Writer {
     /// a write that a full disk cut short an I/O error, too; nothing refers to what that wrote.
     fn fail(&mut self, error: heed::Error) -> Broken {
         match Broken::from(Fault::from(error)) {
-            Broken::Io(why) if !has_room(self.shared.tables.env.path()) => Broken::Full(why),
-            Broken::Full(why) => Broken::Full(why),
+            Broken::Io(why) if !self.shared.disk.has_room() => Broken::Full(why),
+            broken @ (Broken::Full(_) | Broken::ReadOnly(_)) => broken,
             broken @ (Broken::Io(_) | Broken::Damaged(_)) => {
                 tracing::error!(%broken, "the journal takes nothing more until the next start");
                 self.failed = Some(broken.clone());
+                self.shared.disk.fail(&broken);
                 broken
             }
         }
@@ -274,24 +310,6 @@ impl Writer {
         }
         Ok(step.is_last)
     }
-}
-
-/// Whether as much can be written beside the journal as a group may have.
-fn has_room(dir: &Path) -> bool {
-    let probe = dir.join("probe");
-    let remove = || match std::fs::remove_file(&probe) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            tracing::debug!(%error, "the probe for room could not be removed");
-        }
-        Ok(()) | Err(_) => {}
-    };
-    // Made anew, so that nothing is written through a link that has its name.
-    remove();
-    let made = OpenOptions::new().write(true).create_new(true).open(&probe);
-    let written = made.and_then(|mut file| file.write_all(&vec![0; GROUP_BYTES]));
-    remove();
-    let written = written.map_err(|error| from_io("the probe for room", &error));
-    !matches!(written, Err(Broken::Full(_)))
 }
 
 fn answer_all(waiters: Vec<Waiter>, result: &Result<(), Broken>) {

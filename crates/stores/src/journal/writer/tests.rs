@@ -32,12 +32,16 @@ async fn after_a_failed_fsync_nothing_more_is_taken_for_kept() {
         Ok(()),
         "room can come back"
     );
+    let read_only = writer.fail(std::io::Error::from_raw_os_error(30).into());
+    assert!(matches!(read_only, Broken::ReadOnly(_)), "{read_only:?}");
+    assert_eq!(writer.keep(std::slice::from_ref(&batch)), Ok(()));
 
     let commits = journal.commits();
     let failed = writer.fail(std::io::Error::from_raw_os_error(5).into());
     assert!(matches!(failed, Broken::Io(_)), "{failed:?}");
     assert_eq!(writer.keep(&[batch]), Err(failed.clone()));
     let mut sweep = Sweep::new(Millis(i64::MAX));
-    assert_eq!(writer.sweep_step(&mut sweep), Err(failed));
+    assert_eq!(writer.sweep_step(&mut sweep), Err(failed.clone()));
+    assert_eq!(journal.shared.disk.failed().await, failed, "and it is told");
     assert_eq!(journal.commits(), commits);
 }

@@ -251,7 +251,7 @@ async fn an_epoch_is_behind_the_last_one_and_not_before_the_clock() {
     let dir = TempDir::new().unwrap();
     let mut epochs = Vec::new();
     for now_seconds in [1000, 1000, 500, 5000, 4999] {
-        let (journal, _) = LmdbJournal::open_with(dir.path(), now_seconds, SMALL).unwrap();
+        let (journal, _) = LmdbJournal::open_with(dir.path(), now_seconds, &SMALL).unwrap();
         epochs.push(journal.epoch());
         journal.close().await.unwrap();
     }
@@ -261,7 +261,7 @@ async fn an_epoch_is_behind_the_last_one_and_not_before_the_clock() {
 #[tokio::test]
 async fn a_journal_is_opened_once_at_a_time() {
     let data = Data::new();
-    assert!(LmdbJournal::open_with(data.dir.path(), 1000, SMALL).is_err());
+    assert!(LmdbJournal::open_with(data.dir.path(), 1000, &SMALL).is_err());
     let session = SessionId::new("s").unwrap();
     assert_eq!(data.journal.entry(&session).unwrap(), None);
     let data = data.reopened().await;

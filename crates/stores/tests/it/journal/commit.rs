@@ -69,7 +69,7 @@ async fn a_batch_that_does_not_fit_costs_no_other_batch_its_place() {
         map_bytes: 1 << 20,
         ..Settings::default()
     };
-    let (journal, _) = LmdbJournal::open_with(dir.path(), 1000, settings).unwrap();
+    let (journal, _) = LmdbJournal::open_with(dir.path(), 1000, &settings).unwrap();
     let data = Data {
         dir,
         journal,

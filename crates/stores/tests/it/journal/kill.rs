@@ -49,7 +49,7 @@ fn say(what: &str) {
 #[tokio::test]
 async fn child_keeps_until_it_is_killed() {
     let Some(dir) = data_dir() else { return };
-    let (journal, _) = LmdbJournal::open_with(&dir, 1000, SMALL).unwrap();
+    let (journal, _) = LmdbJournal::open_with(&dir, 1000, &SMALL).unwrap();
     let log = journal.new_log();
     let session = SessionId::new("s").unwrap();
     let epoch = journal.epoch();
@@ -105,7 +105,7 @@ fn whatever_was_told_as_kept_is_there_after_kill_9() {
         child.wait().unwrap();
         lines.extend(output.map(Result::unwrap));
 
-        let (journal, recovered) = LmdbJournal::open_with(dir.path(), 1000, SMALL).unwrap();
+        let (journal, recovered) = LmdbJournal::open_with(dir.path(), 1000, &SMALL).unwrap();
         let kept = seqs(&journal, LogNo(1));
         let told = said(&lines, "kept ");
         let last: u64 = told[told.len() - 1].parse().unwrap();
@@ -127,7 +127,7 @@ async fn child_spools_against_a_limit() {
         segment_bytes: u64::MAX,
         ..SMALL
     };
-    let (journal, _) = LmdbJournal::open_with(&dir, 1000, settings).unwrap();
+    let (journal, _) = LmdbJournal::open_with(&dir, 1000, &settings).unwrap();
     let data = Data {
         dir: TempDir::new().unwrap(),
         journal,
@@ -183,7 +183,7 @@ fn a_short_write_ends_the_segment_and_leaves_nothing_to_believe() {
     );
     let segments = super::files(&dir.path().join("spool"));
     assert_eq!(segments.len(), 3);
-    let (journal, recovered) = LmdbJournal::open_with(dir.path(), 1000, SMALL).unwrap();
+    let (journal, recovered) = LmdbJournal::open_with(dir.path(), 1000, &SMALL).unwrap();
     let kept = super::all(&journal, LogNo(1));
     assert_eq!(recovered.holes, []);
     let told: Vec<(u64, u64)> = said(&lines, "spooled ")
@@ -204,7 +204,7 @@ fn a_short_write_ends_the_segment_and_leaves_nothing_to_believe() {
 #[tokio::test]
 async fn child_commits_against_a_limit() {
     let Some(dir) = data_dir() else { return };
-    let (journal, _) = LmdbJournal::open_with(&dir, 1000, SMALL).unwrap();
+    let (journal, _) = LmdbJournal::open_with(&dir, 1000, &SMALL).unwrap();
     let data = Data {
         dir: TempDir::new().unwrap(),
         journal,
@@ -235,7 +235,7 @@ fn a_commit_that_a_full_disk_cuts_short_costs_no_later_one() {
     assert!(failed[0].starts_with("the store is full"), "{failed:?}");
     let told = said(&lines, "kept ");
     assert_eq!(told.len(), 1, "{lines:?}");
-    let (journal, _) = LmdbJournal::open_with(dir.path(), 1000, SMALL).unwrap();
+    let (journal, _) = LmdbJournal::open_with(dir.path(), 1000, &SMALL).unwrap();
     let last: u64 = told[0].parse().unwrap();
     assert_eq!(seqs(&journal, LogNo(1)), (1..=last).collect::<Vec<_>>());
 }

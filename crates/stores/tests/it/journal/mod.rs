@@ -18,13 +18,15 @@ use samovar_core::{
     AgentPath, Author, Bounds, Epoch, Event, FinishReason, Journal, MessageId, Millis, Part, Role,
     Seq, SessionId, TurnId, Usage,
 };
-use samovar_stores::journal::{LmdbJournal, Recovered, Settings};
+use samovar_stores::journal::{Durability, LmdbJournal, Recovered, Settings};
 use tempfile::TempDir;
 
 /// Small files, so that tests reach their ends.
 const SMALL: Settings = Settings {
     map_bytes: 64 << 20,
     segment_bytes: 4096,
+    durability: Durability::Power,
+    boot_id: None,
 };
 
 /// A data directory and the journal in it.
@@ -40,7 +42,7 @@ impl Data {
     }
 
     fn open(dir: TempDir) -> Self {
-        let (journal, recovered) = LmdbJournal::open_with(dir.path(), 1000, SMALL).unwrap();
+        let (journal, recovered) = LmdbJournal::open_with(dir.path(), 1000, &SMALL).unwrap();
         Self {
             dir,
             journal,

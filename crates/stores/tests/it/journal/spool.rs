@@ -203,7 +203,7 @@ fn believed_of(killed: &TempDir, log: LogNo, segment: &[u8]) -> Vec<Event> {
     let data = "journal/data.mdb";
     fs::copy(killed.path().join(data), copy.path().join(data)).unwrap();
     fs::write(copy.path().join("spool/0000000000000001.spool"), segment).unwrap();
-    let (journal, recovered) = LmdbJournal::open_with(copy.path(), 1000, SMALL).unwrap();
+    let (journal, recovered) = LmdbJournal::open_with(copy.path(), 1000, &SMALL).unwrap();
     assert_eq!(recovered.holes, []);
     let events = journal.read(log, Seq(3), usize::MAX).unwrap();
     assert_eq!(events.len() as u64, recovered.folded);

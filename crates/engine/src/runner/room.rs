@@ -1,0 +1,81 @@
+//! A turn that has no room to keep what it has: it waits with that in hand, and goes on by itself
+//! (DU-12).
+
+use std::time::Duration;
+
+use samovar_core::{Broken, Code, Error};
+use samovar_locale as locale;
+
+use super::{Input, Reply, Runner, answer};
+use crate::session::refusal;
+
+/// How long a turn waits for room before it looks again.
+const PAUSE: Duration = Duration::from_millis(250);
+
+impl Runner {
+    /// Keeps what was noted, with one commit. While there is no room it waits: first what cannot
+    /// wait is kept, with the room that there is for that.
+    ///
+    /// # Errors
+    /// [`Broken`] when the store failed in a way that does not pass.
+    pub(super) async fn keep(&mut self) -> Result<(), Broken> {
+        let mut part = self.pending.len();
+        while !self.pending.is_empty() {
+            let Err(broken) = self.keep_part(part).await else {
+                part = self.pending.len();
+                continue;
+            };
+            let urgent = self.pending[..part].iter();
+            let urgent = urgent.take_while(|draft| !draft.kind.can_wait()).count();
+            if broken.may_pass() && (1..part).contains(&urgent) {
+                part = urgent;
+                continue;
+            }
+            if let Some(reply) = self.wait_for_room(broken).await? {
+                self.stop_unbegun(reply);
+            }
+            part = self.pending.len();
+        }
+        Ok(())
+    }
+
+    /// Waits a moment for room; answers with who wants the turn to stop.
+    ///
+    /// # Errors
+    /// What does not pass by itself.
+    pub(super) async fn wait_for_room(&mut self, broken: Broken) -> Result<Option<Reply>, Broken> {
+        if !broken.may_pass() {
+            return Err(broken);
+        }
+        tracing::debug!(turn = %self.turn_id, %broken, "a turn waits for room");
+        for reply in self.stopped_for.drain(..) {
+            // It has stopped; that this will be found after a crash cannot be promised yet.
+            let why = locale::turn::end_not_kept();
+            answer(reply, Err(Error::new(Code::StoreFull, why)));
+        }
+        // Both are safe to drop halfway: a channel keeps its items.
+        tokio::select! {
+            () = tokio::time::sleep(PAUSE) => Ok(None),
+            Some(input) = self.inbox.recv() => match input {
+                Input::Cancel(reply) => Ok(Some(reply)),
+                Input::Settle(_, _, reply) => {
+                    answer(reply, Err(refusal(broken)));
+                    Ok(None)
+                }
+            },
+        }
+    }
+
+    /// Stops the turn before what it was about to begin.
+    fn stop_unbegun(&mut self, reply: Reply) {
+        if self.turn.is_over() {
+            self.stopped_for.push(reply);
+            return;
+        }
+        let unbegun = self.pending.extract_if(.., |draft| draft.kind.can_wait());
+        for draft in unbegun {
+            self.turn.take_back(&draft.kind);
+        }
+        self.stop(reply);
+    }
+}

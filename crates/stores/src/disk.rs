@@ -1,0 +1,244 @@
+//! What the stores of a data directory know of its disk: whether it is full, and whether it failed
+//! (DU-12).
+//!
+//! A file of 16 MiB, the ballast, is made at the start and given up when the disk is full. From then
+//! on whatever can wait is refused, so that the room it leaves is for what cannot: results of calls
+//! that ran, cancels, the ends of turns. When there is room again, it is made again first.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::{FallocateFlags, fallocate, statvfs};
+use rustix::io::Errno;
+use samovar_core::Broken;
+use tokio::sync::watch;
+
+use crate::journal::from_io;
+
+/// Bytes of the ballast.
+const BALLAST_BYTES: u64 = 16 << 20;
+const BALLAST: &str = "ballast";
+/// What must be left beside the ballast before it is made again, so that it is not given up at once.
+const SPARE_BYTES: u64 = 4 << 20;
+/// What is written to find out whether there is room: as much as a transaction may have.
+const PROBE_BYTES: usize = 1 << 20;
+const PROBE: &str = "probe";
+
+/// The disk of a data directory, as its stores share it. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Disk(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    dir: PathBuf,
+    ballast_bytes: u64,
+    is_full: AtomicBool,
+    /// Held by whoever makes the ballast or gives it up.
+    ballast: Mutex<()>,
+    failed: watch::Sender<Option<Broken>>,
+}
+
+impl Disk {
+    /// The disk of a data directory, with its ballast; full from the start when there is no room
+    /// for that.
+    pub fn open(dir: &Path) -> Self {
+        Self::with_ballast(dir, BALLAST_BYTES)
+    }
+
+    /// The same with another ballast, in bytes. With none the disk never counts as full: each write
+    /// finds out for itself.
+    pub fn with_ballast(dir: &Path, ballast_bytes: u64) -> Self {
+        let (failed, _) = watch::channel(None);
+        let disk = Self(Arc::new(Inner {
+            dir: dir.to_owned(),
+            ballast_bytes,
+            is_full: AtomicBool::new(false),
+            ballast: Mutex::default(),
+            failed,
+        }));
+        disk.0.take_ballast();
+        disk
+    }
+
+    /// The data directory.
+    pub fn dir(&self) -> &Path {
+        &self.0.dir
+    }
+
+    /// Whether the ballast is given up: what can wait is refused.
+    pub fn is_full(&self) -> bool {
+        self.0.is_full.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that can be written, as far as the system knows.
+    pub fn free_bytes(&self) -> Option<u64> {
+        let disk = statvfs(&self.0.dir).ok()?;
+        Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+    }
+
+    /// Waits until a store failed in a way after which nothing is known of its file. It takes nothing
+    /// more; only a new start can tell what is there.
+    pub async fn failed(&self) -> Broken {
+        let mut failed = self.0.failed.subscribe();
+        let failed = failed.wait_for(Option::is_some).await;
+        let failed = failed.ok().and_then(|failed| failed.clone());
+        // The sender lives in this very handle, so somebody has said why.
+        failed.unwrap_or_else(|| Broken::Io(String::new()))
+    }
+
+    /// Gives the ballast up, so that a start, or whatever cannot wait, has room.
+    ///
+    /// Whether that was still to be done.
+    pub fn give_up_ballast(&self) -> bool {
+        let _alone = self.0.alone();
+        if self.0.ballast_bytes == 0 || self.0.is_full.swap(true, Ordering::Relaxed) {
+            return false;
+        }
+        let dir = self.0.dir.display();
+        tracing::error!(%dir, "the disk is full: nothing new is accepted until there is room");
+        self.0.remove(BALLAST);
+        true
+    }
+
+    /// Gives up the ballast of a data directory that nobody has opened, so that it can be.
+    pub fn drop_ballast(dir: &Path) {
+        remove(dir, BALLAST);
+    }
+
+    /// Refuses what can wait while the disk is full.
+    pub(crate) fn check(&self) -> Result<(), Broken> {
+        if self.is_full() {
+            let why = format!("no room on the disk of {}", self.0.dir.display());
+            return Err(Broken::Full(why));
+        }
+        Ok(())
+    }
+
+    /// Whether there is room for a transaction, tried and not asked.
+    pub(crate) fn has_room(&self) -> bool {
+        let inner = &self.0;
+        // Made anew, so that nothing is written through a link that has its name.
+        inner.remove(PROBE);
+        let written = inner
+            .create(PROBE)
+            .and_then(|mut probe| probe.write_all(&vec![0; PROBE_BYTES]));
+        inner.remove(PROBE);
+        let written = written.map_err(|error| from_io("the probe for room", &error));
+        !matches!(written, Err(Broken::Full(_)))
+    }
+
+    /// Gives the ballast up when it was the disk that had no room. Whether that was still to be
+    /// done, so that who failed can try again.
+    pub(crate) fn note_full(&self) -> bool {
+        !self.is_full() && !self.has_room() && self.give_up_ballast()
+    }
+
+    /// Makes the ballast again when the disk is full no longer.
+    pub(crate) fn look_again(&self) {
+        if !self.is_full() {
+            return;
+        }
+        let _alone = self.0.alone();
+        let wanted = self.0.ballast_bytes + SPARE_BYTES;
+        if self.free_bytes().is_none_or(|free| free >= wanted) {
+            self.0.take_ballast();
+        }
+    }
+
+    /// A store failed for good.
+    pub(crate) fn fail(&self, broken: &Broken) {
+        self.0.failed.send_if_modified(|failed| {
+            let is_first = failed.is_none();
+            if is_first {
+                *failed = Some(broken.clone());
+            }
+            is_first
+        });
+    }
+}
+
+impl Inner {
+    fn alone(&self) -> impl Drop + '_ {
+        self.ballast.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take_ballast(&self) {
+        let made = self
+            .make_ballast()
+            .map_err(|error| from_io("the ballast", &error));
+        let is_full = matches!(made, Err(Broken::Full(_)));
+        let dir = self.dir.display();
+        match made {
+            Ok(()) => {}
+            Err(Broken::Full(why)) => {
+                tracing::error!(%dir, why, "the disk is full: nothing new is accepted");
+            }
+            Err(broken @ (Broken::ReadOnly(_) | Broken::Io(_) | Broken::Damaged(_))) => {
+                tracing::warn!(%dir, %broken, "there is no ballast for when the disk is full");
+            }
+        }
+        self.is_full.store(is_full, Ordering::Relaxed);
+    }
+
+    /// Makes the ballast, unless it is there and has its blocks.
+    fn make_ballast(&self) -> io::Result<()> {
+        const BLOCK_BYTES: u64 = 512;
+        let is_whole = |file: fs::Metadata| {
+            let (is_file, len) = (file.is_file(), file.len());
+            is_file && len == self.ballast_bytes && file.blocks() * BLOCK_BYTES >= len
+        };
+        let there = fs::symlink_metadata(self.dir.join(BALLAST));
+        if self.ballast_bytes == 0 || there.is_ok_and(is_whole) {
+            return Ok(());
+        }
+        self.remove(BALLAST);
+        let made = self
+            .create(BALLAST)
+            .and_then(|file| fill(&file, self.ballast_bytes));
+        if made.is_err() {
+            self.remove(BALLAST);
+        }
+        made
+    }
+
+    fn create(&self, name: &str) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(0o600);
+        options.open(self.dir.join(name))
+    }
+
+    fn remove(&self, name: &str) {
+        remove(&self.dir, name);
+    }
+}
+
+fn remove(dir: &Path, name: &str) {
+    match fs::remove_file(dir.join(name)) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            tracing::warn!(%error, name, "a file of the data directory could not be removed");
+        }
+        Ok(()) | Err(_) => {}
+    }
+}
+
+/// Gives a new file so many bytes that take their room on the disk.
+pub(crate) fn fill(mut file: &File, bytes: u64) -> io::Result<()> {
+    match fallocate(file, FallocateFlags::empty(), 0, bytes) {
+        Ok(()) => return Ok(()),
+        // Not every file system can.
+        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let piece = [0; 8 << 10];
+    let mut left = bytes;
+    while left > 0 {
+        let part = piece.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        file.write_all(&piece[..part])?;
+        left -= part as u64;
+    }
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! The journal that is not synced: what tells the next start that a power cut may have torn it.
+//!
+//! With [`Durability::Process`] LMDB's pages reach the disk in any order, so a power cut can leave a
+//! file that no reader survives. A small file beside it, synced before the first such write, names
+//! the kernel's own start; it goes with a close that synced everything. Found after another start of
+//! the kernel, it says that the journal is not to be opened: it is wiped (DU-3).
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use samovar_core::Broken;
+
+use super::fault::from_io;
+use super::sync_dir;
+
+/// What a commit outlives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// A power cut: each commit is synced.
+    #[default]
+    Power,
+    /// A killed process, not a power cut: nothing is synced before the journal is closed.
+    Process,
+}
+
+const NAME: &str = "unsynced";
+/// What is wiped: the environment itself, and its table of readers.
+const ENVIRONMENT: [&str; 2] = ["data.mdb", "lock.mdb"];
+
+/// What an earlier run left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    /// All that it wrote is on the disk.
+    Synced,
+    /// What it wrote is in the kernel's memory, if not on the disk.
+    InMemory,
+    /// The kernel that had it in memory is gone.
+    Torn,
+}
+
+/// Finds out what an earlier run left. An unknown start of the kernel is taken for another one.
+pub(super) fn look(journal_dir: &Path, boot_id: &str) -> Result<Left, Broken> {
+    let path = journal_dir.join(NAME);
+    match fs::read_to_string(&path) {
+        Ok(then) if then == boot_id && !boot_id.is_empty() => Ok(Left::InMemory),
+        Ok(_) => Ok(Left::Torn),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Left::Synced),
+        // Not what was written there: a power cut tore it as well.
+        Err(error) if error.kind() == ErrorKind::InvalidData => Ok(Left::Torn),
+        Err(error) => Err(from_io(&path.display().to_string(), &error)),
+    }
+}
+
+/// Removes the environment that nobody can trust.
+pub(super) fn wipe(journal_dir: &Path) -> Result<(), Broken> {
+    for name in ENVIRONMENT {
+        remove(&journal_dir.join(name))?;
+    }
+    sync_dir(journal_dir)
+}
+
+/// Says, durably, that what follows is not synced.
+pub(super) fn begin(journal_dir: &Path, boot_id: &str) -> Result<(), Broken> {
+    let path = journal_dir.join(NAME);
+    remove(&path)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    let written = options.open(&path).and_then(|mut file| {
+        file.write_all(boot_id.as_bytes())?;
+        file.sync_all()
+    });
+    written.map_err(|error| from_io(&path.display().to_string(), &error))?;
+    sync_dir(journal_dir)
+}
+
+/// Says, durably, that everything is synced.
+pub(super) fn end(journal_dir: &Path) -> Result<(), Broken> {
+    remove(&journal_dir.join(NAME))?;
+    sync_dir(journal_dir)
+}
+
+fn remove(path: &Path) -> Result<(), Broken> {
+    let removed: io::Result<()> = fs::remove_file(path);
+    match removed {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(from_io(&path.display().to_string(), &error))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// The kernel's id of its own start; empty where there is none.
+pub(super) fn boot_id() -> String {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    id.unwrap_or_default().trim().to_owned()
+}
