@@ -16,6 +16,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::bus::Bus;
 use crate::log::{Follower, Log};
+use crate::open_calls::OpenCalls;
 use crate::parts::{Parts, Running, RunningTurn};
 use crate::projection;
 use crate::projector::{Projector, read_all};
@@ -91,6 +92,7 @@ impl Engine {
             clock,
             ids,
             projector: projector.clone(),
+            open_calls: OpenCalls::default(),
             running: Running::new(),
             continuing,
             ledger: Ledger::new(),
@@ -99,13 +101,17 @@ impl Engine {
         });
         let bus = Bus::new(shared.clone());
         let unsettled = unsettled(&shared).await?;
+        let alive = unsettled.iter().filter(|(_, entry)| !entry.deleted);
+        let alive: Vec<_> = alive.map(|(session, _)| session.clone()).collect();
+        *shared.open_calls.unread.lock().await = alive.clone();
         projector.take_over(unsettled.iter().cloned());
         let (tasks, stop_projector) = (TaskTracker::new(), CancellationToken::new());
         tasks.spawn(projector.clone().run(stop_projector.clone()));
         match shared.settings.recovery {
             Recovery::EverySession => {
-                let alive = unsettled.iter().filter(|(_, entry)| !entry.deleted);
-                alive.for_each(|(session, _)| bus.wake(session));
+                for session in &alive {
+                    bus.wake(session);
+                }
             }
             Recovery::UsedSessions => {}
             Recovery::NoTurns => {

@@ -13,6 +13,7 @@ mod edges;
 mod engine;
 pub mod gate;
 mod log;
+mod open_calls;
 mod parts;
 mod projection;
 mod projector;
@@ -26,6 +27,7 @@ pub mod turn;
 
 pub use engine::{Attendance, Engine, Ports};
 pub use log::{Follower, Lost};
+pub use open_calls::OpenCall;
 pub use recovered::Recovered;
 pub use resume::{Cut, Resumption, Since, Wanted};
 pub use settings::{Recovery, Resume, Retry, Settings};

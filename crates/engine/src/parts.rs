@@ -6,6 +6,7 @@ use samovar_core::{Clock, History, Ids, Journal, Models};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::open_calls::OpenCalls;
 use crate::projector::Projector;
 use crate::recovered::Ledger;
 use crate::settings::Settings;
@@ -21,6 +22,7 @@ pub(crate) struct Parts {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn Ids>,
     pub(crate) projector: Arc<Projector>,
+    pub(crate) open_calls: OpenCalls,
     pub(crate) running: Running,
     /// Held by a turn that goes on after a stop, until the world has answered it.
     pub(crate) continuing: Arc<Semaphore>,

@@ -187,6 +187,8 @@ impl Runner {
         let events = self.log.append(drafts).await?;
         self.pending.drain(..count);
         self.parts.projector.mark(&self.log);
+        let open_calls = &self.parts.open_calls;
+        open_calls.note(self.log.session(), &self.turn_id, &self.turn);
         for event in events {
             if let Some(message) = projection::message_of(&event) {
                 self.transcript.push(Arc::new(message));

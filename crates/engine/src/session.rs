@@ -398,8 +398,13 @@ impl Mailbox {
             kind,
         };
         let drafts: Vec<_> = facts.into_iter().map(draft).collect();
+        let is_end = |draft: &Draft| matches!(draft.kind, Kind::TurnFinished { .. });
+        let is_end = drafts.iter().any(is_end);
         let kept = open.log.append(drafts).await?;
         self.parts.projector.mark(&open.log);
+        if is_end {
+            self.parts.open_calls.forget(&self.id, turn);
+        }
         for event in kept {
             open.transcript.extend(projection::message_of(&event));
         }

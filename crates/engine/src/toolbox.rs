@@ -7,7 +7,8 @@ use std::time::Duration;
 use jsonschema::Validator;
 use samovar_core::message::MAX_ARGS_DEPTH;
 use samovar_core::{
-    CallContext, Closer, Error, Future, Outcome, Probed, Reply, ToolCall, ToolSpec, Toolset,
+    CallContext, Closer, Effect, Error, Future, Outcome, Probed, Reply, Status, ToolCall, ToolSpec,
+    Toolset,
 };
 use samovar_locale as locale;
 use serde_json::Value;
@@ -24,6 +25,13 @@ const FORESIGHT: Duration = Duration::from_secs(10);
 #[derive(Default)]
 pub struct Toolbox {
     shelf: RwLock<Arc<Shelf>>,
+}
+
+/// What becomes of a tool whose name is taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    Refused,
+    Replaced,
 }
 
 /// The tools at one moment, in a stable order.
@@ -49,12 +57,16 @@ impl Toolbox {
     /// [`Code::InvalidParams`](samovar_core::Code) when a name is taken, is not a name that
     /// providers take, or a schema is not valid.
     pub fn add(&self, toolset: &Arc<dyn Toolset>) -> Result<(), Error> {
-        self.put(toolset, |tool| {
-            tool.validator().map(drop).map_err(|why| {
-                let name = locale::quoted(&tool.spec.name);
-                refused(locale::tool::bad_schema(name, why))
-            })
-        })
+        self.put(toolset, Taken::Refused, Tool::check_schema)
+    }
+
+    /// Adds all tools of a toolset, in place of those that have their names: whose names those may
+    /// be is for the caller to know.
+    ///
+    /// # Errors
+    /// As [`Toolbox::add`], but for a name that is taken.
+    pub fn replace(&self, toolset: &Arc<dyn Toolset>) -> Result<(), Error> {
+        self.put(toolset, Taken::Replaced, Tool::check_schema)
     }
 
     /// Adds a toolset of our own, whose schemas are known to be valid: they are made ready by the
@@ -63,12 +75,13 @@ impl Toolbox {
     /// # Errors
     /// As [`Toolbox::add`], but for the schemas.
     pub fn add_built_in(&self, toolset: &Arc<dyn Toolset>) -> Result<(), Error> {
-        self.put(toolset, |_| Ok(()))
+        self.put(toolset, Taken::Refused, |_| Ok(()))
     }
 
     fn put(
         &self,
         toolset: &Arc<dyn Toolset>,
+        taken: Taken,
         check: impl Fn(&Tool) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut current = self.shelf.write().unwrap_or_else(PoisonError::into_inner);
@@ -82,7 +95,7 @@ impl Toolbox {
                 toolset: toolset.clone(),
             });
             check(&tool)?;
-            if tools.insert(name.clone(), tool).is_some() {
+            if tools.insert(name.clone(), tool).is_some() && taken == Taken::Refused {
                 return Err(refused(locale::tool::name_taken(locale::quoted(&name))));
             }
         }
@@ -148,6 +161,13 @@ impl Tool {
             .map_err(String::as_str)
     }
 
+    fn check_schema(&self) -> Result<(), Error> {
+        self.validator().map(drop).map_err(|why| {
+            let name = locale::quoted(&self.spec.name);
+            refused(locale::tool::bad_schema(name, why))
+        })
+    }
+
     fn check(&self, args: &Value) -> Result<(), String> {
         if let Value::String(raw) = args {
             let why = match serde_json::from_str::<Value>(raw) {
@@ -195,7 +215,7 @@ impl Tool {
         let run = self.toolset.call(call, context);
         tokio::time::timeout(timeout, run)
             .await
-            .unwrap_or_else(|_| Reply::Closed(late(timeout)))
+            .unwrap_or_else(|_| Reply::Closed(late(&self.spec)))
     }
 }
 
@@ -219,11 +239,17 @@ pub(crate) fn outcome_of(
     }
 }
 
-fn late(timeout: Duration) -> Outcome {
-    Outcome::failed(format!(
-        "the tool took longer than {} s and was stopped",
-        timeout.as_secs_f32()
-    ))
+/// What was stopped halfway may have happened, unless it only reads.
+fn late(spec: &ToolSpec) -> Outcome {
+    let seconds = spec.timeout.as_secs_f32();
+    let why = format!("the tool took longer than {seconds} s and was stopped");
+    match spec.effect {
+        Effect::Read => Outcome::failed(why),
+        Effect::Idempotent | Effect::Verifiable | Effect::Unsafe => {
+            let why = format!("outcome unknown: {why}; look before you retry");
+            Outcome::new(Status::Unknown, why)
+        }
+    }
 }
 
 /// Names the path and the rule that failed (AS-12).

@@ -370,6 +370,12 @@ impl Turn {
             .map(|open| open.call.name.as_str())
     }
 
+    /// The calls that are open on somebody outside.
+    pub fn outside_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        let outside = |open: &&Open| open.state == CallState::Outside;
+        self.calls.iter().filter(outside).map(|open| &open.call)
+    }
+
     /// Whether all that is open is open on somebody outside. After a crash a call may be open whose
     /// tool is gone: that one nobody will ever close.
     pub fn is_parked(&self) -> bool {

@@ -1,12 +1,12 @@
-//! What stands under `/api`: the server itself, its tools and its tokens, and what it found at start.
+//! What stands under `/api`: the server itself, its models, tools and tokens, and what it found at
+//! start.
 
 use samovar_core::{Action, Clock, Code, Command, Error};
 use samovar_locale as locale;
 use samovar_wire::agent::{NoParams, SessionParams};
 use samovar_wire::api::{
-    BASE_PATH, CallToolParams, CreateTokenParams, CreatedToken, ModelsAnswer, ModelsParams,
-    RecoveryInfo, ServerInfo, TokenInfo, TokenParams, ToolInfo, ToolParams, ToolResult,
-    WaitingTurn,
+    BASE_PATH, CreateTokenParams, CreatedToken, ModelsAnswer, ModelsParams, RecoveryInfo,
+    ServerInfo, TokenInfo, TokenParams, WaitingTurn,
 };
 
 use crate::clock::SystemClock;
@@ -14,10 +14,13 @@ use crate::models;
 use crate::route::{Call, Route, Scope, Verb};
 use crate::tokens::{self, Tokens};
 
+mod tools;
+
 pub(crate) fn routes() -> Vec<Route> {
     let at = |path: &str| format!("{BASE_PATH}/{path}");
     let get = &[Verb::Get];
-    vec![
+    let mut routes = tools::routes();
+    routes.extend([
         Route::answering(
             get,
             Scope::Read,
@@ -48,27 +51,6 @@ pub(crate) fn routes() -> Vec<Route> {
         ),
         Route::answering(
             get,
-            Scope::Read,
-            at("tools"),
-            "Answers the tools, with what they do to the world and where they come from.",
-            tools,
-        ),
-        Route::answering(
-            get,
-            Scope::Read,
-            at("tools/{name}"),
-            "Answers one tool.",
-            tool,
-        ),
-        Route::answering(
-            &[Verb::Post],
-            Scope::Admin,
-            at("tools/{name}/call"),
-            "Calls a tool outside any session and answers its outcome.",
-            call_tool,
-        ),
-        Route::answering(
-            get,
             Scope::Admin,
             at("tokens"),
             "Answers the tokens, without their secrets.",
@@ -88,7 +70,8 @@ pub(crate) fn routes() -> Vec<Route> {
             "Revokes a token.",
             revoke_token,
         ),
-    ]
+    ]);
+    routes
 }
 
 async fn server(call: Call, _params: NoParams) -> Result<ServerInfo, Error> {
@@ -135,35 +118,6 @@ async fn list_models(call: Call, params: ModelsParams) -> Result<ModelsAnswer, E
         registry.probe().await;
     }
     Ok(models::overview(registry).await)
-}
-
-async fn tools(call: Call, _params: NoParams) -> Result<Vec<ToolInfo>, Error> {
-    let specs = call.engine().await?.toolbox().specs();
-    Ok(specs.iter().map(|spec| spec.as_ref().into()).collect())
-}
-
-async fn tool(call: Call, params: ToolParams) -> Result<ToolInfo, Error> {
-    let specs = call.engine().await?.toolbox().specs();
-    let found = specs.iter().find(|spec| spec.name == params.name);
-    found
-        .map(|spec| spec.as_ref().into())
-        .ok_or_else(|| unknown_tool(&params.name))
-}
-
-/// A call of a person, which no log knows of; so it is for the owner alone.
-async fn call_tool(call: Call, params: CallToolParams) -> Result<ToolResult, Error> {
-    let name = call.segment("name").to_owned();
-    let CallToolParams { args, approval } = params;
-    let engine = call.engine().await?;
-    engine
-        .call_tool(&name, args, approval)
-        .await
-        .map(Into::into)
-}
-
-fn unknown_tool(name: &str) -> Error {
-    let why = locale::tool::unknown(locale::quoted(name));
-    Error::new(Code::UnknownTool, why)
 }
 
 async fn tokens(call: Call, _params: NoParams) -> Result<Vec<TokenInfo>, Error> {

@@ -5,10 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use samovar_core::Effect;
+use samovar_egress::Range;
 use samovar_engine::Settings;
+use samovar_locale as locale;
 use samovar_providers::{ProviderConfig, Registry};
 use samovar_sandbox::Owner;
 use samovar_stores::journal::Durability;
+use serde_json::Value;
 
 /// The token that clients bring; never printed by accident.
 #[derive(Clone, PartialEq, Eq)]
@@ -69,6 +73,11 @@ pub struct Config {
     pub drain: Duration,
     /// What an accepted message outlives.
     pub durability: Durability,
+    /// Addresses that are not public and may be asked all the same, by webhooks and whatever else
+    /// fetches.
+    pub egress: Vec<Range>,
+    /// Tools behind a webhook that are there from the start.
+    pub tools: Vec<ConfiguredTool>,
     /// How the engine behaves.
     pub settings: Settings,
     /// The models.
@@ -76,6 +85,32 @@ pub struct Config {
     /// The models again, made by whoever asked them something before the start; none makes them of
     /// `providers`.
     pub registry: Option<Arc<Registry>>,
+}
+
+/// A tool behind a webhook, which is there from the start. Its address may hold a key.
+#[derive(Clone, PartialEq)]
+pub struct ConfiguredTool {
+    /// The name that a model calls.
+    pub name: String,
+    /// For the model: what it does and when to use it.
+    pub description: String,
+    /// The JSON Schema of its arguments; none when it takes none.
+    pub parameters: Option<Value>,
+    /// The address that its calls are sent to.
+    pub url: String,
+    /// What it does to the world.
+    pub effect: Effect,
+    /// How long one call may run.
+    pub timeout: Duration,
+}
+
+impl std::fmt::Debug for ConfiguredTool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ConfiguredTool")
+            .field("name", &self.name)
+            .field("url", &locale::without_secrets(&self.url))
+            .finish_non_exhaustive()
+    }
 }
 
 /// How far file tools reach.
@@ -107,6 +142,8 @@ impl Config {
             ping_every: Duration::from_secs(15),
             drain: Duration::from_secs(10),
             durability: Durability::default(),
+            egress: Vec::new(),
+            tools: Vec::new(),
             settings: Settings::default(),
             providers: ProviderConfig::default(),
             registry: None,

@@ -9,6 +9,7 @@ use axum::Router;
 use samovar_core::{
     Approval, Broken, Code, Error, Journal, MessageId, Models, SessionId, failpoint,
 };
+use samovar_egress::Client;
 use samovar_engine::{Engine, Ports, Toolbox};
 use samovar_locale as locale;
 use samovar_providers::Registry;
@@ -20,6 +21,7 @@ use tokio_util::task::TaskTracker;
 use crate::address::{Address, AddressFile};
 use crate::clock::{SystemClock, UuidV7};
 use crate::config::{Config, Reach, Token};
+use crate::registered::{self, RegisteredTools};
 use crate::router;
 use crate::slot::{Filler, Slot, slot};
 use crate::stores::{self, Stores};
@@ -82,6 +84,7 @@ pub(crate) struct Shared {
     stores: OnceLock<Stores>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) tokens: Tokens,
+    pub(crate) tools: Arc<RegisteredTools>,
     pub(crate) workspace: PathBuf,
     pub(crate) approval: Approval,
     pub(crate) ping_every: Duration,
@@ -117,6 +120,14 @@ pub enum OpenError {
     /// The list of tokens cannot be read.
     #[error("{}", locale::data_dir::tokens_unusable(locale::quoted(.dir), .source))]
     Tokens {
+        /// The data directory.
+        dir: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The list of registered tools cannot be read.
+    #[error("{}", locale::data_dir::tools_unusable(locale::quoted(.dir), .source))]
+    Registered {
         /// The data directory.
         dir: PathBuf,
         /// What the system said.
@@ -166,7 +177,7 @@ impl OpenError {
             Self::Workspace(_) => "workspace_unusable",
             Self::Token { .. } | Self::Tokens { .. } => "token_unusable",
             Self::Journal { .. } | Self::History { .. } => "store_unusable",
-            Self::Tools(_) => "tools_unusable",
+            Self::Tools(_) | Self::Registered { .. } => "tools_unusable",
         }
     }
 }
@@ -199,6 +210,12 @@ impl Opening {
                 dir: dir.clone(),
                 source,
             })?;
+        let client = Client::new(config.egress.clone());
+        let tools = RegisteredTools::open(files.clone(), client, &config.tools);
+        let tools = tools.map_err(|source| OpenError::Registered {
+            dir: dir.clone(),
+            source,
+        })?;
         let made = || Arc::new(Registry::new(config.providers.clone()));
         let registry = config.registry.clone().unwrap_or_else(made);
         let (filler, slot) = slot();
@@ -207,6 +224,7 @@ impl Opening {
             stores: OnceLock::new(),
             registry,
             tokens,
+            tools: Arc::new(tools),
             workspace: config.workspace.clone(),
             approval: config.settings.approval,
             ping_every: config.ping_every,
@@ -247,6 +265,8 @@ impl Opening {
         let config = self.config;
         let dir = &config.data_dir;
         let toolbox = toolbox(&config)?;
+        let furnished = self.shared.tools.furnish(&toolbox, &config.tools);
+        furnished.map_err(OpenError::Tools)?;
         let stores = Stores::open(dir, config.durability).await?;
         failpoint!("boot.stores.after");
         let ports = Ports {
@@ -300,11 +320,11 @@ impl Home {
         hold(config).map(drop)
     }
 
-    /// Whether the token and the list of tokens in the data directory could be used, if they are
-    /// there. Nothing is made.
+    /// Whether the token and the lists of tokens and tools in the data directory could be used, if
+    /// they are there. Nothing is made.
     ///
     /// # Errors
-    /// [`OpenError::Token`] and [`OpenError::Tokens`].
+    /// [`OpenError::Token`], [`OpenError::Tokens`] and [`OpenError::Registered`].
     pub fn try_tokens(config: &Config) -> Result<(), OpenError> {
         let dir = || config.data_dir.clone();
         let token = |source| OpenError::Token { dir: dir(), source };
@@ -317,9 +337,11 @@ impl Home {
             token::in_data_dir(&files).map_err(token)?;
         }
         let named = tokens::named(&files);
-        named
+        named.map_err(|source| OpenError::Tokens { dir: dir(), source })?;
+        let tools = registered::kept(&files);
+        tools
             .map(drop)
-            .map_err(|source| OpenError::Tokens { dir: dir(), source })
+            .map_err(|source| OpenError::Registered { dir: dir(), source })
     }
 
     /// Whether tools could work in the workspace. A data directory that is not there yet need not be

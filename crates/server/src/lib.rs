@@ -34,6 +34,7 @@ mod health;
 mod home;
 mod listener;
 pub mod models;
+mod registered;
 mod reply;
 pub mod route;
 mod router;
@@ -44,11 +45,16 @@ mod token;
 mod tokens;
 
 pub use address::Address;
-pub use config::{Config, Reach, Token};
+pub use config::{Config, ConfiguredTool, Reach, Token};
 pub use home::{Home, OpenError, Opening, WayIn};
 pub use listener::{Server, StartError};
 pub use samovar_sandbox::{Foreign, Owner, Standing, close_to_others};
 pub use samovar_stores::journal::Durability;
+
+/// Whom webhooks may ask, for whoever reads the configuration.
+pub mod egress {
+    pub use samovar_egress::{Client, Range, RangeError};
+}
 
 /// The table of providers and what is set for them, for whoever reads the configuration.
 pub mod providers {

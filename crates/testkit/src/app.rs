@@ -142,8 +142,17 @@ impl App {
     ///
     /// # Panics
     /// When it does not start again.
-    pub async fn restart(mut self) -> Self {
+    pub async fn restart(self) -> Self {
+        self.restart_with(|_| {}).await
+    }
+
+    /// The same, with another configuration from here on.
+    ///
+    /// # Panics
+    /// When it does not start again.
+    pub async fn restart_with(mut self, change: impl FnOnce(&mut Config)) -> Self {
         self.stop_now().await;
+        change(&mut self.config);
         let builder = AppBuilder {
             config: self.config,
             folders: self.folders,

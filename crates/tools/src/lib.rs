@@ -1,13 +1,15 @@
-//! The built-in file tools, all of them behind the path jail.
+//! The built-in file tools, all of them behind the path jail, and tools that run elsewhere.
 //!
-//! Here: [`catalog`], the one list; one file for each tool, whose arguments are a type that the
-//! schema and the description are derived from; what tools share: texts a model can read, the walk
-//! that honours `.gitignore`, the locks under which files are changed.
+//! Here: [`catalog`], the one list of what is built in; one file for each tool, whose arguments are a
+//! type that the schema and the description are derived from; what tools share: texts a model can
+//! read, the walk that honours `.gitignore`, the locks under which files are changed; [`webhook()`]
+//! and [`client_tool`], for what somebody else has and [`Declared`].
 //! Not here: the jail itself (`samovar-sandbox`), who may call what, and when (the engine), running
 //! commands.
 //!
 //! Start at [`catalog`], then read `tool.rs`; to add a tool, write its file and its line in the list.
 
+mod declared;
 mod edit_file;
 mod filter;
 mod ignores;
@@ -18,6 +20,7 @@ mod search_files;
 mod survey;
 mod text;
 mod tool;
+mod webhook;
 mod workspace;
 mod write_file;
 
@@ -25,6 +28,9 @@ use std::sync::Arc;
 
 use samovar_core::Toolset;
 use samovar_sandbox::Jail;
+
+pub use crate::declared::{Declared, DeclaredError, no_arguments};
+pub use crate::webhook::{client_tool, webhook};
 
 use crate::edit_file::EditFile;
 use crate::list_dir::ListDir;

@@ -14,7 +14,10 @@ pub use model::{
 pub use recovery::{RecoveryInfo, WaitingTurn};
 pub use server::{ServerInfo, StoreInfo};
 pub use token::{CreateTokenParams, CreatedToken, TokenInfo, TokenName, TokenParams, TokenScope};
-pub use tool::{CallToolParams, ToolInfo, ToolOrigin, ToolParams, ToolResult};
+pub use tool::{
+    CallToolParams, DeclaredEffect, OpenCallInfo, OpenCalls, RegisterToolParams, SettleParams,
+    ToolInfo, ToolOrigin, ToolParams, ToolResult,
+};
 
 /// Where these methods are.
 pub const BASE_PATH: &str = "/api";

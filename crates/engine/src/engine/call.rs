@@ -1,11 +1,11 @@
-//! A tool that a person calls, outside of any session.
+//! A tool that a person calls, outside of any session; and the calls that wait for somebody outside.
 
 use std::sync::Arc;
 
 use samovar_core::message::Status;
 use samovar_core::{
-    Approval, CallContext, CallId, Closer, Code, Effect, Error, Outcome, SessionId, ToolCall,
-    TurnId,
+    Action, Approval, CallContext, CallId, Closer, Code, Command, Effect, Error, Outcome, Sender,
+    SessionId, ToolCall, TurnId,
 };
 use samovar_locale as locale;
 use serde_json::{Map, Value};
@@ -13,6 +13,8 @@ use tokio::task::JoinSet;
 
 use super::Engine;
 use crate::gate::{self, Verdict};
+use crate::open_calls::OpenCall;
+use crate::runner::not_open;
 use crate::session::master;
 use crate::toolbox::{Tool, outcome_of};
 
@@ -50,6 +52,41 @@ impl Engine {
             Ok(tool) => Ok(self.run_one(call, tool).await),
             Err(outcome) => Ok(outcome),
         }
+    }
+
+    /// The calls that wait for somebody outside, oldest first.
+    ///
+    /// # Errors
+    /// [`Code::Internal`] when a store cannot be read.
+    pub async fn open_calls(&self) -> Result<Vec<OpenCall>, Error> {
+        let open_calls = &self.parts.open_calls;
+        // Who comes meanwhile waits: a call that is not known yet must not seem closed.
+        let mut unread = open_calls.unread.lock().await;
+        while let Some(session) = unread.pop() {
+            if let Err(error) = self.bus.log(&session).await {
+                unread.push(session);
+                return Err(error);
+            }
+        }
+        drop(unread);
+        Ok(open_calls.list())
+    }
+
+    /// Closes a call that waits for somebody outside.
+    ///
+    /// # Errors
+    /// [`Code::UnknownCall`] when it does not wait, or no more; what [`Engine::submit`] refuses.
+    pub async fn settle(&self, by: Sender, call: CallId, outcome: Outcome) -> Result<(), Error> {
+        let open = self.open_calls().await?;
+        let open = open.into_iter().find(|open| open.call.id == call);
+        let session = open.ok_or_else(|| not_open(&call))?.session;
+        let action = Action::Settle { call, outcome };
+        let command = Command {
+            by,
+            session,
+            action,
+        };
+        self.submit(command).await.map(drop)
     }
 
     async fn run_one(&self, call: ToolCall, tool: Arc<Tool>) -> Outcome {

@@ -143,6 +143,7 @@ impl Mailbox {
                     });
                 }
                 _ if turn.is_parked() => {
+                    self.parts.open_calls.note(&self.id, &turn_id, &turn);
                     let state = Progress::Parked(Box::new(turn));
                     open.current = Some(Current { turn_id, state });
                 }

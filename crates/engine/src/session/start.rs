@@ -197,6 +197,7 @@ impl Mailbox {
             turn.apply(&event.kind);
             open.transcript.extend(projection::message_of(&event));
         }
+        self.parts.open_calls.note(&self.id, &turn_id, &turn);
         answer(reply, Ok(accepted));
         if cut.is_some() && turn.next() != Step::Over {
             return self.park(turn_id, turn, cut);

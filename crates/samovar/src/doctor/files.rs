@@ -15,11 +15,12 @@ use crate::exit::Exit;
 const FIX: &str = "samovar doctor --fix";
 
 /// What a data directory has, by its names; what lies in a folder of these counts, too.
-const OURS: [&str; 10] = [
+const OURS: [&str; 11] = [
     "lock",
     "owner",
     "token",
     "tokens.json",
+    "tools.json",
     "server.json",
     "history.db",
     "history.db-wal",

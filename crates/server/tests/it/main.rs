@@ -8,6 +8,7 @@
 
 mod bounds;
 mod by_hand;
+mod client_tools;
 mod continued;
 mod contract;
 mod dialects;
@@ -17,6 +18,7 @@ mod ending;
 mod failing;
 mod full;
 mod hole;
+mod hook;
 mod left;
 mod limits;
 mod mounted;
@@ -31,3 +33,4 @@ mod tools;
 mod turns;
 mod typescript;
 mod undo;
+mod webhooks;

@@ -112,6 +112,7 @@ fn the_routes_are_those_of_agents_and_of_the_server_and_no_other_service_hides_a
         })
         .collect();
     let known = [
+        "api/calls",
         "api/models",
         "api/recovery",
         "api/server",

@@ -1,0 +1,146 @@
+//! The tools, those that clients register, and the calls that clients settle.
+
+use samovar_core::{Code, Error, Outcome};
+use samovar_locale as locale;
+use samovar_wire::agent::NoParams;
+use samovar_wire::api::{
+    BASE_PATH, CallToolParams, OpenCallInfo, OpenCalls, RegisterToolParams, SettleParams, ToolInfo,
+    ToolParams, ToolResult,
+};
+use serde_json::Value;
+
+use crate::route::{Call, Route, Scope, Verb};
+
+/// Open calls that are shown at once, at most.
+const MAX_SHOWN_CALLS: usize = 200;
+
+pub(super) fn routes() -> Vec<Route> {
+    let at = |path: &str| format!("{BASE_PATH}/{path}");
+    vec![
+        Route::answering(
+            &[Verb::Get],
+            Scope::Read,
+            at("tools"),
+            "Answers the tools, with what they do to the world and where they come from.",
+            tools,
+        ),
+        Route::answering(
+            &[Verb::Post],
+            Scope::Admin,
+            at("tools"),
+            "Registers a tool behind a webhook, or one whose calls a client settles.",
+            register,
+        ),
+        Route::answering(
+            &[Verb::Get],
+            Scope::Read,
+            at("tools/{name}"),
+            "Answers one tool.",
+            tool,
+        ),
+        Route::answering(
+            &[Verb::Delete],
+            Scope::Admin,
+            at("tools/{name}"),
+            "Removes a tool that was registered.",
+            remove,
+        ),
+        Route::answering(
+            &[Verb::Post],
+            Scope::Admin,
+            at("tools/{name}/call"),
+            "Calls a tool outside any session and answers its outcome.",
+            call_tool,
+        ),
+        Route::answering(
+            &[Verb::Get],
+            Scope::Use,
+            at("calls"),
+            "Answers the calls that wait for somebody outside, oldest first.",
+            open_calls,
+        ),
+        Route::answering(
+            &[Verb::Post],
+            Scope::Use,
+            at("calls/{id}"),
+            "Settles a call that waits for somebody outside.",
+            settle,
+        ),
+    ]
+}
+
+async fn tools(call: Call, _params: NoParams) -> Result<Vec<ToolInfo>, Error> {
+    let specs = call.engine().await?.toolbox().specs();
+    let infos = specs.iter().map(|spec| call.shared.tools.info(spec));
+    Ok(infos.collect())
+}
+
+async fn tool(call: Call, params: ToolParams) -> Result<ToolInfo, Error> {
+    let specs = call.engine().await?.toolbox().specs();
+    let found = specs.iter().find(|spec| spec.name == params.name);
+    found
+        .map(|spec| call.shared.tools.info(spec))
+        .ok_or_else(|| {
+            let why = locale::tool::unknown(locale::quoted(&params.name));
+            Error::new(Code::UnknownTool, why)
+        })
+}
+
+async fn register(call: Call, params: RegisterToolParams) -> Result<ToolInfo, Error> {
+    let engine = call.engine().await?;
+    call.shared.tools.register(engine, params).await
+}
+
+async fn remove(call: Call, params: ToolParams) -> Result<(), Error> {
+    let engine = call.engine().await?;
+    call.shared.tools.remove(engine, params.name).await
+}
+
+/// A call of a person, which no log knows of; so it is for the owner alone.
+async fn call_tool(call: Call, params: CallToolParams) -> Result<ToolResult, Error> {
+    let name = call.segment("name").to_owned();
+    let CallToolParams { args, approval } = params;
+    let engine = call.engine().await?;
+    engine
+        .call_tool(&name, args, approval)
+        .await
+        .map(Into::into)
+}
+
+async fn open_calls(call: Call, _params: NoParams) -> Result<OpenCalls, Error> {
+    let open = call.engine().await?.open_calls().await?;
+    let total_count = open.len() as u64;
+    let items = open
+        .into_iter()
+        .take(MAX_SHOWN_CALLS)
+        .map(|open| OpenCallInfo {
+            id: open.call.id,
+            session_id: open.session,
+            turn_id: open.turn,
+            tool: open.call.name,
+            args: open.call.args,
+        });
+    Ok(OpenCalls {
+        items: items.collect(),
+        total_count,
+    })
+}
+
+async fn settle(call: Call, params: SettleParams) -> Result<(), Error> {
+    let outcome = match (params.result, params.error) {
+        (Some(Value::String(text)), None) => Outcome::done(text),
+        (Some(value), None) => Outcome::done(value.to_string()).with_data(value),
+        (None, Some(why)) => Outcome::failed(why),
+        (Some(_), Some(_)) | (None, None) => {
+            let why = locale::call::result_or_error();
+            return Err(Error::new(Code::InvalidParams, why));
+        }
+    };
+    let id = serde_json::from_value(call.segment("id").into());
+    let id = id.map_err(|_| {
+        let why = locale::call::not_open(locale::quoted(call.segment("id")));
+        Error::new(Code::UnknownCall, why)
+    })?;
+    let engine = call.engine().await?;
+    engine.settle(call.by.sender.clone(), id, outcome).await
+}
