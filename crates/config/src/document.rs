@@ -101,8 +101,8 @@ impl Reader<'_> {
             let at = name.span().start;
             let path = joined(above, &spelled(name.get_ref()));
             if let Some(key) = self.keys.get(&path) {
-                layer.push(self.value(key, at, value)?);
-            } else if self.keys.tables().any(|table| table == path) {
+                layer.push(self.value(&key.named(&path), at, value)?);
+            } else if self.keys.has_table(&path) {
                 match value.get_ref() {
                     DeValue::Table(below) => self.table(below, &path, layer)?,
                     other => {

@@ -6,6 +6,9 @@ use crate::kind::Kind;
 use crate::nearest::fold;
 use crate::schema::schema;
 
+/// The table whose names are those of the table of providers.
+const PROVIDERS: &str = "providers";
+
 /// What the names of all variables begin with that are made from keys.
 pub const VARIABLE_PREFIX: &str = "SAMOVAR__";
 
@@ -40,12 +43,30 @@ pub struct Key {
     pub is_secret: bool,
     /// The variables that set it, the one that counts most first.
     pub variables: Vec<String>,
+    /// Whether [`ANY_NAME`] in its name stands for whatever name somebody gives.
+    pub is_of_any: bool,
 }
 
+/// What stands in a key's name for one that somebody else chooses.
+pub const ANY_NAME: &str = "NAME";
+
+/// Bytes of a name that somebody chooses, at most.
+const MAX_NAME_BYTES: usize = 64;
+
 impl Key {
-    /// Whether its value is the address of a provider's server, in which a key may hide.
+    /// The same key under the name that was given in the place of [`ANY_NAME`].
+    #[must_use]
+    pub fn named(&self, name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            ..self.clone()
+        }
+    }
+
+    /// Whether its value is the address of somebody's server, in which a key may hide.
     pub(crate) fn is_endpoint(&self) -> bool {
-        self.name.ends_with(".api_base")
+        let last = self.name.rsplit('.').next();
+        matches!(last, Some("api_base" | "url"))
     }
 }
 
@@ -64,9 +85,13 @@ impl Keys {
         keys
     }
 
-    /// The key of this name.
+    /// The key of this name. One that stands in a table of any name is found by each.
     pub fn get(&self, name: &str) -> Option<&Key> {
-        self.iter().find(|key| key.name == name)
+        let exact = self.iter().find(|key| key.name == name);
+        exact.or_else(|| {
+            self.iter()
+                .find(|key| key.is_of_any && fits(&key.name, name))
+        })
     }
 
     /// The key that is meant by a name as people know it: its own, one that only spells the same
@@ -83,6 +108,12 @@ impl Keys {
         self.keys.iter()
     }
 
+    /// Whether keys stand in a table of this name.
+    pub(crate) fn has_table(&self, name: &str) -> bool {
+        self.tables()
+            .any(|table| table == name || fits(table, name))
+    }
+
     /// The names of the tables that keys stand in: `server`, `providers.openai`.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &str> {
         self.tables.iter().map(String::as_str)
@@ -92,7 +123,19 @@ impl Keys {
         for (name, below) in properties(schema) {
             let path = joined(above, name);
             let each = &below["additionalProperties"];
-            if each.is_object() {
+            if each.is_object() && path != PROVIDERS {
+                self.tables.push(path.clone());
+                let path = joined(&path, ANY_NAME);
+                for (name, below) in properties(each) {
+                    let key = read(&joined(&path, name), below, &[]);
+                    self.keys.extend(key.map(|key| Key {
+                        variables: Vec::new(),
+                        is_of_any: true,
+                        ..key
+                    }));
+                }
+                self.tables.push(path);
+            } else if each.is_object() {
                 for provider in providers {
                     let path = joined(&path, &provider.name);
                     for (name, below) in properties(each) {
@@ -121,6 +164,18 @@ impl ProviderNames {
             _ => &[],
         }
     }
+}
+
+/// Whether a name is one that a pattern stands for.
+fn fits(pattern: &str, name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    let is_name =
+        |part: &str| (1..=MAX_NAME_BYTES).contains(&part.len()) && part.bytes().all(is_plain);
+    let (patterns, parts) = (pattern.split('.'), name.split('.'));
+    patterns.clone().count() == parts.clone().count()
+        && patterns
+            .zip(parts)
+            .all(|(pattern, part)| pattern == part || (pattern == ANY_NAME && is_name(part)))
 }
 
 fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
@@ -152,6 +207,7 @@ fn read(name: &str, schema: &Value, own: &[String]) -> Option<Key> {
         widens: schema["x-widens"] != Value::Bool(false),
         is_secret: schema["writeOnly"] == Value::Bool(true),
         variables: variables.chain(own.iter().cloned()).collect(),
+        is_of_any: false,
     })
 }
 

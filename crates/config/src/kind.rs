@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use samovar_locale as locale;
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 
 use crate::document::Raw;
 
@@ -49,6 +49,11 @@ pub enum Kind {
         /// Characters of one, at most.
         max: u64,
     },
+    /// A JSON object, as text.
+    Json {
+        /// Characters, at most.
+        max: u64,
+    },
 }
 
 /// What is wrong with a value.
@@ -69,6 +74,11 @@ impl Kind {
         match (schema["type"].as_str()?, schema["format"].as_str()) {
             ("string", Some("path")) => Some(Self::Folder),
             ("string", Some("ip")) => Some(Self::Address),
+            ("string", None) if schema["contentMediaType"] == "application/json" => {
+                Some(Self::Json {
+                    max: schema["maxLength"].as_u64()?,
+                })
+            }
             ("string", None) => Some(Self::Text {
                 min: schema["minLength"].as_u64()?,
                 max: schema["maxLength"].as_u64()?,
@@ -95,7 +105,11 @@ impl Kind {
     pub(crate) fn read(&self, raw: &Raw) -> Result<Value, Wrong> {
         let value = match (self, raw) {
             (
-                Self::Text { .. } | Self::Folder | Self::Address | Self::Choice(_),
+                Self::Text { .. }
+                | Self::Folder
+                | Self::Address
+                | Self::Choice(_)
+                | Self::Json { .. },
                 Raw::Text(text),
             ) => Value::from(text.as_str()),
             (Self::Integer { .. } | Self::Number { .. }, Raw::Integer(Some(number))) => {
@@ -118,7 +132,8 @@ impl Kind {
                 | Self::Number { .. }
                 | Self::Switch
                 | Self::Choice(_)
-                | Self::List { .. },
+                | Self::List { .. }
+                | Self::Json { .. },
                 Raw::Text(_)
                 | Raw::Integer(_)
                 | Raw::Float(_)
@@ -133,7 +148,7 @@ impl Kind {
     /// A value that a variable or a flag gives, where everything is text.
     pub(crate) fn parse(&self, text: &str) -> Result<Value, Wrong> {
         let raw = match self {
-            Self::Text { .. } | Self::Address | Self::Choice(_) => {
+            Self::Text { .. } | Self::Address | Self::Choice(_) | Self::Json { .. } => {
                 Raw::Text(text.trim().to_owned())
             }
             Self::Folder => Raw::Text(text.to_owned()),
@@ -169,6 +184,10 @@ impl Kind {
                     && texts.all(|text| is_text(text, *min, *max))
             }
             Self::Choice(words) => words.iter().any(|word| word == text),
+            Self::Json { max } => {
+                text.chars().count() as u64 <= *max
+                    && serde_json::from_str::<Map<String, Value>>(text).is_ok()
+            }
         };
         is_right.then_some(value).ok_or(Wrong::Value)
     }
@@ -186,6 +205,7 @@ impl fmt::Display for Kind {
             Self::Switch => locale::config::kind_switch().to_owned(),
             Self::Choice(words) => locale::config::kind_choice(words.join(", ")),
             Self::List { count, min, max } => locale::config::kind_list(count, min, max),
+            Self::Json { max } => locale::config::kind_json(max),
         })
     }
 }

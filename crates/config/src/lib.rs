@@ -31,7 +31,7 @@ pub use error::{ConfigError, Problem};
 pub use explain::{Explained, Overridden};
 pub use file::MAX_FILE_BYTES;
 pub use folders::Folders;
-pub use keys::{Key, Keys, ProviderNames, VARIABLE_PREFIX};
+pub use keys::{ANY_NAME, Key, Keys, ProviderNames, VARIABLE_PREFIX};
 pub use kind::Kind;
 pub use located::{Located, State};
 pub use origin::{Origin, Place};
@@ -39,8 +39,8 @@ pub use page::{provider_reference, reference};
 pub use resolve::{FILE_NAME, Resolved, Sources};
 pub use schema::schema;
 pub use settings::{
-    Approval, Defaults, Durability, Models, Provider, Recovery, Resume, Secret, Server, Session,
-    Settings, Store, Tools,
+    Approval, CustomTool, Defaults, Durability, Effect, Egress, Models, Provider, Recovery, Resume,
+    Secret, Server, Session, Settings, Store, Tools,
 };
 pub use template::template;
 pub use trust::{Candidate, Standing, Widening};

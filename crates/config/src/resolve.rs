@@ -204,17 +204,25 @@ impl Resolved {
             );
             ConfigError::from(Problem::UnknownKey { name, nearest })
         })?;
+        if key.is_of_any && self.keys.get(asked) == Some(key) {
+            return Ok(self.explained(&key.named(asked)));
+        }
         Ok(self.explained(key))
     }
 
-    /// Every key, but for those of providers that nobody set up.
+    /// Every key, but for those of providers that nobody set up; those of a table of any name under
+    /// each name that was given.
     pub fn rows(&self) -> impl Iterator<Item = Explained> {
-        let is_shown =
-            |key: &&Key| !key.name.starts_with("providers.") || self.given.contains_key(&key.name);
-        self.keys
-            .iter()
-            .filter(is_shown)
-            .map(|key| self.explained(key))
+        let is_shown = |key: &&Key| {
+            let is_fixed = !key.is_of_any && !key.name.starts_with("providers.");
+            is_fixed || self.given.contains_key(&key.name)
+        };
+        let known = self.keys.iter().filter(is_shown);
+        let named = self.given.keys().filter_map(|name| {
+            let key = self.keys.get(name)?;
+            (key.name != *name).then(|| self.explained(&key.named(name)))
+        });
+        known.map(|key| self.explained(key)).chain(named)
     }
 
     fn explained(&self, key: &Key) -> Explained {

@@ -42,6 +42,8 @@ pub struct Settings {
     pub server: Server,
     /// What is kept, and how.
     pub store: Store,
+    /// Whom the server may ask for somebody else.
+    pub egress: Egress,
     /// What tools may do.
     pub tools: Tools,
     /// What happens at start to what the run before left.
@@ -221,6 +223,71 @@ pub struct Tools {
     /// reach, but for what Samovar itself keeps.
     #[schemars(extend("x-widens" = true))]
     pub restrict_to_workspace: bool,
+    /// Tools behind a webhook, by the name that a model calls: 1 to 64 letters, digits, `_` and `-`.
+    #[schemars(extend("x-name" = "NAME"))]
+    pub custom: BTreeMap<String, CustomTool>,
+}
+
+/// Whom the server may ask for somebody else, such as for a webhook.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct Egress {
+    /// Addresses that may be asked although they are not public, with or without a port:
+    /// `10.2.0.0/16`, `127.0.0.1:8080`, `[fd00::/8]:443`.
+    #[schemars(length(max = 64), inner(length(min = 1, max = 64)))]
+    #[schemars(extend("x-widens" = true, "examples" = [["10.2.0.0/16"]]))]
+    pub allow: Vec<String>,
+}
+
+/// One tool behind a webhook.
+#[derive(Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct CustomTool {
+    /// What it does and when to use it, for the model.
+    #[schemars(with = "String", example = &"Books a table.", length(min = 1, max = 4_096), extend("x-widens" = true))]
+    pub description: Option<String>,
+    /// The JSON Schema of its arguments, as text; left out, it takes none.
+    #[schemars(
+        with = "String", example = &"{\"type\": \"object\"}",
+        length(min = 2, max = 16_384),
+        extend("contentMediaType" = "application/json", "x-widens" = true)
+    )]
+    pub parameters: Option<String>,
+    /// The address that its calls are sent to; it may hold a key.
+    #[schemars(with = "String", example = &"https://example.com/hook", length(min = 1, max = 2_048), extend("x-widens" = true))]
+    pub url: Option<String>,
+    /// Seconds that one call may take; left out, 60.
+    #[schemars(with = "u32", example = 60, range(min = 1, max = 3_600), extend("x-widens" = true))]
+    pub timeout: Option<u32>,
+    /// What it does to the world; left out, `unsafe`.
+    #[schemars(with = "Effect", example = &"read", extend("x-widens" = true))]
+    pub effect: Option<Effect>,
+}
+
+/// What a tool does to the world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum Effect {
+    /// Nothing: a call that a crash cut is made again.
+    Read,
+    /// The same once or twice under the same key: a call that a crash cut is made again with it.
+    Idempotent,
+    /// Something that must not happen twice: a call that a crash cut is never made again.
+    Unsafe,
+}
+
+/// The address may hold a key.
+impl fmt::Debug for CustomTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let url = self.url.as_deref().map(locale::without_secrets);
+        f.debug_struct("CustomTool")
+            .field("description", &self.description)
+            .field("url", &url)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What happens at start to what the run before left.
@@ -318,6 +385,7 @@ impl Default for Settings {
             session: Session::default(),
             server: Server::default(),
             store: Store::default(),
+            egress: Egress::default(),
             tools: Tools::default(),
             recovery: Recovery::default(),
         }
@@ -381,6 +449,7 @@ impl Default for Tools {
         Self {
             approval: None,
             restrict_to_workspace: true,
+            custom: BTreeMap::new(),
         }
     }
 }

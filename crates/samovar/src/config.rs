@@ -2,6 +2,7 @@
 //! place that reads the environment.
 
 mod data_dir;
+mod elsewhere;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -202,6 +203,7 @@ pub(crate) fn read(places: &Places, who: &Who, local: LocalData) -> Result<Found
     let workspace = workspace.unwrap_or_else(|| sources.here.clone());
     let mut config = Config::new(data_dir.path.clone(), workspace);
     serve(&mut config, settings);
+    elsewhere::set_up(&mut config, &resolved)?;
     config.providers = set_up(&resolved);
     config.providers.unbuilt = unbuilt(&sources);
     protect(&mut config, &resolved, &sources, owner);

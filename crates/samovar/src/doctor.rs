@@ -3,6 +3,7 @@
 
 mod data;
 mod files;
+mod hooks;
 mod minds;
 
 use samovar_locale::doctor as text;
@@ -63,6 +64,7 @@ pub(crate) async fn doctor(args: &args::Doctor) -> Result<Exit, Failure> {
 async fn examine(found: &Found, care: Care) -> Vec<Finding> {
     let mut findings = data::examine(found, care).await;
     findings.push(workspace(found));
+    findings.extend(hooks::examine(found).await);
     findings.push(minds::answers(found).await);
     findings.push(minds::near(found).await);
     findings.push(minds::keys(found));
@@ -131,6 +133,7 @@ fn name(what: &str) -> &'static str {
         "key" => text::what_key(),
         "links" => text::what_links(),
         "tokens" => text::what_tokens(),
+        "tool" => text::what_tool(),
         _ => text::what_providers(),
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use samovar_core::{
     CallContext, Closer, Effect, Future, Outcome, Reply, Status, ToolCall, ToolSpec, Toolset,
+    failpoint,
 };
 use samovar_egress::{
     Answer, Bounds, Client, Failure, HeaderMap, HeaderName, HeaderValue, Method, Problem, Request,
@@ -67,7 +68,9 @@ impl Toolset for Webhook {
             content_types: SHOWN_TYPES,
         };
         Box::pin(async move {
+            failpoint!("tool.webhook.before");
             let answered = client.send(request, &bounds).await;
+            failpoint!("tool.webhook.after");
             Reply::Closed(match answered {
                 Ok(answer) => outcome(&answer),
                 Err(failure) => unanswered(effect, &failure),

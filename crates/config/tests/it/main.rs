@@ -6,6 +6,7 @@
     reason = "a test that cannot go on ends there"
 )]
 
+mod custom_tools;
 mod desk;
 mod explain;
 mod files;

@@ -111,6 +111,12 @@ fn tries(key: &Key) -> Vec<Value> {
             tries.extend([*min, min - 1, max + 1].map(|long| json!([text(long)])));
             tries.extend([json!(["a", 1]), json!("a")]);
         }
+        // That a text is an object as JSON is nothing that a schema can say.
+        Kind::Json { max } => {
+            let long = usize::try_from(*max).unwrap();
+            tries.push(json!(format!("{{{}}}", " ".repeat(long - 2))));
+            tries.push(json!(format!("{{{}}}", " ".repeat(long - 1))));
+        }
         // That an address is one is not said in a way that all readers of schemas know.
         Kind::Address => {}
     }

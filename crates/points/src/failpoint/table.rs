@@ -145,6 +145,16 @@ pub const POINTS: &[Point] = &[
         "tool.verifiable.after",
         "it has run, its result is not kept",
     ),
+    point(
+        Run,
+        "tool.webhook.before",
+        "a webhook is about to be called",
+    ),
+    point(
+        Run,
+        "tool.webhook.after",
+        "the webhook has answered, its result is not kept",
+    ),
     point(Run, "file.write.before", "a file tool is about to write"),
     point(
         Run,

@@ -12,6 +12,7 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
+use crate::hook::Hook;
 use crate::setup::{last, text, with_model};
 
 /// How long one kill and all that comes after may take before the test gives up on it.
@@ -25,7 +26,7 @@ const SERVE: [&str; 2] = ["--approval", "auto"];
 /// The variable that names the point.
 const ARMED: &str = "SAMOVAR_FAILPOINT";
 
-fn script() -> [Rule; 6] {
+fn script() -> [Rule; 8] {
     // What was said last may stand behind the message of a turn that the kill cut off, or that had
     // no answer.
     let last = model::When::Not(Box::new(model::When::user("the last")));
@@ -37,6 +38,16 @@ fn script() -> [Rule; 6] {
             .when(file().and(model::When::ToolResultsSinceUser(0)))
             .forever(),
         say("it is written").when(file()).forever(),
+        call("count", json!({"up": 1}))
+            .when(
+                model::When::user("webhook")
+                    .and(last.clone())
+                    .and(model::When::ToolResultsSinceUser(0)),
+            )
+            .forever(),
+        say("it is counted")
+            .when(model::When::user("webhook").and(last.clone()))
+            .forever(),
         say("a slow answer")
             .deltas_of(4)
             .hold_after(1, &waits())
@@ -132,7 +143,15 @@ impl Client {
     }
 
     /// Talks until all is said or the server is no more.
-    async fn talk(&mut self, server: &Serving, model: &ModelServer) -> Result<(), reqwest::Error> {
+    async fn talk(
+        &mut self,
+        server: &Serving,
+        model: &ModelServer,
+        hook: &Hook,
+    ) -> Result<(), reqwest::Error> {
+        let tool = json!({"name": "count", "description": "Counts.", "url": hook.url()});
+        let tool = server.request(Method::POST, "/api/tools").json(&tool);
+        tool.send().await?.error_for_status()?;
         method(server, "createSession", SESSION).await?;
         let first = self.post(server, "m1", "say something").await;
         self.read("m1", first).await;
@@ -140,6 +159,8 @@ impl Client {
         let waiting = self.post(server, "m3", "say more").await;
         self.read("m2", second).await;
         self.read("m3", waiting).await;
+        let counted = self.post(server, "m8", "call the webhook").await;
+        self.read("m8", counted).await;
         let empty = self.post(server, "m5", "say nothing").await;
         self.read("m5", empty).await;
         let go_on = async { model.open(&more()).unwrap() };
@@ -261,11 +282,13 @@ fn position(frame: &Frame) -> Option<(u64, u64)> {
 /// Whether the point was reached so many times.
 async fn is_reached(point: &Point, visit: u32) -> bool {
     let (mut program, model): (Program, ModelServer) = with_model(script()).await;
+    let hook = Hook::open().await;
+    program = program.set("SAMOVAR__EGRESS__ALLOW", &hook.address().to_string());
     let mut client = Client::default();
     if point.when == When::Resume {
         program = program.set(ARMED, cut_before(point));
         let server = program.serve(&SERVE).await;
-        client.talk(&server, &model).await.ok();
+        client.talk(&server, &model, &hook).await.ok();
         assert_eq!(server.end().await.code, None, "{point:?}");
     }
     program = program.set(ARMED, &format!("{}:{visit}", point.name));
@@ -274,7 +297,7 @@ async fn is_reached(point: &Point, visit: u32) -> bool {
         Ok(server) => {
             let is_alive = match point.when {
                 When::Resume => client.wait_for_the_last(&server).await,
-                When::Start | When::Run | When::Stop => client.talk(&server, &model).await,
+                When::Start | When::Run | When::Stop => client.talk(&server, &model, &hook).await,
             };
             if is_alive.is_ok() {
                 server.send(Signal::TERM);
@@ -288,6 +311,9 @@ async fn is_reached(point: &Point, visit: u32) -> bool {
     program = program.set(ARMED, "");
     let server = program.serve(&SERVE).await;
     client.check(&server).await;
+    // What must not happen twice did not, and one that happened was not called again as another.
+    let keys = hook.keys();
+    assert!(keys.len() <= 1, "{point:?}:{visit} {keys:?}");
     ended.code.is_none()
 }
 
@@ -309,7 +335,7 @@ fn cut_before(point: &Point) -> &'static str {
     }
 }
 
-// proves DU-1, DU-3, DU-7
+// proves DU-1, DU-3, DU-5, DU-7
 #[tokio::test]
 async fn a_kill_at_any_point_loses_nothing_that_was_accepted_and_repeats_no_id() {
     let places = Arc::new(Semaphore::new(AT_ONCE));

@@ -17,6 +17,7 @@ mod doctor;
 mod exits;
 #[cfg(feature = "failpoints")]
 mod failpoints;
+mod hook;
 mod keys;
 mod local;
 #[cfg(all(feature = "failpoints", feature = "plant"))]

@@ -1,0 +1,85 @@
+//! What lies elsewhere: the addresses that may be asked, and the tools that stand behind one.
+
+use std::time::Duration;
+
+use samovar_config::{ConfigError, CustomTool, Effect, Origin, Problem, Resolved};
+use samovar_core::Effect as Class;
+use samovar_locale as text;
+use samovar_server::egress::Range;
+use samovar_server::{Config, ConfiguredTool};
+
+/// Takes over what is set.
+///
+/// # Errors
+/// [`ConfigError`]: a range is none, or a tool lacks what it cannot do without.
+pub(super) fn set_up(config: &mut Config, resolved: &Resolved) -> Result<(), ConfigError> {
+    let key = "egress.allow";
+    for written in &resolved.settings.egress.allow {
+        let range = written.parse::<Range>().map_err(|_| {
+            let right = text::config::expected_range();
+            unusable(resolved, key, resolved.origin(key), written, right)
+        })?;
+        config.egress.push(range);
+    }
+    for (name, custom) in &resolved.settings.tools.custom {
+        config.tools.push(tool(resolved, name, custom)?);
+    }
+    Ok(())
+}
+
+fn tool(
+    resolved: &Resolved,
+    name: &str,
+    custom: &CustomTool,
+) -> Result<ConfiguredTool, ConfigError> {
+    let missing = |key: &str, right: &str| {
+        let key = format!("tools.custom.{name}.{key}");
+        unusable(resolved, &key, place(resolved, name), "", right)
+    };
+    let url = custom.url.as_deref();
+    let url = url.ok_or_else(|| missing("url", text::config::expected_url()))?;
+    let description = custom.description.as_deref();
+    let description =
+        description.ok_or_else(|| missing("description", text::config::expected_description()))?;
+    let mut tool = ConfiguredTool::new(name, description, url);
+    // That it is JSON was seen when it was read.
+    let parameters = custom.parameters.as_deref();
+    tool.parameters = parameters.and_then(|text| serde_json::from_str(text).ok());
+    if let Some(seconds) = custom.timeout {
+        tool.timeout = Duration::from_secs(seconds.into());
+    }
+    tool.effect = match custom.effect {
+        Some(Effect::Read) => Class::Read,
+        Some(Effect::Idempotent) => Class::Idempotent,
+        Some(Effect::Unsafe) | None => Class::Unsafe,
+    };
+    Ok(tool)
+}
+
+/// Where a tool stands: what it lacks has no place of its own.
+fn place(resolved: &Resolved, name: &str) -> Origin {
+    let keys = ["url", "description", "parameters", "timeout", "effect"];
+    let mut places = keys
+        .iter()
+        .map(|key| resolved.origin(&format!("tools.custom.{name}.{key}")));
+    places
+        .find(|place| *place != Origin::Default)
+        .unwrap_or(Origin::Default)
+}
+
+fn unusable(
+    resolved: &Resolved,
+    name: &str,
+    place: Origin,
+    found: &str,
+    right: &str,
+) -> ConfigError {
+    match resolved.keys().get(name) {
+        Some(key) => ConfigError::unusable(place, &key.named(name), found, right),
+        None => Problem::UnknownKey {
+            name: name.to_owned(),
+            nearest: None,
+        }
+        .into(),
+    }
+}
