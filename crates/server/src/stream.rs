@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Response, header};
 use bytes::Bytes;
 use futures_util::stream;
-use samovar_core::{Code, Error, Event, Seq, SessionId, TurnId};
+use samovar_core::{Code, Error, Event, Seq, SessionId, TurnId, planted};
 use samovar_engine::{Cut, Follower, Lost, Resumption, Since};
 use samovar_locale as locale;
 use samovar_wire::agent::{Encoder, Profile, Snapshot, SnapshotFold, TurnState};
@@ -204,6 +204,17 @@ impl Reading {
         mut retold: Retold,
         out: &mut Vec<u8>,
     ) -> Stage {
+        planted!("resume-skips", {
+            if event.seq == id.event.seq.next() {
+                self.encoder.pass(event, out);
+                return Stage::Behind(id, retold);
+            }
+        });
+        planted!("resume-repeats", {
+            if event.seq == id.event.seq {
+                return self.show(event, 0, out);
+            }
+        });
         let part = id.part.filter(|_| event.seq == id.event.seq);
         match part {
             _ if event.seq > id.event.seq => self.show(event, 0, out),
@@ -243,6 +254,9 @@ impl Reading {
         if retold.is_over {
             snapshot.state = TurnState::Finished;
         }
+        planted!("no-reset-after-loss", {
+            return;
+        });
         self.encoder.reset(&snapshot, out);
     }
 

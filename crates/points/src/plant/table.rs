@@ -115,4 +115,24 @@ pub const FAULTS: &[Fault] = &[
         ByKills,
         "a call that is run again has another key",
     ),
+    fault(
+        "missing-epoch-check",
+        ByCuts,
+        "an id of an event that was lost counts as that of its successor",
+    ),
+    fault(
+        "no-reset-after-loss",
+        ByCuts,
+        "a reader whose events were lost is not told",
+    ),
+    fault(
+        "resume-skips",
+        ByKills,
+        "a reader that comes back misses an event",
+    ),
+    fault(
+        "resume-repeats",
+        ByKills,
+        "a reader that comes back is given an event again",
+    ),
 ];
