@@ -1,8 +1,9 @@
-use proptest::prelude::*;
 use samovar_core::{Approval, Bounds, Effect, MessageId, Millis, Part};
 use serde_json::{Map, json};
 
 use super::*;
+
+mod replay;
 
 fn started(limits: Limits) -> Kind {
     let model = "m".to_owned();
@@ -280,76 +281,6 @@ fn an_end_closes_every_open_call_and_owns_up_to_what_may_have_happened() {
         turn.apply(kind);
     }
     assert_eq!(turn.next(), Step::Over);
-}
-
-/// One fact that the world may bring next, chosen by a random number.
-fn world(turn: &Turn, choice: u8, serial: &mut usize) -> Option<Kind> {
-    match turn.next() {
-        Step::CallModel { .. } if choice.is_multiple_of(7) => {
-            let usage = Usage {
-                input: 3,
-                ..Usage::default()
-            };
-            let (iteration, reason) = (turn.iteration(), "fault".to_owned());
-            Some(Kind::StepReset {
-                iteration,
-                usage,
-                reason,
-                code: None,
-            })
-        }
-        Step::CallModel { .. } => {
-            let wanted = usize::from(choice % 4);
-            *serial += wanted;
-            let parts = (*serial - wanted..*serial).map(call).collect();
-            Some(answer(parts, u64::from(choice)))
-        }
-        Step::CallTools(calls) => {
-            let call = &calls[usize::from(choice) % calls.len()];
-            let number = call.id.as_str().strip_prefix("call_")?.parse().ok()?;
-            Some(match choice % 3 {
-                0 => closed(number),
-                1 => begun(number, Closer::Outside),
-                _ => begun(number, Closer::Tool),
-            })
-        }
-        Step::Wait => {
-            let open = turn
-                .calls
-                .iter()
-                .find(|open| open.state != CallState::Closed)?;
-            closed(open.call.id.as_str().strip_prefix("call_")?.parse().ok()?).into()
-        }
-        Step::Record(kind) => Some(kind),
-        Step::Over => None,
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
-
-    /// Every prefix of a recorded log replays to the same next step.
-    #[test]
-    fn replay_gives_the_same_next_step(choices in prop::collection::vec(any::<u8>(), 1..120)) {
-        let limits =
-            Limits { max_iterations: 6, budget_tokens: Some(2000), ..Limits::default() };
-        let mut live = Turn::new();
-        let (mut log, mut serial) = (vec![started(limits)], 0);
-        live.apply(&log[0]);
-        for choice in choices {
-            let Some(kind) = world(&live, choice, &mut serial) else { break };
-            live.apply(&kind);
-            log.push(kind);
-            let mut replayed = Turn::new();
-            // As the journal gives it back.
-            for kind in &log {
-                let stored = serde_json::to_string(kind).unwrap();
-                replayed.apply(&serde_json::from_str(&stored).unwrap());
-            }
-            prop_assert_eq!(replayed.next(), live.next());
-            prop_assert!(live.iteration() <= 6);
-        }
-    }
 }
 
 // proves TL-4
