@@ -13,6 +13,9 @@ export interface ClientConfig {
   token: string;
   /** How long a call may take that waits for no turn; 5,000 when absent. */
   timeoutMs?: number;
+  /** How long a stream that broke off is taken up again, from its last event on; 60,000 when absent,
+   * and 0 never. */
+  resumeMs?: number;
   /** What sends the requests; the platform's own when absent. */
   fetch?: typeof fetch;
 }
@@ -32,7 +35,8 @@ export type AgentClient = {
 
 type Answer<T> = T extends AsyncIterable<infer Event> ? EventStream<Event> : T;
 
-/** A refusal, or an answer that cannot be understood (`invalid_answer`, `stream_cut`). */
+/** A refusal, or an answer that cannot be understood (`invalid_answer`, `stream_cut`), or a place in
+ * a stream that the server no longer knows (`stream_reset`). */
 export class AgentError extends Error {
   override readonly name = "AgentError";
   /** The HTTP status. */
@@ -50,39 +54,87 @@ export class AgentError extends Error {
   }
 }
 
-/** The events of a turn, to be read once. The message is sent when the first one is asked for. */
+/** Opens a stream behind the event with an id; without one, at its start. */
+type Open = (after: string | undefined) => Promise<Response>;
+
+/** What becomes of a stream that breaks off. */
+interface Resuming {
+  forMs: number;
+  signal: AbortSignal | undefined;
+  /** Whether who reads knows what a `reset` is; else it is an error. */
+  takesResets: boolean;
+}
+
+/** The events of a turn, to be read once. The message is sent when the first one is asked for. A
+ * stream that breaks off goes on behind the last event that was read. */
 export class EventStream<Event> implements AsyncIterable<Event> {
   /** The id of the last event that was read and has one. */
   lastEventId: string | undefined;
   readonly #events: AsyncGenerator<Event, void>;
 
-  constructor(open: () => Promise<Response>) {
-    this.#events = this.#read(open);
+  constructor(open: Open, resuming: Resuming) {
+    this.#events = this.#read(open, resuming);
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<Event, void> {
     return this.#events;
   }
 
-  async *#read(open: () => Promise<Response>): AsyncGenerator<Event, void> {
-    const { body, status } = await open();
-    for await (const { id, data } of body ? frames(body) : []) {
-      if (data === "[DONE]") return;
-      const event = parse(data, status) as Event;
-      this.lastEventId = id;
-      yield event;
+  async *#read(open: Open, resuming: Resuming): AsyncGenerator<Event, void> {
+    // What never reached a server is what `fetch` throws: nobody knows that it would be there soon.
+    let response = await open(undefined);
+    let lostAt: number | undefined;
+    for (;;) {
+      const { body, status } = response;
+      let why: unknown = cut(status);
+      try {
+        for await (const { id, data } of body ? frames(body) : []) {
+          if (data === "[DONE]") return;
+          const event = parse(data, status);
+          if (says(event, "error", "server_restart") && resuming.forMs > 0) break;
+          if (says(event, "reset") && !resuming.takesResets) throw reset(status, event);
+          this.lastEventId = id ?? this.lastEventId;
+          lostAt = undefined;
+          yield event as Event;
+        }
+      } catch (error) {
+        if (error instanceof AgentError || resuming.forMs <= 0) throw error;
+        why = error;
+      }
+      lostAt ??= Date.now();
+      response = await this.#reopen(open, resuming, lostAt + resuming.forMs, why);
     }
-    const why = "the stream broke off; the turn may go on, and getMessages has what is kept of it";
-    throw new AgentError(status, "stream_cut", why);
+  }
+
+  async #reopen(open: Open, { signal }: Resuming, until: number, why: unknown): Promise<Response> {
+    for (let pauseMs = 100; ; pauseMs = Math.min(2 * pauseMs, 2_000)) {
+      signal?.throwIfAborted();
+      if (Date.now() >= until) throw why;
+      await new Promise((goOn) => setTimeout(goOn, pauseMs));
+      try {
+        return await open(this.lastEventId);
+      } catch (error) {
+        if (error instanceof AgentError && !PASSES_BY.includes(error.status)) throw error;
+        why = error;
+      }
+    }
   }
 }
 
+/** What a server, or a proxy in front of it, answers while it is away. */
+const PASSES_BY: readonly number[] = [429, 502, 503, 504];
+
 /** A client of one server. */
 export function createClient(config: ClientConfig): AgentClient {
-  const { token, timeoutMs = 5_000, fetch = globalThis.fetch } = config;
+  const { token, timeoutMs = 5_000, resumeMs = 60_000, fetch = globalThis.fetch } = config;
   const base = config.baseUrl.replace(/\/+$/, "") + AGENT_BASE_PATH;
 
-  async function send(method: AgentMethod, params: object, signal?: AbortSignal) {
+  async function send(
+    method: AgentMethod,
+    params: object,
+    signal?: AbortSignal,
+    after?: string,
+  ): Promise<Response> {
     const { path, verb } = method;
     const headers: Record<string, string> = {
       accept: method.answers === "stream" ? "text/event-stream" : "application/json",
@@ -93,6 +145,7 @@ export function createClient(config: ClientConfig): AgentClient {
       headers["content-type"] = "application/json";
       said.body = JSON.stringify(params);
     }
+    if (after !== undefined) headers["last-event-id"] = after;
     const query = verb === "GET" ? `?${queryOf(params)}` : "";
     const response = await fetch(`${base}/${path}${query}`, said);
     if (response.ok) return response;
@@ -105,10 +158,18 @@ export function createClient(config: ClientConfig): AgentClient {
   }
 
   function call(method: AgentMethod, params: object, signal?: AbortSignal) {
-    if (method.answers === "stream") return new EventStream(() => send(method, params, signal));
+    if (method.answers === "stream") return stream(method, params, signal);
     if (method.answers === "turn") return value(method, params, signal);
     const limit = AbortSignal.timeout(timeoutMs);
     return value(method, params, signal ? AbortSignal.any([signal, limit]) : limit);
+  }
+
+  function stream(method: AgentMethod, params: object, signal?: AbortSignal) {
+    const takesResets = method.verb === "GET";
+    // Under an id of its own a message is said once, however often it is sent.
+    const said = takesResets ? params : { messageId: crypto.randomUUID(), ...params };
+    const open: Open = (after) => send(method, said, signal, after);
+    return new EventStream(open, { forMs: resumeMs, signal, takesResets });
   }
 
   const calls = Object.entries(AGENT_METHODS).map(([name, method]) => [
@@ -174,6 +235,22 @@ function parse(text: string, status: number): unknown {
   } catch {
     throw notUnderstood(status, text);
   }
+}
+
+function says(event: unknown, type: string, code?: string): boolean {
+  const said = (event ?? {}) as { type?: unknown; code?: unknown };
+  return said.type === type && (code === undefined || said.code === code);
+}
+
+function cut(status: number): AgentError {
+  const why = "the stream broke off; the turn may go on, and getMessages has what is kept of it";
+  return new AgentError(status, "stream_cut", why);
+}
+
+/** What was read of the turn may have holes; the details have it as it stands. */
+function reset(status: number, event: unknown): AgentError {
+  const why = "the server lost the place in the stream; details is the turn as it stands";
+  return new AgentError(status, "stream_reset", why, (event as { snapshot?: unknown }).snapshot);
 }
 
 function refusal(status: number, text: string): AgentError {

@@ -48,7 +48,7 @@ function stream(pieces: readonly Uint8Array[]) {
     { highWaterMark: 0 },
   );
   const fetch = async () => new Response(body);
-  const client = createClient({ baseUrl: "http://host.test", token: "t", fetch });
+  const client = createClient({ baseUrl: "http://host.test", token: "t", resumeMs: 0, fetch });
   return { read: client.sendMessage({ sessionId: "s", content: "x" }), left };
 }
 

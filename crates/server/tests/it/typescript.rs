@@ -103,6 +103,12 @@ async fn the_typescript_client_reads_a_stream_in_whatever_pieces_it_comes() {
     Compiled::new().await.run("reading", &[]).await;
 }
 
+// proves AS-20, DU-7
+#[tokio::test]
+async fn the_typescript_client_goes_on_where_a_stream_broke_off() {
+    Compiled::new().await.run("resuming", &[]).await;
+}
+
 // proves AS-1, AS-2, AS-3, AS-20
 #[tokio::test]
 async fn the_typescript_client_sends_parameters_by_name_and_knows_a_refusal() {
