@@ -1,4 +1,4 @@
-//! The tasks of the project: `cargo xtask check`, `test`, `contract` and `bench`.
+//! The tasks of the project: `cargo xtask check`, `test`, `contract`, `bench` and `prove`.
 //!
 //! Here: the command line of the tasks, in [`task`] the table of tasks with the commands each one
 //! is made of, and in [`mod@bench`] what the last one measures.
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
             println!("{}", help());
             ExitCode::SUCCESS
         }
-        Ok(Request::Run(task)) => match task.run() {
+        Ok(Request::Run(task, words)) => match task.run(words) {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => {
                 eprintln!("xtask: {failure}");
@@ -49,22 +49,21 @@ fn main() -> ExitCode {
 }
 
 /// What the command line asks for.
-enum Request {
+enum Request<'w> {
     Help,
-    Run(&'static Task),
+    Run(&'static Task, &'w [String]),
 }
 
-fn read(words: &[String]) -> Result<Request, String> {
+fn read(words: &[String]) -> Result<Request<'_>, String> {
     let (name, rest) = words.split_first().ok_or("no task given")?;
-    if let Some(extra) = rest.first() {
-        return Err(format!("unexpected argument {extra:?}; a task takes none"));
-    }
-    if matches!(name.as_str(), "help" | "--help" | "-h") {
-        return Ok(Request::Help);
-    }
     let task = TASKS.iter().find(|task| task.name == name);
-    task.map(Request::Run)
-        .ok_or_else(|| format!("unknown task {name:?}"))
+    match (task, rest.first()) {
+        (Some(task), Some(_)) if task.takes_words() => Ok(Request::Run(task, rest)),
+        (_, Some(extra)) => Err(format!("unexpected argument {extra:?}; this takes none")),
+        (Some(task), None) => Ok(Request::Run(task, rest)),
+        (None, None) if matches!(name.as_str(), "help" | "--help" | "-h") => Ok(Request::Help),
+        (None, None) => Err(format!("unknown task {name:?}")),
+    }
 }
 
 fn help() -> String {

@@ -37,6 +37,12 @@ pub(crate) const TASKS: &[Task] = &[
         steps: &[RELEASE],
         last: Some(bench::run),
     },
+    Task {
+        name: "prove",
+        purpose: "samovar prove with every point and fault; --release, then its own flags",
+        steps: &[PROOF],
+        last: None,
+    },
 ];
 
 // One set of packages and features in every step: another one would build dependencies again.
@@ -100,6 +106,21 @@ const TESTS: Step = Step::new(
 // The binary as a person gets it: no other crate of ours, and no failpoints.
 const RELEASE: Step = Step::new("release", &["build", "--release", "--package", "samovar"]);
 
+// A build of its own: with the points and the faults, which nobody's binary has.
+const PROOF: Step = Step {
+    words: Words::Passed,
+    ..Step::new(
+        "prove",
+        &[
+            "run",
+            "--package",
+            "samovar",
+            "--features",
+            "failpoints,plant",
+        ],
+    )
+};
+
 /// A word after `cargo xtask`, and the steps it stands for.
 pub(crate) struct Task {
     pub(crate) name: &'static str,
@@ -119,6 +140,16 @@ struct Step {
     arguments: &'static [&'static str],
     environment: &'static [(&'static str, &'static str)],
     output: Output,
+    words: Words,
+}
+
+/// What a step does with the words behind the task's name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Words {
+    /// There are none.
+    Refused,
+    /// `--release` is for cargo when it comes first; the others are for the command that it runs.
+    Passed,
 }
 
 /// What a step is done with.
@@ -154,7 +185,7 @@ impl Task {
     /// # Errors
     ///
     /// The first step that fails ends the task; a missing `cargo-nextest` ends it before the first.
-    pub(crate) fn run(&self) -> Result<(), Failure> {
+    pub(crate) fn run(&self, words: &[String]) -> Result<(), Failure> {
         if self.steps.iter().any(Step::needs_nextest) {
             demand_nextest()?;
         }
@@ -167,7 +198,7 @@ impl Task {
             }
             eprintln!("==> {place}: {} {}", step.program, step.arguments.join(" "));
             let began = now();
-            let status = step.run();
+            let status = step.run(words);
             let status = status.map_err(|cause| Failure::Unusable(step.program, cause))?;
             let after = began.elapsed();
             if !status.success() {
@@ -191,6 +222,13 @@ impl Task {
     }
 }
 
+impl Task {
+    /// Whether words behind its name mean something.
+    pub(crate) fn takes_words(&self) -> bool {
+        self.steps.iter().any(|step| step.words == Words::Passed)
+    }
+}
+
 impl Step {
     const fn new(name: &'static str, arguments: &'static [&'static str]) -> Step {
         Step {
@@ -199,7 +237,25 @@ impl Step {
             arguments,
             environment: &[],
             output: Output::Always,
+            words: Words::Refused,
         }
+    }
+
+    /// What stands behind the arguments.
+    fn tail(&self, words: &[String]) -> Vec<String> {
+        if self.words == Words::Refused {
+            return Vec::new();
+        }
+        let (cargo, own) = match words.split_first() {
+            Some((first, rest)) if first == "--release" => (vec![first.clone()], rest),
+            Some(_) | None => (Vec::new(), words),
+        };
+        let command = ["--", "prove"].map(str::to_owned);
+        cargo
+            .into_iter()
+            .chain(command)
+            .chain(own.to_vec())
+            .collect()
     }
 
     fn needs_nextest(&self) -> bool {
@@ -214,13 +270,14 @@ impl Step {
         }
     }
 
-    fn run(&self) -> io::Result<ExitStatus> {
+    fn run(&self, words: &[String]) -> io::Result<ExitStatus> {
         let mut command = match self.program {
             Program::Cargo => cargo(),
             Program::Npm => packages::npm(),
         };
         command
             .args(self.arguments)
+            .args(self.tail(words))
             .envs(self.environment.iter().copied());
         match self.output {
             Output::Always => command.status(),

@@ -118,6 +118,24 @@ fn the_gate_ends_with_the_tests_and_tells_how_long_each_step_took() {
 }
 
 #[test]
+fn the_proof_is_a_build_of_its_own_and_takes_its_own_flags() {
+    let output = xtask(&["prove", "--release", "--kills", "7"], "");
+
+    assert!(output.status.success(), "{}", complaint(&output));
+    let line = lines(&output).next().unwrap_or_default();
+    let wanted = "asked: run --package samovar --features failpoints,plant --release -- prove \
+                  --kills 7 [";
+    assert!(line.starts_with(wanted), "{line}");
+    let plain = xtask(&["prove"], "");
+    assert!(
+        lines(&plain)
+            .next()
+            .unwrap_or_default()
+            .contains("plant -- prove [")
+    );
+}
+
+#[test]
 fn the_examples_are_shown_when_they_fail() {
     let output = xtask(&["test"], "test");
 
