@@ -23,6 +23,8 @@ mod local;
 #[cfg(all(feature = "failpoints", feature = "plant"))]
 mod marks;
 mod pipes;
+#[cfg(feature = "failpoints")]
+mod prove;
 mod run;
 mod secrets;
 mod serve;

@@ -1,0 +1,109 @@
+//! The proof, run as a person runs it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use samovar_testkit::{Finished, Program, Signal, send};
+use serde_json::Value;
+
+use crate::setup::{ended_with, program};
+
+/// How long a whole run may take on a machine that does much else.
+const PATIENCE: Duration = Duration::from_mins(15);
+
+/// The program, whose temporary files are where the test can look for them.
+fn prover() -> (Program, std::path::PathBuf) {
+    let program = program();
+    let temporary = program.home().join("tmp");
+    std::fs::create_dir(&temporary).unwrap();
+    let set = temporary.to_str().unwrap().to_owned();
+    (program.set("TMPDIR", &set), temporary)
+}
+
+async fn run(program: &Program, args: &[&str]) -> Finished {
+    let mut command = program.command(["prove"].iter().chain(args));
+    let output = tokio::time::timeout(PATIENCE, command.output()).await;
+    let output = output.unwrap().unwrap();
+    Finished {
+        code: output.status.code(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+fn is_empty(folder: &Path) -> bool {
+    folder.read_dir().unwrap().next().is_none()
+}
+
+// proves DU-14, DU-1, DU-3, DU-6, DU-7
+#[tokio::test]
+async fn two_hundred_kills_break_no_promise() {
+    let (program, temporary) = prover();
+    let report = program.folder().join("report.json");
+
+    let said = run(
+        &program,
+        &["--kills", "200", "--report", report.to_str().unwrap()],
+    )
+    .await;
+
+    assert_eq!(said.code, Some(0), "{said:#?}");
+    assert!(said.stdout.contains("outside the promise"), "{}", said.stdout);
+    let report: Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
+    let counts = &report["counts"];
+    let number = |name: &str| counts[name].as_u64().unwrap();
+    assert_eq!(report["is_whole"], true);
+    let points: u64 = counts["points"]
+        .as_object()
+        .unwrap()
+        .values()
+        .filter_map(Value::as_u64)
+        .sum();
+    assert_eq!(points + number("random_kills"), 200);
+    for counted in ["accepted", "continued", "resumed", "unsafe_effects", "resets", "calls"] {
+        assert!(number(counted) > 0, "{counted}: {counts:#}");
+    }
+    assert!(is_empty(&temporary), "nothing is left behind");
+}
+
+// proves DU-14
+#[tokio::test]
+async fn a_proof_that_is_interrupted_says_what_it_has_counted_and_leaves_nothing_behind() {
+    let (program, temporary) = prover();
+    let mut command = program.command(["prove", "--kills", "1000000", "--seed", "3", "--json"]);
+    let child = command.spawn().unwrap();
+    // Its first folder is there once it listens to signals.
+    let mut looked = tokio::time::interval(Duration::from_millis(20));
+    while is_empty(&temporary) {
+        looked.tick().await;
+    }
+
+    send(Signal::INT, &child);
+    let said = Finished::of(child).await;
+
+    assert_eq!(said.code, Some(130), "{said:?}");
+    let report: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(report["schema"], "samovar.prove/1");
+    assert_eq!((&report["seed"], &report["is_whole"]), (&3.into(), &false.into()));
+    assert!(is_empty(&temporary));
+}
+
+// proves DU-14
+#[tokio::test]
+async fn what_cannot_be_proved_is_said_before_anything_is_killed() {
+    let (program, temporary) = prover();
+    for (args, code) in [
+        (["--kills", "0"], "invalid_params"),
+        (["--kills", "many"], "invalid_params"),
+        (["--seconds", "0"], "invalid_params"),
+        (["--seed", "-1"], "invalid_params"),
+        (["--points", "nowhere"], "unknown_point"),
+        (["--plant", "nothing"], "unknown_fault"),
+        (["--report", "no/such/folder/report.json"], "report_unwritable"),
+    ] {
+        let said = run(&program, &args).await;
+        ended_with(&said, 2, code);
+        assert_eq!(said.stdout, "");
+    }
+    assert!(is_empty(&temporary));
+}
