@@ -22,6 +22,9 @@ const MAX_ANSWER_BYTES: usize = 64 << 20;
 /// How long an answer that waits for no turn may take before its server counts as gone.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Where turns are streamed.
+const STREAM: &str = "/services/agent/sendMessage/stream";
+
 /// How long the bytes that a dead server has sent may take to arrive.
 const LAST_BYTES: Duration = Duration::from_secs(1);
 
@@ -80,22 +83,19 @@ impl Client {
             .map_err(|_| Gone)?
     }
 
-    /// Posts a message and streams its turn from its start.
+    /// Posts a message and streams its turn, from its start or behind an id.
     pub(crate) async fn post(
         &self,
         at: &Address,
         params: &Value,
         profile: Profile,
+        after: Option<&str>,
     ) -> Result<Result<Frames, Refusal>, Gone> {
-        let path = format!(
-            "/services/agent/sendMessage/stream?profile={}",
-            word(profile)
-        );
-        let sent = self.send(at, Method::POST, &path, Some(params), None);
-        frames(sent).await
+        let path = format!("{STREAM}?profile={}", word(profile));
+        frames(self.send(at, Method::POST, &path, Some(params), after)).await
     }
 
-    /// Goes on with a stream behind an id.
+    /// Goes on with a stream behind an id that a header names.
     pub(crate) async fn resume(
         &self,
         at: &Address,
@@ -103,12 +103,23 @@ impl Client {
         after: &str,
         profile: Profile,
     ) -> Result<Result<Frames, Refusal>, Gone> {
+        let path = format!("{STREAM}?sessionId={session}&profile={}", word(profile));
+        frames(self.send(at, Method::GET, &path, None, Some(after))).await
+    }
+
+    /// Goes on with a stream behind an id that the query names.
+    pub(crate) async fn resume_by_query(
+        &self,
+        at: &Address,
+        session: &str,
+        after: &str,
+        profile: Profile,
+    ) -> Result<Result<Frames, Refusal>, Gone> {
         let path = format!(
-            "/services/agent/sendMessage/stream?sessionId={session}&profile={}",
+            "{STREAM}?sessionId={session}&after={after}&profile={}",
             word(profile)
         );
-        let sent = self.send(at, Method::GET, &path, None, Some(after));
-        frames(sent).await
+        frames(self.send(at, Method::GET, &path, None, None)).await
     }
 
     /// Whether a server is ready.

@@ -102,7 +102,7 @@ impl Driver {
             let posted = self
                 .stage
                 .client
-                .post(&at, &subject.params(), profile)
+                .post(&at, &subject.params(), profile, None)
                 .await;
             match posted {
                 Ok(Ok(frames)) => return Some((at, frames)),

@@ -12,7 +12,7 @@ use crate::scene;
 use crate::stage::Stage;
 
 /// Of a hundred connections that broke off, how many are resumed behind the last id.
-const RESUMES: u64 = 0;
+const RESUMES: u64 = 80;
 
 /// Whose turn is read.
 #[derive(Clone, Debug)]
@@ -55,12 +55,9 @@ impl Reader {
             match opened {
                 Ok(Ok((address, frames, after))) => {
                     let reading = self.follow(&address, frames, after).await;
-                    let last = reading
-                        .frames
-                        .iter()
-                        .rev()
-                        .find_map(|frame| frame.id.clone());
-                    at = last.or(at);
+                    let mut frames = reading.frames.iter().rev();
+                    let last = frames.find_map(|frame| frame.id.clone());
+                    at = last.or(at).filter(|_| !reading.frames.iter().any(is_reset));
                     let is_done = reading.is_done;
                     self.stage.saw(reading);
                     if is_done {
@@ -81,21 +78,18 @@ impl Reader {
     }
 
     async fn open(
-        &self,
+        &mut self,
         after: Option<String>,
     ) -> Result<Result<(Address, Frames, Option<String>), Refusal>, (u64, Gone)> {
         let address = self.stage.server().await;
-        let client = &self.stage.client;
-        let opened = match &after {
-            None => {
-                client
-                    .post(&address, &self.subject.params(), self.profile)
-                    .await
-            }
-            Some(id) => {
-                let session = &self.subject.session;
-                client.resume(&address, session, id, self.profile).await
-            }
+        let (client, at) = (&self.stage.client, &address);
+        let Subject { session, .. } = &self.subject;
+        let (params, profile) = (self.subject.params(), self.profile);
+        let opened = match (after.as_deref(), self.dice.within(0..=2)) {
+            (None, _) => client.post(at, &params, profile, None).await,
+            (Some(id), 0) => client.post(at, &params, profile, Some(id)).await,
+            (Some(id), 1) => client.resume(at, session, id, profile).await,
+            (Some(id), _) => client.resume_by_query(at, session, id, profile).await,
         };
         match opened {
             Ok(Ok(frames)) => Ok(Ok((address, frames, after))),
@@ -104,7 +98,7 @@ impl Reader {
         }
     }
 
-    /// Reads one connection until it ends, breaks off, or is left.
+    /// Reads one connection until it ends, breaks off, is left, or tells that what it has is void.
     async fn follow(&mut self, at: &Address, mut frames: Frames, after: Option<String>) -> Reading {
         let mut reading = Reading {
             message: self.subject.message.clone(),
@@ -113,7 +107,6 @@ impl Reader {
             ..Reading::default()
         };
         let leaves_at = self.dice.percent(35).then(|| self.dice.within(1..=40));
-        let mut seen: Vec<Frame> = Vec::new();
         loop {
             let came = tokio::select! {
                 biased;
@@ -124,25 +117,29 @@ impl Reader {
             match came {
                 Came::Frame(frame) => {
                     self.stage.sees(&reading.message, reading.profile, &frame);
-                    seen.push(frame);
+                    let is_void = is_reset(&frame);
+                    reading.frames.push(frame);
+                    if is_void {
+                        return reading;
+                    }
                 }
                 Came::Done => {
-                    reading.is_done = true;
-                    break;
+                    // A stream that says that its server stops is done, and its turn is not.
+                    reading.is_done = reading.frames.last().is_none_or(|last| last.id.is_some());
+                    return reading;
                 }
-                Came::Broken => break,
+                Came::Broken => return reading,
                 Came::Malformed(text) => self.stage.note(Incident::Malformed(text)),
             }
-            if leaves_at.is_some_and(|count| seen.len() as u64 >= count) {
-                break;
+            let seen = u64::try_from(reading.frames.len()).unwrap_or(u64::MAX);
+            if leaves_at.is_some_and(|count| seen >= count) {
+                return reading;
             }
         }
-        reading.frames = seen;
-        // A stream that says that its server stops ends with `[DONE]`, and its turn has not.
-        reading.is_done &= reading
-            .frames
-            .last()
-            .is_some_and(|frame| frame.id.is_some());
-        reading
     }
+}
+
+/// Whether a frame says that what its reader has is not known: it begins anew.
+fn is_reset(frame: &Frame) -> bool {
+    frame.id.is_none() && frame.data.starts_with("{\"type\":\"reset\"")
 }

@@ -42,7 +42,11 @@ async fn whole(
     profile: Profile,
     end: Instant,
 ) -> Option<Reading> {
-    let mut frames = match stage.client.post(at, &subject.params(), profile).await {
+    let mut frames = match stage
+        .client
+        .post(at, &subject.params(), profile, None)
+        .await
+    {
         Ok(Ok(frames)) => frames,
         Ok(Err(refusal)) => {
             let message = subject.message.clone();

@@ -9,8 +9,8 @@ use super::{Streams, Verdict};
 use crate::observed::{Frame, Observed, Profile, Reading, Spool};
 use crate::violation::Broken;
 
-/// What may end a stream without an id: the server stops, and says so.
-const GOOD_BREAKS: [&str; 1] = ["server_restart"];
+/// What may end a stream without an id: the server stops, and says so, in the words of the profile.
+const GOOD_BREAKS: [(&str, &str); 2] = [("code", "server_restart"), ("type", "server-restart")];
 
 pub(super) fn judge(observed: &Observed, streams: &Streams<'_>, verdict: &mut Verdict) {
     for (message, profile, whole) in streams.all() {
@@ -28,7 +28,7 @@ pub(super) fn judge(observed: &Observed, streams: &Streams<'_>, verdict: &mut Ve
         verdict.counts.resumed += u64::from(reading.after.is_some());
         verdict.counts.frames += count(reading.frames.len());
         order(&reading.message, &reading.frames, verdict);
-        broken_off(reading, verdict);
+        broken_off(reading, observed.spool, verdict);
         if let Some(whole) = streams.get(&reading.message, reading.profile) {
             let canon = Canon::of(whole.reading, observed.spool);
             canon.compare(reading, verdict);
@@ -59,13 +59,21 @@ fn order(message: &str, frames: &[Frame], verdict: &mut Verdict) {
     }
 }
 
-/// An `error` without an id ends a stream whose turn may go on.
-fn broken_off(reading: &Reading, verdict: &mut Verdict) {
+/// An `error` without an id ends a stream whose turn may go on; a `reset` says that an id is no good.
+fn broken_off(reading: &Reading, spool: Spool, verdict: &mut Verdict) {
     for frame in reading.frames.iter().filter(|frame| frame.id.is_none()) {
         let event: Value = serde_json::from_str(&frame.data).unwrap_or_default();
-        let code = event["code"].as_str().unwrap_or_default();
-        if !GOOD_BREAKS.contains(&code) && !is_reset(&event) {
-            verdict.find(Broken::StreamBroken, &reading.message, &frame.data);
+        let is_good = GOOD_BREAKS
+            .iter()
+            .any(|(field, word)| event[field] == *word);
+        match (is_reset(&event), spool) {
+            (true, Spool::Cut) => verdict.counts.losses_told += 1,
+            (true, Spool::Whole) => {
+                let id = reading.after.as_deref().unwrap_or_default();
+                verdict.find(Broken::TakenBack, &reading.message, id);
+            }
+            (false, _) if is_good => {}
+            (false, _) => verdict.find(Broken::StreamBroken, &reading.message, &frame.data),
         }
     }
 }

@@ -48,7 +48,11 @@ async fn two_hundred_kills_break_no_promise() {
     .await;
 
     assert_eq!(said.code, Some(0), "{said:#?}");
-    assert!(said.stdout.contains("outside the promise"), "{}", said.stdout);
+    assert!(
+        said.stdout.contains("outside the promise"),
+        "{}",
+        said.stdout
+    );
     let report: Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
     let counts = &report["counts"];
     let number = |name: &str| counts[name].as_u64().unwrap();
@@ -60,7 +64,14 @@ async fn two_hundred_kills_break_no_promise() {
         .filter_map(Value::as_u64)
         .sum();
     assert_eq!(points + number("random_kills"), 200);
-    for counted in ["accepted", "continued", "resumed", "unsafe_effects", "resets", "calls"] {
+    for counted in [
+        "accepted",
+        "continued",
+        "resumed",
+        "unsafe_effects",
+        "resets",
+        "calls",
+    ] {
         assert!(number(counted) > 0, "{counted}: {counts:#}");
     }
     assert!(is_empty(&temporary), "nothing is left behind");
@@ -84,7 +95,10 @@ async fn a_proof_that_is_interrupted_says_what_it_has_counted_and_leaves_nothing
     assert_eq!(said.code, Some(130), "{said:?}");
     let report: Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!(report["schema"], "samovar.prove/1");
-    assert_eq!((&report["seed"], &report["is_whole"]), (&3.into(), &false.into()));
+    assert_eq!(
+        (&report["seed"], &report["is_whole"]),
+        (&3.into(), &false.into())
+    );
     assert!(is_empty(&temporary));
 }
 
@@ -99,7 +113,10 @@ async fn what_cannot_be_proved_is_said_before_anything_is_killed() {
         (["--seed", "-1"], "invalid_params"),
         (["--points", "nowhere"], "unknown_point"),
         (["--plant", "nothing"], "unknown_fault"),
-        (["--report", "no/such/folder/report.json"], "report_unwritable"),
+        (
+            ["--report", "no/such/folder/report.json"],
+            "report_unwritable",
+        ),
     ] {
         let said = run(&program, &args).await;
         ended_with(&said, 2, code);
