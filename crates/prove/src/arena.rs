@@ -22,6 +22,7 @@ use crate::effects::World;
 use crate::killer::Ending;
 use crate::observed::{Incident, Observed, Spool};
 use crate::orphans;
+use crate::passer::Passer;
 use crate::plan::{Needs, Plan};
 use crate::retelling;
 use crate::scene;
@@ -79,6 +80,12 @@ impl Arena {
             };
             drivers.spawn(driver.drive());
         }
+        let passer = Passer {
+            stage: stage.clone(),
+            name: format!("{name}-p"),
+            dice: dice.fork(),
+        };
+        drivers.spawn(passer.pass());
         Ok(Self {
             plan,
             folder,
@@ -256,14 +263,26 @@ fn texts(workspace: &Path) -> io::Result<BTreeMap<String, String>> {
     Ok(texts)
 }
 
+/// Who answers, and which tools there are besides the built-in ones.
 fn config(model: &ModelServer, world: &World) -> String {
-    let base = model.base_url();
-    format!(
-        "[defaults]\nmodel = \"custom/scripted\"\n\n\
-         [providers.custom]\napi_base = \"{base}\"\n\n\
-         [models]\nprobe = false\n\n\
-         [tools]\napproval = \"auto\"\n\n\
-         # webhooks: {}\n",
-        world.address()
-    )
+    let (base, world) = (model.base_url(), world.address());
+    let webhook = |name, effect| {
+        format!(
+            "[tools.custom.{name}]\n\
+             description = \"Tells the world outside.\"\n\
+             parameters = '{{\"type\": \"object\"}}'\n\
+             url = \"http://{world}/{name}\"\n\
+             effect = \"{effect}\"\n\n"
+        )
+    };
+    [
+        "[defaults]\nmodel = \"custom/scripted\"\n\n".to_owned(),
+        format!("[providers.custom]\napi_base = \"{base}\"\n\n"),
+        "[models]\nprobe = false\n\n".to_owned(),
+        "[tools]\napproval = \"auto\"\n\n".to_owned(),
+        format!("[egress]\nallow = [\"{world}\"]\n\n"),
+        webhook(scene::NOTE, "idempotent"),
+        webhook(scene::PAY, "unsafe"),
+    ]
+    .concat()
 }

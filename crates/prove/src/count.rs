@@ -17,6 +17,8 @@ pub struct Counts {
     pub accepted: u64,
     /// Those of them that are gone.
     pub lost: u64,
+    /// Sessions that were deleted.
+    pub deleted: u64,
     /// How turns ended, by the word or the code.
     pub ends: BTreeMap<String, u64>,
     /// Turns without an end.
@@ -69,6 +71,7 @@ impl Counts {
             random_kills,
             accepted,
             lost,
+            deleted,
             ends,
             stuck,
             continued,
@@ -91,6 +94,7 @@ impl Counts {
             (&mut self.random_kills, random_kills),
             (&mut self.accepted, accepted),
             (&mut self.lost, lost),
+            (&mut self.deleted, deleted),
             (&mut self.stuck, stuck),
             (&mut self.continued, continued),
             (&mut self.resets, resets),

@@ -43,6 +43,15 @@ impl Dice {
         things.get(usize::try_from(index).ok()?)
     }
 
+    /// Puts things into another order.
+    pub(crate) fn shuffle<T>(&mut self, things: &mut [T]) {
+        for last in (1..things.len()).rev() {
+            let range = u64::try_from(last).unwrap_or(u64::MAX);
+            let other = usize::try_from(self.within(0..=range)).unwrap_or(last);
+            things.swap(last, other);
+        }
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;

@@ -32,7 +32,7 @@ impl Driver {
             self.say(said, &mut readers).await;
             let may_queue = self.dice.percent(30) && readers.len() < MOST_QUEUED;
             if !may_queue {
-                if self.dice.percent(12) {
+                if self.dice.percent(15) {
                     self.cancel().await;
                 }
                 while readers.join_next().await.is_some() {}

@@ -25,26 +25,41 @@ pub(crate) enum Ending {
     Starting(Duration),
 }
 
-/// Chooses the next ending. Every point has its turn before one comes again.
+/// Which lane of a run it is, of how many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lane {
+    pub(crate) number: usize,
+    pub(crate) of: usize,
+}
+
+/// Chooses the endings of one lane. The lanes deal the points among themselves, in another order in
+/// each round, so that every point has its turn before one comes again.
 #[derive(Debug)]
 pub(crate) struct Killer {
     points: Vec<Point>,
     left: Vec<Point>,
+    lane: Lane,
+    /// Shuffles; the same for all lanes.
+    dealer: Dice,
     dice: Dice,
 }
 
 impl Killer {
-    pub(crate) fn new(points: &[Point], dice: Dice) -> Self {
+    pub(crate) fn new(points: &[Point], lane: Lane, dealer: Dice, dice: Dice) -> Self {
         Self {
             points: points.to_vec(),
             left: Vec::new(),
+            lane,
+            dealer,
             dice,
         }
     }
 
     pub(crate) fn next(&mut self) -> Ending {
-        if !self.points.is_empty() && self.dice.percent(65) {
-            return self.point();
+        if self.dice.percent(65)
+            && let Some(point) = self.deal()
+        {
+            return self.at(point);
         }
         match self.dice.within(0..=99) {
             0..=11 => Ending::Starting(self.dice.millis(1..=90)),
@@ -56,18 +71,19 @@ impl Killer {
         }
     }
 
-    fn point(&mut self) -> Ending {
+    fn deal(&mut self) -> Option<Point> {
         if self.left.is_empty() {
-            self.left.clone_from(&self.points);
+            let mut points = self.points.clone();
+            self.dealer.shuffle(&mut points);
+            let own = points.into_iter().skip(self.lane.number);
+            self.left = own.step_by(self.lane.of.max(1)).collect();
         }
-        let last = u64::try_from(self.left.len())
-            .unwrap_or(1)
-            .saturating_sub(1);
-        let place = usize::try_from(self.dice.within(0..=last)).unwrap_or(0);
-        // Often the first visit: some points are passed but once in a life.
-        let point = self.left.swap_remove(place);
-        // What an end passes, it passes once.
-        let visit = if self.dice.percent(50) || point.needs == Needs::Stop {
+        self.left.pop()
+    }
+
+    fn at(&mut self, point: Point) -> Ending {
+        // Often the first visit: some points are passed but once in a life, such as those of its end.
+        let visit = if self.dice.percent(70) || point.needs == Needs::Stop {
             1
         } else {
             self.dice.within(1..=VISITS)
@@ -75,7 +91,7 @@ impl Killer {
         Ending::Point {
             point,
             visit,
-            at_last: self.dice.millis(500..=900),
+            at_last: self.dice.millis(700..=1_400),
         }
     }
 }
@@ -96,32 +112,38 @@ mod tests {
 
     use super::*;
 
+    fn killer(points: &[Point], number: usize) -> Killer {
+        let lane = Lane { number, of: 2 };
+        let seed = u64::try_from(number).unwrap();
+        Killer::new(points, lane, Dice::new(3), Dice::new(seed))
+    }
+
     #[test]
     fn every_point_has_its_turn_before_one_comes_again() {
-        let points = ["a", "b", "c"].map(|name| Point {
+        let points = ["a", "b", "c", "d"].map(|name| Point {
             name: name.to_owned(),
             needs: Needs::Load,
         });
-        let mut killer = Killer::new(&points, Dice::new(3));
-        let named = std::iter::repeat_with(|| killer.next()).filter_map(|ending| match ending {
-            Ending::Point { point, .. } => Some(point.name),
-            Ending::Asked { .. } | Ending::Serving(_) | Ending::Starting(_) => None,
-        });
-        let nine: Vec<_> = named.take(9).collect();
-        for round in nine.chunks(3) {
-            assert_eq!(round.iter().collect::<BTreeSet<_>>().len(), 3, "{nine:?}");
+        let mut lanes = [killer(&points, 0), killer(&points, 1)];
+        for _ in 0..5 {
+            let round = lanes.iter_mut().flat_map(|lane| {
+                let endings = std::iter::repeat_with(|| lane.next());
+                let named = endings.filter_map(|ending| match ending {
+                    Ending::Point { point, .. } => Some(point.name),
+                    Ending::Asked { .. } | Ending::Serving(_) | Ending::Starting(_) => None,
+                });
+                named.take(2).collect::<Vec<_>>()
+            });
+            assert_eq!(round.collect::<BTreeSet<_>>().len(), 4);
         }
     }
 
     #[test]
     fn without_points_the_times_are_random() {
-        let mut killer = Killer::new(&[], Dice::new(3));
+        let mut killer = killer(&[], 0);
         let endings: Vec<_> = std::iter::repeat_with(|| killer.next()).take(50).collect();
         assert!(endings.iter().all(|ending| ending.failpoint().is_none()));
-        assert!(
-            endings
-                .iter()
-                .any(|ending| matches!(ending, Ending::Starting(_)))
-        );
+        let is_early = |ending: &Ending| matches!(ending, Ending::Starting(_));
+        assert!(endings.iter().any(is_early));
     }
 }

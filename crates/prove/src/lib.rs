@@ -22,6 +22,7 @@ mod killer;
 mod observed;
 mod oracle;
 mod orphans;
+mod passer;
 mod plan;
 mod reader;
 mod report;

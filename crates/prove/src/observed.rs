@@ -25,6 +25,10 @@ pub(crate) struct Observed {
     pub(crate) answered: BTreeMap<String, u64>,
     /// Texts of files in the workspace in the end, by their path.
     pub(crate) files: BTreeMap<String, String>,
+    /// Sessions whose deletion the server has confirmed.
+    pub(crate) deleted: Vec<String>,
+    /// Those of them that are there in the end.
+    pub(crate) undead: Vec<String>,
     /// What went wrong with the server itself.
     pub(crate) incidents: Vec<Incident>,
 }

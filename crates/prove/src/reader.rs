@@ -59,9 +59,14 @@ impl Reader {
                     let last = frames.find_map(|frame| frame.id.clone());
                     at = last.or(at).filter(|_| !reading.frames.iter().any(is_reset));
                     let is_done = reading.is_done;
+                    let is_empty = reading.frames.iter().all(|frame| frame.id.is_none());
                     self.stage.saw(reading);
                     if is_done {
                         return;
+                    }
+                    if is_empty {
+                        // A stream that breaks off at once is not asked for in a hurry.
+                        tokio::time::sleep(self.dice.millis(5..=20)).await;
                     }
                 }
                 Ok(Err(refusal)) if refusal.status == 503 => {

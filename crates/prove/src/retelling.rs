@@ -33,6 +33,12 @@ pub(crate) async fn read_again(stage: &Arc<Stage>, at: &Address, patience: Durat
     for session in sessions {
         stored(stage, at, &session).await;
     }
+    for session in observed.deleted {
+        let params = json!({ "sessionId": session });
+        if let Ok(Ok(_)) = stage.client.call(at, "getSession", &params).await {
+            stage.came_back(session);
+        }
+    }
 }
 
 async fn whole(

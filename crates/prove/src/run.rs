@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::arena::{Arena, Life};
 use crate::dice::Dice;
-use crate::killer::Killer;
+use crate::killer::{Killer, Lane};
 use crate::observed::{Observed, Spool};
 use crate::oracle::judge;
 use crate::plan::Plan;
@@ -62,10 +62,14 @@ impl Proof {
     /// This machine gives no folders, ports or processes.
     pub async fn run(&self) -> io::Result<Report> {
         let mut dice = Dice::new(self.plan.seed);
+        let dealer = dice.fork();
+        let of = self.plan.lanes.max(1);
         let mut lanes = JoinSet::new();
-        for lane in 0..self.plan.lanes.max(1) {
-            let (proof, dice) = (self.clone(), dice.fork());
-            lanes.spawn(async move { proof.lane(lane, dice).await });
+        for number in 0..of {
+            let (proof, mut dice) = (self.clone(), dice.fork());
+            let lane = Lane { number, of };
+            let killer = Killer::new(&self.plan.points, lane, dealer.clone(), dice.fork());
+            lanes.spawn(async move { proof.lane(number, killer, dice).await });
         }
         while let Some(ended) = lanes.join_next().await {
             ended.map_err(io::Error::other)??;
@@ -86,8 +90,7 @@ impl Proof {
         }
     }
 
-    async fn lane(&self, lane: usize, mut dice: Dice) -> io::Result<()> {
-        let mut killer = Killer::new(&self.plan.points, dice.fork());
+    async fn lane(&self, lane: usize, mut killer: Killer, mut dice: Dice) -> io::Result<()> {
         let mut number = 0_u32;
         let mut has_more = true;
         while has_more {

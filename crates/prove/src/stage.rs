@@ -105,6 +105,16 @@ impl Stage {
         self.notes().observed.retold.push(reading);
     }
 
+    /// Notes that a session is no more.
+    pub(crate) fn deleted(&self, session: String) {
+        self.notes().observed.deleted.push(session);
+    }
+
+    /// Notes that a deleted session is there.
+    pub(crate) fn came_back(&self, session: String) {
+        self.notes().observed.undead.push(session);
+    }
+
     /// Notes what is stored.
     pub(crate) fn keeps(&self, rows: Vec<Stored>) {
         self.notes().observed.stored.extend(rows);

@@ -48,6 +48,8 @@ broken! {
     KeptTwice = "kept_twice", says::kept_twice;
     /// What is kept is not what was said or shown.
     KeptWrong = "kept_wrong", says::kept_wrong;
+    /// A session that was deleted is there again.
+    CameBack = "came_back", says::came_back;
     /// Messages stand in another order than they were accepted in.
     OrderBroken = "order_broken", says::order_broken;
     /// One message started two turns.

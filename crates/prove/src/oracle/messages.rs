@@ -34,6 +34,10 @@ pub(super) fn judge(observed: &Observed, streams: &Streams<'_>, verdict: &mut Ve
             shown(post, &stored, streams, verdict);
         }
     }
+    for session in &observed.undead {
+        verdict.find(Broken::CameBack, session, "");
+    }
+    verdict.counts.deleted += u64::try_from(observed.deleted.len()).unwrap_or(u64::MAX);
     in_order(observed, verdict);
     one_turn_each(observed, verdict);
     asked_once(observed, verdict);

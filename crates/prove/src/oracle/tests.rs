@@ -95,6 +95,7 @@ fn messages() -> Vec<Broken> {
         check(Broken::AnswerLost, |day| {
             change(day, "m1", FULL, "m1.1.2.end ", "");
         }),
+        check(Broken::CameBack, |day| day.undead.push("s9".to_owned())),
         check(Broken::AskedAgain, |day| {
             let message = "m1".to_owned();
             day.asked.push(Asked {

@@ -1,0 +1,79 @@
+//! A client that comes and goes: it opens a session, says something in it, and deletes it again.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use crate::client::Gone;
+use crate::dice::Dice;
+use crate::observed::{Incident, Profile, Scene};
+use crate::reader::Subject;
+use crate::scene;
+use crate::stage::Stage;
+
+/// Opens and deletes sessions until the arena closes.
+pub(crate) struct Passer {
+    pub(crate) stage: Arc<Stage>,
+    pub(crate) name: String,
+    pub(crate) dice: Dice,
+}
+
+impl Passer {
+    pub(crate) async fn pass(mut self) {
+        let mut number = 0_u32;
+        while !self.stage.must_close() {
+            number += 1;
+            let session = format!("{}-{number}", self.name);
+            self.ask("createSession", &session).await;
+            self.say(&session).await;
+            tokio::time::sleep(self.dice.millis(0..=150)).await;
+            if self.ask("deleteSession", &session).await {
+                self.stage.deleted(session);
+            }
+        }
+    }
+
+    /// Says something, and does not wait for what comes of it.
+    async fn say(&mut self, session: &str) {
+        let message = format!("{session}-m1");
+        for rule in scene::rules(&message, Scene::Text, &mut self.dice) {
+            self.stage.model.push(rule);
+        }
+        let subject = Subject {
+            session: session.to_owned(),
+            message,
+        };
+        let at = self.stage.server().await;
+        let (params, profile) = (subject.params(), Profile::Default);
+        let posted = self.stage.client.post(&at, &params, profile, None).await;
+        if let Ok(Ok(mut frames)) = posted {
+            let _came = tokio::time::timeout(self.dice.millis(0..=60), frames.next()).await;
+        }
+    }
+
+    /// Asks until it is done. Whether it was.
+    async fn ask(&self, method: &str, session: &str) -> bool {
+        let params = json!({ "sessionId": session });
+        let mut is_again = false;
+        loop {
+            let at = self.stage.server().await;
+            match self.stage.client.call(&at, method, &params).await {
+                Ok(Ok(_)) => return true,
+                Ok(Err(refusal)) if refusal.status == 503 => {
+                    tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+                }
+                // It was done by a server that could not say so any more.
+                Ok(Err(refusal)) if refusal.code == "unknown_session" && is_again => return true,
+                Ok(Err(refusal)) => {
+                    self.stage.note(Incident::Refused {
+                        message: session.to_owned(),
+                        why: refusal.body,
+                    });
+                    return false;
+                }
+                Err(Gone) => self.stage.is_over(at.life).await,
+            }
+            is_again = true;
+        }
+    }
+}
