@@ -38,7 +38,7 @@ mod words;
 
 pub use count::Counts;
 pub use observed::Spool;
-pub use plan::{Needs, Plan, Point};
+pub use plan::{AtBroken, Needs, Plan, Point};
 pub use report::{MOST_TOLD, Report, Starts, Told};
 pub use run::Proof;
 pub use violation::{Broken, Violation};

@@ -14,6 +14,15 @@ pub struct Point {
     pub needs: Needs,
 }
 
+/// What a broken promise does to a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtBroken {
+    /// Nothing: all are counted.
+    GoOn,
+    /// No further server is killed.
+    End,
+}
+
 /// What has to be done for a point to be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
@@ -44,6 +53,8 @@ pub struct Plan {
     pub lanes: usize,
     /// Lives of one data directory's server before all is read again; at least 1.
     pub lives: u64,
+    /// What a broken promise does to the run.
+    pub at_broken: AtBroken,
     /// How long after the last start a turn may take to end before it counts as stuck.
     pub patience: Duration,
 }
@@ -61,6 +72,7 @@ impl Plan {
             spool: Spool::Whole,
             lanes: 4,
             lives: 12,
+            at_broken: AtBroken::GoOn,
             patience: Duration::from_mins(1),
         }
     }

@@ -14,7 +14,7 @@ use crate::dice::Dice;
 use crate::killer::{Killer, Lane};
 use crate::observed::{Observed, Spool};
 use crate::oracle::judge;
-use crate::plan::Plan;
+use crate::plan::{AtBroken, Plan};
 use crate::report::{Report, Starts};
 
 /// A run, which can be looked at from outside while it goes on.
@@ -145,7 +145,8 @@ impl Tally {
     /// Takes one of the kills that are left.
     fn may_kill(&mut self, plan: &Plan) -> bool {
         let is_late = plan.time.is_some_and(|time| self.began.elapsed() >= time);
-        let may = self.begun < plan.kills && !is_late;
+        let is_enough = plan.at_broken == AtBroken::End && !self.report.is_clean();
+        let may = self.begun < plan.kills && !is_late && !is_enough;
         self.begun += u64::from(may);
         may
     }

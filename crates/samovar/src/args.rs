@@ -376,6 +376,16 @@ pub(crate) struct Prove {
     pub(crate) plant: Option<String>,
     #[arg(long, help = help::prove_cut())]
     pub(crate) cut: bool,
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        help = help::prove_stuck_after(),
+        default_value = "60",
+        value_parser = seconds,
+    )]
+    pub(crate) stuck_after: Duration,
+    #[arg(long, help = help::prove_fail_fast())]
+    pub(crate) fail_fast: bool,
     #[arg(long, help = help::json())]
     pub(crate) json: bool,
 }

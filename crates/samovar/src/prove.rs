@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use samovar_locale::prove as says;
-use samovar_prove::{Plan, Proof, Report, Spool};
+use samovar_prove::{AtBroken, Plan, Proof, Report, Spool};
 use serde_json::to_vec_pretty;
 
 use crate::args;
@@ -97,6 +97,10 @@ fn plan(args: &args::Prove) -> Result<Plan, Failure> {
     plan.points = points;
     plan.plant = plant;
     plan.seed = args.seed.unwrap_or_else(fresh_seed);
+    plan.patience = args.stuck_after;
+    if args.fail_fast {
+        plan.at_broken = AtBroken::End;
+    }
     plan.spool = if args.cut { Spool::Cut } else { Spool::Whole };
     Ok(plan)
 }

@@ -102,6 +102,42 @@ async fn a_proof_that_is_interrupted_says_what_it_has_counted_and_leaves_nothing
     assert!(is_empty(&temporary));
 }
 
+/// The process number that a server of the proof has left for its owner, once it has.
+fn server_of(temporary: &Path) -> Option<u64> {
+    let folders = temporary.read_dir().unwrap();
+    let notes = folders.map(|folder| folder.unwrap().path().join("data/server.json"));
+    let mut notes = notes.filter_map(|note| std::fs::read(note).ok());
+    let note: Value = serde_json::from_slice(&notes.next()?).ok()?;
+    note["pid"].as_u64()
+}
+
+/// Whether a process runs; one that has ended and that nobody has asked about yet does not.
+fn runs(pid: u64) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    status.is_ok_and(|status| !status.contains(") Z "))
+}
+
+// proves DU-14
+#[tokio::test]
+async fn the_servers_of_a_killed_proof_end_with_it() {
+    let (program, temporary) = prover();
+    let args = ["prove", "--kills", "1000000", "--points", "none"];
+    let mut child = program.command(args).spawn().unwrap();
+    let mut looked = tokio::time::interval(Duration::from_millis(2));
+    let server = loop {
+        looked.tick().await;
+        if let Some(server) = server_of(&temporary).filter(|server| runs(*server)) {
+            break server;
+        }
+    };
+
+    child.kill().await.unwrap();
+
+    while runs(server) {
+        looked.tick().await;
+    }
+}
+
 // proves DU-14
 #[tokio::test]
 async fn what_cannot_be_proved_is_said_before_anything_is_killed() {
