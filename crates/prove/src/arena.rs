@@ -32,6 +32,9 @@ use crate::stage::Stage;
 /// Sessions that talk at once.
 const SESSIONS: u32 = 4;
 
+/// How long a process that was killed may take to be gone.
+const LAST_BREATH: Duration = Duration::from_secs(5);
+
 /// A data directory, its server's lives, and the clients.
 pub(crate) struct Arena {
     plan: Arc<Plan>,
@@ -134,7 +137,7 @@ impl Arena {
 
     /// A last life, in which every turn comes to its end; then everything is read again. Gives what
     /// was seen in all lives.
-    pub(crate) async fn settle(mut self) -> io::Result<(Observed, TempDir)> {
+    pub(crate) async fn settle(&mut self) -> io::Result<Observed> {
         self.is_closing.send_replace(true);
         let mut server = self.start(None)?;
         match server.is_up(&self.folders, &self.stage.client).await {
@@ -169,7 +172,25 @@ impl Arena {
             scene::asked(number, request.body())
         });
         observed.asked = asked.collect();
-        Ok((observed, self.folder))
+        Ok(observed)
+    }
+
+    /// The folder with everything in it.
+    pub(crate) fn into_folder(self) -> TempDir {
+        self.folder
+    }
+
+    /// Leaves everything as it is and removes it, once nothing writes there any more: a server that
+    /// was dropped is killed, but its end is not waited for.
+    pub(crate) async fn abandon(mut self) -> io::Result<()> {
+        self.drivers.shutdown().await;
+        let waiting = async {
+            while !orphans::of(&self.folders.root).is_empty() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let _late = timeout(LAST_BREATH, waiting).await;
+        self.folder.close()
     }
 
     fn start(&mut self, point: Option<String>) -> io::Result<Server> {

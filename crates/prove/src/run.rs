@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tempfile::TempDir;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -22,6 +23,8 @@ use crate::report::{Report, Starts};
 pub struct Proof {
     plan: Arc<Plan>,
     tally: Arc<Mutex<Tally>>,
+    /// Whether somebody wants it to end early.
+    is_stopped: watch::Sender<bool>,
 }
 
 /// What was counted so far.
@@ -52,11 +55,11 @@ impl Proof {
         Self {
             plan: Arc::new(plan),
             tally: Arc::new(Mutex::new(tally)),
+            is_stopped: watch::Sender::new(false),
         }
     }
 
-    /// Runs to the end. Dropped halfway, it kills its servers and removes its folders, but for those
-    /// that it keeps for a broken promise.
+    /// Runs to the end, or until it is [stopped](Self::stop).
     ///
     /// # Errors
     /// This machine gives no folders, ports or processes.
@@ -75,8 +78,13 @@ impl Proof {
             ended.map_err(io::Error::other)??;
         }
         let mut report = self.report();
-        report.is_whole = true;
+        report.is_whole = !*self.is_stopped.borrow();
         Ok(report)
+    }
+
+    /// Ends the run early: its servers are killed, and the folders of what is not judged yet removed.
+    pub fn stop(&self) {
+        self.is_stopped.send_replace(true);
     }
 
     /// What was counted so far.
@@ -103,16 +111,34 @@ impl Proof {
                     break;
                 }
                 let ending = killer.next();
-                let life = arena.live(&ending).await?;
+                let lived = tokio::select! {
+                    life = arena.live(&ending) => Some(life?),
+                    () = self.stopped() => None,
+                };
+                let Some(life) = lived else {
+                    return arena.abandon().await;
+                };
                 self.tally().count(&life);
                 if life.is_last {
                     break;
                 }
             }
-            let (observed, folder) = arena.settle().await?;
-            self.conclude(&observed, folder)?;
+            let settled = tokio::select! {
+                settled = arena.settle() => Some(settled?),
+                () = self.stopped() => None,
+            };
+            let Some(observed) = settled else {
+                return arena.abandon().await;
+            };
+            self.conclude(&observed, arena.into_folder())?;
         }
         Ok(())
+    }
+
+    async fn stopped(&self) {
+        let mut is_stopped = self.is_stopped.subscribe();
+        // The sender is here as long as this is.
+        is_stopped.wait_for(|is_stopped| *is_stopped).await.ok();
     }
 
     /// Judges an arena, and keeps its folder when a promise was broken.

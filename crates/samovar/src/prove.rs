@@ -29,15 +29,12 @@ pub(crate) async fn prove(args: args::Prove) -> Result<Exit, Failure> {
     say(&says::begins(plan.kills, plan.seed));
     let proof = Proof::new(plan.clone());
     let progress = Progress::new(&proof);
-    let report = tokio::select! {
-        report = proof.run() => report.map_err(|error| {
-            let why = says::machine_failed(error);
-            Failure::new(Exit::Configuration, "prove_failed", why)
-        })?,
-        () = stop.asked() => proof.report(),
-        () = progress.show() => proof.report(),
-    };
+    let report = watch(&proof, &progress, &mut stop).await;
     progress.clear();
+    let report = report.map_err(|error| {
+        let why = says::machine_failed(error);
+        Failure::new(Exit::Configuration, "prove_failed", why)
+    })?;
     if let (Some(file), Some(path)) = (&mut file, &args.report) {
         write(file, path, &report)?;
     }
@@ -47,6 +44,19 @@ pub(crate) async fn prove(args: args::Prove) -> Result<Exit, Failure> {
         put(&visible(&report.to_string()))?;
     }
     verdict(&report, &plan, &args)
+}
+
+/// Runs it, tells how far it is, and stops it when that is asked for.
+async fn watch(proof: &Proof, progress: &Progress, stop: &mut Stop) -> std::io::Result<Report> {
+    let running = proof.run();
+    tokio::pin!(running);
+    loop {
+        tokio::select! {
+            report = &mut running => return report,
+            () = stop.asked() => proof.stop(),
+            () = progress.show() => {}
+        }
+    }
 }
 
 /// What a script and a person conclude from it.
