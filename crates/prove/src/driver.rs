@@ -29,11 +29,12 @@ impl Driver {
         let mut said = 0_u32;
         while !self.stage.must_close() {
             said += 1;
-            self.say(said, &mut readers).await;
+            let message = format!("{}-m{said}", self.session);
+            self.say(&message, &mut readers).await;
             let may_queue = self.dice.percent(30) && readers.len() < MOST_QUEUED;
             if !may_queue {
                 if self.dice.percent(15) {
-                    self.cancel().await;
+                    self.cancel(&message).await;
                 }
                 while readers.join_next().await.is_some() {}
             }
@@ -57,26 +58,25 @@ impl Driver {
     }
 
     /// Says one thing until it is accepted, and sends readers to its turn.
-    async fn say(&mut self, number: u32, readers: &mut JoinSet<()>) {
-        let message = format!("{}-m{number}", self.session);
+    async fn say(&mut self, message: &str, readers: &mut JoinSet<()>) {
         let scene = scene::choose(&mut self.dice);
-        for rule in scene::rules(&message, scene, &mut self.dice) {
+        for rule in scene::rules(message, scene, &mut self.dice) {
             self.stage.model.push(rule);
         }
         if scene == Scene::Tools {
-            let path = self.stage.workspace.join(scene::edited_file(&message));
+            let path = self.stage.workspace.join(scene::edited_file(message));
             if let Err(error) = std::fs::write(path, scene::UNEDITED) {
-                self.refused(&message, &error.to_string());
+                self.refused(message, &error.to_string());
             }
         }
         let subject = Subject {
             session: self.session.clone(),
-            message: message.clone(),
+            message: message.to_owned(),
         };
         let place = self.stage.sent(Post {
             session: self.session.clone(),
-            content: scene::content(&message),
-            message,
+            content: scene::content(message),
+            message: message.to_owned(),
             scene,
             ..Post::default()
         });
@@ -117,14 +117,21 @@ impl Driver {
         }
     }
 
-    async fn cancel(&mut self) {
+    /// Stops the turn of what was said last, by its name where somebody has read it, else the one that
+    /// runs.
+    async fn cancel(&mut self, message: &str) {
         tokio::time::sleep(self.dice.millis(0..=120)).await;
         self.stage.will_cancel(&self.session);
         let at = self.stage.server().await;
-        let params = json!({ "sessionId": self.session });
+        let turn = self.stage.turn_of(message);
+        let params = json!({ "sessionId": self.session, "turnId": turn });
         match self.stage.client.call(&at, "cancel", &params).await {
+            Ok(Ok(answer)) if answer["cancelled"] == true && turn.is_some() => {
+                self.stage.cancelled(message);
+            }
             Ok(Ok(_)) | Err(Gone) => {}
-            Ok(Err(refusal)) if refusal.status == 503 => {}
+            // It may have been over before.
+            Ok(Err(refusal)) if refusal.status == 503 || refusal.code == "unknown_turn" => {}
             Ok(Err(refusal)) => self.refused(&self.session, &refusal.body),
         }
     }

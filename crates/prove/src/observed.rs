@@ -55,6 +55,8 @@ pub(crate) struct Post {
     pub(crate) acked_at: Option<Tick>,
     /// Whether somebody asked to stop what ran in the session while this may have run.
     pub(crate) may_be_cancelled: bool,
+    /// Whether the server said that it has stopped this message's turn.
+    pub(crate) is_cancelled: bool,
 }
 
 /// What a message makes the model do.

@@ -1,6 +1,7 @@
 //! What all clients of one arena share: where the server is, the model behind it, and the notes of
 //! what was seen.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -26,6 +27,8 @@ pub(crate) struct Stage {
 #[derive(Default)]
 struct Notes {
     observed: Observed,
+    /// The turns of messages, as far as somebody has read of them.
+    turns: HashMap<String, String>,
     tick: Tick,
 }
 
@@ -96,6 +99,20 @@ impl Stage {
         }
     }
 
+    /// The turn of a message, when somebody has read of it.
+    pub(crate) fn turn_of(&self, message: &str) -> Option<String> {
+        self.notes().turns.get(message).cloned()
+    }
+
+    /// Notes that the server said that it has stopped a message's turn.
+    pub(crate) fn cancelled(&self, message: &str) {
+        let mut notes = self.notes();
+        let mut posts = notes.observed.posts.iter_mut();
+        if let Some(post) = posts.find(|post| post.message == message) {
+            post.is_cancelled = true;
+        }
+    }
+
     pub(crate) fn saw(&self, reading: Reading) {
         self.notes().observed.readings.push(reading);
     }
@@ -122,7 +139,13 @@ impl Stage {
 
     /// Looks at a frame at the moment at which it came.
     pub(crate) fn sees(&self, message: &str, profile: Profile, frame: &Frame) {
-        if profile == Profile::Full && is_answer(frame) {
+        if profile != Profile::Full {
+            return;
+        }
+        if let Some(turn) = begun(frame) {
+            self.notes().turns.insert(message.to_owned(), turn);
+        }
+        if is_answer(frame) {
             let prompts = self.model.prompt_count();
             let mut notes = self.notes();
             let answered = &mut notes.observed.answered;
@@ -149,6 +172,14 @@ impl Notes {
         self.tick += 1;
         self.tick
     }
+}
+
+/// The turn that a frame shows to begin.
+fn begun(frame: &Frame) -> Option<String> {
+    let event: Value = Some(&frame.data)
+        .filter(|data| data.contains("\"turn_started\""))
+        .and_then(|data| serde_json::from_str(data).ok())?;
+    Some(event["turn"].as_str()?.to_owned())
 }
 
 /// Whether a frame shows an answer of the model as finished.

@@ -92,7 +92,8 @@ fn ended(post: &Post, whole: &Whole<'_>, profile: Profile, verdict: &mut Verdict
         }
         End::Other(_) => false,
     };
-    if !is_right {
+    let is_obeyed = !post.is_cancelled || *end == End::Cancelled;
+    if !is_right || !is_obeyed {
         verdict.find(Broken::EndedWrong, &post.message, format!("{end:?}"));
     }
     if is_first_look {

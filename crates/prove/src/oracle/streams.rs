@@ -153,16 +153,17 @@ impl<'c> Canon<'c> {
         self.may_lose() && self.frames[from..to].iter().any(|frame| tells_loss(frame))
     }
 
-    /// Whether an event that is no more stands in a range that the stream tells to be lost, or, in
-    /// the default profile, before an attempt that begins anew.
+    /// Whether the first that the stream tells of a later epoch than a lost event's is that something
+    /// is void. What no durable event stood behind leaves no hole, and its places are given again.
     fn is_lost_and_told(&self, id: &str) -> bool {
-        let Some((_, seq, _)) = place(id).filter(|_| self.may_lose()) else {
+        let Some((epoch, _, _)) = place(id).filter(|_| self.may_lose()) else {
             return false;
         };
-        self.frames.iter().any(|frame| {
-            let behind = frame.id.as_deref().and_then(place);
-            tells_loss(frame) && behind.is_some_and(|(_, at, _)| at >= seq)
-        })
+        let mut later = self.frames.iter().filter(|frame| {
+            let at = frame.id.as_deref().and_then(place);
+            at.is_some_and(|(other, _, _)| other > epoch)
+        });
+        later.next().is_some_and(|frame| tells_loss(frame))
     }
 }
 

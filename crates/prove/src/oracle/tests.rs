@@ -129,6 +129,11 @@ fn turns() -> Vec<Broken> {
         check(Broken::EndedWrong, |day| {
             change(day, "m1", FULL, r#"{"model":"stop"}"#, r#""cancelled""#);
         }),
+        check(Broken::EndedWrong, |day| {
+            // It was stopped, it was said, and it went on.
+            day.posts[0].may_be_cancelled = true;
+            day.posts[0].is_cancelled = true;
+        }),
         check(Broken::SecondTurn, |day| {
             let one = reading(&mut day.readings, "m1", FULL);
             for frame in &mut one.frames {

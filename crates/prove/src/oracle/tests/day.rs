@@ -186,6 +186,7 @@ fn post(message: &str, scene: Scene, sent_at: u64) -> Post {
         sent_at,
         acked_at: Some(sent_at + 1),
         may_be_cancelled: false,
+        is_cancelled: false,
     }
 }
 
