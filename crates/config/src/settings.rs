@@ -44,6 +44,8 @@ pub struct Settings {
     pub store: Store,
     /// Whom the server may ask for somebody else.
     pub egress: Egress,
+    /// How turns are streamed.
+    pub stream: Stream,
     /// What tools may do.
     pub tools: Tools,
     /// What happens at start to what the run before left.
@@ -208,6 +210,21 @@ pub enum Durability {
     Power,
     /// A killed process: nothing is synced, and a power cut takes what runs.
     Process,
+}
+
+/// How turns are streamed.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct Stream {
+    /// Seconds for which a turn that is over can be streamed again, event by event; its messages
+    /// stay as long as their session.
+    #[schemars(range(min = 0, max = 604_800), extend("x-widens" = false))]
+    pub retention: u32,
+    /// Seconds for which a client may take nothing of an answer; then it is told where to go on if
+    /// it can be, and after twice as long it is cut off.
+    #[schemars(range(min = 1, max = 3_600), extend("x-widens" = true))]
+    pub patience: u32,
 }
 
 /// What tools may do.
@@ -386,6 +403,7 @@ impl Default for Settings {
             server: Server::default(),
             store: Store::default(),
             egress: Egress::default(),
+            stream: Stream::default(),
             tools: Tools::default(),
             recovery: Recovery::default(),
         }
@@ -440,6 +458,15 @@ impl Default for Server {
             slow_client_seconds: 15,
             ping_seconds: 15,
             drain_seconds: 10,
+        }
+    }
+}
+
+impl Default for Stream {
+    fn default() -> Self {
+        Self {
+            retention: 600,
+            patience: 30,
         }
     }
 }

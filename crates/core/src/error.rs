@@ -68,6 +68,8 @@ codes! {
     WrongVerb = "wrong_verb", 405;
     /// The client took too long to send its request.
     RequestTimeout = "request_timeout", 408;
+    /// The reader of a stream took nothing for too long; it goes on behind the position that is named.
+    ReaderStalled = "reader_stalled", 408;
     /// The same message id with another content, or one that another session has.
     MessageConflict = "message_conflict", 409;
     /// A turn runs, waits or is queued in the session, and what was asked needs it to be free.

@@ -266,6 +266,8 @@ fn serve(config: &mut Config, settings: &Settings) {
         samovar_config::Durability::Power => Durability::Power,
         samovar_config::Durability::Process => Durability::Process,
     };
+    config.slow_reader = seconds(settings.stream.patience);
+    config.settings.retention = seconds(settings.stream.retention);
     config.reach = if settings.tools.restrict_to_workspace {
         Reach::Workspace
     } else {

@@ -124,6 +124,7 @@ impl From<Error> for Failure {
             | Code::SessionBusy
             | Code::Unavailable
             | Code::ServerRestart
+            | Code::ReaderStalled
             | Code::RequestTimeout => Exit::Busy,
             Code::StoreFull | Code::StoreFailed | Code::Internal => Exit::TurnFailed,
             Code::InvalidParams

@@ -176,6 +176,7 @@ fn manner(call: &Call, profile: Profile) -> Manner {
     Manner {
         profile,
         ping_every: call.shared.ping_every,
+        stalled: call.stalled.clone(),
     }
 }
 

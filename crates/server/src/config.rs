@@ -67,6 +67,9 @@ pub struct Config {
     pub max_connections: usize,
     /// How long a client may take to send its headers, or its body.
     pub slow_client: Duration,
+    /// How long a client may take nothing of an answer. A stream that gets through to it after that
+    /// ends and says where to go on; after twice as long the connection is cut.
+    pub slow_reader: Duration,
     /// How often a silent stream says that it lives.
     pub ping_every: Duration,
     /// How long running turns get to end when the server is asked to stop.
@@ -139,6 +142,7 @@ impl Config {
             max_body_bytes: 1024 * 1024,
             max_connections: 4096,
             slow_client: Duration::from_secs(15),
+            slow_reader: Duration::from_secs(30),
             ping_every: Duration::from_secs(15),
             drain: Duration::from_secs(10),
             durability: Durability::default(),

@@ -34,6 +34,7 @@ mod health;
 mod home;
 mod listener;
 pub mod models;
+mod pace;
 mod registered;
 mod reply;
 pub mod route;

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::Request;
+use hyper::body::Incoming;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use samovar_locale as locale;
@@ -17,6 +20,7 @@ use crate::address::AddressFile;
 use crate::config::Config;
 use crate::door::{self, MAX_HEAD_BYTES};
 use crate::home::{Home, OpenError, Opening};
+use crate::pace::{self, Paced};
 use crate::router;
 
 /// How long a connection gets to end after the server was asked to stop.
@@ -82,7 +86,7 @@ impl Server {
         let opening = Opening::begin(&config)?;
         let address = SocketAddr::new(config.host, config.port);
         let listen = |source| StartError::Listen { address, source };
-        let listener = TcpListener::bind(address).await.map_err(listen)?;
+        let listener = pace::listen(address).map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
         let router = router::router(&opening.shared, &door::authorities(address));
         let socket = Socket::open(listener, router, &config);
@@ -163,6 +167,7 @@ impl Socket {
             tasks: socket.tasks.clone(),
             permits: Arc::new(Semaphore::new(config.max_connections)),
             slow_client: config.slow_client,
+            slow_reader: config.slow_reader,
         };
         socket.tasks.spawn(accepting.run(listener));
         socket
@@ -198,6 +203,7 @@ struct Accepting {
     tasks: TaskTracker,
     permits: Arc<Semaphore>,
     slow_client: Duration,
+    slow_reader: Duration,
 }
 
 impl Accepting {
@@ -232,13 +238,21 @@ impl Accepting {
     }
 
     fn connection(&self, stream: TcpStream) -> impl Future<Output = ()> + use<> {
-        let service = TowerToHyperService::new(self.router.clone());
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "a connection keeps its delay");
+        }
+        let stream = Paced::new(stream, self.slow_reader);
+        let (stalled, router) = (
+            stream.stalled(),
+            TowerToHyperService::new(self.router.clone()),
+        );
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(stalled.clone());
+            router.call(request)
+        });
         let (stop, cut) = (self.stop.clone(), self.cut.clone());
         let slow_client = self.slow_client;
         async move {
-            if let Err(error) = stream.set_nodelay(true) {
-                tracing::debug!(%error, "a connection keeps its delay");
-            }
             let mut builder = hyper::server::conn::http1::Builder::new();
             builder
                 .timer(TokioTimer::new())

@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::home::Shared;
+use crate::pace::Stalled;
 use crate::reply;
 use crate::tokens::Guest;
 use crate::{agent, api, health};
@@ -73,6 +74,8 @@ pub(crate) struct Call {
     pub(crate) segments: Vec<(String, String)>,
     /// The header `Last-Event-ID`, which a reader of a stream sends who comes back.
     pub(crate) last_event_id: Option<String>,
+    /// Whether the client takes nothing of its answers.
+    pub(crate) stalled: Stalled,
     /// What stands behind the `?`, decoded.
     pub(crate) query: Vec<(String, String)>,
     /// The JSON body of a `POST`.

@@ -15,6 +15,7 @@ use samovar_locale as locale;
 
 use crate::door::{self, Door};
 use crate::home::Shared;
+use crate::pace::Stalled;
 use crate::reply;
 use crate::route::{self, Call, Route, Scope, Verb};
 use crate::tokens::Guest;
@@ -140,6 +141,8 @@ async fn serve(route: &Route, verb: Verb, shared: Arc<Shared>, request: Request)
             return reply::refusal(&Error::new(Code::InvalidParams, why));
         }
     };
+    // None where another program serves the routes.
+    let stalled = parts.extensions.remove::<Stalled>().unwrap_or_default();
     let last_event_id = parts.headers.get("last-event-id");
     // What is no text is no id either, and is told apart from a header that is not there.
     let last_event_id = last_event_id.map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
@@ -154,6 +157,7 @@ async fn serve(route: &Route, verb: Verb, shared: Arc<Shared>, request: Request)
             by,
             segments,
             last_event_id,
+            stalled,
             query,
             body,
         },

@@ -14,6 +14,8 @@ use samovar_locale as locale;
 use samovar_wire::agent::{Encoder, Profile, Snapshot, SnapshotFold, TurnState};
 use samovar_wire::sse::{self, FrameId};
 
+use crate::pace::Stalled;
+
 /// What a client says that it has of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cursor {
@@ -54,10 +56,11 @@ impl Cursor {
 }
 
 /// How a stream is made, whatever it shows.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Manner {
     pub(crate) profile: Profile,
     pub(crate) ping_every: Duration,
+    pub(crate) stalled: Stalled,
 }
 
 /// The stream of one turn from its start.
@@ -66,6 +69,7 @@ pub(crate) fn of_turn(turn: TurnId, reader: Follower, manner: Manner) -> Respons
         encoder: Encoder::new(turn, manner.profile),
         reader,
         ping_every: manner.ping_every,
+        stalled: manner.stalled,
         at: None,
         stage: Stage::Live,
     })
@@ -102,6 +106,7 @@ pub(crate) fn resumed(
         encoder: Encoder::new(turn, manner.profile),
         reader,
         ping_every: manner.ping_every,
+        stalled: manner.stalled,
         at,
         stage,
     })
@@ -119,6 +124,7 @@ struct Reading {
     encoder: Encoder,
     reader: Follower,
     ping_every: Duration,
+    stalled: Stalled,
     /// The last frame that the client has, or that stands for what it need not have.
     at: Option<FrameId>,
     stage: Stage,
@@ -169,6 +175,9 @@ impl Reading {
             return None;
         }
         let mut out = Vec::new();
+        if self.stalled.is_set() {
+            self.encoder.abort(&stalled(self.at), &mut out);
+        }
         while out.is_empty() {
             // Safe to drop halfway: the reader moves only when it has something.
             let pulled = tokio::time::timeout(self.ping_every, self.reader.next()).await;
@@ -269,6 +278,13 @@ impl Reading {
             self.encoder.abort(&error, out);
         }
     }
+}
+
+/// What a client is told that took nothing for long.
+fn stalled(at: Option<FrameId>) -> Error {
+    let left = || locale::turn::reader_stalled().to_owned();
+    let why = at.map_or_else(left, locale::turn::reader_stalled_at);
+    Error::new(Code::ReaderStalled, why)
 }
 
 /// Why a reader cannot go on, as a client sees it.

@@ -35,6 +35,7 @@ fn only_these_keys_count_in_a_file_that_nobody_trusts() {
             "defaults.temperature",
             "defaults.max_iterations",
             "session.max_history_messages",
+            "stream.retention",
         ]
     );
 }

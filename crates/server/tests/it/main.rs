@@ -29,6 +29,7 @@ mod raw;
 mod reach;
 mod resume;
 mod shown;
+mod stall;
 mod tools;
 mod turns;
 mod typescript;

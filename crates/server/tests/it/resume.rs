@@ -47,7 +47,7 @@ pub(crate) fn back(app: &App, session: &str, query: &str) -> Request {
     Request::new(app, "GET", &format!("{STREAM}?sessionId={session}{query}"))
 }
 
-async fn read(request: Request) -> String {
+pub(crate) async fn read(request: Request) -> String {
     let response = request.send().await;
     assert_eq!(response.status, 200, "{}", response.body);
     assert_eq!(response.header("content-type"), Some("text/event-stream"));
@@ -55,7 +55,7 @@ async fn read(request: Request) -> String {
 }
 
 /// The whole frames of what has come, and the id of the last of them that has one.
-fn whole(bytes: &[u8]) -> (usize, Option<&str>) {
+pub(crate) fn whole(bytes: &[u8]) -> (usize, Option<&str>) {
     let text = std::str::from_utf8(bytes).unwrap_or_else(|error| {
         std::str::from_utf8(&bytes[..error.valid_up_to()]).expect("it is valid up to there")
     });

@@ -1,0 +1,186 @@
+//! Writing to clients that may take nothing: how long that is borne, and what it costs (DU-8).
+
+use std::io::{self, ErrorKind, IoSlice};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::time::Sleep;
+
+/// What is asked of the system to hold for a client, in bytes; Linux takes twice as much, and left
+/// alone it would take several megabytes.
+const SEND_BUFFER_BYTES: u32 = 128 * 1024;
+/// Connections that wait to be accepted, at most.
+const BACKLOG: u32 = 1024;
+
+/// Listens; every connection that comes has a bounded buffer for what its client does not take.
+pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    socket.set_reuseaddr(true)?;
+    socket.set_send_buffer_size(SEND_BUFFER_BYTES)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// Whether a connection's client took nothing for as long as is borne.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stalled(Arc<AtomicBool>);
+
+impl Stalled {
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Whether it was set before.
+    fn set(&self) -> bool {
+        self.0.swap(true, Ordering::Relaxed)
+    }
+}
+
+/// A connection that is cut when its client takes nothing for too long. After the first `patience`
+/// it is marked, so that a stream which gets through once more says where to go on; after the second
+/// it ends.
+pub(crate) struct Paced<S> {
+    stream: S,
+    patience: Duration,
+    waiting: Option<Pin<Box<Sleep>>>,
+    stalled: Stalled,
+}
+
+impl<S> Paced<S> {
+    pub(crate) fn new(stream: S, patience: Duration) -> Self {
+        Self {
+            stream,
+            patience,
+            waiting: None,
+            stalled: Stalled::default(),
+        }
+    }
+
+    pub(crate) fn stalled(&self) -> Stalled {
+        self.stalled.clone()
+    }
+
+    /// Waits with a write that cannot go on.
+    fn wait<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
+        loop {
+            let patience = self.patience;
+            let waiting = self
+                .waiting
+                .get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
+            ready!(waiting.as_mut().poll(cx));
+            self.waiting = None;
+            if self.stalled.set() {
+                let why = "the client takes nothing";
+                return Poll::Ready(Err(io::Error::new(ErrorKind::TimedOut, why)));
+            }
+        }
+    }
+
+    fn wrote(
+        &mut self,
+        cx: &mut Context<'_>,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        match written {
+            Poll::Ready(written) => {
+                self.waiting = None;
+                Poll::Ready(written)
+            }
+            Poll::Pending => self.wait(cx),
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.wrote(cx, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bytes);
+        self.wrote(cx, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_nothing_is_marked_and_then_cut_off() {
+        let (client, server) = tokio::io::duplex(4);
+        let mut paced = Paced::new(server, PATIENCE);
+        let stalled = paced.stalled();
+        let began = tokio::time::Instant::now();
+
+        let cut = paced.write_all(b"more than four").await.unwrap_err();
+
+        assert_eq!(cut.kind(), ErrorKind::TimedOut);
+        assert!(stalled.is_set());
+        assert!(began.elapsed() >= 2 * PATIENCE);
+        drop(client);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_a_little_now_and_then_is_served_on() {
+        let (mut client, server) = tokio::io::duplex(4);
+        let mut paced = Paced::new(server, PATIENCE);
+        let stalled = paced.stalled();
+        let slow = async {
+            let mut taken = [0; 4];
+            for _ in 0..10 {
+                tokio::time::sleep(PATIENCE * 9 / 10).await;
+                client.read_exact(&mut taken).await.unwrap();
+            }
+        };
+
+        let (written, ()) = tokio::join!(paced.write_all(&[0; 40]), slow);
+
+        written.unwrap();
+        assert!(!stalled.is_set());
+    }
+}
