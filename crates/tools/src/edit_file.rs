@@ -4,12 +4,13 @@ mod diff;
 mod document;
 mod nearest;
 
-use samovar_core::Outcome;
+use samovar_core::{Outcome, Probed};
 use samovar_sandbox::Place;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::foresight::Foresight;
 use crate::text::{path, plural, sha256};
 use crate::tool::{Access, FileTool, Refusal};
 use crate::workspace::{Stop, Workspace};
@@ -42,14 +43,9 @@ impl FileTool for EditFile {
     const ACCESS: Access = Access::Write;
 
     fn run(self, workspace: &Workspace, stop: &Stop) -> Result<Outcome, Refusal> {
-        let old = Document::parse(&self.old);
-        let new = Document::parse(&self.new);
-        refuse_idle(old.text(), new.text())?;
         let place = workspace.place(&self.path)?;
         let lock = workspace.lock(&place);
-        let before = open(workspace, &place)?;
-        let at = find(&before, &place, old.text(), self.all)?;
-        let after = before.replace(&at, old.text().len(), new.text());
+        let Edit { before, at, after } = self.edit(workspace, &place)?;
         let content = after.to_bytes();
         stop.check()?;
         workspace
@@ -57,18 +53,82 @@ impl FileTool for EditFile {
             .write(&place, &content, MAX_CONTENT_BYTES)?;
         // Nobody has to wait while the difference is looked for.
         drop(lock);
-        let path = path(&place);
-        let diff = diff::unified(&path, before.text(), after.text());
-        let replacements = plural(at.len(), "replacement", "replacements");
-        let text = format!("edited {path}: {replacements}\n\n{diff}");
-        let data = json!({
-            "path": place.to_string(),
-            "replacements": at.len(),
-            "diff": diff,
-            "sha256": sha256(&content),
-        });
-        Ok(Outcome::done(text).with_data(data))
+        let diff = diff::unified(&path(&place), before.text(), after.text());
+        Ok(told(&place, at.len(), Some(&diff), &content))
     }
+
+    fn foresee(&self, workspace: &Workspace) -> Result<Option<Foresight>, Refusal> {
+        let place = workspace.place(&self.path)?;
+        let Edit { before, at, after } = self.edit(workspace, &place)?;
+        let (before, after) = (before.to_bytes(), after.to_bytes());
+        Ok(Some(Foresight::new(Some(&before), &after).with_places(&at)))
+    }
+
+    fn probe(self, workspace: &Workspace, foresight: &Foresight) -> Result<Probed, Refusal> {
+        let place = workspace.place(&self.path)?;
+        let tell = |now: &[u8]| {
+            let replacements = foresight.replacements.unwrap_or_default();
+            let diff = self.difference(&place, foresight, now);
+            told(&place, replacements, diff.as_deref(), now)
+        };
+        Ok(foresight.compare(workspace, &place, tell))
+    }
+}
+
+/// A text before and after it is edited.
+struct Edit {
+    before: Document,
+    /// Where it is edited.
+    at: Vec<usize>,
+    after: Document,
+}
+
+impl EditFile {
+    fn edit(&self, workspace: &Workspace, place: &Place) -> Result<Edit, Refusal> {
+        let old = Document::parse(&self.old);
+        let new = Document::parse(&self.new);
+        refuse_idle(old.text(), new.text())?;
+        let before = open(workspace, place)?;
+        let at = find(&before, place, old.text(), self.all)?;
+        let after = before.replace(&at, old.text().len(), new.text());
+        Ok(Edit { before, at, after })
+    }
+
+    /// The difference that the edit made, which its text after it and the places are enough for; none
+    /// when they are not.
+    fn difference(&self, place: &Place, foresight: &Foresight, now: &[u8]) -> Option<String> {
+        let (old, new) = (Document::parse(&self.old), Document::parse(&self.new));
+        let (old, new) = (old.text(), new.text());
+        let after = Document::parse(str::from_utf8(now).ok()?);
+        let mut at = Vec::new();
+        for (edits, before) in foresight.places.iter().enumerate() {
+            let grown = before.checked_add(edits.checked_mul(new.len())?)?;
+            let place = grown.checked_sub(edits.checked_mul(old.len())?)?;
+            let end = place.checked_add(new.len())?;
+            let is_behind = at.last().is_none_or(|last| last + new.len() <= place);
+            if !is_behind || after.text().get(place..end) != Some(new) {
+                return None;
+            }
+            at.push(place);
+        }
+        let before = after.replace(&at, new.len(), old);
+        let is_it = foresight.before == Some(sha256(&before.to_bytes()));
+        is_it.then(|| diff::unified(&path(place), before.text(), after.text()))
+    }
+}
+
+fn told(place: &Place, replacements: usize, diff: Option<&str>, content: &[u8]) -> Outcome {
+    let path = path(place);
+    let count = plural(replacements, "replacement", "replacements");
+    let shown = diff.unwrap_or("[what changed can no longer be told]\n");
+    let text = format!("edited {path}: {count}\n\n{shown}");
+    let data = json!({
+        "path": place.to_string(),
+        "replacements": replacements,
+        "diff": diff,
+        "sha256": sha256(content),
+    });
+    Outcome::done(text).with_data(data)
 }
 
 fn refuse_idle(old: &str, new: &str) -> Result<(), Refusal> {

@@ -12,6 +12,7 @@
 mod declared;
 mod edit_file;
 mod filter;
+mod foresight;
 mod ignores;
 mod list_dir;
 mod read_file;

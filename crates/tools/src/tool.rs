@@ -9,15 +9,17 @@ use std::time::Duration;
 
 use samovar_core::tool::{DEFAULT_TIMEOUT, Sharing};
 use samovar_core::{
-    CallContext, Capability, Closer, Effect, Future, Outcome, Reply, Status, ToolCall, ToolSpec,
-    Toolset,
+    CallContext, Capability, Closer, Effect, Future, Outcome, Probed, Reply, Status, ToolCall,
+    ToolSpec, Toolset,
 };
 use samovar_sandbox::JailError;
 use schemars::JsonSchema;
+use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::task::{self, AbortHandle};
 
+use crate::foresight::Foresight;
 use crate::schema;
 use crate::workspace::{Stop, Workspace};
 
@@ -33,6 +35,18 @@ pub(crate) trait FileTool: DeserializeOwned + JsonSchema + Send + 'static {
 
     /// Answers a call, on a thread that may block.
     fn run(self, workspace: &Workspace, stop: &Stop) -> Result<Outcome, Refusal>;
+
+    /// What the call will make of its file, as that stands now; none for a tool that changes none.
+    fn foresee(&self, workspace: &Workspace) -> Result<Option<Foresight>, Refusal> {
+        let _ = workspace;
+        Ok(None)
+    }
+
+    /// Whether the call was done, by what was foreseen of it.
+    fn probe(self, workspace: &Workspace, foresight: &Foresight) -> Result<Probed, Refusal> {
+        let _ = (workspace, foresight);
+        Ok(Probed::Unknown)
+    }
 }
 
 /// What a tool does to files.
@@ -90,6 +104,34 @@ impl<T: FileTool> Toolset for Shelved<T> {
     fn call(&self, call: ToolCall, _context: CallContext) -> Future<'static, Reply> {
         let workspace = self.workspace.clone();
         Box::pin(async move { Reply::Closed(run_blocking::<T>(workspace, call.args).await) })
+    }
+
+    fn foresee(&self, call: &ToolCall) -> Future<'static, Option<Value>> {
+        let (workspace, args) = (self.workspace.clone(), call.args.clone());
+        let look = move || {
+            let tool = T::deserialize(args).ok()?;
+            let foresight = tool.foresee(&workspace).ok()??;
+            serde_json::to_value(foresight).ok()
+        };
+        Box::pin(async move { task::spawn_blocking(look).await.ok().flatten() })
+    }
+
+    fn probe(
+        &self,
+        call: ToolCall,
+        foreseen: Option<Value>,
+        _context: CallContext,
+    ) -> Future<'static, Probed> {
+        let workspace = self.workspace.clone();
+        let look = move || {
+            let tool = T::deserialize(call.args).ok()?;
+            let foresight = Foresight::deserialize(foreseen?).ok()?;
+            tool.probe(&workspace, &foresight).ok()
+        };
+        Box::pin(async move {
+            let looked = task::spawn_blocking(look).await.ok().flatten();
+            looked.unwrap_or(Probed::Unknown)
+        })
     }
 }
 

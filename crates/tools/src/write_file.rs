@@ -1,11 +1,12 @@
 //! `write_file`: gives a file its content.
 
-use samovar_core::Outcome;
-use samovar_sandbox::Written;
+use samovar_core::{Outcome, Probed};
+use samovar_sandbox::{Place, Written};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::foresight::{Foresight, content};
 use crate::text::sha256;
 use crate::tool::{Access, FileTool, Refusal};
 use crate::workspace::{Stop, Workspace};
@@ -34,19 +35,40 @@ impl FileTool for WriteFile {
         stop.check()?;
         let content = self.content.as_bytes();
         let written = workspace.jail().write(&place, content, MAX_CONTENT_BYTES)?;
-        let (verb, is_created) = match written {
-            Written::Created => ("created", true),
-            Written::Replaced => ("wrote", false),
-        };
-        let bytes = content.len();
-        let path = place.to_string();
-        let text = format!("{verb} {bytes} bytes to {path}");
-        let data = json!({
-            "path": path,
-            "bytes": bytes,
-            "created": is_created,
-            "sha256": sha256(content),
-        });
-        Ok(Outcome::done(text).with_data(data))
+        Ok(told(&place, content, written))
     }
+
+    fn foresee(&self, workspace: &Workspace) -> Result<Option<Foresight>, Refusal> {
+        let place = workspace.place(&self.path)?;
+        let before = content(workspace, &place)?;
+        let after = self.content.as_bytes();
+        Ok(Some(Foresight::new(before.as_deref(), after)))
+    }
+
+    fn probe(self, workspace: &Workspace, foresight: &Foresight) -> Result<Probed, Refusal> {
+        let place = workspace.place(&self.path)?;
+        let written = match foresight.before {
+            None => Written::Created,
+            Some(_) => Written::Replaced,
+        };
+        let tell = |now: &[u8]| told(&place, now, written);
+        Ok(foresight.compare(workspace, &place, tell))
+    }
+}
+
+fn told(place: &Place, content: &[u8], written: Written) -> Outcome {
+    let (verb, is_created) = match written {
+        Written::Created => ("created", true),
+        Written::Replaced => ("wrote", false),
+    };
+    let bytes = content.len();
+    let path = place.to_string();
+    let text = format!("{verb} {bytes} bytes to {path}");
+    let data = json!({
+        "path": path,
+        "bytes": bytes,
+        "created": is_created,
+        "sha256": sha256(content),
+    });
+    Outcome::done(text).with_data(data)
 }

@@ -11,6 +11,8 @@ mod alike;
 mod chat;
 mod config;
 mod crash;
+#[cfg(feature = "failpoints")]
+mod cut_writes;
 mod data_dir;
 mod docs;
 mod doctor;

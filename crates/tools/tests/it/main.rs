@@ -10,6 +10,7 @@ mod catalog;
 mod edit_file;
 mod hostile;
 mod list_dir;
+mod probes;
 mod read_file;
 mod search_files;
 mod sessions;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use samovar_core::{
-    AgentPath, CallContext, CallId, Outcome, Reply, SessionId, Status, ToolCall, ToolSpec, Toolset,
-    TurnId,
+    AgentPath, CallContext, CallId, Outcome, Probed, Reply, SessionId, Status, ToolCall, ToolSpec,
+    Toolset, TurnId,
 };
 use samovar_sandbox::{Jail, Protected};
 use samovar_tools::catalog;
@@ -82,6 +82,29 @@ impl Yard {
         name: &str,
         args: Value,
     ) -> impl Future<Output = Outcome> + Send + 'static {
+        let (tool, call, context) = self.prepare(name, args);
+        let reply = tool.call(call, context);
+        async {
+            match reply.await {
+                Reply::Closed(outcome) => outcome,
+                Reply::Open => panic!("a file tool leaves no call open"),
+            }
+        }
+    }
+
+    /// What the tool foresees of a call.
+    pub(crate) async fn foresee(&self, name: &str, args: &Value) -> Option<Value> {
+        let (tool, call, _) = self.prepare(name, args.clone());
+        tool.foresee(&call).await
+    }
+
+    /// What the tool says became of a call.
+    pub(crate) async fn probe(&self, name: &str, args: &Value, foreseen: Option<Value>) -> Probed {
+        let (tool, call, context) = self.prepare(name, args.clone());
+        tool.probe(call, foreseen, context).await
+    }
+
+    fn prepare(&self, name: &str, args: Value) -> (Arc<dyn Toolset>, ToolCall, CallContext) {
         let named = |tool: &&Arc<dyn Toolset>| tool.specs().iter().any(|spec| spec.name == name);
         let tool = self.tools.iter().find(named).unwrap();
         let key = CallId::new("call").unwrap();
@@ -97,13 +120,7 @@ impl Yard {
             agent: AgentPath::root("master"),
             key,
         };
-        let reply = tool.call(call, context);
-        async {
-            match reply.await {
-                Reply::Closed(outcome) => outcome,
-                Reply::Open => panic!("a file tool leaves no call open"),
-            }
-        }
+        (tool.clone(), call, context)
     }
 
     /// The outcome of a call that succeeds.
