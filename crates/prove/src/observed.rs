@@ -98,6 +98,13 @@ pub(crate) struct Frame {
     pub(crate) data: String,
 }
 
+impl Frame {
+    /// Whether it says that what its reader has is not known any more, with a snapshot instead.
+    pub(crate) fn is_reset(&self) -> bool {
+        self.data.starts_with("{\"type\":\"reset\"")
+    }
+}
+
 /// A row of `getMessages`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stored {

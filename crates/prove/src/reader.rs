@@ -57,7 +57,9 @@ impl Reader {
                     let reading = self.follow(&address, frames, after).await;
                     let mut frames = reading.frames.iter().rev();
                     let last = frames.find_map(|frame| frame.id.clone());
-                    at = last.or(at).filter(|_| !reading.frames.iter().any(is_reset));
+                    at = last
+                        .or(at)
+                        .filter(|_| !reading.frames.iter().any(Frame::is_reset));
                     let is_done = reading.is_done;
                     let is_empty = reading.frames.iter().all(|frame| frame.id.is_none());
                     self.stage.saw(reading);
@@ -122,7 +124,7 @@ impl Reader {
             match came {
                 Came::Frame(frame) => {
                     self.stage.sees(&reading.message, reading.profile, &frame);
-                    let is_void = is_reset(&frame);
+                    let is_void = frame.is_reset();
                     reading.frames.push(frame);
                     if is_void {
                         return reading;
@@ -142,9 +144,4 @@ impl Reader {
             }
         }
     }
-}
-
-/// Whether a frame says that what its reader has is not known: it begins anew.
-fn is_reset(frame: &Frame) -> bool {
-    frame.id.is_none() && frame.data.starts_with("{\"type\":\"reset\"")
 }

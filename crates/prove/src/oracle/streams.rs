@@ -42,8 +42,7 @@ pub(super) fn judge(observed: &Observed, streams: &Streams<'_>, verdict: &mut Ve
 
 /// The ids of one stream strictly follow each other.
 fn order(message: &str, frames: &[Frame], verdict: &mut Verdict) {
-    let ids: Vec<_> = frames
-        .iter()
+    let ids: Vec<_> = numbered(frames)
         .filter_map(|frame| frame.id.as_deref())
         .collect();
     for pair in ids.windows(2) {
@@ -61,19 +60,19 @@ fn order(message: &str, frames: &[Frame], verdict: &mut Verdict) {
 
 /// An `error` without an id ends a stream whose turn may go on; a `reset` says that an id is no good.
 fn broken_off(reading: &Reading, spool: Spool, verdict: &mut Verdict) {
-    for frame in reading.frames.iter().filter(|frame| frame.id.is_none()) {
-        let event: Value = serde_json::from_str(&frame.data).unwrap_or_default();
-        let is_good = GOOD_BREAKS
-            .iter()
-            .any(|(field, word)| event[field] == *word);
-        match (is_reset(&event), spool) {
-            (true, Spool::Cut) => verdict.counts.losses_told += 1,
-            (true, Spool::Whole) => {
+    for frame in &reading.frames {
+        if frame.is_reset() {
+            verdict.counts.losses_told += 1;
+            if spool == Spool::Whole {
                 let id = reading.after.as_deref().unwrap_or_default();
                 verdict.find(Broken::TakenBack, &reading.message, id);
             }
-            (false, _) if is_good => {}
-            (false, _) => verdict.find(Broken::StreamBroken, &reading.message, &frame.data),
+        } else if frame.id.is_none() {
+            let event: Value = serde_json::from_str(&frame.data).unwrap_or_default();
+            let mut good = GOOD_BREAKS.iter();
+            if !good.any(|(field, word)| event[field] == *word) {
+                verdict.find(Broken::StreamBroken, &reading.message, &frame.data);
+            }
         }
     }
 }
@@ -105,8 +104,8 @@ impl<'c> Canon<'c> {
         let mut next = match reading.after.as_deref().map(|id| self.places.get(id)) {
             None => 0,
             Some(Some(at)) => at + 1,
-            // What a power cut took cannot be resumed from, and that is said.
-            Some(None) if self.may_lose() => return demand_reset(reading, verdict),
+            // What a power cut took cannot be resumed from, and that is said; before it, it could.
+            Some(None) if self.may_lose() => return self.behind_lost(reading, verdict),
             Some(None) => {
                 let id = reading.after.as_deref().unwrap_or_default();
                 return verdict.find(Broken::TakenBack, message, id);
@@ -143,6 +142,21 @@ impl<'c> Canon<'c> {
         }
     }
 
+    /// A connection behind an id that is no more: it was opened before that was lost and saw more of
+    /// what was lost, or it is told so first.
+    fn behind_lost(&self, reading: &Reading, verdict: &mut Verdict) {
+        let is_told = reading.frames.first().is_some_and(Frame::is_reset);
+        let mut shown = numbered(&reading.frames);
+        let is_alive = shown.any(|frame| {
+            let id = frame.id.as_deref().unwrap_or_default();
+            self.places.contains_key(id) || !self.is_lost_and_told(id)
+        });
+        if is_alive && !is_told {
+            let id = reading.after.as_deref().unwrap_or_default();
+            verdict.find(Broken::LossUntold, &reading.message, id);
+        }
+    }
+
     fn may_lose(&self) -> bool {
         self.spool == Spool::Cut
     }
@@ -167,16 +181,6 @@ impl<'c> Canon<'c> {
     }
 }
 
-/// Who comes back to what is no more is told so first.
-fn demand_reset(reading: &Reading, verdict: &mut Verdict) {
-    let first = reading.frames.first();
-    let event = first.and_then(|frame| serde_json::from_str::<Value>(&frame.data).ok());
-    if event.is_some_and(|event| !is_reset(&event)) {
-        let id = reading.after.as_deref().unwrap_or_default();
-        verdict.find(Broken::LossUntold, &reading.message, id);
-    }
-}
-
 /// Whether a frame says that something before it is void or gone: a hole, a reset, a pass that
 /// begins, an end in an error.
 fn tells_loss(frame: &Frame) -> bool {
@@ -185,10 +189,6 @@ fn tells_loss(frame: &Frame) -> bool {
         event["type"].as_str(),
         Some("events_lost" | "step_reset" | "reset" | "iteration" | "error")
     )
-}
-
-fn is_reset(event: &Value) -> bool {
-    event["type"] == "reset"
 }
 
 /// No place of a log was given to two events, whoever saw them.
@@ -261,7 +261,8 @@ fn covered(frame: &Frame) -> std::ops::RangeInclusive<u64> {
 }
 
 fn numbered(frames: &[Frame]) -> impl Iterator<Item = &Frame> {
-    frames.iter().filter(|frame| frame.id.is_some())
+    let events = frames.iter().filter(|frame| !frame.is_reset());
+    events.filter(|frame| frame.id.is_some())
 }
 
 /// Epoch, place in the log, and which frame of that event; the last one has no number of its own.
