@@ -177,8 +177,16 @@ impl<'c> Canon<'c> {
             let at = frame.id.as_deref().and_then(place);
             at.is_some_and(|(other, _, _)| other > epoch)
         });
-        later.next().is_some_and(|frame| tells_loss(frame))
+        // A turn that gives up keeps what is left of its message, whole, in place of a reset.
+        later
+            .next()
+            .is_some_and(|frame| tells_loss(frame) || has_type(frame, "message_finished"))
     }
+}
+
+fn has_type(frame: &Frame, name: &str) -> bool {
+    let event: Value = serde_json::from_str(&frame.data).unwrap_or_default();
+    event["type"] == name
 }
 
 /// Whether a frame says that something before it is void or gone: a hole, a reset, a pass that

@@ -365,3 +365,23 @@ fn what_a_power_cut_took_may_be_missing_when_it_is_told() {
     day.spool = Spool::Whole;
     assert!(found(&day).contains(&Broken::TakenBack));
 }
+
+// proves DU-14
+#[test]
+fn who_comes_back_behind_what_a_cut_took_is_told_so_first() {
+    let mut day = good_day();
+    day.spool = Spool::Cut;
+    let resumed = day.readings.last_mut().unwrap();
+    resumed.after = Some("7.99".to_owned());
+    assert_eq!(found(&day), BTreeSet::from([Broken::LossUntold]));
+
+    let told = Frame {
+        id: Some("8.9".to_owned()),
+        data: r#"{"type":"reset","snapshot":{}}"#.to_owned(),
+    };
+    day.readings.last_mut().unwrap().frames.insert(0, told);
+    assert_eq!(judge(&day).violations, []);
+
+    day.spool = Spool::Whole;
+    assert!(found(&day).contains(&Broken::TakenBack));
+}
