@@ -176,6 +176,14 @@ fn language_of_system() -> Option<String> {
     set.find(|value| !value.is_empty())
 }
 
+/// What a server leaves for the one that it boots anew as.
+pub(crate) const BOOTED_AGAIN: &str = "SAMOVAR_BOOTED_AGAIN";
+
+/// What the run before this one in the same process has left.
+pub(crate) fn booted_again() -> Option<String> {
+    std::env::var_os(BOOTED_AGAIN)?.into_string().ok()
+}
+
 /// The named point at which this process is to end.
 #[cfg(feature = "failpoints")]
 pub(crate) fn failpoint() -> Option<String> {

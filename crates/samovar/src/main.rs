@@ -15,6 +15,7 @@ use tracing_subscriber::EnvFilter;
 use crate::args::{Args, Command};
 use crate::exit::{Exit, Failure};
 
+mod again;
 mod args;
 mod chat;
 mod client;

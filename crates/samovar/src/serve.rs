@@ -5,10 +5,11 @@ use std::time::Duration;
 use rustix::process::Signal;
 use samovar_core::{Error, Models};
 use samovar_locale as text;
-use samovar_server::{Address, Config, Server, StartError, models};
+use samovar_server::{Address, Config, OpenError, Server, StartError, models};
 use samovar_wire::api::ModelChoice;
 use tokio::time::Instant;
 
+use crate::again::Again;
 use crate::args;
 use crate::config::{self, Found, LocalData};
 use crate::exit::{Exit, Failure};
@@ -33,7 +34,8 @@ pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
     }
     let mut found = config::read(&args.places, &args.who, LocalData::Make)?;
     found.config.host = args.host.unwrap_or(found.config.host);
-    found.config.port = args.port.unwrap_or(found.config.port);
+    let again = Again::begin();
+    found.config.port = again.port(args.port.unwrap_or(found.config.port));
     if let Some(level) = args.approval {
         found.config.settings.approval = level.into();
     }
@@ -41,16 +43,43 @@ pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
         found.registry.resolve(name)?;
     }
     let mut stop = Stop::listen()?;
-    let server = tokio::select! {
-        server = start(&found.config) => server?,
+    let started = tokio::select! {
+        started = start(&found.config) => started,
         () = stop.asked() => return Ok(Exit::Ok),
+    };
+    let server = match started {
+        Ok(server) => server,
+        // A store, or a port that somebody holds who knocked at it, may take a moment longer.
+        Err(
+            error @ (StartError::Open(OpenError::Journal { .. } | OpenError::History { .. })
+            | StartError::Listen { .. }),
+        ) if again.is_again() => {
+            return again.boot(&error, found.config.port, &mut stop).await;
+        }
+        Err(error) => return Err(error.into()),
     };
     let chosen = models::choice(&found.registry).await;
     found.warn();
     say(&banner(&server, &found, &chosen));
-    tokio::select! {
-        () = say_recovered(&server) => stop.asked().await,
-        () = stop.asked() => {}
+    let asked = async {
+        tokio::select! {
+            () = say_recovered(&server) => stop.asked().await,
+            () = stop.asked() => {}
+        }
+    };
+    let failed = tokio::select! {
+        () = asked => None,
+        broken = server.home().failed() => Some(broken),
+    };
+    if let Some(broken) = failed {
+        let port = server.address().port();
+        if tokio::time::timeout(LAST_MOMENT, server.stop_now())
+            .await
+            .is_err()
+        {
+            tracing::warn!("the failed store does not close; the new start does without");
+        }
+        return again.boot(&broken, port, &mut stop).await;
     }
     let drain = found.config.drain.as_secs();
     say(&text::serve::stopping(drain));

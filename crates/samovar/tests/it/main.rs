@@ -17,6 +17,7 @@ mod data_dir;
 mod docs;
 mod doctor;
 mod exits;
+mod failed;
 #[cfg(feature = "failpoints")]
 mod failpoints;
 mod hook;
