@@ -116,7 +116,9 @@ async fn every_command_of_the_pages_about_the_terminal_runs() {
             // Like the page, but `head` does not end the writer with a failure.
             let script = format!(
                 "export PATH={folder}:$PATH HOME={home} SAMOVAR__MODELS__PROBE=false\n\
-                 set +o pipefail\n{block}"
+                 set +o pipefail\n{}",
+                // What takes a minute takes seconds here.
+                block.replace("--kills 200", "--kills 4")
             );
             let said = shell(&program.folder(), &script).await;
             assert_eq!(said.code, Some(0), "{block}\n{said:?}");
@@ -124,5 +126,5 @@ async fn every_command_of_the_pages_about_the_terminal_runs() {
             tried += 1;
         }
     }
-    assert_eq!(tried, 2);
+    assert_eq!(tried, 3);
 }
