@@ -91,7 +91,7 @@ export class EventStream<Event> implements AsyncIterable<Event> {
         for await (const { id, data } of body ? frames(body) : []) {
           if (data === "[DONE]") return;
           const event = parse(data, status);
-          if (says(event, "error", "server_restart") && resuming.forMs > 0) break;
+          if (LEFT.some((code) => says(event, "error", code)) && resuming.forMs > 0) break;
           if (says(event, "reset") && !resuming.takesResets) throw reset(status, event);
           this.lastEventId = id ?? this.lastEventId;
           lostAt = undefined;
@@ -120,6 +120,9 @@ export class EventStream<Event> implements AsyncIterable<Event> {
     }
   }
 }
+
+/** Why a stream ends whose turn goes on. */
+const LEFT: readonly string[] = ["server_restart", "reader_stalled"];
 
 /** What a server, or a proxy in front of it, answers while it is away. */
 const PASSES_BY: readonly number[] = [429, 502, 503, 504];

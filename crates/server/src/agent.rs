@@ -15,11 +15,15 @@ use samovar_wire::agent::{
     Stats, StreamParams, ToolDefinition, UndoResult, UpdateSessionParams,
 };
 use samovar_wire::params;
+use serde::Serialize;
 
 use crate::home::Home;
 use crate::route::{Call, Route, Scope};
 use crate::stream::{self, Cursor, Manner};
 use crate::tokens::Guest;
+
+/// Bytes of a list in an answer, about: a client that takes nothing holds up no more (DU-8).
+const MAX_ANSWER_BYTES: usize = 768 * 1024;
 
 pub(crate) fn routes() -> Vec<Route> {
     let at = |method: &str| format!("{BASE_PATH}/{method}");
@@ -210,7 +214,10 @@ async fn get_messages(call: Call, params: GetMessagesParams) -> Result<Vec<Agent
         .await?
         .messages(MessageQuery::from(params))
         .await?;
-    Ok(rows.iter().map(AgentMessage::from).collect())
+    // The newest count, whatever their size.
+    let mut messages = fitting(rows.iter().rev().map(AgentMessage::from));
+    messages.reverse();
+    Ok(messages)
 }
 
 async fn list_sessions(
@@ -223,9 +230,24 @@ async fn list_sessions(
         .sessions(SessionQuery::from(params))
         .await?;
     Ok(PaginatedResult {
-        items: rows.iter().map(SessionInfo::from).collect(),
+        items: fitting(rows.iter().map(SessionInfo::from)),
         total_count,
     })
+}
+
+/// As many as an answer may have, and one at least.
+fn fitting<T: Serialize>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut room = MAX_ANSWER_BYTES;
+    let mut fitting = Vec::new();
+    for item in items {
+        let bytes = serde_json::to_vec(&item).map_or(0, |json| json.len());
+        if bytes > room && !fitting.is_empty() {
+            break;
+        }
+        room = room.saturating_sub(bytes);
+        fitting.push(item);
+    }
+    fitting
 }
 
 async fn update_session(call: Call, params: UpdateSessionParams) -> Result<SessionInfo, Error> {

@@ -79,8 +79,7 @@ impl<S> Paced<S> {
             ready!(waiting.as_mut().poll(cx));
             self.waiting = None;
             if self.stalled.set() {
-                let why = "the client takes nothing";
-                return Poll::Ready(Err(io::Error::new(ErrorKind::TimedOut, why)));
+                return Poll::Ready(Err(ErrorKind::TimedOut.into()));
             }
         }
     }

@@ -28,6 +28,7 @@ mod marks;
 mod pipes;
 #[cfg(feature = "failpoints")]
 mod prove;
+mod readers;
 mod run;
 mod secrets;
 mod serve;

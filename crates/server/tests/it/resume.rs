@@ -278,3 +278,50 @@ async fn a_stream_goes_on_behind_its_id_after_the_server_was_stopped_and_started
         }
     }
 }
+
+// proves DU-11, AS-8
+#[tokio::test]
+async fn a_server_that_stops_names_the_id_behind_which_the_next_one_goes_on() {
+    for (profile, kind) in [("default", "text_delta"), ("full", "delta")] {
+        let never = Gate::new("never");
+        let held = say("some words and more of them").deltas_of(5);
+        let mut app = App::start([held.hold_after(2, &never), say("the whole")]).await;
+        let session = app.session().await;
+        let path = format!("{STREAM}?profile={profile}");
+        let said = json!({"sessionId": session, "content": "go"});
+        let said = app.request(reqwest::Method::POST, &path).json(&said);
+        let mut stream = samovar_testkit::EventStream::new(said.send().await.unwrap());
+        let mut shown = stream.until(kind).await;
+        let (rest, ()) = tokio::join!(stream.rest(), app.stop_now());
+        shown.extend(rest);
+
+        let (done, left) = (shown.pop().unwrap(), shown.pop().unwrap());
+        assert!(done.is_done() && left.id.is_none());
+        let named = if profile == "full" {
+            assert_eq!(left.kind(), "server-restart");
+            left.data["after"].as_str()
+        } else {
+            assert_eq!(
+                (left.kind(), &left.data["code"]),
+                ("error", &json!("server_restart"))
+            );
+            left.data["message"]
+                .as_str()
+                .unwrap()
+                .split(' ')
+                .next_back()
+        };
+        let named = named.unwrap().to_owned();
+
+        let app = app.restart().await;
+        let query = format!("&profile={profile}");
+        let rest = read(back(&app, &session, &query).with("last-event-id", &named)).await;
+        let whole = read(back(&app, &session, &query)).await;
+        shown.extend(anew::frames(&rest));
+        assert_eq!(shown, anew::frames(&whole), "behind {named}");
+        assert!(
+            rest.contains("completed") || rest.contains("turn_finished"),
+            "{rest}"
+        );
+    }
+}

@@ -194,3 +194,41 @@ async fn messages_are_the_last_ones_oldest_first_and_further_back_before_one() {
         assert_eq!(said(params.clone()).await, expected, "{params}");
     }
 }
+
+// proves DU-8
+#[tokio::test]
+async fn a_page_has_as_much_as_fits_and_the_next_one_the_rest() {
+    let app = App::start([say("hi").forever()]).await;
+    let long = "x".repeat(300 * 1024);
+    for id in ["a", "b", "c", "d"] {
+        let made = json!({"sessionId": id, "metadata": {"note": long}});
+        app.ok("createSession", made).await;
+    }
+    for said in 0..4 {
+        let said = json!({"sessionId": "a", "content": format!("{said} {long}")});
+        app.ok("sendMessage", said).await;
+    }
+
+    let (first, count) = page(&app, json!({})).await;
+    let (second, _) = page(&app, json!({"offset": first.len()})).await;
+    assert_eq!((first.len(), second.len(), count), (2, 2, 4));
+    assert!(second.iter().all(|id| !first.contains(id)));
+
+    let mut all: Vec<String> = Vec::new();
+    loop {
+        let mut params = json!({"sessionId": "a"});
+        if let Some(oldest) = all.first() {
+            params["before"] = json!(oldest);
+        }
+        let older = app.ok("getMessages", params).await;
+        if older.as_array().unwrap().is_empty() {
+            break;
+        }
+        assert!(older.as_array().unwrap().len() <= 5, "more than fits");
+        let older = ids(&older).into_iter().map(str::to_owned);
+        all = older.chain(all).collect();
+    }
+    let stats = app.ok("getStats", json!({})).await;
+    assert_eq!(all.len(), 8);
+    assert_eq!(stats["messages"], 8);
+}

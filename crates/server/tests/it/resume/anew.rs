@@ -8,7 +8,7 @@ use super::{back, post, read, whole, with_tools};
 use crate::shown::text;
 
 /// The frames of a stream.
-fn frames(body: &str) -> Vec<Frame> {
+pub(super) fn frames(body: &str) -> Vec<Frame> {
     let frames = body.split_terminator("\n\n").map(|frame| {
         let (id, data) = match frame.strip_prefix("id: ") {
             Some(frame) => frame.split_once('\n').map(|(id, data)| (Some(id), data)),
