@@ -49,6 +49,14 @@ pub(crate) struct Refusal {
     pub(crate) body: String,
 }
 
+impl Refusal {
+    /// Whether the same may be taken in a moment: a queue is full, the server starts or stops, or its
+    /// stores lag behind.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(self.status, 429 | 503 | 507)
+    }
+}
+
 /// Asks servers, whichever is there.
 #[derive(Clone)]
 pub(crate) struct Client {

@@ -48,7 +48,7 @@ impl Driver {
             let at = self.stage.server().await;
             match self.stage.client.call(&at, "createSession", &params).await {
                 Ok(Ok(_)) => return,
-                Ok(Err(refusal)) if refusal.status == 503 => self.rest().await,
+                Ok(Err(refusal)) if refusal.may_pass() => self.rest().await,
                 Ok(Err(refusal)) => {
                     return self.refused(&self.session, &refusal.body);
                 }
@@ -107,7 +107,7 @@ impl Driver {
             match posted {
                 Ok(Ok(frames)) => return Some((at, frames)),
                 // Full queues and servers that start or stop are tried again.
-                Ok(Err(refusal)) if matches!(refusal.status, 429 | 503) => self.rest().await,
+                Ok(Err(refusal)) if refusal.may_pass() => self.rest().await,
                 Ok(Err(refusal)) => {
                     self.refused(&subject.message, &refusal.body);
                     return None;
@@ -131,7 +131,7 @@ impl Driver {
             }
             Ok(Ok(_)) | Err(Gone) => {}
             // It may have been over before.
-            Ok(Err(refusal)) if refusal.status == 503 || refusal.code == "unknown_turn" => {}
+            Ok(Err(refusal)) if refusal.may_pass() || refusal.code == "unknown_turn" => {}
             Ok(Err(refusal)) => self.refused(&self.session, &refusal.body),
         }
     }

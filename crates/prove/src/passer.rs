@@ -59,7 +59,7 @@ impl Passer {
             let at = self.stage.server().await;
             match self.stage.client.call(&at, method, &params).await {
                 Ok(Ok(_)) => return true,
-                Ok(Err(refusal)) if refusal.status == 503 => {
+                Ok(Err(refusal)) if refusal.may_pass() => {
                     tokio::time::sleep(std::time::Duration::from_millis(10)).await;
                 }
                 // It was done by a server that could not say so any more.

@@ -71,7 +71,7 @@ impl Reader {
                         tokio::time::sleep(self.dice.millis(5..=20)).await;
                     }
                 }
-                Ok(Err(refusal)) if refusal.status == 503 => {
+                Ok(Err(refusal)) if refusal.may_pass() => {
                     tokio::time::sleep(self.dice.millis(5..=20)).await;
                 }
                 Ok(Err(refusal)) => {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
-use crate::client::{Address, Came};
+use crate::client::{Address, Came, Frames, Gone, Refusal};
 use crate::observed::{Incident, Profile, Reading, Stored};
 use crate::reader::Subject;
 use crate::stage::Stage;
@@ -48,11 +48,7 @@ async fn whole(
     profile: Profile,
     end: Instant,
 ) -> Option<Reading> {
-    let mut frames = match stage
-        .client
-        .post(at, &subject.params(), profile, None)
-        .await
-    {
+    let mut frames = match open(stage, at, subject, profile, end).await {
         Ok(Ok(frames)) => frames,
         Ok(Err(refusal)) => {
             let message = subject.message.clone();
@@ -60,7 +56,7 @@ async fn whole(
             stage.note(Incident::Refused { message, why });
             return None;
         }
-        Err(_) => return None,
+        Err(Gone) => return None,
     };
     let mut reading = Reading {
         message: subject.message.clone(),
@@ -76,6 +72,27 @@ async fn whole(
             }
             Ok(Came::Malformed(text)) => stage.note(Incident::Malformed(text)),
             Ok(Came::Broken) | Err(_) => return Some(reading),
+        }
+    }
+}
+
+async fn open(
+    stage: &Stage,
+    at: &Address,
+    subject: &Subject,
+    profile: Profile,
+    end: Instant,
+) -> Result<Result<Frames, Refusal>, Gone> {
+    loop {
+        let posted = stage
+            .client
+            .post(at, &subject.params(), profile, None)
+            .await?;
+        match posted {
+            Err(refusal) if refusal.may_pass() && Instant::now() < end => {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            settled => return Ok(settled),
         }
     }
 }
