@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use samovar_core::Approval;
 use samovar_locale::help;
+use samovar_wire::api::DeclaredEffect;
 
 use crate::output::{Machine, TurnFormat};
 use crate::typed::{self, address, seconds, whole};
@@ -242,17 +243,84 @@ pub(crate) enum Tools {
         #[command(flatten)]
         common: Common,
     },
-    #[command(about = help::tools_call())]
-    Call {
+    #[command(about = help::tools_show())]
+    Show {
         #[arg(help = help::tool_name())]
         name: String,
-        #[arg(help = help::tool_args(), default_value = "{}")]
-        args: String,
-        #[arg(long, value_name = "LEVEL", help = help::approval())]
-        approval: Option<Level>,
         #[command(flatten)]
         common: Common,
     },
+    #[command(about = help::tools_call())]
+    Call(CallTool),
+    #[command(about = help::tools_add())]
+    Add(AddTool),
+    #[command(about = help::tools_remove())]
+    Remove {
+        #[arg(help = help::tool_name())]
+        name: String,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+/// `samovar tools call`.
+#[derive(clap::Args)]
+pub(crate) struct CallTool {
+    #[arg(help = help::tool_name())]
+    pub(crate) name: String,
+    #[arg(help = help::tool_args(), default_value = "{}")]
+    pub(crate) args: String,
+    #[arg(long, value_name = "LEVEL", help = help::approval())]
+    pub(crate) approval: Option<Level>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// `samovar tools add`.
+#[derive(clap::Args)]
+pub(crate) struct AddTool {
+    #[arg(help = help::tool_new_name())]
+    pub(crate) name: String,
+    #[arg(long, value_name = "TEXT", help = help::tool_description())]
+    pub(crate) description: String,
+    #[arg(long, value_name = "URL", help = help::tool_url(), required_unless_present = "client")]
+    pub(crate) url: Option<String>,
+    #[arg(long, help = help::tool_client(), conflicts_with_all = ["url", "timeout"])]
+    pub(crate) client: bool,
+    #[arg(long, value_name = "JSON", help = help::tool_parameters())]
+    pub(crate) parameters: Option<String>,
+    #[arg(long, value_name = "EFFECT", help = help::tool_effect(), value_enum)]
+    pub(crate) effect: Option<Effect>,
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        help = help::tool_timeout(),
+        value_parser = |typed: &str| whole(typed, 1_u32, 3_600),
+    )]
+    pub(crate) timeout: Option<u32>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// What a tool does to the world, as it is typed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Effect {
+    #[value(help = help::effect_read())]
+    Read,
+    #[value(help = help::effect_idempotent())]
+    Idempotent,
+    #[value(help = help::effect_unsafe())]
+    Unsafe,
+}
+
+impl From<Effect> for DeclaredEffect {
+    fn from(effect: Effect) -> Self {
+        match effect {
+            Effect::Read => Self::Read,
+            Effect::Idempotent => Self::Idempotent,
+            Effect::Unsafe => Self::Unsafe,
+        }
+    }
 }
 
 /// `samovar models`.

@@ -1,80 +1,20 @@
-//! The commands that show what a server has: its tools, models, tokens and figures.
+//! The commands that show what a server has: its models, tokens and figures.
 
-use samovar_core::message::Status;
 use samovar_locale as text;
 use samovar_wire::agent::Stats;
-use samovar_wire::api::{
-    CreatedToken, ModelsAnswer, ProviderAccess, ProviderInfo, TokenInfo, ToolInfo, ToolResult,
-};
-use serde_json::{Value, json};
+use samovar_wire::api::{CreatedToken, ModelsAnswer, ProviderAccess, ProviderInfo, TokenInfo};
+use serde_json::json;
 
-use crate::args::{self, Models, Token, Tools};
+use crate::args::{self, Models, Token};
 use crate::client::{Client, segment};
 use crate::config::{self, Found, LocalData};
 use crate::exit::{Exit, Failure};
 use crate::model;
 use crate::output::{self, Format, table};
-use crate::screen::{beginning, put, say, visible};
+use crate::screen::{put, say, visible};
 use crate::sessions::{ask, change, look, once};
 use crate::way::Repeat;
 use crate::when::moment;
-
-/// Characters of a tool's description in the list.
-const SHOWN: usize = 72;
-
-/// `samovar tools`.
-pub(crate) async fn tools(command: Tools) -> Result<Exit, Failure> {
-    match command {
-        Tools::List { common } => {
-            let asked = async |client: &Client| client.get::<Vec<ToolInfo>>("/api/tools").await;
-            let tools = look(&common, asked).await?;
-            output::list(common.machine.format(), "tool", &tools, |tools| {
-                let rows = tools.iter().map(|tool| {
-                    let what = beginning(&tool.description, SHOWN);
-                    vec![tool.name.clone(), word(&tool.effect), what]
-                });
-                table(&rows.collect::<Vec<_>>())
-            })?;
-            Ok(Exit::Ok)
-        }
-        Tools::Call {
-            name,
-            args,
-            approval,
-            common,
-        } => {
-            let args: Value = serde_json::from_str(&args)
-                .map_err(|error| Failure::usage(text::tools::args_not_json(error)))?;
-            if !args.is_object() {
-                return Err(Failure::usage(text::tools::args_no_object()));
-            }
-            let found = config::read(&common.places, &args::Who::default(), LocalData::UseOnly)?;
-            let level = approval.map_or(found.approval, Into::into);
-            found.warn();
-            let path = format!("/api/tools/{}/call", segment(&name));
-            let params = json!({ "args": args, "approval": level });
-            let called = async |client: &Client| client.post(&path, &params).await;
-            let result: ToolResult = once(&found, Repeat::Untaken, called).await?;
-            output::one(common.machine.format(), "tool_result", &result, |result| {
-                result.text.trim_end().to_owned() + "\n"
-            })?;
-            Ok(match result.status {
-                Status::Done => Exit::Ok,
-                Status::Denied => Exit::Approval,
-                Status::Failed | Status::Cancelled | Status::Unknown => Exit::TurnFailed,
-            })
-        }
-    }
-}
-
-/// The word that stands for a value on the wire.
-fn word(value: &impl serde::Serialize) -> String {
-    match serde_json::to_value(value) {
-        Ok(Value::String(word)) => word,
-        Ok(other) => other.to_string(),
-        Err(_) => String::new(),
-    }
-}
 
 /// `samovar models`.
 pub(crate) async fn models(command: Models) -> Result<Exit, Failure> {

@@ -41,6 +41,7 @@ mod sessions;
 mod spinner;
 mod stop;
 mod talk;
+mod tools;
 mod typed;
 mod view;
 mod way;
@@ -95,7 +96,7 @@ async fn obey(command: Option<Command>) -> Result<Exit, Failure> {
         Some(Command::Chat(args)) => chat::chat(args).await,
         Some(Command::Serve(args)) => serve::serve(args).await,
         Some(Command::Sessions(command)) => sessions::sessions(command).await,
-        Some(Command::Tools(command)) => lists::tools(command).await,
+        Some(Command::Tools(command)) => tools::tools(command).await,
         Some(Command::Models(command)) => lists::models(command).await,
         Some(Command::Token(command)) => lists::token(command).await,
         Some(Command::Stats(args)) => lists::stats(args).await,

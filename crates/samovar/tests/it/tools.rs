@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::hook::Hook;
 use crate::setup::{ended_with, program};
 
 // proves FC-1
@@ -53,4 +54,125 @@ async fn a_call_that_fails_or_is_denied_says_so_in_its_exit_code() {
     ended_with(&unknown, 2, "unknown_tool");
     let garbage = program.run(["tools", "call", "read_file", "["]).await;
     ended_with(&garbage, 2, "invalid_params");
+}
+
+// proves TL-1, TL-17
+#[tokio::test]
+async fn a_tool_of_ones_own_is_added_shown_called_and_removed() {
+    let hook = Hook::open().await;
+    let program = program().set("SAMOVAR__EGRESS__ALLOW", &hook.address().to_string());
+    let add = |name: &str, more: &[&str]| {
+        let url = hook.url();
+        let words = [
+            "tools",
+            "add",
+            name,
+            "--description",
+            "Counts.",
+            "--url",
+            &url,
+        ];
+        let words = words.iter().chain(more).map(ToString::to_string);
+        words.collect::<Vec<_>>()
+    };
+    let schema = r#"{"type": "object", "required": ["up"]}"#;
+    let added = program
+        .run(add("count", &["--parameters", schema, "--effect", "read"]))
+        .await;
+    assert_eq!(
+        (added.code, added.stdout.as_str()),
+        (Some(0), "count can be called from the next turn on\n"),
+        "{added:?}"
+    );
+
+    let shown = program.run(["tools", "show", "count", "--json"]).await;
+    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!(
+        (&shown["origin"], &shown["effect"]),
+        (&json!("registered"), &json!("read"))
+    );
+    let text = program.run(["tools", "show", "count"]).await.stdout;
+    assert!(
+        text.contains("registered") && text.contains("Counts.") && text.contains("\"up\""),
+        "{text}"
+    );
+    let called = program
+        .run(["tools", "call", "count", r#"{"up": 1}"#])
+        .await;
+    assert_eq!(
+        (called.code, called.stdout.as_str()),
+        (Some(0), "counted\n"),
+        "{called:?}"
+    );
+    assert_eq!(hook.keys().len(), 1);
+    let wrong = program.run(["tools", "call", "count", "{}"]).await;
+    assert_ne!(wrong.code, Some(0), "{wrong:?}");
+
+    let taken = program.run(add("read_file", &[])).await;
+    assert!(taken.stderr.contains("already"), "{taken:?}");
+    let broken = program.run(add("broken", &["--parameters", "{"])).await;
+    assert!(
+        broken.stderr.contains("the parameters are not JSON"),
+        "{broken:?}"
+    );
+    let nowhere = program
+        .run(["tools", "add", "x", "--description", "X."])
+        .await;
+    assert_eq!(nowhere.code, Some(2), "{nowhere:?}");
+
+    let removed = program.run(["tools", "remove", "count"]).await;
+    assert_eq!(removed.code, Some(0), "{removed:?}");
+    let gone = program.run(["tools", "show", "count"]).await;
+    assert!(gone.stderr.contains("there is no such tool"), "{gone:?}");
+    assert_eq!(hook.keys().len(), 1);
+}
+
+// proves TL-17
+#[tokio::test]
+async fn doctor_names_the_tools_whose_address_may_not_be_asked() {
+    let program = program();
+    std::fs::create_dir_all(program.home().join(".config/samovar")).unwrap();
+    let tools = "[tools.custom.near]\ndescription = \"x\"\nurl = \"http://10.1.2.3/?key=s3cret\"\n\
+                 [tools.custom.far]\ndescription = \"x\"\nurl = \"http://8.8.8.8/\"\n";
+    std::fs::write(program.home().join(".config/samovar/samovar.toml"), tools).unwrap();
+
+    let said = program.run(["doctor", "--json"]).await;
+
+    let said: Value = serde_json::from_str(&said.stdout).unwrap();
+    let findings = said["findings"].as_array().unwrap().iter();
+    let found: Vec<_> = findings
+        .filter(|finding| finding["what"] == "tool")
+        .collect();
+    assert_eq!(found.len(), 2, "{said:#}");
+    for finding in found {
+        let fact = finding["fact"].as_str().unwrap();
+        assert_eq!(finding["ok"], fact.starts_with("far"), "{fact}");
+        assert!(!fact.contains("s3cret"), "{fact}");
+    }
+}
+
+// proves TL-17
+#[tokio::test]
+async fn a_configuration_that_lacks_what_a_tool_needs_is_told_with_its_place() {
+    for (text, words) in [
+        (
+            "[tools.custom.book]\nurl = \"http://example.com\"\n",
+            "tools.custom.book.description",
+        ),
+        (
+            "[tools.custom.book]\ndescription = \"x\"\n",
+            "tools.custom.book.url",
+        ),
+        ("[egress]\nallow = [\"10.0.0.1/8\"]\n", "10.2.0.0/16"),
+    ] {
+        let program = program();
+        std::fs::create_dir_all(program.home().join(".config/samovar")).unwrap();
+        std::fs::write(program.home().join(".config/samovar/samovar.toml"), text).unwrap();
+        let said = program.run(["tools", "list"]).await;
+        assert_eq!(said.code, Some(3), "{said:?}");
+        assert!(
+            said.stderr.contains(words) && said.stderr.contains("samovar.toml:"),
+            "{said:?}"
+        );
+    }
 }
