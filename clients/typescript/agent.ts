@@ -101,7 +101,17 @@ export interface SendMessageParams {
 /** What happens to a message while another turn runs. */
 export type Delivery =
   /** It waits for its turn. */
-  | "queue";
+  | "queue"
+  /**
+   * It joins the turn that runs before that asks its model again; its own turn ends as
+   * `steered` then. When the turn ends before, it begins its own. It can set nothing for its
+   * turn.
+   */
+  | "steer"
+  /** The turn that runs is stopped, and its own begins, before what waits. */
+  | "interrupt"
+  /** It is refused with `session_busy`. */
+  | "reject";
 
 /** Parameters of a stream that is read again. */
 export interface ResumeParams {

@@ -51,6 +51,8 @@ pub enum Action {
         text: Text,
         /// What it sets for its turn alone.
         bounds: Bounds,
+        /// What happens while another turn runs.
+        delivery: Delivery,
     },
     /// Change what the session is, not what was said in it.
     Change {
@@ -78,6 +80,21 @@ pub enum Action {
     },
     /// Delete the session.
     Close,
+}
+
+/// What happens to a message while another turn runs (AS-11).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Delivery {
+    /// It waits for its turn.
+    #[default]
+    Queue,
+    /// It joins the turn that runs before that asks its model again; when the turn ends before, it
+    /// begins its own.
+    Steer,
+    /// The turn that runs is stopped, and its own begins.
+    Interrupt,
+    /// It is refused.
+    Reject,
 }
 
 /// What was accepted. Each is kept already.

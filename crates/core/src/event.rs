@@ -161,6 +161,9 @@ pub enum Kind {
         /// What it sets for the turn that it starts.
         #[serde(default, skip_serializing_if = "Bounds::is_empty")]
         bounds: Bounds,
+        /// How what a user says comes into the conversation.
+        #[serde(default, skip_serializing_if = "Entry::is_own")]
+        entry: Entry,
     },
     /// Somebody decided whether a call may run.
     CallApproved {
@@ -233,8 +236,12 @@ pub enum Kind {
 impl Kind {
     /// A whole message that sets nothing for its turn.
     pub fn finished(message: Message) -> Self {
-        let bounds = Bounds::default();
-        Self::MessageFinished { message, bounds }
+        let (bounds, entry) = (Bounds::default(), Entry::Own);
+        Self::MessageFinished {
+            message,
+            bounds,
+            entry,
+        }
     }
 
     /// Whether it is kept with a commit before anybody sees it. What is not is kept in the spool,
@@ -283,6 +290,28 @@ impl Kind {
             | Self::CallClosed { .. }
             | Self::TurnFinished { .. } => false,
         }
+    }
+}
+
+/// How what a user says comes into the conversation (AS-11).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Entry {
+    /// It begins a turn of its own.
+    #[default]
+    Own,
+    /// It is to join the turn that runs; when that ends before, it begins its own.
+    Steers,
+    /// It begins a turn of its own, and the one that runs ends for it.
+    Interrupts,
+    /// It was kept before, in a turn of its own that has ended for it, and is said here.
+    Joined,
+}
+
+impl Entry {
+    /// Whether it begins a turn of its own.
+    pub fn is_own(&self) -> bool {
+        *self == Self::Own
     }
 }
 

@@ -56,6 +56,15 @@ pub enum Change {
         /// Who said it, or to whom it was said.
         agent: AgentPath,
     },
+    /// A message that was put before stands here from now on.
+    Move {
+        /// The message.
+        message: MessageId,
+        /// The turn that it joined.
+        turn: Option<TurnId>,
+        /// When.
+        at: Millis,
+    },
     /// A turn runs.
     TurnStarted {
         /// The turn.
@@ -211,6 +220,13 @@ pub trait History: Send + Sync {
 
     /// One message of any session.
     fn message<'a>(&'a self, id: &'a MessageId) -> Future<'a, Result<Option<MessageRow>, Broken>>;
+
+    /// The position at which the first message of a turn was put; none when it has none.
+    fn turn_from<'a>(
+        &'a self,
+        session: &'a SessionId,
+        turn: &'a TurnId,
+    ) -> Future<'a, Result<Option<Seq>, Broken>>;
 
     /// The last turn of a session's own agent, in the order of its messages; none when there is none
     /// that has begun or ended.

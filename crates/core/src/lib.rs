@@ -19,9 +19,9 @@ pub mod provider;
 pub mod title;
 pub mod tool;
 
-pub use command::{Accepted, Action, Command, Sender};
+pub use command::{Accepted, Action, Command, Delivery, Sender};
 pub use error::{Code, Error};
-pub use event::{Author, Bounds, Event, FinishReason, Kind, Limits};
+pub use event::{Author, Bounds, Entry, Event, FinishReason, Kind, Limits};
 pub use history::History;
 pub use id::{AgentPath, CallId, Epoch, EventId, MessageId, Seq, SessionId, TurnId};
 pub use journal::{Broken, Journal};

@@ -17,6 +17,7 @@ mod open_calls;
 mod parts;
 mod projection;
 mod projector;
+mod queue;
 mod recovered;
 mod resume;
 mod runner;

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use samovar_core::event::Entry;
 use samovar_core::history::{Change, MessageRow, Projection, SessionRow};
-use samovar_core::{Event, Kind, Message, Part, Role, SessionId, Title, Usage};
+use samovar_core::{Event, Kind, Message, Millis, Part, Role, SessionId, Title, Usage};
 use serde_json::Map;
 
 #[cfg(test)]
@@ -45,6 +46,15 @@ fn change(event: &Event) -> Option<Change> {
             at,
         }),
         Kind::StepReset { usage, .. } => Some(Change::Spent { usage: *usage }),
+        Kind::MessageFinished {
+            message,
+            entry: Entry::Joined,
+            ..
+        } => Some(Change::Move {
+            message: message.id.clone(),
+            turn: event.turn.clone(),
+            at,
+        }),
         Kind::MessageFinished { message, .. } => {
             let message = Arc::new(message.clone());
             Some(Change::Put {
@@ -184,10 +194,17 @@ pub(crate) fn overlay_session(
                     row.usage = row.usage.plus(usage);
                 }
             }
+            Change::Move { at, .. } => seen(row.as_mut(), at),
             Change::TurnStarted { .. } | Change::TurnFinished { .. } => {}
         }
     }
     row
+}
+
+fn seen(row: Option<&mut SessionRow>, at: Millis) {
+    if let Some(row) = row {
+        row.updated_at = row.updated_at.max(at);
+    }
 }
 
 /// A session's messages with what the history lacks still, oldest first (DU-2).
@@ -231,6 +248,16 @@ pub(crate) fn overlay_messages(
 }
 
 fn put(rows: &mut Vec<MessageRow>, session: &SessionId, event: &Event, message: Message) {
+    let has_joined = matches!(
+        event.kind,
+        Kind::MessageFinished {
+            entry: Entry::Joined,
+            ..
+        }
+    );
+    if has_joined {
+        rows.retain(|row| row.message.id != message.id);
+    }
     let known = rows.iter().position(|row| row.message.id == message.id);
     let of_turn = rows.iter().filter(|row| row.turn == event.turn);
     let row = MessageRow {
@@ -240,6 +267,7 @@ fn put(rows: &mut Vec<MessageRow>, session: &SessionId, event: &Event, message: 
         // What a user says is all that comes before its turn begins.
         has_begun: event.turn.is_none()
             || message.role != Role::User
+            || has_joined
             || of_turn.clone().any(|row| row.has_begun),
         message: Arc::new(message),
     };

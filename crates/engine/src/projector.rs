@@ -14,10 +14,13 @@ use tokio_util::sync::CancellationToken;
 use crate::log::{Log, Lost};
 use crate::projection;
 
+use self::claims::{Claims, Said};
 use self::left::Left;
 
+mod claims;
 mod left;
 
+pub(crate) use claims::Claim;
 pub(crate) use left::read_kept;
 
 /// How long the projector rests after the history has failed.
@@ -35,6 +38,7 @@ pub(crate) struct Projector {
     sync_every: Duration,
     state: Mutex<State>,
     progress: watch::Sender<Progress>,
+    claims: Claims,
 }
 
 #[derive(Default)]
@@ -77,7 +81,19 @@ impl Projector {
             sync_every,
             state,
             progress,
+            claims: Claims::default(),
         }
+    }
+
+    /// The ids that messages were accepted with and that the history may lack.
+    pub(crate) fn claims(&self) -> &Claims {
+        &self.claims
+    }
+
+    /// Whether all that a former run left is in the history; waits for it a while.
+    pub(crate) async fn took_over(&self, within: Duration) -> bool {
+        let is_done = || self.state().left.is_empty();
+        is_done() || self.caught_up(within).await && is_done()
     }
 
     /// Notes how far a log that comes into memory is in the history.
@@ -227,7 +243,13 @@ impl Projector {
             self.journal.projected(marks.collect());
             self.journal.sweep(Millis(i64::MAX)).await?;
         });
+        let said: Vec<Said> = projections.iter().map(Said::of).collect();
         let left_out = self.write(projections).await?;
+        for (place, said) in said.into_iter().enumerate() {
+            if !left_out.contains(&place) {
+                self.claims.projected(said);
+            }
+        }
         let mut state = self.state();
         for (place, (log, up_to, is_closed)) in positions.into_iter().enumerate() {
             if is_closed {

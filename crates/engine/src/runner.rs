@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use samovar_core::error::FaultCode;
 use samovar_core::{
-    Accepted, AgentPath, Author, Broken, CallId, Code, Error, Kind, Message, Millis, Model,
-    Outcome, Prompt, ToolCall, TurnId,
+    Accepted, AgentPath, Author, Bounds, Broken, CallId, Code, Entry, Error, FinishReason, Kind,
+    Message, Millis, Model, Outcome, Prompt, Seq, ToolCall, TurnId,
 };
 use samovar_locale as locale;
 use tokio::sync::{mpsc, oneshot};
@@ -16,6 +16,7 @@ use crate::context::{self, Transcript};
 use crate::log::{Draft, Log};
 use crate::parts::Parts;
 use crate::projection;
+use crate::queue::Queue;
 use crate::turn::{Step, Turn};
 
 mod ask;
@@ -71,6 +72,8 @@ pub(crate) struct Runner {
     pub(crate) model: Model,
     pub(crate) transcript: Transcript,
     pub(crate) inbox: mpsc::Receiver<Input>,
+    /// The messages that wait meanwhile; some of them are to join this turn.
+    pub(crate) queue: Queue,
     /// Set when a stop of the server cut the turn, until the world has answered it again.
     pub(crate) continuation: Option<Continuation>,
     pub(crate) patience: Patience,
@@ -150,7 +153,22 @@ impl Runner {
         }
     }
 
+    /// Notes that the model is to be asked; what is to join the turn comes before that, behind the
+    /// results of its calls, and shares the commit (ADR 11).
     fn begin_step(&mut self, started: Kind) {
+        for queued in self.queue.take_steering() {
+            let joined = Kind::MessageFinished {
+                message: Message::clone(&queued.message),
+                bounds: Bounds::default(),
+                entry: Entry::Joined,
+            };
+            // The end comes second: where only a part can be kept, it is never without the message.
+            self.pending.push(self.draft(Author::User, joined));
+            self.pending.push(Draft {
+                turn: Some(queued.turn),
+                ..self.draft(Author::System, Turn::new().ended(FinishReason::Steered))
+            });
+        }
         self.note(started);
     }
 
@@ -184,8 +202,13 @@ impl Runner {
     /// Keeps the first of what was noted, with one commit.
     async fn keep_part(&mut self, count: usize) -> Result<(), Broken> {
         let drafts = self.pending[..count].to_vec();
+        let first = self.log.first_of(&self.turn_id);
         let events = self.log.append(drafts).await?;
         self.pending.drain(..count);
+        if events.iter().any(|event| has_joined(&event.kind)) {
+            let after = first.map_or(Seq::default(), |first| Seq(first.0.saturating_sub(1)));
+            self.queue.have_joined(&self.turn_id, after);
+        }
         self.parts.projector.mark(&self.log);
         let open_calls = &self.parts.open_calls;
         open_calls.note(self.log.session(), &self.turn_id, &self.turn);
@@ -252,6 +275,17 @@ impl Runner {
     fn note_message(&mut self, message: Message) {
         self.note(Kind::finished(message));
     }
+}
+
+/// Whether it says that a message is a part of the turn now that it has steered.
+fn has_joined(kind: &Kind) -> bool {
+    matches!(
+        kind,
+        Kind::MessageFinished {
+            entry: Entry::Joined,
+            ..
+        }
+    )
 }
 
 /// Tells the sender of a command; one that went away does not need to hear it.

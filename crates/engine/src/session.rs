@@ -1,19 +1,17 @@
 //! A session's mailbox: the one owner of its state. Commands come in one at a time and are accepted
 //! or refused at once; turns run beside it and report when they end.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
 use samovar_core::{
-    Accepted, Action, AgentPath, Author, Bounds, Broken, Code, Command, Error, FinishReason, Kind,
-    Message, Seq, SessionId, TurnId, Usage, failpoint, planted,
+    Accepted, Action, AgentPath, Author, Broken, Code, Command, Error, FinishReason, Kind, Seq,
+    SessionId, TurnId, Usage, failpoint,
 };
 use samovar_locale as locale;
 use serde_json::{Map, Value};
-use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -22,16 +20,20 @@ use crate::context::Transcript;
 use crate::log::{Draft, Log};
 use crate::parts::Parts;
 use crate::projection;
+use crate::queue::Queue;
 use crate::recovered::Undecided;
-use crate::runner::{Ended, Input, Reply, answer, not_open};
+use crate::runner::{Ended, Input, Reply, answer};
 use crate::turn::Turn;
 
+use self::post::Post;
 use self::recent::Recent;
 
+mod again;
 mod change;
 mod close;
 mod cut;
 mod ended;
+mod forward;
 pub(crate) mod load;
 mod post;
 mod recent;
@@ -82,7 +84,7 @@ pub(crate) struct Mailbox {
 struct OpenSession {
     log: Log,
     model: String,
-    queue: VecDeque<Queued>,
+    queue: Queue,
     current: Option<Current>,
     transcript: Transcript,
     recent: Recent,
@@ -90,13 +92,6 @@ struct OpenSession {
     waits_for_room: bool,
     /// Who waits for the session's deletion.
     closing: Vec<Reply>,
-}
-
-/// A message that waits for its turn.
-struct Queued {
-    turn: TurnId,
-    message: Arc<Message>,
-    bounds: Bounds,
 }
 
 /// The turn that has begun and is not over.
@@ -149,6 +144,9 @@ impl Mailbox {
                     if !self.unstick().await {
                         continue;
                     }
+                    if self.is_interrupted() {
+                        self.interrupt().await;
+                    }
                     if self.open.as_mut().is_some_and(OpenSession::looks_for_room) {
                         self.go_on().await;
                         continue;
@@ -174,6 +172,7 @@ impl Mailbox {
                 ..
             }) => RETRY,
             Some(open) if open.waits_for_room => RETRY,
+            Some(_) if self.is_interrupted() => RETRY,
             Some(_) => self.parts.settings.idle,
         }
     }
@@ -226,8 +225,15 @@ impl Mailbox {
                 message,
                 text,
                 bounds,
+                delivery,
             } => {
-                let posted = self.post(message, text.into_string(), bounds).await;
+                let said = Post {
+                    id: message,
+                    text: text.into_string(),
+                    bounds,
+                    delivery,
+                };
+                let posted = self.post(said).await;
                 failpoint!("reply.before");
                 answer(reply, posted);
                 failpoint!("reply.after");
@@ -281,83 +287,6 @@ impl Mailbox {
         self.parts.projector.mark(&log);
         self.open = Some(OpenSession::new(log, model));
         Ok(())
-    }
-
-    /// Passes something on to the turn that runs, or wakes the one that is parked.
-    async fn forward(&mut self, input: Input) {
-        let Some(open) = &mut self.open else {
-            return refuse_input(input, &self.missing());
-        };
-        match open.current.take() {
-            None => refuse_late(input),
-            Some(Current {
-                turn_id,
-                state: Progress::Running(turn),
-            }) => {
-                match turn.try_send(input) {
-                    Ok(()) => {}
-                    // It has just ended, and the mailbox hears of that next.
-                    Err(TrySendError::Closed(input)) => refuse_late(input),
-                    Err(TrySendError::Full(input)) => {
-                        let busy = Error::new(Code::Busy, locale::turn::busy());
-                        refuse_input(input, &busy);
-                    }
-                }
-                open.current = Some(Current {
-                    turn_id,
-                    state: Progress::Running(turn),
-                });
-            }
-            Some(Current {
-                turn_id,
-                state: Progress::Parked(turn),
-            }) => {
-                self.wake(turn_id, turn, input, None).await;
-            }
-            Some(Current {
-                turn_id,
-                state: Progress::Cut(turn, goes),
-            }) => {
-                self.wake(turn_id, turn, input, Some(goes)).await;
-            }
-            Some(Current {
-                turn_id,
-                state: state @ (Progress::Stuck(_) | Progress::Left),
-            }) => {
-                open.current = Some(Current { turn_id, state });
-                let full = Error::new(Code::StoreFull, locale::turn::end_not_kept());
-                refuse_input(input, &full);
-            }
-        }
-    }
-
-    async fn cancel(&mut self, turn: Option<TurnId>, reply: Reply) {
-        let Some(open) = &mut self.open else {
-            return answer(reply, Err(self.missing()));
-        };
-        let current = open.current.as_ref().map(|current| &current.turn_id);
-        let is_current = turn.as_ref().is_none_or(|turn| current == Some(turn));
-        if is_current && current.is_some() {
-            planted!("cancelled-turn-continues", {
-                return answer(reply, Ok(Accepted::Cancelled { stopped: true }));
-            });
-            return self.forward(Input::Cancel(reply)).await;
-        }
-        let mut queued = open.queue.iter().map(|queued| &queued.turn);
-        let Some(turn) = turn.filter(|turn| queued.any(|queued| queued == turn)) else {
-            return answer(reply, Ok(Accepted::Cancelled { stopped: false }));
-        };
-        let ended = self
-            .end_unstarted(&turn, FinishReason::Cancelled, None)
-            .await;
-        // It waits on until its end is kept, or it would be lost until the next start.
-        if ended.is_ok()
-            && let Some(open) = &mut self.open
-        {
-            open.queue.retain(|queued| queued.turn != turn);
-        }
-        let stopped = ended.map(|()| Accepted::Cancelled { stopped: true });
-        answer(reply, stopped.map_err(refusal));
     }
 
     /// Ends a turn that never began.
@@ -417,7 +346,7 @@ impl OpenSession {
         Self {
             log,
             model,
-            queue: VecDeque::new(),
+            queue: Queue::default(),
             current: None,
             transcript: Transcript::default(),
             recent: Recent::default(),
@@ -434,20 +363,6 @@ impl OpenSession {
 
 pub(crate) fn master() -> AgentPath {
     AgentPath::root(MASTER)
-}
-
-/// Answers what came for a turn that is not there: nothing is open, and nothing was stopped.
-fn refuse_late(input: Input) {
-    match input {
-        Input::Settle(call, _, reply) => answer(reply, Err(not_open(&call))),
-        Input::Cancel(reply) => answer(reply, Ok(Accepted::Cancelled { stopped: false })),
-    }
-}
-
-fn refuse_input(input: Input, error: &Error) {
-    match input {
-        Input::Settle(_, _, reply) | Input::Cancel(reply) => answer(reply, Err(error.clone())),
-    }
 }
 
 /// A store's failure, as a client sees it: nothing was accepted.

@@ -330,7 +330,11 @@ impl Turn {
     }
 
     /// The fact that ends the turn here, with all of its calls closed.
-    pub(crate) fn finished(&self, reason: FinishReason, fault: Option<Fault>) -> Kind {
+    pub(crate) fn ended(&self, reason: FinishReason) -> Kind {
+        self.finished(reason, None)
+    }
+
+    fn finished(&self, reason: FinishReason, fault: Option<Fault>) -> Kind {
         Kind::TurnFinished {
             reason,
             iterations: self.iteration,

@@ -18,7 +18,7 @@ use std::path::Path;
 use samovar_core::history::{
     LastTurn, MessageQuery, MessageRow, Projection, SessionQuery, SessionRow, Totals,
 };
-use samovar_core::{Broken, Future, History, MessageId, SessionId};
+use samovar_core::{Broken, Future, History, MessageId, Seq, SessionId, TurnId};
 use sqlx::SqlitePool;
 use tokio::sync::Mutex;
 
@@ -82,6 +82,14 @@ impl History for SqliteHistory {
 
     fn message<'a>(&'a self, id: &'a MessageId) -> Future<'a, Result<Option<MessageRow>, Broken>> {
         Box::pin(async move { Ok(reader::message(&self.readers, id).await?) })
+    }
+
+    fn turn_from<'a>(
+        &'a self,
+        session: &'a SessionId,
+        turn: &'a TurnId,
+    ) -> Future<'a, Result<Option<Seq>, Broken>> {
+        Box::pin(async move { Ok(reader::turn_from(&self.readers, session, turn).await?) })
     }
 
     fn last_turn<'a>(

@@ -88,7 +88,7 @@ impl Runner {
             reason,
             code: None,
         });
-        self.note(self.turn.finished(FinishReason::Model(ending.reason), None));
+        self.note(self.turn.ended(FinishReason::Model(ending.reason)));
     }
 
     /// Text that readers have seen stays, as a message of its own that asks for nothing.

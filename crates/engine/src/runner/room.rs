@@ -7,6 +7,7 @@ use samovar_core::{Broken, Code, Error};
 use samovar_locale as locale;
 
 use super::{Input, Reply, Runner, answer};
+use crate::log::Draft;
 use crate::session::refusal;
 
 /// How long a turn waits for room before it looks again.
@@ -72,10 +73,16 @@ impl Runner {
             self.stopped_for.push(reply);
             return;
         }
-        let unbegun = self.pending.extract_if(.., |draft| draft.kind.can_wait());
-        for draft in unbegun {
-            self.turn.take_back(&draft.kind);
+        let own = self.turn_id.clone();
+        let is_unbegun =
+            |draft: &mut Draft| draft.kind.can_wait() || draft.turn.as_ref() != Some(&own);
+        for draft in self.pending.extract_if(.., is_unbegun) {
+            if draft.turn.as_ref() == Some(&own) {
+                self.turn.take_back(&draft.kind);
+            }
         }
+        // What was about to join begins a turn of its own.
+        self.queue.give_back();
         self.stop(reply);
     }
 }

@@ -5,8 +5,9 @@ use samovar_core::error::FaultCode;
 use samovar_core::{Broken, TurnId, planted};
 use tokio::task::JoinError;
 
+use super::forward::refuse_late;
 use super::load::fault_message;
-use super::{Current, Mailbox, Progress, refuse_late};
+use super::{Current, Mailbox, Progress};
 use crate::projector::read_all;
 use crate::runner::{Ended, How};
 use crate::turn::Turn;
@@ -17,6 +18,7 @@ impl Mailbox {
             Ok(ended) => ended,
             Err(error) => {
                 tracing::error!(session = %self.id, %error, "a turn panicked");
+                self.take_back_steering();
                 self.set_stuck(FaultCode::Internal);
                 // Before anything may start that shows it to a model.
                 self.restore_transcript().await;
@@ -24,6 +26,7 @@ impl Mailbox {
                 return;
             }
         };
+        self.take_back_steering();
         let Some(open) = &mut self.open else { return };
         open.transcript = ended.transcript;
         match ended.how {
@@ -54,6 +57,13 @@ impl Mailbox {
             return;
         });
         self.go_on().await;
+    }
+
+    /// What a turn had taken and could not keep waits again.
+    fn take_back_steering(&self) {
+        if let Some(open) = &self.open {
+            open.queue.give_back();
+        }
     }
 
     fn is_current(&self, turn: &TurnId) -> bool {

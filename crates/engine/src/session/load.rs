@@ -6,17 +6,20 @@ use std::sync::Arc;
 use samovar_core::error::FaultCode;
 use samovar_core::history::{MessageQuery, SessionRow, Speakers};
 use samovar_core::journal::{LogEntry, LogNo};
-use samovar_core::{Bounds, Broken, Event, Kind, Message, Role, Seq, SessionId, TurnId};
+use samovar_core::{
+    Bounds, Broken, Entry, Event, Kind, Message, MessageId, Role, Seq, SessionId, TurnId,
+};
 use samovar_locale as locale;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{Current, Mailbox, OpenSession, Progress, Queued};
+use super::{Current, Mailbox, OpenSession, Progress};
 use crate::context::Transcript;
 use crate::log::{Log, Origin, note_turn};
 use crate::parts::Parts;
 use crate::projection;
 use crate::projector::read_kept;
+use crate::queue::Queued;
 use crate::turn::Turn;
 
 /// What the stores have of a session.
@@ -61,6 +64,10 @@ impl Mailbox {
         }
         for (turn_id, turn) in interrupted {
             mailbox.found_cut(turn_id, turn).await?;
+        }
+        if mailbox.is_interrupted() {
+            // A message was accepted that was to end the turn, and the server stopped in between.
+            mailbox.interrupt().await;
         }
         mailbox.go_on().await;
         Ok(mailbox)
@@ -136,10 +143,11 @@ impl Mailbox {
         for (turn_id, turn) in fold.turns {
             match (fold.said.get(&turn_id), fold.started.contains(&turn_id)) {
                 (Some(said), false) => {
-                    open.queue.push_back(Queued {
+                    open.queue.push(Queued {
                         turn: turn_id,
                         message: said.message.clone(),
                         bounds: said.bounds,
+                        entry: said.entry,
                     });
                 }
                 _ if turn.is_parked() => {
@@ -150,8 +158,17 @@ impl Mailbox {
                 _ => interrupted.push((turn_id, turn)),
             }
         }
+        for (turn, message) in &fold.joined {
+            let of_turn = fold.said.get(turn).map(|said| Seq(said.at.0 - 1));
+            if let Some(after) = of_turn {
+                open.recent.remember(message, turn.clone(), after);
+            }
+        }
+        let has_joined = |id: &MessageId| fold.joined.iter().any(|(_, message)| message.id == *id);
         for (turn, Said { at, message, .. }) in fold.said {
-            open.recent.remember(&message, turn, Seq(at.0 - 1));
+            if !has_joined(&message.id) {
+                open.recent.remember(&message, turn, Seq(at.0 - 1));
+            }
         }
         open.transcript = self.transcript(&found.newer(), fold_size).await?;
         self.open = Some(open);
@@ -245,6 +262,8 @@ struct Fold {
     /// How many messages they have, all together.
     messages: usize,
     said: HashMap<TurnId, Said>,
+    /// What joined a turn, and which.
+    joined: Vec<(TurnId, Arc<Message>)>,
 }
 
 /// What began a turn, or is to begin it.
@@ -252,6 +271,7 @@ struct Said {
     at: Seq,
     message: Arc<Message>,
     bounds: Bounds,
+    entry: Entry,
 }
 
 impl Fold {
@@ -265,6 +285,7 @@ impl Fold {
             .map(|(_, turn_id)| (turn_id.clone(), Turn::new()))
             .collect();
         let (mut started, mut said) = (HashSet::new(), HashMap::new());
+        let mut joined = Vec::new();
         let mut messages = 0;
         for event in events {
             let Some(turn_id) = &event.turn else { continue };
@@ -276,13 +297,23 @@ impl Fold {
                 Kind::TurnStarted { .. } => {
                     started.insert(turn_id.clone());
                 }
-                Kind::MessageFinished { message, bounds } if message.role == Role::User => {
+                Kind::MessageFinished {
+                    message,
+                    bounds,
+                    entry,
+                } if message.role == Role::User => {
                     let first = Said {
                         at: event.seq,
                         message: Arc::new(message.clone()),
                         bounds: *bounds,
+                        entry: *entry,
                     };
-                    said.insert(turn_id.clone(), first);
+                    match entry {
+                        Entry::Own | Entry::Steers | Entry::Interrupts => {
+                            said.insert(turn_id.clone(), first);
+                        }
+                        Entry::Joined => joined.push((turn_id.clone(), first.message)),
+                    }
                 }
                 Kind::TurnUndone { .. } => {
                     said.remove(turn_id);
@@ -311,6 +342,7 @@ impl Fold {
             started,
             messages,
             said,
+            joined,
         }
     }
 }

@@ -1,46 +1,59 @@
 //! Accepting what a person says.
 
-use std::fmt::Display;
 use std::sync::Arc;
 
 use samovar_core::{
-    Accepted, Author, Bounds, Code, Error, Kind, Message, MessageId, Part, Role, Seq, TurnId,
-    planted,
+    Accepted, Author, Bounds, Code, Delivery, Entry, Error, Kind, Message, MessageId, Part, Role,
+    Seq, TurnId,
 };
 use samovar_locale as locale;
 use serde_json::Map;
 
-use super::{Mailbox, Queued, master, refusal};
+use super::{Mailbox, OpenSession, master, refusal};
 use crate::log::Draft;
+use crate::queue::Queued;
+
+/// What is said.
+pub(super) struct Post {
+    /// The client's id for it; none lets the server make one.
+    pub(super) id: Option<MessageId>,
+    pub(super) text: String,
+    pub(super) bounds: Bounds,
+    pub(super) delivery: Delivery,
+}
 
 impl Mailbox {
     /// Keeps a message and its turn with one commit, then lets the turn run or wait (AS-10, AS-11).
-    pub(super) async fn post(
-        &mut self,
-        id: Option<MessageId>,
-        text: String,
-        bounds: Bounds,
-    ) -> Result<Accepted, Error> {
-        if let Some(again) = self.known(id.as_ref(), &text).await? {
+    /// One that was kept before joins its turn.
+    pub(super) async fn post(&mut self, post: Post) -> Result<Accepted, Error> {
+        let Some(id) = post.id.clone() else {
+            return self.accept(post).await;
+        };
+        if let Some(again) = self.known(&id, &post.text).await? {
             return Ok(again);
         }
-        let Some(open) = &mut self.open else {
-            return Err(self.missing());
-        };
-        if !open.closing.is_empty() {
-            return Err(self.missing());
+        let accepted = self.accept(post).await;
+        if accepted.is_err() {
+            self.parts.projector.claims().give_back(&id, &self.id);
         }
+        accepted
+    }
+
+    async fn accept(&mut self, post: Post) -> Result<Accepted, Error> {
+        let missing = self.missing();
+        let max_queue = self.parts.settings.max_queue;
+        let open = self.open.as_mut().filter(|open| open.closing.is_empty());
+        let open = open.ok_or(missing)?;
         // A model that cannot be used is refused before anything is kept (AS-18).
         let model = self.parts.models.resolve(&open.model)?;
-        if open.queue.len() >= self.parts.settings.max_queue {
-            let why = locale::session::messages_wait(open.queue.len() as u64);
-            return Err(Error::new(Code::Busy, why));
-        }
-        let turn = new_turn(&self.parts);
-        let message = Arc::new(self.parts.user_message(id, text));
+        open.check(post.delivery, max_queue)?;
+        let turn = TurnId::fresh(self.parts.ids.as_ref());
+        let message = Arc::new(self.parts.user_message(post.id, post.text));
+        let (bounds, entry) = (post.bounds, open.entry(post.delivery));
         let finished = Kind::MessageFinished {
             message: Message::clone(&message),
             bounds,
+            entry,
         };
         let draft = |kind, author| Draft {
             turn: Some(turn.clone()),
@@ -49,8 +62,7 @@ impl Mailbox {
             kind,
         };
         let mut drafts = vec![draft(finished, Author::User)];
-        let starts = open.current.is_none() && open.queue.is_empty();
-        let begun = starts.then(|| self.parts.begin(&model, bounds));
+        let begun = open.is_free().then(|| self.parts.begin(&model, bounds));
         if let Some((kinds, _)) = &begun {
             drafts.extend(kinds.iter().map(|kind| draft(kind.clone(), Author::System)));
         }
@@ -65,44 +77,51 @@ impl Mailbox {
             turn: turn.clone(),
             after,
         };
-        match begun {
-            Some((_, state)) => self.spawn(turn, message, state, model),
-            None => open.queue.push_back(Queued {
+        if let Some((_, state)) = begun {
+            self.spawn(turn, message, state, model);
+        } else {
+            open.queue.push(Queued {
                 turn,
                 message,
                 bounds,
-            }),
+                entry,
+            });
+            if entry == Entry::Interrupts {
+                self.interrupt().await;
+            }
         }
         Ok(posted)
     }
+}
 
-    /// A message that was accepted before: the same content joins its turn, another is refused
-    /// (SA-10).
-    async fn known(&self, id: Option<&MessageId>, text: &str) -> Result<Option<Accepted>, Error> {
-        let (Some(id), Some(open)) = (id, &self.open) else {
-            return Ok(None);
-        };
-        planted!("forget-duplicate", {
-            return Ok(None);
-        });
-        if let Some(recent) = open.recent.recall(id) {
-            if !recent.says(text) {
-                return Err(conflict(locale::message::another_content(shown(id))));
-            }
-            let (turn, after) = (recent.turn.clone(), recent.after);
-            return Ok(Some(Accepted::Posted {
-                message: id.clone(),
-                turn,
-                after,
-            }));
+impl OpenSession {
+    /// Whether a message begins its turn at once.
+    fn is_free(&self) -> bool {
+        self.current.is_none() && self.queue.is_empty()
+    }
+
+    fn check(&self, delivery: Delivery, max_queue: usize) -> Result<(), Error> {
+        if delivery == Delivery::Reject && !self.is_free() {
+            let why = locale::session::busy(self.log.session());
+            return Err(Error::new(Code::SessionBusy, why));
         }
-        let stored = self.parts.history.message(id).await.map_err(refusal)?;
-        match stored {
-            None => Ok(None),
-            Some(row) if row.session != self.id => {
-                Err(conflict(locale::message::another_session(shown(id))))
+        let waiting = self.queue.len();
+        if waiting >= max_queue {
+            let why = locale::session::messages_wait(waiting as u64);
+            return Err(Error::new(Code::Busy, why));
+        }
+        Ok(())
+    }
+
+    /// How a message comes into the conversation. Without a turn that has begun there is none to join
+    /// or to end.
+    fn entry(&self, delivery: Delivery) -> Entry {
+        match delivery {
+            Delivery::Steer if self.current.is_some() => Entry::Steers,
+            Delivery::Interrupt if self.current.is_some() => Entry::Interrupts,
+            Delivery::Queue | Delivery::Reject | Delivery::Steer | Delivery::Interrupt => {
+                Entry::Own
             }
-            Some(_) => Err(conflict(locale::message::already_kept(shown(id)))),
         }
     }
 }
@@ -122,16 +141,4 @@ impl crate::parts::Parts {
             created_at: self.clock.now(),
         }
     }
-}
-
-fn new_turn(parts: &crate::parts::Parts) -> TurnId {
-    TurnId::fresh(parts.ids.as_ref())
-}
-
-fn conflict(why: String) -> Error {
-    Error::new(Code::MessageConflict, why)
-}
-
-fn shown(id: &MessageId) -> impl Display {
-    locale::quoted(id.as_str())
 }

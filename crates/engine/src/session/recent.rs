@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use samovar_core::{Message, MessageId, Seq, TurnId};
 use sha2::{Digest, Sha256};
 
+use crate::queue::Joined;
+
 /// Messages that are remembered, at most.
 const MAX_RECENT: usize = 1024;
 
@@ -41,6 +43,14 @@ impl Recent {
     /// Forgets what began a turn.
     pub(super) fn forget(&mut self, turn: &TurnId) {
         self.posts.retain(|post| post.turn != *turn);
+    }
+
+    /// Notes that what began a turn has joined another one.
+    pub(super) fn join(&mut self, joined: &Joined) {
+        for post in self.posts.iter_mut().filter(|post| post.turn == joined.was) {
+            post.turn = joined.now.clone();
+            post.after = joined.after;
+        }
     }
 
     pub(super) fn recall(&self, id: &MessageId) -> Option<&Post> {

@@ -7,10 +7,11 @@ use samovar_core::event::Fault;
 use samovar_core::{Accepted, Author, Bounds, FinishReason, Kind, Message, Model, TurnId};
 use tokio::sync::mpsc;
 
-use super::{Current, Goes, MAX_INPUTS, Mailbox, Progress, Queued, master, refusal};
+use super::{Current, Goes, MAX_INPUTS, Mailbox, Progress, master, refusal};
 use crate::log::Draft;
 use crate::parts::Parts;
 use crate::projection;
+use crate::queue::Queued;
 use crate::runner::{Continuation, Input, Patience, Runner, answer, not_open};
 use crate::turn::{Step, Turn};
 
@@ -42,14 +43,14 @@ impl Mailbox {
         if self.parts.stopping.is_cancelled() || !self.parts.settings.recovery.runs_turns() {
             return; // The next start begins them.
         }
-        while let Some(queued) = self.open.as_mut().and_then(|open| open.queue.pop_front()) {
+        while let Some(queued) = self.open.as_ref().and_then(|open| open.queue.pop()) {
             match self.start(&queued).await {
                 Ok(true) => return,
                 Ok(false) => {}
                 Err(broken) if broken.may_pass() => {
                     tracing::debug!(session = %self.id, %broken, "a message waits for room");
                     if let Some(open) = &mut self.open {
-                        open.queue.push_front(queued);
+                        open.queue.put_back((0, queued));
                         open.waits_for_room = true;
                     }
                     return;
@@ -112,7 +113,7 @@ impl Mailbox {
         continuation: Option<Continuation>,
     ) {
         let Some(open) = &mut self.open else { return };
-        let (sender, inbox) = mpsc::channel(MAX_INPUTS);
+        let (sender, inbox) = mpsc::channel(MAX_INPUTS + 1);
         let runner = Runner {
             parts: self.parts.clone(),
             log: open.log.clone(),
@@ -122,6 +123,7 @@ impl Mailbox {
             model,
             transcript: std::mem::take(&mut open.transcript),
             inbox,
+            queue: open.queue.clone(),
             continuation,
             patience: Patience::default(),
             pending: Vec::new(),

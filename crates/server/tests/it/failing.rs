@@ -10,8 +10,8 @@ use samovar_core::history::{
 };
 use samovar_core::journal::{Batch, LogEntry, LogNo};
 use samovar_core::{
-    Accepted, Action, Bounds, Broken, Clock, Code, Command, Epoch, Error, Event, Future, History,
-    Ids, Journal, MessageId, Millis, Sender, Seq, SessionId, Title, TurnId,
+    Accepted, Action, Bounds, Broken, Clock, Code, Command, Delivery, Epoch, Error, Event, Future,
+    History, Ids, Journal, MessageId, Millis, Sender, Seq, SessionId, Title, TurnId,
 };
 use samovar_engine::{Engine, Ports, Settings, Toolbox};
 use samovar_model_server::{Gate, ModelServer, When, say};
@@ -120,6 +120,14 @@ impl History for FullHistory {
         self.0.message(id)
     }
 
+    fn turn_from<'a>(
+        &'a self,
+        session: &'a SessionId,
+        turn: &'a TurnId,
+    ) -> Future<'a, Result<Option<Seq>, Broken>> {
+        self.0.turn_from(session, turn)
+    }
+
     fn last_turn<'a>(
         &'a self,
         session: &'a SessionId,
@@ -223,6 +231,7 @@ impl Rig {
             message: None,
             text: Text::new(text.to_owned()).unwrap(),
             bounds: Bounds::default(),
+            delivery: Delivery::Queue,
         };
         match self.submit(post).await {
             Ok(Accepted::Posted { turn, .. }) => turn,

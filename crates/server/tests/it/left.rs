@@ -7,9 +7,9 @@ use samovar_core::command::Text;
 use samovar_core::history::{MessageQuery, SessionQuery, Speakers};
 use samovar_core::journal::Batch;
 use samovar_core::{
-    Accepted, Action, AgentPath, Approval, Author, Bounds, CallId, Code, Command, Error, Event,
-    FinishReason, Journal, Kind, Limits, Message, MessageId, Millis, Outcome, Part, Role, Sender,
-    Seq, SessionId, Title, TurnId, Usage,
+    Accepted, Action, AgentPath, Approval, Author, Bounds, CallId, Code, Command, Delivery, Error,
+    Event, FinishReason, Journal, Kind, Limits, Message, MessageId, Millis, Outcome, Part, Role,
+    Sender, Seq, SessionId, Title, TurnId, Usage,
 };
 use samovar_engine::Recovery;
 use samovar_model_server::{ModelServer, say};
@@ -236,6 +236,7 @@ async fn where_no_turns_run_none_begins_ends_or_goes_on_whatever_is_touched() {
             message: None,
             text: Text::new("more".to_owned()).unwrap(),
             bounds: Bounds::default(),
+            delivery: Delivery::Queue,
         };
         let settle = Action::Settle {
             call: CallId::new("call_1").unwrap(),
@@ -337,6 +338,7 @@ async fn a_turn_stays_taken_back_when_only_the_journal_knows_that_it_was() {
             message: MessageId::new("m").ok(),
             text: Text::new("after all".to_owned()).unwrap(),
             bounds: Bounds::default(),
+            delivery: Delivery::Queue,
         };
         submit(&home, "undone", again).await.unwrap();
         assert_eq!(asked(&home, "undone").await, ["after all"]);

@@ -6,11 +6,13 @@
     reason = "a test fails by panicking, in its helpers too"
 )]
 
+mod again;
 mod bounds;
 mod by_hand;
 mod client_tools;
 mod continued;
 mod contract;
+mod delivery;
 mod dialects;
 mod door;
 mod durability;

@@ -1,6 +1,6 @@
 //! The queue, clients that go away, cancel, messages that are sent again, deletion.
 
-use samovar_core::{Accepted, Action, Bounds, Effect};
+use samovar_core::{Accepted, Action, Bounds, Delivery, Effect};
 use samovar_model_server::{Ended, Gate, When, call, say};
 use samovar_testkit::{App, AppBuilder, TestTool};
 use serde_json::{Value, json};
@@ -132,6 +132,7 @@ async fn a_queued_message_can_be_cancelled_by_its_turn() {
         message: None,
         text: samovar_core::command::Text::new("second".to_owned()).unwrap(),
         bounds: Bounds::default(),
+        delivery: Delivery::Queue,
     };
     let Ok(Accepted::Posted { turn, .. }) = command(&app, &session, second).await else {
         panic!()

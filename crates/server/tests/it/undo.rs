@@ -1,6 +1,6 @@
 //! The last turn is taken back.
 
-use samovar_core::{Accepted, Action, Bounds, Kind, Seq, SessionId};
+use samovar_core::{Accepted, Action, Bounds, Delivery, Kind, Seq, SessionId};
 use samovar_model_server::{Failure, Gate, When, call, fail, say};
 use samovar_testkit::{App, AppBuilder, EventStream, TestTool};
 use serde_json::{Value, json};
@@ -205,6 +205,7 @@ async fn a_message_that_was_cancelled_while_it_waited_is_shown_to_no_model() {
         message: None,
         text: samovar_core::command::Text::new("second".to_owned()).unwrap(),
         bounds: Bounds::default(),
+        delivery: Delivery::Queue,
     };
     let Ok(Accepted::Posted { turn, .. }) = command(&app, &session, second).await else {
         panic!()

@@ -13,7 +13,7 @@ use sqlx::{Connection, Row, SqliteConnection};
 
 use super::failure::Failure;
 use super::row::{self, bind_usage, integer, json};
-use super::turns::{Moment, Turns};
+use super::turns::{Moment, Turn, Turns};
 
 pub(super) const FIND_SESSION: &str = "\
     SELECT key, updated_at, message_count, projected, total_tokens_input, total_tokens_output, \
@@ -49,6 +49,10 @@ const PUT_MESSAGE: &str = "\
     tokens_cache_write = excluded.tokens_cache_write, \
     tokens_reasoning = excluded.tokens_reasoning \
     WHERE session_key = excluded.session_key RETURNING seq";
+
+const MOVE_MESSAGE: &str = "\
+    UPDATE message_rows SET turn_key = ?3, turn_seq = ?4, seq = ?5 \
+    WHERE id = ?1 AND session_key = ?2";
 
 /// Writes projections in one transaction.
 pub(super) async fn write(
@@ -109,6 +113,7 @@ async fn project(
                 ledger = None;
             }
             Change::Put { .. }
+            | Change::Move { .. }
             | Change::TurnStarted { .. }
             | Change::Spent { .. }
             | Change::TurnFinished { .. }
@@ -247,6 +252,10 @@ impl Ledger {
                 self.put(connection, seq, message, turn.as_ref(), agent)
                     .await
             }
+            Change::Move { message, turn, at } => {
+                self.seen(*at);
+                self.shift(connection, seq, message, turn.as_ref()).await
+            }
             Change::TurnStarted {
                 turn,
                 agent,
@@ -334,6 +343,26 @@ impl Ledger {
                 "a message was left out of the history: another session has one with its id"
             ),
         }
+        Ok(())
+    }
+
+    /// Moves a message to the end of a turn, where it counts no second time.
+    async fn shift(
+        &mut self,
+        connection: &mut SqliteConnection,
+        seq: Seq,
+        message: &MessageId,
+        turn: Option<&TurnId>,
+    ) -> Result<(), Failure> {
+        let Some(turn) = turn else { return Ok(()) };
+        let turn = self.turns.place_of(connection, turn).await?;
+        let shift = sqlx::query(MOVE_MESSAGE)
+            .bind(message.as_str())
+            .bind(self.key)
+            .bind(turn.map(|turn| turn.key))
+            .bind(turn.map_or(integer(seq.0), Turn::seq))
+            .bind(integer(seq.0));
+        shift.execute(connection).await?;
         Ok(())
     }
 

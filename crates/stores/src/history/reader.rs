@@ -3,7 +3,7 @@
 use samovar_core::history::{
     LastTurn, MessageQuery, MessageRow, SessionQuery, SessionRow, Speakers, Totals,
 };
-use samovar_core::{MessageId, SessionId};
+use samovar_core::{MessageId, Seq, SessionId, TurnId};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqlitePool};
 
@@ -59,6 +59,12 @@ pub(super) const SAID: &str = select_messages!(
     "WHERE m.session_key = ?1 AND m.turn_seq = ?2 AND m.turn_key = ?3 AND m.role = 'user' \
      ORDER BY m.seq LIMIT 1"
 );
+/// Where the first message of a turn was put.
+pub(super) const TURN_FROM: &str = "SELECT min(m.seq) AS first FROM turns AS t \
+     JOIN sessions AS s ON s.key = t.session_key \
+     JOIN message_rows AS m ON m.session_key = t.session_key \
+     AND m.turn_seq = coalesce(t.turn_seq, 9223372036854775807) AND m.turn_key = t.key \
+     WHERE s.id = ?1 AND t.id = ?2";
 pub(super) const COUNT_MESSAGES: &str = "SELECT count(*) FROM message_rows \
      WHERE session_key = ?1 AND turn_seq = ?2 AND turn_key = ?3";
 pub(super) const PLACE: &str = "SELECT m.turn_seq, m.seq FROM message_rows AS m \
@@ -148,6 +154,18 @@ pub(super) async fn message(
     let found = sqlx::query(MESSAGE).bind(id.as_str());
     let found = found.fetch_optional(readers).await?;
     found.as_ref().map(row::message).transpose()
+}
+
+/// The position at which the first message of a turn was put.
+pub(super) async fn turn_from(
+    readers: &SqlitePool,
+    session: &SessionId,
+    turn: &TurnId,
+) -> Result<Option<Seq>, Failure> {
+    let first = sqlx::query(TURN_FROM).bind(session.as_str());
+    let first = first.bind(turn.as_str()).fetch_one(readers).await?;
+    let first: Option<i64> = first.try_get("first")?;
+    Ok(first.map(|first| Seq(first.unsigned_abs())))
 }
 
 /// The last turn of a session's own agent, all as of one moment.

@@ -19,6 +19,7 @@ const WAITING: i64 = i64::MAX;
 const FIND_TURN: &str = "\
     INSERT INTO turns (session_key, id, agent) VALUES (?1, ?2, ?3) \
     ON CONFLICT (session_key, id) DO UPDATE SET id = id RETURNING key, turn_seq";
+const KNOWN_TURN: &str = "SELECT key, turn_seq FROM turns WHERE session_key = ?1 AND id = ?2";
 const START_TURN: &str = "\
     INSERT INTO turns (session_key, id, agent, parent_call, turn_seq, started_at) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
@@ -95,6 +96,22 @@ impl Turns {
             .bind(agent.to_string());
         let turn = Turn::read(&find.fetch_one(connection).await?)?;
         self.known.insert(id.clone(), turn);
+        Ok(turn)
+    }
+
+    /// A turn's row, if there is one.
+    pub(super) async fn place_of(
+        &mut self,
+        connection: &mut SqliteConnection,
+        id: &TurnId,
+    ) -> Result<Option<Turn>, Failure> {
+        if let Some(turn) = self.known.get(id) {
+            return Ok(Some(*turn));
+        }
+        let known = sqlx::query(KNOWN_TURN).bind(self.session_key);
+        let known = known.bind(id.as_str()).fetch_optional(connection).await?;
+        let turn = known.as_ref().map(Turn::read).transpose()?;
+        self.known.extend(turn.map(|turn| (id.clone(), turn)));
         Ok(turn)
     }
 

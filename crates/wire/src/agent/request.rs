@@ -1,11 +1,12 @@
 //! What the methods are asked, and the commands and queries that it means.
 
-use samovar_core::command::Text;
+use samovar_core::command::{self, Text};
 use samovar_core::history::{MessageQuery, SessionQuery, Speakers};
-use samovar_core::{Action, Approval, Bounds, Error, MessageId, SessionId, Title, TurnId};
+use samovar_core::{Action, Approval, Bounds, Code, Error, MessageId, SessionId, Title, TurnId};
+use samovar_locale as locale;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::encoder::Profile;
 use super::within::Within;
@@ -86,22 +87,48 @@ pub enum Delivery {
     /// It waits for its turn.
     #[default]
     Queue,
+    /// It joins the turn that runs before that asks its model again; its own turn ends as `steered`
+    /// then. When the turn ends before, it begins its own. It can set nothing for its turn.
+    Steer,
+    /// The turn that runs is stopped, and its own begins, before what waits.
+    Interrupt,
+    /// It is refused with `session_busy`.
+    Reject,
+}
+
+impl From<Delivery> for command::Delivery {
+    fn from(delivery: Delivery) -> Self {
+        match delivery {
+            Delivery::Queue => Self::Queue,
+            Delivery::Steer => Self::Steer,
+            Delivery::Interrupt => Self::Interrupt,
+            Delivery::Reject => Self::Reject,
+        }
+    }
 }
 
 impl SendMessageParams {
     /// What is to be done, and to which session.
     ///
     /// # Errors
-    /// [`Code::BlankContent`](samovar_core::Code::BlankContent) when nothing is said.
+    /// [`Code::BlankContent`] when nothing is said, and [`Code::InvalidParams`] when what may join
+    /// another turn sets something for its own.
     pub fn into_action(self) -> Result<(SessionId, Action), Error> {
+        let bounds = Bounds {
+            max_iterations: self.max_iterations.map(Within::get),
+            budget_tokens: self.budget_tokens.map(|tokens| tokens.get().into()),
+            approval: self.approval,
+        };
+        if self.delivery == Delivery::Steer && !bounds.is_empty() {
+            let why = locale::request::steers_with_bounds();
+            let details = json!({"parameter": "delivery"});
+            return Err(Error::new(Code::InvalidParams, why).with_details(details));
+        }
         let action = Action::Post {
             message: self.message_id,
             text: Text::new(self.content)?,
-            bounds: Bounds {
-                max_iterations: self.max_iterations.map(Within::get),
-                budget_tokens: self.budget_tokens.map(|tokens| tokens.get().into()),
-                approval: self.approval,
-            },
+            bounds,
+            delivery: self.delivery.into(),
         };
         Ok((self.session_id, action))
     }

@@ -1,7 +1,7 @@
 //! Parameters, from a body and from a query.
 
 use samovar_core::history::{MessageQuery, SessionQuery};
-use samovar_core::{Action, Approval, Bounds, Code, MessageId};
+use samovar_core::{Action, Approval, Bounds, Code, Delivery, MessageId};
 use samovar_wire::agent::{
     CancelParams, CreateSessionParams, GetMessagesParams, NoParams, PaginationParams, Profile,
     SendMessageParams, SessionParams, StreamParams, UpdateSessionParams,
@@ -223,7 +223,7 @@ fn a_blank_message_is_refused_before_it_becomes_a_command() {
     assert_eq!(session.as_str(), "s");
     assert!(matches!(
         action,
-        Action::Post { message: Some(id), text, bounds }
+        Action::Post { message: Some(id), text, bounds, delivery: Delivery::Queue }
             if id == message_id("u1") && text.as_str() == " hi " && bounds.is_empty()
     ));
 }

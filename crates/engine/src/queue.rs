@@ -1,0 +1,135 @@
+//! The messages of a session that wait: for their own turn, or to join the one that runs.
+//!
+//! The mailbox owns it; the turn that runs holds a handle and takes out what is to join it. What it
+//! took comes back when it could not be kept.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use samovar_core::event::Entry;
+use samovar_core::{Bounds, Message, Seq, TurnId};
+
+/// A message that waits for its turn.
+#[derive(Clone, Debug)]
+pub(crate) struct Queued {
+    pub(crate) turn: TurnId,
+    pub(crate) message: Arc<Message>,
+    pub(crate) bounds: Bounds,
+    pub(crate) entry: Entry,
+}
+
+/// A message that has joined a turn: what became of the turn that it had.
+#[derive(Clone, Debug)]
+pub(crate) struct Joined {
+    pub(crate) was: TurnId,
+    pub(crate) now: TurnId,
+    /// The position in front of the turn that it joined.
+    pub(crate) after: Seq,
+}
+
+/// A handle to the messages that wait.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Queue(Arc<Mutex<Waiting>>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    queued: VecDeque<Queued>,
+    /// Taken by the turn that runs, and not kept as a part of it yet.
+    joining: Vec<Queued>,
+    joined: Vec<Joined>,
+}
+
+impl Queue {
+    /// Adds a message: one that interrupts goes before all that do not.
+    pub(crate) fn push(&self, queued: Queued) {
+        let mut waiting = self.lock();
+        let at = match queued.entry {
+            Entry::Interrupts => waiting.interrupting(),
+            Entry::Own | Entry::Steers | Entry::Joined => waiting.queued.len(),
+        };
+        waiting.queued.insert(at, queued);
+    }
+
+    /// Takes out the message whose turn is next.
+    pub(crate) fn pop(&self) -> Option<Queued> {
+        self.lock().queued.pop_front()
+    }
+
+    /// Takes out the message of a turn, so that nobody else does, with its place.
+    pub(crate) fn take(&self, turn: &TurnId) -> Option<(usize, Queued)> {
+        let mut waiting = self.lock();
+        let at = waiting.queued.iter().position(|one| one.turn == *turn)?;
+        Some((at, waiting.queued.remove(at)?))
+    }
+
+    /// Puts back what was taken out.
+    pub(crate) fn put_back(&self, (at, queued): (usize, Queued)) {
+        let mut waiting = self.lock();
+        let at = at.min(waiting.queued.len());
+        waiting.queued.insert(at, queued);
+    }
+
+    /// How many wait.
+    pub(crate) fn len(&self) -> usize {
+        let waiting = self.lock();
+        waiting.queued.len() + waiting.joining.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether one of them is to end the turn that runs.
+    pub(crate) fn interrupts(&self) -> bool {
+        self.lock().interrupting() > 0
+    }
+
+    /// Takes out what is to join the turn that runs, oldest first.
+    pub(crate) fn take_steering(&self) -> Vec<Queued> {
+        let mut waiting = self.lock();
+        let all = std::mem::take(&mut waiting.queued).into_iter();
+        let (steering, rest): (Vec<_>, Vec<_>) = all.partition(|one| one.entry == Entry::Steers);
+        waiting.queued = rest.into();
+        waiting.joining.extend(steering.iter().cloned());
+        steering
+    }
+
+    /// Notes that what was taken out is a part of this turn, which begins behind `after`.
+    pub(crate) fn have_joined(&self, now: &TurnId, after: Seq) {
+        let mut waiting = self.lock();
+        let joining = std::mem::take(&mut waiting.joining);
+        waiting.joined.extend(joining.into_iter().map(|one| Joined {
+            was: one.turn,
+            now: now.clone(),
+            after,
+        }));
+    }
+
+    /// Puts back what was to join a turn and could not be kept.
+    pub(crate) fn give_back(&self) {
+        let mut waiting = self.lock();
+        let at = waiting.interrupting();
+        let joining = std::mem::take(&mut waiting.joining);
+        for queued in joining.into_iter().rev() {
+            waiting.queued.insert(at, queued);
+        }
+    }
+
+    /// What has joined a turn since this was asked last.
+    pub(crate) fn joined(&self) -> Vec<Joined> {
+        std::mem::take(&mut self.lock().joined)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        // Every change is one statement on a collection.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    /// How many interrupt; they stand before the others.
+    fn interrupting(&self) -> usize {
+        let interrupts = |one: &&Queued| one.entry == Entry::Interrupts;
+        self.queued.iter().take_while(interrupts).count()
+    }
+}

@@ -1,0 +1,116 @@
+//! A message that comes again: from a client that did not hear whether it was accepted, over two
+//! connections at once, after a restart. It joins its turn; there is never a second one.
+
+use std::fmt::Display;
+
+use samovar_core::history::MessageRow;
+use samovar_core::{Accepted, Code, Error, MessageId, Role, Seq, planted};
+use samovar_locale as locale;
+
+use super::{Mailbox, refusal};
+use crate::projector::Claim;
+
+impl Mailbox {
+    /// A message that was accepted before: the same content joins its turn, another is refused
+    /// (SA-10). One that is new has its id taken for this session: whoever fails to accept it must
+    /// give the id back.
+    pub(super) async fn known(
+        &mut self,
+        id: &MessageId,
+        text: &str,
+    ) -> Result<Option<Accepted>, Error> {
+        let session = self.id.clone();
+        let Some(open) = &mut self.open else {
+            return Ok(None);
+        };
+        planted!("forget-duplicate", {
+            return Ok(None);
+        });
+        for joined in open.queue.joined() {
+            open.recent.join(&joined);
+        }
+        if let Some(recent) = open.recent.recall(id) {
+            if !recent.says(text) {
+                return Err(conflict(locale::message::another_content(shown(id))));
+            }
+            let (turn, after) = (recent.turn.clone(), recent.after);
+            let message = id.clone();
+            return Ok(Some(Accepted::Posted {
+                message,
+                turn,
+                after,
+            }));
+        }
+        let (projector, wait) = (&self.parts.projector, self.parts.settings.read_wait);
+        // What a former run accepted is known to nobody until the history has it.
+        let is_whole = projector.took_over(wait).await;
+        let claim = projector.claims().take(id, &session);
+        let stored = self.stored(id, claim).await?;
+        if is_whole && claim == Claim::Taken && stored.is_none() {
+            return Ok(None);
+        }
+        // Somebody has it, or had it a moment ago: a turn may have been taken back, and a session
+        // deleted, that the history still has.
+        if !self.parts.projector.caught_up(wait).await {
+            self.let_go(id, claim);
+            let why = locale::message::not_caught_up(shown(id));
+            return Err(Error::new(Code::StoreFull, why));
+        }
+        let claim = match claim {
+            Claim::Taken => claim,
+            // What the history has is nobody's claim any more.
+            Claim::Kept | Claim::Refused => self.parts.projector.claims().take(id, &session),
+        };
+        match (self.stored(id, claim).await?, claim) {
+            (Some(row), _) => {
+                self.let_go(id, claim);
+                self.join(id, &row, text).await.map(Some)
+            }
+            (None, Claim::Taken | Claim::Kept) => Ok(None),
+            (None, Claim::Refused) => Err(conflict(locale::message::another_session(shown(id)))),
+        }
+    }
+
+    /// What the history has under an id; the claim is let go when it cannot say.
+    async fn stored(&self, id: &MessageId, claim: Claim) -> Result<Option<MessageRow>, Error> {
+        let stored = self.parts.history.message(id).await;
+        stored.map_err(|broken| {
+            self.let_go(id, claim);
+            refusal(broken)
+        })
+    }
+
+    fn let_go(&self, id: &MessageId, claim: Claim) {
+        if claim == Claim::Taken {
+            self.parts.projector.claims().give_back(id, &self.id);
+        }
+    }
+
+    /// Joins the turn of a message that the history has.
+    async fn join(&self, id: &MessageId, row: &MessageRow, text: &str) -> Result<Accepted, Error> {
+        if row.session != self.id {
+            return Err(conflict(locale::message::another_session(shown(id))));
+        }
+        let Some(turn) = row.turn.clone().filter(|_| row.message.role == Role::User) else {
+            return Err(conflict(locale::message::already_kept(shown(id))));
+        };
+        if row.message.text() != text {
+            return Err(conflict(locale::message::another_content(shown(id))));
+        }
+        let first = self.parts.history.turn_from(&self.id, &turn).await;
+        let first = first.map_err(refusal)?.unwrap_or_default();
+        Ok(Accepted::Posted {
+            message: id.clone(),
+            turn,
+            after: Seq(first.0.saturating_sub(1)),
+        })
+    }
+}
+
+fn conflict(why: String) -> Error {
+    Error::new(Code::MessageConflict, why)
+}
+
+fn shown(id: &MessageId) -> impl Display {
+    locale::quoted(id.as_str())
+}
