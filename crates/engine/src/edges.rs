@@ -100,7 +100,12 @@ pub(crate) fn tool_before(effect: Effect) {
         Effect::Verifiable => {
             failpoint!("tool.verifiable.before");
         }
-        Effect::Idempotent | Effect::Unsafe => {}
+        Effect::Idempotent => {
+            failpoint!("tool.idempotent.before");
+        }
+        Effect::Unsafe => {
+            failpoint!("tool.unsafe.before");
+        }
     }
 }
 
@@ -113,7 +118,12 @@ pub(crate) fn tool_after(effect: Effect) {
         Effect::Verifiable => {
             failpoint!("tool.verifiable.after");
         }
-        Effect::Idempotent | Effect::Unsafe => {}
+        Effect::Idempotent => {
+            failpoint!("tool.idempotent.after");
+        }
+        Effect::Unsafe => {
+            failpoint!("tool.unsafe.after");
+        }
     }
 }
 

@@ -147,6 +147,26 @@ pub const POINTS: &[Point] = &[
     ),
     point(
         Run,
+        "tool.idempotent.before",
+        "a tool that may run again under its key is about to run",
+    ),
+    point(
+        Run,
+        "tool.idempotent.after",
+        "it has run, its result is not kept",
+    ),
+    point(
+        Run,
+        "tool.unsafe.before",
+        "a tool that must not run again is about to run",
+    ),
+    point(
+        Run,
+        "tool.unsafe.after",
+        "it has run, its result is not kept",
+    ),
+    point(
+        Run,
         "tool.webhook.before",
         "a webhook is about to be called",
     ),
