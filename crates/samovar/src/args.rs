@@ -116,6 +116,14 @@ pub(crate) struct Run {
     pub(crate) prompt: String,
     #[command(flatten)]
     pub(crate) talk: Talk,
+    #[arg(
+        long,
+        value_name = "HOW",
+        help = help::delivery(),
+        value_enum,
+        default_value_t = Delivery::Queue,
+    )]
+    pub(crate) delivery: Delivery,
     #[arg(long, help = help::no_input())]
     pub(crate) no_input: bool,
     #[command(flatten)]
@@ -482,6 +490,31 @@ impl From<Level> for Approval {
             Level::Auto => Self::Auto,
             Level::Supervised => Self::Supervised,
             Level::ReadOnly => Self::ReadOnly,
+        }
+    }
+}
+
+/// What happens to a message while another turn of its session runs, as it is typed (AS-11).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Delivery {
+    #[value(help = help::delivery_queue())]
+    Queue,
+    #[value(help = help::delivery_steer())]
+    Steer,
+    #[value(help = help::delivery_interrupt())]
+    Interrupt,
+    #[value(help = help::delivery_reject())]
+    Reject,
+}
+
+impl Delivery {
+    /// The word on the wire.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::Steer => "steer",
+            Self::Interrupt => "interrupt",
+            Self::Reject => "reject",
         }
     }
 }

@@ -8,7 +8,7 @@ use samovar_locale as text;
 
 use self::command::{Next, Slash};
 use self::lines::{Line, Lines, Terminal};
-use crate::args;
+use crate::args::{self, Delivery};
 use crate::config::{self, Found, LocalData};
 use crate::exit::{Exit, Failure};
 use crate::output::TurnFormat;
@@ -101,7 +101,8 @@ impl Chat {
     async fn say(&mut self, line: &str, stop: &mut Stop) -> Result<Next, Failure> {
         let said = Text::new(line.to_owned())?;
         let mut view = View::new(TurnFormat::Text, &self.talk.session.id);
-        let left = self.talk.say(said.as_str(), &mut view, stop, None).await?;
+        let message = self.talk.message(&said, Delivery::Queue);
+        let left = self.talk.say(message, &mut view, stop, None).await?;
         self.last = farewell(&left);
         Ok(match left {
             Left::Unread => Next::Leave,

@@ -24,9 +24,11 @@ const ROOM_FOR_PARAMS: usize = 1024;
 /// Runs one turn and shows it. Asked to stop, it cancels the turn; asked again, it ends at once.
 pub(crate) async fn run(args: args::Run) -> Result<Exit, Failure> {
     let prompt = Text::new(prompt(&args)?)?;
+    check_delivery(&args)?;
     let found = config::read(&args.talk.places, &args.talk.who, LocalData::UseOnly)?;
     check_size(prompt.as_str(), found.config.max_body_bytes)?;
-    turn(What::Say(&prompt), &args.talk, &args.show, &found).await
+    let what = What::Say(&prompt, args.delivery);
+    turn(what, &args.talk, &args.show, &found).await
 }
 
 /// Goes on with a turn that a stop of the server cut, and shows it as `run` does.
@@ -37,12 +39,21 @@ pub(crate) async fn resume(args: args::Resume) -> Result<Exit, Failure> {
         ..args::Talk::default()
     };
     let found = config::read(&talk.places, &talk.who, LocalData::UseOnly)?;
-    turn(What::Resume, &talk, &args.show, &found).await
+    let shown = turn(What::Resume, &talk, &args.show, &found).await;
+    shown.map_err(|failure| {
+        let code = Code::UnknownSession.as_str();
+        if failure.code == code {
+            // There is no --session here to be left out.
+            Failure::new(Exit::Usage, code, text::client::session_unknown())
+        } else {
+            failure
+        }
+    })
 }
 
 /// What brings the turn that is shown.
 enum What<'a> {
-    Say(&'a Text),
+    Say(&'a Text, args::Delivery),
     Resume,
 }
 
@@ -68,9 +79,9 @@ async fn turn(
     }
     let mut view = View::new(show.output, &talk.session.id);
     let left = match what {
-        What::Say(text) => {
-            let said = talk.say(text.as_str(), &mut view, &mut stop, deadline);
-            said.await
+        What::Say(text, delivery) => {
+            let message = talk.message(text, delivery);
+            talk.say(message, &mut view, &mut stop, deadline).await
         }
         What::Resume => talk.resume(&mut view, &mut stop, deadline).await,
     };
@@ -85,6 +96,17 @@ async fn turn(
         () = stop.asked() => {}
     }
     exit
+}
+
+/// What joins another turn can set nothing for its own.
+fn check_delivery(args: &args::Run) -> Result<(), Failure> {
+    let talk = &args.talk;
+    let sets_bounds =
+        talk.approval.is_some() || talk.max_iterations.is_some() || talk.budget_tokens.is_some();
+    if args.delivery == args::Delivery::Steer && sets_bounds {
+        return Err(Failure::usage(text::run::steers_with_bounds()));
+    }
+    Ok(())
 }
 
 /// What the server would not take as a body is refused before anything is made.

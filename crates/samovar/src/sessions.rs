@@ -109,8 +109,7 @@ async fn list(common: &Common, params: &Value) -> Result<PaginatedResult<Listed>
         let page: PaginatedResult<SessionInfo> = client.agent("listSessions", params).await?;
         let recovery: RecoveryInfo = client.get("/api/recovery").await?;
         let listed = page.items.into_iter().map(|session| {
-            let cut = recovery.waiting.iter();
-            let cut = cut.clone().find(|cut| cut.session_id == session.id);
+            let cut = recovery.of(&session.id);
             let waiting_turn_id = cut.map(|cut| cut.turn_id.clone());
             Listed {
                 session,

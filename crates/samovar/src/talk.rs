@@ -5,6 +5,7 @@ mod enter;
 use std::pin::Pin;
 use std::time::Duration;
 
+use samovar_core::command::Text;
 use samovar_core::{Approval, Code, SessionId};
 use samovar_locale as text;
 use samovar_server::Home;
@@ -14,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::args;
+use crate::args::{self, Delivery};
 use crate::client::Client;
 use crate::config::Found;
 use crate::exit::{Exit, Failure, Gone, complaint};
@@ -65,10 +66,13 @@ pub(crate) enum Left {
     Waits(SessionId),
 }
 
+/// A message as it is posted.
+pub(crate) struct Said(Value);
+
 /// What brings a turn.
 enum Source {
     /// A message; said again, it brings the same turn.
-    Message(Value),
+    Message(Said),
     /// The session: its turn that runs.
     Running,
 }
@@ -149,13 +153,13 @@ impl Talk {
     /// The refusal, or that the server went away.
     pub(crate) async fn say(
         &mut self,
-        content: &str,
+        message: Said,
         view: &mut View,
         stop: &mut Stop,
         deadline: Option<Instant>,
     ) -> Result<Left, Failure> {
-        let message = Source::Message(self.message(content));
-        self.show(&message, view, stop, deadline).await
+        self.show(&Source::Message(message), view, stop, deadline)
+            .await
     }
 
     /// Lets the turn go on that a stop of the server cut, and shows it from its start to its end, as
@@ -215,6 +219,7 @@ impl Talk {
         };
         let (left, mut turn) = match posted {
             Ok(mut turn) => {
+                self.say_what_waits(source).await;
                 let left = self.watch(source, &mut turn, view, stop, late).await;
                 (left, turn)
             }
@@ -240,15 +245,20 @@ impl Talk {
     }
 
     /// A message, under an id of its own: however often it is posted, it is said once.
-    fn message(&self, content: &str) -> Value {
-        without_nulls(json!({
+    pub(crate) fn message(&self, text: &Text, delivery: Delivery) -> Said {
+        let mut said = json!({
             "sessionId": self.session.id,
-            "content": content,
+            "content": text.as_str(),
             "messageId": Home::fresh_message(),
-            "approval": self.bounds.approval,
-            "maxIterations": self.bounds.max_iterations,
-            "budgetTokens": self.bounds.budget_tokens,
-        }))
+        });
+        // What may join another turn sets nothing for its own.
+        if delivery != Delivery::Steer {
+            said["approval"] = json!(self.bounds.approval);
+            said["maxIterations"] = json!(self.bounds.max_iterations);
+            said["budgetTokens"] = json!(self.bounds.budget_tokens);
+        }
+        said["delivery"] = delivery.as_str().into();
+        Said(without_nulls(said))
     }
 
     /// A turn from behind a frame. A server that has gone meanwhile is looked for again.
@@ -256,7 +266,7 @@ impl Talk {
         let session = &self.session.id;
         let asked = async |client: &Client| {
             let frames = match source {
-                Source::Message(message) => client.say(message, after).await?,
+                Source::Message(Said(message)) => client.say(message, after).await?,
                 Source::Running => client.read(session.as_str(), after).await?,
             };
             Ok(Followed::new(frames, after))
@@ -305,13 +315,21 @@ impl Talk {
         Ok(())
     }
 
+    /// Says that a message waits behind a turn which waits itself. Who cannot know says nothing.
+    async fn say_what_waits(&mut self, source: &Source) {
+        let session = self.session.id.clone();
+        if let (Source::Message(_), Ok(recovery)) = (source, self.recovery().await)
+            && let Some(cut) = recovery.of(&session)
+        {
+            say(&text::run::waits_behind(&cut.session_id));
+        }
+    }
+
     /// Whether the turn that is shown waits until somebody says that it shall go on.
     async fn waits(&mut self, view: &View) -> Result<bool, Failure> {
-        let waiting = self.recovery().await?.waiting;
-        let shown = view.turn();
-        Ok(waiting
-            .iter()
-            .any(|cut| cut.session_id == self.session.id && shown == Some(cut.turn_id.as_str())))
+        let recovery = self.recovery().await?;
+        let cut = recovery.of(&self.session.id);
+        Ok(cut.is_some_and(|cut| view.turn() == Some(cut.turn_id.as_str())))
     }
 
     /// Ends the turn, and takes in what it says last. Asked to stop meanwhile, it leaves that to the

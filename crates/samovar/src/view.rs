@@ -271,8 +271,11 @@ impl View {
                 }
                 return Exit::Ok;
             }
-            // What was said is answered in the turn that it joined.
-            (FinishReason::Model(_) | FinishReason::Steered, _) => return Exit::Ok,
+            (FinishReason::Steered, _) => {
+                say(text::view::steered());
+                return Exit::Ok;
+            }
+            (FinishReason::Model(_), _) => return Exit::Ok,
             (FinishReason::MaxIterations, _) => {
                 (Exit::Limit, text::view::iterations_used(), "max_iterations")
             }

@@ -70,7 +70,6 @@ impl Runner {
             });
         }
         self.parts.ledger.unknown_calls(unknown_calls);
-        self.parts.ledger.continued();
         let in_a_row = self.continuation.as_mut().map_or(0, |known| {
             known.undecided = None;
             known.in_a_row

@@ -152,6 +152,8 @@ impl Mailbox {
         };
         match self.parts.models.resolve(turn.model()) {
             Ok(model) => {
+                // Who is told right after this that no turn waits can see why.
+                self.parts.ledger.continued();
                 let continuation = Continuation {
                     in_a_row: self.in_a_row(&turn),
                     _room: room,

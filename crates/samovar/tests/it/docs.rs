@@ -126,5 +126,5 @@ async fn every_command_of_the_pages_about_the_terminal_runs() {
             tried += 1;
         }
     }
-    assert_eq!(tried, 3);
+    assert_eq!(tried, 4);
 }

@@ -1,7 +1,7 @@
 //! Commands that outlive the server which answers them.
 
 use reqwest::Method;
-use samovar_model_server::{Gate, ModelServer, say};
+use samovar_model_server::{Gate, ModelServer, When, say};
 use samovar_testkit::{EventStream, Finished, Program, Serving, Signal};
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
@@ -151,7 +151,10 @@ async fn a_turn_that_waits_is_listed_and_goes_on_when_somebody_says_so() {
     assert!(!listed.stdout.contains("waitingTurnId"), "{listed:?}");
     server.send(Signal::TERM);
     let said = server.end().await.stderr;
-    assert!(said.contains("samovar sessions resume 1;"), "{said}");
+    assert!(
+        said.contains(" 1 wait for samovar sessions resume;"),
+        "{said}"
+    );
 }
 
 // proves FC-1, DU-6
@@ -215,4 +218,45 @@ async fn same_as_read_again(server: &Serving, session: &str, printed: &str) {
     for (event, frame) in printed.iter().zip(&frames) {
         assert_eq!(event["type"], frame.data["type"]);
     }
+}
+
+// proves AS-11, FC-1
+#[tokio::test]
+async fn a_run_joins_the_turn_that_runs_or_takes_its_place_or_is_refused() {
+    let held = Gate::new("held");
+    let (program, model) = with_model([
+        say("first words")
+            .deltas_of(5)
+            .hold_after(1, &held)
+            .when(When::user("first")),
+        say("the interrupting answer").when(When::user("third")),
+        say("one answer to both").forever(),
+    ])
+    .await;
+    let program = program.set("DATA_DIR", "data");
+    let server = program.serve(&[]).await;
+    let session = server.session().await;
+    let first = program.command(["run", "--session", &session, "first"]);
+    let first = { first }.spawn().unwrap();
+    model.prompt(0).await.unwrap().written(1).await;
+    let deliver = async |how: &str, what: &str| {
+        program
+            .run(["run", "--session", &session, "--delivery", how, what])
+            .await
+    };
+
+    ended_with(&deliver("reject", "second").await, 8, "session_busy");
+    let third = deliver("interrupt", "third").await;
+    let first = Finished::of(first).await;
+
+    assert_eq!(
+        (third.code, third.stdout.as_str()),
+        (Some(0), "the interrupting answer\n"),
+        "{third:?}"
+    );
+    ended_with(&first, 130, "cancelled");
+    assert_eq!(
+        deliver("reject", "fourth").await.stdout,
+        "one answer to both\n"
+    );
 }

@@ -3,8 +3,10 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
+use samovar_core::Approval;
 use samovar_model_server::{Gate, When, say};
 use samovar_testkit::{Finished, Program, Signal};
+use samovar_wire::api::{ServerInfo, StoreInfo};
 use tokio::io::AsyncWriteExt;
 
 use crate::setup::{ended_with, program, with_model};
@@ -251,8 +253,19 @@ fn holder_that_leaves(program: &Program, last_words: &'static [u8]) -> std::thre
     let lock = held_by_a_stranger(program, &stranger);
     let address_file = program.folder().join("data/server.json");
     let workspace = program.folder().display().to_string();
-    let who = serde_json::json!({"version": "0", "workspace": workspace, "approval": "auto"});
-    let who = who.to_string();
+    let who = ServerInfo {
+        version: "0".to_owned(),
+        workspace,
+        approval: Approval::Auto,
+        store: StoreInfo {
+            is_full: false,
+            free_bytes: None,
+            journal_used_bytes: 0,
+            journal_map_bytes: 0,
+            journal_commits: 0,
+        },
+    };
+    let who = serde_json::to_string(&who).unwrap();
     let who = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\
          content-length: {}\r\n\r\n{who}",

@@ -18,6 +18,13 @@ pub struct RecoveryInfo {
     pub waiting: Vec<WaitingTurn>,
 }
 
+impl RecoveryInfo {
+    /// The turn of a session that waits.
+    pub fn of(&self, session: &SessionId) -> Option<&WaitingTurn> {
+        self.waiting.iter().find(|cut| cut.session_id == *session)
+    }
+}
+
 /// A turn that was cut and waits for somebody to say that it shall go on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

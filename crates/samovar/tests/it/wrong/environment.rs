@@ -26,6 +26,7 @@ async fn a_variable_is_named_with_what_it_may_be() {
         line("serve --port 0").with("SAMOVAR_TOKEN", "too-short").is(3, VALUE, "SAMOVAR_TOKEN: server.token is ***; give a line of 16 to 1024 characters"),
         line("run hi").with("SAMOVAR_REQUIRE_MODEL", "maybe").is(3, TYPE, "SAMOVAR_REQUIRE_MODEL: models.require is \"maybe\"; give true or false"),
         line("stats").with("SAMOVAR__SERVER__PROT", "1").is(3, "config_unknown_key", "no key has the variable \"SAMOVAR__SERVER__PROT\"; did you mean SAMOVAR__SERVER__PORT?"),
+        line("run hi").with("SAMOVAR__RECOVERY__RESUME", "maybe").is(3, VALUE, "SAMOVAR__RECOVERY__RESUME: recovery.resume is \"maybe\"; give one of auto, ask, off"),
         line("sessions list").with("HOME", "").is(3, "data_dir_unusable", "HOME is not set, so no folder is known to be yours; name one with --data-dir"),
     ])
     .await;

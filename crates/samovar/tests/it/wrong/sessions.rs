@@ -14,6 +14,8 @@ async fn a_session_that_is_not_there_is_said_to_be_missing() {
         line("chat --session nobody").is(2, UNKNOWN, "there is no such session here; leave --session out to begin a new one"),
         line("chat --continue").is(2, UNKNOWN, "there is no session of this folder to go on with; leave --continue out to begin a new one"),
         line("sessions show nobody").is(2, UNKNOWN, WHICH),
+        line("sessions resume nobody").is(2, UNKNOWN, WHICH),
+        line("sessions cancel nobody").is(2, UNKNOWN, WHICH),
         line("sessions rename nobody title").is(2, UNKNOWN, WHICH),
         line("sessions delete nobody --yes").is(2, UNKNOWN, WHICH),
         line("sessions delete nobody").is(2, UNKNOWN, WHICH),

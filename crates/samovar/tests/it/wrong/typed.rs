@@ -220,3 +220,21 @@ async fn a_prompt_says_something_in_text() {
     ])
     .await;
 }
+
+// proves FC-2, FC-6
+#[tokio::test]
+async fn what_becomes_of_a_message_beside_another_turn_is_one_of_four() {
+    check([
+        line("run hi --delivery shout").is(
+            2,
+            CODE,
+            "--delivery takes one of queue, steer, interrupt, reject, not \"shout\"",
+        ),
+        line("run hi --delivery steer --budget-tokens 5").is(
+            2,
+            CODE,
+            "--delivery steer joins a turn that has its own --approval, --max-iterations and --budget-tokens; nothing was said, leave them out",
+        ),
+    ])
+    .await;
+}
