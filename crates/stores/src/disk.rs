@@ -44,7 +44,7 @@ struct Inner {
 
 impl Disk {
     /// The disk of a data directory, with its ballast; full from the start when there is no room
-    /// for that.
+    /// for that and 4 MiB more.
     pub fn open(dir: &Path) -> Self {
         Self::with_ballast(dir, BALLAST_BYTES)
     }
@@ -61,6 +61,10 @@ impl Disk {
             failed,
         }));
         disk.0.take_ballast();
+        // A start writes here and there; it needs more than the ballast leaves.
+        if disk.free_bytes().is_some_and(|free| free < SPARE_BYTES) {
+            disk.give_up_ballast();
+        }
         disk
     }
 

@@ -107,7 +107,8 @@ impl SmallDisk {
     /// # Panics
     /// When the system refuses.
     pub fn open(&self) {
-        self.mount(&["umount"]);
+        // Somebody may stand on it by now, so it is not taken off.
+        self.mount(&["mount", "-o", "remount,bind,rw"]);
     }
 
     fn mount(&self, command: &[&str]) {

@@ -166,3 +166,60 @@ async fn results_and_cancels_are_kept_while_the_disk_is_full() {
     assert_eq!(runs.load(Ordering::SeqCst), 1, "it ran once");
     app.stop().await;
 }
+
+// proves DU-12
+#[tokio::test]
+async fn a_start_on_a_full_disk_serves_what_there_is() {
+    let name = "full::a_start_on_a_full_disk_serves_what_there_is";
+    let Some(disk) = SmallDisk::of_test(name, 40 * MIB) else {
+        return;
+    };
+    let mut app = on(&disk, [say("an answer").forever()]).await;
+    let session = app.session().await;
+    app.turn(&session, "first").await;
+    app.stop_now().await;
+    disk.fill();
+
+    let app = app.restart().await;
+
+    assert_eq!(ballast(&app.config().data_dir), None, "given up");
+    assert_eq!(store(&app).await["isFull"], true);
+    let rows = app.ok("getMessages", json!({"sessionId": session})).await;
+    assert_eq!(rows[1]["content"], "an answer");
+    let refused = app.call("createSession", json!({})).await;
+    assert_eq!((refused.status, refused.code()), (507, "store_full"));
+    disk.make_room();
+    let mut next = accepted(&app, &session, "next").await;
+    assert_eq!(text(&next.rest().await), "an answer");
+    app.stop().await;
+}
+
+// proves DU-12
+#[tokio::test]
+async fn a_turn_waits_while_nothing_may_be_written_and_goes_on_by_itself() {
+    let name = "full::a_turn_waits_while_nothing_may_be_written_and_goes_on_by_itself";
+    let Some(disk) = SmallDisk::of_test(name, 40 * MIB) else {
+        return;
+    };
+    let app = on(&disk, [say("an answer").forever()]).await;
+    let session = app.session().await;
+    disk.shut();
+    let mut stream = app.say(&session, "first").await;
+    // The model has answered, and no piece of that can be kept.
+    app.model.seen(1).await;
+    let rows = app.ok("getMessages", json!({"sessionId": session})).await;
+    assert_eq!(rows.as_array().unwrap().len(), 1, "{rows}");
+
+    disk.open();
+
+    let frames = stream.rest().await;
+    assert_eq!(text(&frames), "an answer");
+    assert!(kinds(&frames).ends_with(&["completed", "[DONE]"]));
+    let config = app.config().clone();
+    app.stop().await;
+    disk.shut();
+    let refused = samovar_server::start(config).await;
+    let refused = refused.map(|_| ()).unwrap_err();
+    assert_eq!(refused.code(), "data_dir_unusable", "{refused}");
+    assert!(refused.to_string().contains("Read-only"), "{refused}");
+}

@@ -135,6 +135,18 @@ async fn the_journal_is_synced_by_each_commit_and_is_the_servers_alone() {
         | heed::EnvFlags::WRITE_MAP
         | heed::EnvFlags::MAP_ASYNC;
     assert!(!flags.intersects(unsafe_ones), "{flags:?}");
+    let asked_for = TempDir::new().unwrap();
+    let settings = Settings {
+        durability: Durability::Process,
+        ..Settings::default()
+    };
+    let (unsynced, _) = LmdbJournal::open_with(asked_for.path(), 1000, &settings).unwrap();
+    let flags = unsynced.shared.tables.env.flags().unwrap().unwrap();
+    assert_eq!(
+        flags & unsafe_ones,
+        heed::EnvFlags::NO_SYNC,
+        "only what was asked for"
+    );
 
     let live = Event {
         kind: Kind::MessageStarted {

@@ -3,6 +3,7 @@
 mod boot;
 mod commit;
 mod cut;
+mod durability;
 mod kill;
 mod spool;
 mod sweep;
