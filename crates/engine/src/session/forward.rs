@@ -54,11 +54,21 @@ impl Mailbox {
             }
             Some(Current {
                 turn_id,
-                state: state @ (Progress::Stuck(_) | Progress::Left),
+                state: state @ Progress::Stuck(_),
             }) => {
                 open.current = Some(Current { turn_id, state });
                 let full = Error::new(Code::StoreFull, locale::turn::end_not_kept());
                 refuse_input(input, &full);
+            }
+            // The next server goes on with it, and takes this too.
+            Some(Current {
+                turn_id,
+                state: Progress::Left,
+            }) => {
+                let state = Progress::Left;
+                open.current = Some(Current { turn_id, state });
+                let stopping = Error::new(Code::Unavailable, locale::server::stopping());
+                refuse_input(input, &stopping);
             }
         }
     }

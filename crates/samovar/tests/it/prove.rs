@@ -35,6 +35,48 @@ fn is_empty(folder: &Path) -> bool {
     folder.read_dir().unwrap().next().is_none()
 }
 
+// proves DU-14, DU-1, DU-3, DU-6, DU-7
+#[tokio::test]
+async fn two_hundred_kills_break_no_promise() {
+    let (program, temporary) = prover();
+    let report = program.folder().join("report.json");
+
+    let said = run(
+        &program,
+        &["--kills", "200", "--report", report.to_str().unwrap()],
+    )
+    .await;
+
+    assert_eq!(said.code, Some(0), "{said:#?}");
+    assert!(
+        said.stdout.contains("outside the promise"),
+        "{}",
+        said.stdout
+    );
+    let report: Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
+    let counts = &report["counts"];
+    let number = |name: &str| counts[name].as_u64().unwrap();
+    assert_eq!(report["is_whole"], true);
+    let points: u64 = counts["points"]
+        .as_object()
+        .unwrap()
+        .values()
+        .filter_map(Value::as_u64)
+        .sum();
+    assert_eq!(points + number("random_kills"), 200);
+    for counted in [
+        "accepted",
+        "continued",
+        "resumed",
+        "unsafe_effects",
+        "resets",
+        "calls",
+    ] {
+        assert!(number(counted) > 0, "{counted}: {counts:#}");
+    }
+    assert!(is_empty(&temporary), "nothing is left behind");
+}
+
 // proves DU-14
 #[tokio::test]
 async fn a_proof_that_is_interrupted_says_what_it_has_counted_and_leaves_nothing_behind() {
