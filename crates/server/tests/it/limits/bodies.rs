@@ -112,10 +112,11 @@ async fn a_body_of_exactly_the_limit_is_taken() {
     let long = "й".repeat((MIB - rest) / 2);
     let body = json!({"sessionId": "s", "content": long}).to_string();
     assert_eq!(post(&app, "sendMessage", body).await.json()["text"], "hi");
-    let rows = app
-        .ok("getMessages", json!({"sessionId": "s", "limit": 2}))
-        .await;
-    assert_eq!(rows[0]["content"], long);
+    let last = app.ok("getMessages", json!({"sessionId": "s", "limit": 1}));
+    // It fills an answer alone.
+    let before = json!({"sessionId": "s", "limit": 1, "before": last.await[0]["id"]});
+    let rows = app.ok("getMessages", before).await;
+    assert!(rows[0]["content"] == *long);
     let prompts = app.model.prompts();
     let told = prompts.last().unwrap().body()["messages"]
         .as_array()

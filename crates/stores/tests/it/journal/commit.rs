@@ -233,3 +233,36 @@ async fn a_closed_journal_refuses_every_call() {
     assert!(data.journal.sweep(samovar_core::Millis(0)).await.is_err());
     assert!(data.journal.close().await.is_err());
 }
+
+#[tokio::test]
+async fn durable_events_are_read_without_the_live_ones_between_them_in_any_pieces() {
+    let data = Data::new();
+    let log = data.session("long").await;
+    let live = log.deltas(4..=900);
+    log.spool(&live);
+    log.commit(&[log.fact(901, finished("answer"))], &live, Some(2))
+        .await;
+    log.finish(902).await;
+    let durable = |event: &samovar_core::Event| event.kind.is_durable();
+    let whole: Vec<_> = all(&data.journal, log.no)
+        .into_iter()
+        .filter(durable)
+        .collect();
+
+    for (after, max_bytes) in [(0, 1), (0, 4096), (2, usize::MAX), (450, 1), (902, 1)] {
+        let (mut at, mut read) = (Seq(after), Vec::new());
+        loop {
+            let (events, seen) = data.journal.read_durable(log.no, at, max_bytes).unwrap();
+            read.extend(events);
+            if seen <= at {
+                break;
+            }
+            at = seen;
+        }
+        let behind = whole.iter().filter(|event| event.seq > Seq(after));
+        assert!(
+            read.iter().eq(behind),
+            "behind {after}, {max_bytes} bytes: {read:?}"
+        );
+    }
+}
