@@ -59,7 +59,7 @@ impl Answer {
         match (self.parts.get_mut(part), fragment) {
             (Some(Part::Text { text }), Fragment::Text(more))
             | (Some(Part::Reasoning { text, .. }), Fragment::Reasoning(more)) => {
-                text.push_str(more)
+                text.push_str(more);
             }
             (None, Fragment::Text(text)) if begins => {
                 self.parts.push(Part::Text { text: text.clone() });
@@ -74,7 +74,7 @@ impl Answer {
                     name: name.clone(),
                     args: Value::Null,
                     provider_state: None,
-                }))
+                }));
             }
             (_, _) => {}
         }

@@ -149,9 +149,8 @@ impl Engine {
     /// Refuses what cannot be done now, or not here.
     fn check(&self, action: &Action) -> Result<(), Error> {
         let (starts_work, concerns_turns) = match action {
-            Action::Post { .. } => (true, true),
+            Action::Post { .. } | Action::Continue => (true, true),
             Action::Open { .. } => (true, false),
-            Action::Continue => (true, true),
             Action::Settle { .. } | Action::Cancel { .. } => (false, true),
             Action::Change { .. } | Action::Undo | Action::Close => (false, false),
         };

@@ -35,10 +35,10 @@ impl Runner {
     /// with the commit that comes before anything touches the world again.
     pub(super) async fn take_up(&mut self) -> Result<(), Broken> {
         let cuts = self.turn.cut_calls();
-        let shelf = self.parts.toolbox.shelf();
+        let tools = self.parts.toolbox.shelf();
         let looks = cuts.into_iter().map(|cut| {
             let context = self.context_of(&cut.call);
-            look(shelf.clone(), cut, context)
+            look(tools.clone(), cut, context)
         });
         let looks = join_all(looks);
         tokio::pin!(looks);
@@ -89,6 +89,10 @@ impl Runner {
     }
 
     /// The same however often the call is run.
+    #[allow(
+        clippy::unused_self,
+        reason = "only the planted fault looks at the turn"
+    )]
     fn key_of(&self, call: &samovar_core::ToolCall) -> CallId {
         planted!("new-key-on-rerun", {
             if self.continuation.is_some() {

@@ -89,7 +89,9 @@ impl Mailbox {
         }
         // The fold sees what was said, so that the end counts with it.
         let mut turn = turn.clone();
-        salvaged.iter().for_each(|kind| turn.apply(kind));
+        if let Some(kind) = &salvaged {
+            turn.apply(kind);
+        }
         let end = turn.failed(code, fault_message(code));
         self.parts.ledger.ended();
         self.parts.ledger.unknown_calls(turn.cut_calls().len());

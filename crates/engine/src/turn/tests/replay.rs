@@ -69,7 +69,7 @@ impl World {
             self.happens(noise);
         }
         let next = match self.turn.next() {
-            Step::CallModel { .. } => self.model(choice),
+            Step::CallModel { .. } => Some(self.model(choice)),
             Step::CallTools(calls) => tools(&calls[usize::from(choice) % calls.len()], choice),
             Step::Wait => self.open_call().map(closed_as),
             Step::Record(kind) => Some(kind),
@@ -78,7 +78,7 @@ impl World {
         next.map(|kind| self.happens(kind)).is_some()
     }
 
-    fn model(&mut self, choice: u8) -> Option<Kind> {
+    fn model(&mut self, choice: u8) -> Kind {
         let code = match choice % 16 {
             3 => Some(FaultCode::ProviderTimeout),
             7 => Some(FaultCode::EmptyAnswer),
@@ -87,7 +87,7 @@ impl World {
                 let wanted = usize::from(choice % 4);
                 self.calls += wanted;
                 let parts = (self.calls - wanted..self.calls).map(call).collect();
-                return Some(answer(parts, u64::from(choice)));
+                return answer(parts, u64::from(choice));
             }
         };
         let usage = Usage {
@@ -95,12 +95,12 @@ impl World {
             ..Usage::default()
         };
         let (iteration, reason) = (self.turn.iteration(), "fault".to_owned());
-        Some(Kind::StepReset {
+        Kind::StepReset {
             iteration,
             usage,
             reason,
             code,
-        })
+        }
     }
 
     fn open_call(&self) -> Option<CallId> {
