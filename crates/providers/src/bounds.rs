@@ -8,7 +8,7 @@ use crate::fault::Fault;
 pub(crate) const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
 
 /// How many calls one answer may ask for.
-pub(crate) const MAX_CALLS: usize = 256;
+pub(crate) const MAX_CALLS: usize = 512;
 
 /// How long the arguments of one call may be, in bytes.
 pub(crate) const MAX_ARGS_BYTES: usize = 4 * 1024 * 1024;

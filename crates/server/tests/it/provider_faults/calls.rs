@@ -1,12 +1,15 @@
 //! Calls that cannot be made, and what was done before a fault.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use samovar_core::{Outcome, Reply as Said};
 use samovar_model_server::{Ending, Failure, Reply, TokenCounts, ToolCall, call, fail, say};
 use samovar_testkit::{App, AppBuilder, TestTool};
 use serde_json::{Value, json};
 
 use super::check_messages;
-use crate::shown::{kinds, last, text};
+use crate::shown::{kinds, last, results, text};
 
 /// The messages of role `tool` in the prompt of this number: the call's id and the content.
 async fn told(app: &App, number: u64) -> Vec<(String, String)> {
@@ -160,4 +163,48 @@ async fn what_a_turn_had_done_before_a_fault_stays_done() {
         1,
         "the model is shown what was done"
     );
+}
+
+// proves AS-13
+#[tokio::test]
+async fn of_three_hundred_calls_in_one_answer_eight_run_at_once_and_all_are_answered() {
+    let running = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
+    let counted = running.clone();
+    let tool = TestTool::new("count", move |_, _| {
+        let counted = counted.clone();
+        async move {
+            let now = counted.0.fetch_add(1, Ordering::SeqCst) + 1;
+            counted.1.fetch_max(now, Ordering::SeqCst);
+            tokio::task::yield_now().await;
+            counted.0.fetch_sub(1, Ordering::SeqCst);
+            Said::Closed(Outcome::done("counted"))
+        }
+    });
+    let many = (1..300).fold(call("count", json!({})), |reply, _| {
+        reply.and_call("count", json!({}))
+    });
+    let app = AppBuilder::new()
+        .provider("anthropic", "claude-x")
+        .tools(tool.build())
+        .start([many, say("done")])
+        .await;
+
+    let frames = app.turn(&app.session().await, "go").await;
+
+    assert_eq!(text(&frames), "done", "{}", last(&frames));
+    assert_eq!(results(&frames), ["counted"; 300]);
+    assert_eq!(running.1.load(Ordering::SeqCst), 8);
+}
+
+// proves AS-10
+#[tokio::test]
+async fn an_endless_loop_of_calls_ends_at_the_bound_of_passes() {
+    let list = call("list_dir", json!({"path": "."})).forever();
+    let app = AppBuilder::new()
+        .with(|config| config.settings.limits.max_iterations = 7)
+        .start([list])
+        .await;
+    let frames = app.turn(&app.session().await, "go").await;
+    assert_eq!(last(&frames)["finishReason"], "max_iterations");
+    assert_eq!(app.model.prompts().len(), 7);
 }

@@ -56,6 +56,25 @@ async fn a_server_that_falls_silent_is_given_up_and_hung_up_on() {
     assert_eq!(prompt.end().await, Ended::ClientLeft);
 }
 
+// proves AS-14
+#[tokio::test]
+async fn a_server_that_sends_a_byte_now_and_then_is_given_up() {
+    let drip = say("so far so good").deltas_of(1).byte_by_byte();
+    let drip = drip
+        .pace(Duration::from_millis(60))
+        .hold_after(40, &Gate::new("never"));
+    let app = waiting(|timeouts| timeouts.whole_call = Duration::from_millis(300))
+        .start([drip])
+        .await;
+    let session = app.session().await;
+    let frames = app.turn(&session, "go").await;
+    assert_eq!(last(&frames)["code"], "provider_timeout");
+    let shown = text(&frames);
+    let mut said = vec!["go"];
+    said.extend(Some(shown.as_str()).filter(|shown| !shown.trim().is_empty()));
+    check_messages(&app, &session, &said).await;
+}
+
 // proves FC-6
 #[tokio::test]
 async fn a_server_that_is_down_is_named_with_what_to_check() {
