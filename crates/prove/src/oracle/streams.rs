@@ -177,16 +177,21 @@ impl<'c> Canon<'c> {
             let at = frame.id.as_deref().and_then(place);
             at.is_some_and(|(other, _, _)| other > epoch)
         });
-        // A turn that gives up keeps what is left of its message, whole, in place of a reset.
+        // A turn that gives up keeps what is left of its message, whole, or nothing, in place of a
+        // reset.
         later
             .next()
-            .is_some_and(|frame| tells_loss(frame) || has_type(frame, "message_finished"))
+            .is_some_and(|frame| tells_loss(frame) || gives_up(frame))
     }
 }
 
-fn has_type(frame: &Frame, name: &str) -> bool {
+/// Whether a frame of the full profile keeps the whole of what is left, or ends the turn.
+fn gives_up(frame: &Frame) -> bool {
     let event: Value = serde_json::from_str(&frame.data).unwrap_or_default();
-    event["type"] == name
+    matches!(
+        event["type"].as_str(),
+        Some("message_finished" | "turn_finished")
+    )
 }
 
 /// Whether a frame says that something before it is void or gone: a hole, a reset, a pass that
