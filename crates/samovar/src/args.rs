@@ -1,16 +1,17 @@
 //! What can be typed. The variables that stand in the help are read in `config`, where an empty one
 //! counts as none.
 
+mod words;
+
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 use clap_complete::Shell;
-use samovar_core::Approval;
 use samovar_locale::help;
-use samovar_wire::api::DeclaredEffect;
 
+pub(crate) use self::words::{Delivery, Effect, Level, Scope};
 use crate::output::{Machine, TurnFormat};
 use crate::typed::{self, address, seconds, whole};
 
@@ -310,27 +311,6 @@ pub(crate) struct AddTool {
     pub(crate) common: Common,
 }
 
-/// What a tool does to the world, as it is typed.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Effect {
-    #[value(help = help::effect_read())]
-    Read,
-    #[value(help = help::effect_idempotent())]
-    Idempotent,
-    #[value(help = help::effect_unsafe())]
-    Unsafe,
-}
-
-impl From<Effect> for DeclaredEffect {
-    fn from(effect: Effect) -> Self {
-        match effect {
-            Effect::Read => Self::Read,
-            Effect::Idempotent => Self::Idempotent,
-            Effect::Unsafe => Self::Unsafe,
-        }
-    }
-}
-
 /// `samovar models`.
 #[derive(Subcommand)]
 pub(crate) enum Models {
@@ -471,61 +451,4 @@ pub(crate) struct Prove {
 pub(crate) struct Completions {
     #[arg(help = help::shell(), value_enum)]
     pub(crate) shell: Shell,
-}
-
-/// An approval level, as it is typed.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Level {
-    #[value(help = help::approval_auto())]
-    Auto,
-    #[value(help = help::approval_supervised())]
-    Supervised,
-    #[value(help = help::approval_read_only())]
-    ReadOnly,
-}
-
-impl From<Level> for Approval {
-    fn from(level: Level) -> Self {
-        match level {
-            Level::Auto => Self::Auto,
-            Level::Supervised => Self::Supervised,
-            Level::ReadOnly => Self::ReadOnly,
-        }
-    }
-}
-
-/// What happens to a message while another turn of its session runs, as it is typed (AS-11).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Delivery {
-    #[value(help = help::delivery_queue())]
-    Queue,
-    #[value(help = help::delivery_steer())]
-    Steer,
-    #[value(help = help::delivery_interrupt())]
-    Interrupt,
-    #[value(help = help::delivery_reject())]
-    Reject,
-}
-
-impl Delivery {
-    /// The word on the wire.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Queue => "queue",
-            Self::Steer => "steer",
-            Self::Interrupt => "interrupt",
-            Self::Reject => "reject",
-        }
-    }
-}
-
-/// What a token may do, as it is typed.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Scope {
-    #[value(help = help::scope_read())]
-    Read,
-    #[value(help = help::scope_use())]
-    Use,
-    #[value(help = help::scope_admin())]
-    Admin,
 }
