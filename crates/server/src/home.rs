@@ -267,6 +267,8 @@ impl Opening {
         let toolbox = toolbox(&config)?;
         let furnished = self.shared.tools.furnish(&toolbox, &config.tools);
         furnished.map_err(OpenError::Tools)?;
+        // Here a start ends what a tool of an earlier run has left running, before any turn goes on
+        // (DU-18, step 2). None of the tools that there are starts a process.
         let stores = Stores::open(dir, config.durability).await?;
         failpoint!("boot.stores.after");
         let ports = Ports {
