@@ -54,7 +54,7 @@ impl Mailbox {
         if !self.parts.projector.caught_up(wait).await {
             self.let_go(id, claim);
             let why = locale::message::not_caught_up(shown(id));
-            return Err(Error::new(Code::StoreFull, why));
+            return Err(Error::new(Code::Unavailable, why));
         }
         let claim = match claim {
             Claim::Taken => claim,
