@@ -12,6 +12,7 @@ use serde_json::json;
 const BINARY: &str = env!("CARGO_BIN_EXE_samovar");
 
 /// Whether a call can be made to fail here.
+#[expect(clippy::print_stderr, reason = "what is not tested is said")]
 fn can_fail() -> bool {
     let inject = "--inject=fdatasync:error=EIO";
     let tried = Command::new("strace")

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use samovar_core::error::FaultCode;
 use samovar_core::{
-    Accepted, Action, CallId, Code, Effect, Event, FinishReason, Kind, MessageId, Outcome, Part,
-    Probed, Seq, Status,
+    Accepted, Action, CallId, Code, Effect, Event, FinishReason, Journal, Kind, MessageId, Outcome,
+    Part, Probed, Seq, Status,
 };
 use samovar_engine::{Recovery, Resume};
 use samovar_model_server::{Gate, say};

@@ -8,12 +8,12 @@ use samovar_core::event::Fragment;
 use samovar_core::history::{MessageQuery, Speakers};
 use samovar_core::journal::Batch;
 use samovar_core::{
-    Accepted, Action, AgentPath, Approval, Author, Bounds, CallId, Closer, Code, Command, Effect,
-    Event, FinishReason, Journal, Kind, Limits, Message, MessageId, Millis, Outcome, Part, Probed,
-    Reply, Role, Sender, Seq, SessionId, Status, ToolCall, TurnId,
+    Accepted, Action, AgentPath, Approval, Author, Bounds, CallId, Closer, Command, Effect, Event,
+    FinishReason, Journal, Kind, Limits, Message, MessageId, Millis, Outcome, Part, Reply, Role,
+    Sender, Seq, SessionId, Status, ToolCall, TurnId,
 };
-use samovar_engine::{Recovery, Resume};
-use samovar_model_server::{Gate, ModelServer, Script, say};
+use samovar_engine::Recovery;
+use samovar_model_server::{ModelServer, Script, say};
 use samovar_server::{Config, Home};
 use samovar_stores::journal::LmdbJournal;
 use samovar_testkit::{MODEL, TestTool, install_tls};

@@ -62,7 +62,7 @@ async fn what_was_not_synced_is_wiped_after_another_start_of_the_system() {
     for next in [Durability::Process, Durability::Power] {
         let dir = killed_unsynced().await;
         // What a power cut can leave of it kills its reader.
-        fs::write(dir.path().join("journal/data.mdb"), [7; 100_000]).unwrap();
+        fs::write(dir.path().join("journal/data.mdb"), vec![7; 100_000]).unwrap();
         let data = open(dir, next, "tuesday");
         assert!(data.recovered.was_wiped);
         assert_eq!(data.journal.unsettled().unwrap(), []);
