@@ -8,7 +8,7 @@ use reqwest::Method;
 use samovar_core::failpoint::{POINTS, Point, When};
 use samovar_model_server::{self as model, Gate, ModelServer, Rule, call, say};
 use samovar_testkit::{EventStream, Frame, Program, Serving, Signal};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -213,10 +213,7 @@ impl Client {
     }
 
     async fn check_messages(&self, server: &Serving) {
-        let rows = server
-            .ok("getMessages", json!({"sessionId": SESSION}))
-            .await;
-        let rows = rows.as_array().unwrap();
+        let rows = all_messages(server).await;
         let of = |role: &'static str| rows.iter().filter(move |row| row["role"] == role);
         // A message may be kept whose acceptance the kill cut off; none may be missing.
         let mut said: Vec<_> = of("user").map(|row| row["id"].as_str().unwrap()).collect();
@@ -255,6 +252,24 @@ impl Post {
                 self.frames
             );
         }
+    }
+}
+
+/// All messages of the session, oldest first: a long one fills an answer alone.
+async fn all_messages(server: &Serving) -> Vec<Value> {
+    let mut rows: Vec<Value> = Vec::new();
+    loop {
+        let mut params = json!({"sessionId": SESSION});
+        if let Some(oldest) = rows.first() {
+            params["before"] = oldest["id"].clone();
+        }
+        let page = server.ok("getMessages", params).await;
+        let mut page = page.as_array().unwrap().clone();
+        if page.is_empty() {
+            return rows;
+        }
+        page.append(&mut rows);
+        rows = page;
     }
 }
 
