@@ -23,6 +23,7 @@ mod hole;
 mod hook;
 mod left;
 mod limits;
+mod machine;
 mod mounted;
 mod outside;
 mod planted;
