@@ -78,7 +78,7 @@ async fn parameters_that_are_missing_or_of_another_type_are_named() {
         (
             "sendMessage",
             "delivery",
-            vec![json!("reject"), json!("steer"), json!(1)],
+            vec![json!("Queue"), json!("at once"), json!(1)],
         ),
         ("getMessages", "before", no_text()),
         ("cancel", "turnId", no_text()),
