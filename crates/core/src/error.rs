@@ -72,6 +72,8 @@ codes! {
     ReaderStalled = "reader_stalled", 408;
     /// The same message id with another content, or one that another session has.
     MessageConflict = "message_conflict", 409;
+    /// What was kept of the session is damaged and was set aside; it can be deleted.
+    SessionDamaged = "session_damaged", 409;
     /// A turn runs, waits or is queued in the session, and what was asked needs it to be free.
     SessionBusy = "session_busy", 409;
     /// The body is larger than the limit.
@@ -80,6 +82,8 @@ codes! {
     UnsupportedMediaType = "unsupported_media_type", 415;
     /// No provider claims the model, or its provider has no key.
     UnusableModel = "unusable_model", 422;
+    /// The folder is no whole backup, or none can be made there.
+    BackupUnusable = "backup_unusable", 422;
     /// A queue is full; try again after `Retry-After`.
     Busy = "busy", 429;
     /// The headers or the address are longer than the limit.

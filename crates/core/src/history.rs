@@ -235,6 +235,16 @@ pub trait History: Send + Sync {
         session: &'a SessionId,
     ) -> Future<'a, Result<Option<LastTurn>, Broken>>;
 
+    /// Whether a turn of a session is over, as far as the history knows.
+    fn is_over<'a>(
+        &'a self,
+        session: &'a SessionId,
+        turn: &'a TurnId,
+    ) -> Future<'a, Result<bool, Broken>>;
+
+    /// Removes a session of which something is damaged, durably, without a look at what it holds.
+    fn discard<'a>(&'a self, session: &'a SessionId) -> Future<'a, Result<(), Broken>>;
+
     /// Totals over all sessions.
     fn totals(&self) -> Future<'_, Result<Totals, Broken>>;
 

@@ -139,6 +139,20 @@ pub trait Journal: Send + Sync {
     /// Rides on the next commit.
     fn projected(&self, marks: Vec<(LogNo, Seq)>);
 
+    /// Notes that a log lacks what lies between its head and a position, which the history of a
+    /// restored data directory has: readers step over it, and nobody gives those positions out again.
+    ///
+    /// # Errors
+    /// [`Broken`].
+    fn give_up(&self, log: LogNo, up_to: Seq, at: Millis) -> Future<'static, Result<(), Broken>>;
+
+    /// Removes a session of which something is damaged, whatever of it can still be read, so that it
+    /// can be made anew.
+    ///
+    /// # Errors
+    /// [`Broken`].
+    fn discard(&self, session: &SessionId) -> Future<'static, Result<(), Broken>>;
+
     /// Removes what is projected, not needed by an unfinished turn, and older than `before`.
     ///
     /// # Errors

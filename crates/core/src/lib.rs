@@ -1,7 +1,7 @@
 //! The words of Samovar and the borders between its parts.
 //!
 //! Here: identifiers, messages, events, commands, the error codes, and the ports that the leaves
-//! implement ([`Provider`], [`Models`], [`Toolset`], [`Journal`], [`History`], [`Clock`], [`Ids`]).
+//! implement ([`Provider`], [`Models`], [`Toolset`], [`Journal`], [`History`], [`Clock`], [`Ids`], [`Damages`]).
 //! Not here: I/O, a runtime, HTTP, SQL, the spelling of any protocol.
 //!
 //! Start with [`event`]: a session is an ordered log of events, commands go in, turns decide, events
@@ -26,7 +26,7 @@ pub use history::History;
 pub use id::{AgentPath, CallId, Epoch, EventId, MessageId, Seq, SessionId, TurnId};
 pub use journal::{Broken, Journal};
 pub use message::{Message, Outcome, Part, Role, Status, ToolCall, Usage};
-pub use ports::{Clock, Ids, Millis};
+pub use ports::{Clock, Damages, Ids, Millis};
 pub use provider::{Model, Models, Prompt, Provider, ProviderEvent};
 pub use samovar_points::{failpoint, plant, planted};
 pub use title::Title;

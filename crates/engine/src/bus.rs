@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use samovar_core::{Accepted, Code, Command, Error, SessionId};
+use samovar_core::{Accepted, Action, Broken, Code, Command, Error, SessionId};
 use samovar_locale as locale;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
@@ -12,10 +13,14 @@ use tokio_util::task::TaskTracker;
 use crate::log::Log;
 use crate::parts::Parts;
 use crate::recovered::Undecided;
+use crate::runner::answer;
 use crate::session::{Letter, Mailbox, refusal};
 
 /// Letters that wait in a session's mailbox, at most; more are refused with 429.
 const MAX_LETTERS: usize = 64;
+
+/// How long a session that was not let into memory at start waits until it tries again.
+const AGAIN: Duration = Duration::from_secs(1);
 
 type Mail = mpsc::Sender<Letter>;
 type Sessions = HashMap<SessionId, Mail>;
@@ -50,12 +55,27 @@ impl Bus {
     pub(crate) async fn log(self: &Arc<Self>, session: &SessionId) -> Result<Option<Log>, Error> {
         let (reply, log) = oneshot::channel();
         self.send(session, Letter::Follow(reply))?;
-        log.await.map_err(|_| stopping())
+        log.await.map_err(|_| stopping())?
     }
 
-    /// Brings a session into memory, so that it looks after its unfinished turns.
+    /// Brings a session into memory, so that it looks after its unfinished turns; again, when a store
+    /// does not let it.
     pub(crate) fn wake(self: &Arc<Self>, session: &SessionId) {
         drop(self.mailbox(&mut self.lock(), session));
+        self.tasks.spawn(self.clone().awaken(session.clone()));
+    }
+
+    async fn awaken(self: Arc<Self>, session: SessionId) {
+        loop {
+            match self.log(&session).await.map(drop) {
+                Err(error) if matches!(error.code, Code::StoreFull | Code::StoreFailed) => {}
+                Ok(()) | Err(_) => return,
+            }
+            tokio::select! {
+                () = self.parts.stop.cancelled() => return,
+                () = tokio::time::sleep(AGAIN) => {}
+            }
+        }
     }
 
     fn send(self: &Arc<Self>, session: &SessionId, letter: Letter) -> Result<(), Error> {
@@ -95,15 +115,7 @@ impl Bus {
         drop(undecided);
         let mut mailbox = match loaded {
             Ok(mailbox) => mailbox,
-            Err(broken) => {
-                let refused = refusal(broken);
-                self.lock().remove(&id);
-                letters.close();
-                while let Ok(letter) = letters.try_recv() {
-                    letter.refuse(&refused);
-                }
-                return;
-            }
+            Err(broken) => return self.turn_away(&id, letters, broken).await,
         };
         loop {
             mailbox.run(&mut letters).await;
@@ -115,6 +127,42 @@ impl Bus {
                 return;
             }
         }
+    }
+
+    /// Refuses what is asked of a session that cannot be read. One that is damaged can be deleted.
+    async fn turn_away(&self, id: &SessionId, mut letters: mpsc::Receiver<Letter>, broken: Broken) {
+        let is_damaged = matches!(broken, Broken::Damaged(_));
+        let refused = match &broken {
+            Broken::Damaged(_) => self.parts.unreadable(id, &broken),
+            Broken::Full(_) | Broken::ReadOnly(_) | Broken::Io(_) => refusal(broken),
+        };
+        loop {
+            while let Ok(letter) = letters.try_recv() {
+                match letter {
+                    Letter::Command(command, reply)
+                        if is_damaged && matches!(command.action, Action::Close) =>
+                    {
+                        answer(reply, self.discard(id).await);
+                    }
+                    other @ (Letter::Command(..) | Letter::Follow(_)) => other.refuse(&refused),
+                }
+            }
+            let mut sessions = self.lock();
+            if letters.is_empty() {
+                sessions.remove(id);
+                letters.close();
+                return;
+            }
+        }
+    }
+
+    /// Removes a damaged session from both stores. From the history first: what is left of it when
+    /// that is cut off is still damaged, and can be deleted again.
+    async fn discard(&self, id: &SessionId) -> Result<Accepted, Error> {
+        self.parts.history.discard(id).await.map_err(refusal)?;
+        self.parts.journal.discard(id).await.map_err(refusal)?;
+        self.parts.damages.removed(id);
+        Ok(Accepted::Closed)
     }
 
     /// Stops every session; turns that run are left as they are, for the next start.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use samovar_core::history::{MessageQuery, MessageRow, SessionQuery, SessionRow, Totals};
 use samovar_core::journal::LogEntry;
 use samovar_core::{
-    Accepted, Action, Broken, Clock, Code, Command, Error, Event, History, Ids, Journal, Models,
-    Seq, SessionId, failpoint,
+    Accepted, Action, Broken, Clock, Code, Command, Damages, Error, Event, History, Ids, Journal,
+    Models, Seq, SessionId, failpoint,
 };
 use samovar_locale as locale;
 use tokio::sync::{Mutex, Semaphore};
@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 use crate::bus::Bus;
 use crate::log::{Follower, Log};
 use crate::open_calls::OpenCalls;
-use crate::parts::{Parts, Running, RunningTurn};
+use crate::parts::{Parts, Running, RunningTurn, damaged};
 use crate::projection;
 use crate::projector::{Projector, read_all};
 use crate::recovered::{self, Ledger, Recovered};
@@ -45,6 +45,8 @@ pub struct Ports {
     pub clock: Arc<dyn Clock>,
     /// Where ids come from.
     pub ids: Arc<dyn Ids>,
+    /// Who is told what is damaged.
+    pub damages: Arc<dyn Damages>,
 }
 
 /// Somebody who is about to have work done; see [`Engine::attend`].
@@ -75,11 +77,13 @@ impl Engine {
             toolbox,
             clock,
             ids,
+            damages,
         } = ports;
         let projector = Arc::new(Projector::new(
             history.clone(),
             journal.clone(),
             clock.clone(),
+            damages.clone(),
             &settings,
         ));
         let continuing = Arc::new(Semaphore::new(settings.continuing_at_once.max(1)));
@@ -91,6 +95,7 @@ impl Engine {
             toolbox,
             clock,
             ids,
+            damages: damages.clone(),
             projector: projector.clone(),
             open_calls: OpenCalls::default(),
             running: Running::new(),
@@ -194,7 +199,7 @@ impl Engine {
             .history
             .session(id)
             .await
-            .map_err(|broken| self.broke(&broken))?;
+            .map_err(|broken| self.broke_in(id, &broken))?;
         let row = match lag {
             None => row,
             Some(events) => projection::overlay_session(row, id, &events),
@@ -205,10 +210,15 @@ impl Engine {
     /// Messages of a session.
     ///
     /// # Errors
-    /// [`Code::UnknownSession`] when there is no such session.
+    /// [`Code::UnknownSession`] when there is no such session, [`Code::SessionDamaged`] when some of it
+    /// is lost.
     pub async fn messages(&self, query: MessageQuery) -> Result<Vec<MessageRow>, Error> {
         let id = query.session.clone();
         self.session(&id).await?;
+        // What is left of it would look like all of it.
+        if self.parts.damages.is_damaged(&id) {
+            return Err(damaged());
+        }
         let (limit, is_newest) = (query.limit as usize, query.before.is_none());
         // Before the rows are read: what is projected in between is in both, and not in neither.
         // What the history lacks is newer than all it has.
@@ -222,7 +232,7 @@ impl Engine {
             .history
             .messages(query)
             .await
-            .map_err(|broken| self.broke(&broken))?;
+            .map_err(|broken| self.broke_in(&id, &broken))?;
         let Some(events) = lag else { return Ok(rows) };
         let mut rows = projection::overlay_messages(rows, &id, &events);
         rows.drain(..rows.len().saturating_sub(limit));
@@ -342,7 +352,15 @@ impl Engine {
         read_all(&log, position, log.published())
             .await
             .map(Some)
-            .map_err(|broken| self.broke(&broken))
+            .map_err(|broken| self.broke_in(id, &broken))
+    }
+
+    /// Why a session was not read: its store is closed already, or broken, or this of it is damaged.
+    fn broke_in(&self, id: &SessionId, broken: &Broken) -> Error {
+        if self.parts.stop.is_cancelled() {
+            return Error::new(Code::Unavailable, locale::server::stopping());
+        }
+        self.parts.unreadable(id, broken)
     }
 
     /// Why a store was not read: it is closed already, or it is broken.
@@ -351,6 +369,9 @@ impl Engine {
             return Error::new(Code::Unavailable, locale::server::stopping());
         }
         tracing::error!(%broken, "a store cannot be read");
+        if let Broken::Damaged(why) = broken {
+            self.parts.damages.history(why);
+        }
         Error::new(Code::Internal, locale::store::unreadable())
     }
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use samovar_core::{Clock, History, Ids, Journal, Models};
+use samovar_core::{Broken, Clock, Code, Damages, Error, History, Ids, Journal, Models, SessionId};
+use samovar_locale as locale;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +22,7 @@ pub(crate) struct Parts {
     pub(crate) toolbox: Arc<Toolbox>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn Ids>,
+    pub(crate) damages: Arc<dyn Damages>,
     pub(crate) projector: Arc<Projector>,
     pub(crate) open_calls: OpenCalls,
     pub(crate) running: Running,
@@ -32,6 +34,27 @@ pub(crate) struct Parts {
     pub(crate) stopping: CancellationToken,
     /// Cancelled when everything ends.
     pub(crate) stop: CancellationToken,
+}
+
+impl Parts {
+    /// The refusal of what is asked of a session that a store could not read; damage is reported.
+    pub(crate) fn unreadable(&self, id: &SessionId, broken: &Broken) -> Error {
+        tracing::error!(session = %id, %broken, "a session cannot be read");
+        match broken {
+            Broken::Damaged(why) => {
+                self.damages.session(id, why);
+                damaged()
+            }
+            Broken::Full(_) | Broken::ReadOnly(_) | Broken::Io(_) => {
+                Error::new(Code::Internal, locale::store::unreadable())
+            }
+        }
+    }
+}
+
+/// The refusal of what is asked of a damaged session.
+pub(crate) fn damaged() -> Error {
+    Error::new(Code::SessionDamaged, locale::session::damaged())
 }
 
 /// How many turns run.

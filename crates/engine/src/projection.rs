@@ -4,11 +4,16 @@ use std::sync::Arc;
 
 use samovar_core::event::Entry;
 use samovar_core::history::{Change, MessageRow, Projection, SessionRow};
-use samovar_core::{Event, Kind, Message, Millis, Part, Role, SessionId, Title, Usage};
+use samovar_core::{Event, Kind, Message, Millis, Part, Role, Seq, SessionId, Title, Usage};
 use serde_json::Map;
+
+use crate::session::MASTER;
 
 #[cfg(test)]
 mod tests;
+
+/// The model of a session of which nothing says who answered in it.
+const UNKNOWN_MODEL: &str = "demo";
 
 /// The changes that a session's events make, in order.
 pub(crate) fn project(session: &SessionId, events: &[Arc<Event>]) -> Option<Projection> {
@@ -22,6 +27,34 @@ pub(crate) fn project(session: &SessionId, events: &[Arc<Event>]) -> Option<Proj
         up_to,
         changes,
     })
+}
+
+/// Whether a log's events begin with the session.
+pub(crate) fn is_opened(events: &[Arc<Event>]) -> bool {
+    let first = events.first().map(|event| &event.kind);
+    matches!(first, Some(Kind::SessionOpened { .. }))
+}
+
+/// The opening of a session that a new history does not know, made of what is left of its log: the
+/// model of its last turn, and nothing of what its client had said of it.
+pub(crate) fn reopening(events: &[Arc<Event>]) -> (Seq, Change) {
+    let first = events.first();
+    let model = events.iter().rev().find_map(|event| {
+        let Kind::TurnStarted { model, .. } = &event.kind else {
+            return None;
+        };
+        Some(model.clone())
+    });
+    let open = Change::Open {
+        model: model.unwrap_or_else(|| UNKNOWN_MODEL.to_owned()),
+        agent: first
+            .and_then(|event| event.agent.names().next())
+            .unwrap_or(MASTER)
+            .to_owned(),
+        metadata: Map::from_iter([("recovered".to_owned(), true.into())]),
+        at: first.map(|event| event.at).unwrap_or_default(),
+    };
+    (first.map(|event| event.seq).unwrap_or_default(), open)
 }
 
 fn change(event: &Event) -> Option<Change> {

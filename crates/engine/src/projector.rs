@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use samovar_core::history::{Change, Projection};
 use samovar_core::journal::LogNo;
-use samovar_core::{Broken, Clock, Event, History, Journal, Millis, Seq, failpoint, planted};
+use samovar_core::{
+    Broken, Clock, Damages, Event, History, Journal, Millis, Seq, failpoint, planted,
+};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -34,6 +36,7 @@ pub(crate) struct Projector {
     history: Arc<dyn History>,
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
+    damages: Arc<dyn Damages>,
     retention: Duration,
     sync_every: Duration,
     state: Mutex<State>,
@@ -68,6 +71,7 @@ impl Projector {
         history: Arc<dyn History>,
         journal: Arc<dyn Journal>,
         clock: Arc<dyn Clock>,
+        damages: Arc<dyn Damages>,
         settings: &crate::Settings,
     ) -> Self {
         let (progress, _) = watch::channel(Progress::default());
@@ -77,6 +81,7 @@ impl Projector {
             history,
             journal,
             clock,
+            damages,
             retention,
             sync_every,
             state,
@@ -225,6 +230,7 @@ impl Projector {
                 Err(broken @ Broken::Damaged(_)) => {
                     // One bad log must not keep the others back; its rows stay in the journal.
                     tracing::error!(session = %log.session(), %broken, "a log cannot be read");
+                    self.damages.session(log.session(), &broken.to_string());
                     continue;
                 }
             };
@@ -273,9 +279,11 @@ impl Projector {
         }
         let mut left_out = Vec::new();
         for (place, one) in projections.into_iter().enumerate() {
+            let session = one.session.clone();
             match self.history.project(vec![one]).await {
                 Err(Broken::Damaged(why)) => {
                     tracing::error!(why, "a session's rows are damaged and stay as they are");
+                    self.damages.session(&session, &why);
                     left_out.push(place);
                 }
                 written => written?,

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::Transcript;
 use crate::log::{Draft, Log};
-use crate::parts::Parts;
+use crate::parts::{Parts, damaged};
 use crate::projection;
 use crate::queue::Queue;
 use crate::recovered::Undecided;
@@ -52,7 +52,7 @@ pub(crate) enum Letter {
     /// A command, and whom to tell.
     Command(Command, Reply),
     /// Somebody wants to read the log.
-    Follow(oneshot::Sender<Option<Log>>),
+    Follow(oneshot::Sender<Result<Option<Log>, Error>>),
 }
 
 impl Letter {
@@ -60,8 +60,11 @@ impl Letter {
     pub(crate) fn refuse(self, why: &Error) {
         match self {
             Self::Command(_, reply) => answer(reply, Err(why.clone())),
-            // A reader without an answer is told that the server cannot serve it now.
-            Self::Follow(_) => {}
+            Self::Follow(reply) => {
+                if reply.send(Err(why.clone())).is_err() {
+                    tracing::debug!("a reader left before its answer");
+                }
+            }
         }
     }
 }
@@ -204,7 +207,7 @@ impl Mailbox {
         match letter {
             Letter::Follow(reply) => {
                 let log = self.open.as_ref().map(|open| open.log.clone());
-                if reply.send(log).is_err() {
+                if reply.send(Ok(log)).is_err() {
                     tracing::debug!("a reader went away before it began");
                 }
             }
@@ -370,7 +373,8 @@ pub(crate) fn refusal(broken: Broken) -> Error {
     tracing::error!(%broken, "a command could not be kept");
     match broken {
         Broken::Full(_) => Error::new(Code::StoreFull, locale::store::nothing_accepted(broken)),
-        Broken::ReadOnly(_) | Broken::Io(_) | Broken::Damaged(_) => {
+        Broken::Damaged(_) => damaged(),
+        Broken::ReadOnly(_) | Broken::Io(_) => {
             let why = locale::store::nothing_accepted_broken(broken);
             Error::new(Code::StoreFailed, why)
         }

@@ -49,6 +49,10 @@ pub(crate) enum Command {
     Token(Token),
     #[command(about = help::stats())]
     Stats(Stats),
+    #[command(about = help::backup())]
+    Backup(Backup),
+    #[command(about = help::restore())]
+    Restore(Restore),
     #[command(about = help::config(), subcommand)]
     Config(Config),
     #[command(about = help::init())]
@@ -59,7 +63,13 @@ pub(crate) enum Command {
     Prove(Prove),
     #[command(about = help::completions())]
     Completions(Completions),
+    /// What a start lets a process of its own do, which may die of it.
+    #[command(name = WALK, hide = true)]
+    Walk { data_dir: PathBuf },
 }
+
+/// The name of the command that reads a journal.
+pub(crate) const WALK: &str = "walk-journal";
 
 /// Where things are.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -352,6 +362,26 @@ pub(crate) enum Token {
 /// `samovar stats`.
 #[derive(clap::Args)]
 pub(crate) struct Stats {
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// `samovar backup`.
+#[derive(clap::Args)]
+pub(crate) struct Backup {
+    #[arg(value_name = "FOLDER", help = help::backup_folder())]
+    pub(crate) folder: PathBuf,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// `samovar restore`.
+#[derive(clap::Args)]
+pub(crate) struct Restore {
+    #[arg(value_name = "FOLDER", help = help::restore_folder())]
+    pub(crate) folder: PathBuf,
+    #[arg(long, help = help::restore_force())]
+    pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) common: Common,
 }

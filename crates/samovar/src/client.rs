@@ -108,6 +108,22 @@ impl Client {
         self.ask(Method::POST, path, Some(params)).await
     }
 
+    /// Posts to a path whose answer takes as long as there is to copy.
+    ///
+    /// # Errors
+    /// As [`Client::agent`].
+    pub(crate) async fn post_patiently<A>(
+        &self,
+        path: &str,
+        params: &impl Serialize,
+    ) -> Result<A, Failure>
+    where
+        A: DeserializeOwned,
+    {
+        let body = read(self.send(Method::POST, path, Some(params)).await?).await?;
+        serde_json::from_slice(&body).map_err(|error| Failure::broken(&error))
+    }
+
     /// Deletes what stands at a path.
     ///
     /// # Errors

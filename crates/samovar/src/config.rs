@@ -21,6 +21,7 @@ use tracing_subscriber::EnvFilter;
 use crate::args::{Places, Who};
 use crate::exit::{Exit, Failure};
 use crate::screen::say;
+use crate::walk;
 
 use data_dir::DataDir;
 pub(crate) use data_dir::LocalData;
@@ -217,6 +218,7 @@ pub(crate) fn read(places: &Places, who: &Who, local: LocalData) -> Result<Found
     protect(&mut config, &resolved, &sources, owner);
     let registry = Arc::new(Registry::new(config.providers.clone()));
     config.registry = Some(registry.clone());
+    config.walker = walk::walker();
     let level = settings.tools.approval.map(approval);
     config.settings.approval = level.unwrap_or(config.settings.approval);
     config.settings.workspace_note = note(&config);

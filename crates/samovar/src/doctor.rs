@@ -1,6 +1,7 @@
 //! `samovar doctor`: every finding is a fact, a reason, and what to type. It opens no store and
 //! starts nothing, so it can be asked at any time, beside a running server too.
 
+mod damage;
 mod data;
 mod files;
 mod hooks;
@@ -63,6 +64,7 @@ pub(crate) async fn doctor(args: &args::Doctor) -> Result<Exit, Failure> {
 
 async fn examine(found: &Found, care: Care) -> Vec<Finding> {
     let mut findings = data::examine(found, care).await;
+    findings.extend(damage::examine(found));
     findings.push(workspace(found));
     findings.extend(hooks::examine(found).await);
     findings.push(minds::answers(found).await);
@@ -131,6 +133,9 @@ fn name(what: &str) -> &'static str {
         "model" => text::what_model(),
         "local" => text::what_local(),
         "key" => text::what_key(),
+        "backup" => text::what_backup(),
+        "damage" => text::what_damage(),
+        "start" => text::what_start(),
         "links" => text::what_links(),
         "tokens" => text::what_tokens(),
         "tool" => text::what_tool(),

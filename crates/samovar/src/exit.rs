@@ -35,6 +35,8 @@ pub(crate) enum Exit {
     Limit = 7,
     /// The server, its port or its data directory is busy or cannot be reached.
     Busy = 8,
+    /// A journal cannot be used, as the process that reads it tells its server.
+    Damaged = 66,
     /// It took longer than it may.
     Timeout = 124,
     /// Somebody interrupted it.
@@ -126,7 +128,9 @@ impl From<Error> for Failure {
             | Code::ServerRestart
             | Code::ReaderStalled
             | Code::RequestTimeout => Exit::Busy,
-            Code::StoreFull | Code::StoreFailed | Code::Internal => Exit::TurnFailed,
+            Code::StoreFull | Code::StoreFailed | Code::Internal | Code::SessionDamaged => {
+                Exit::TurnFailed
+            }
             Code::InvalidParams
             | Code::InvalidJson
             | Code::BlankContent
@@ -144,7 +148,8 @@ impl From<Error> for Failure {
             | Code::MessageConflict
             | Code::BodyTooLarge
             | Code::UnsupportedMediaType
-            | Code::HeadersTooLarge => Exit::Usage,
+            | Code::HeadersTooLarge
+            | Code::BackupUnusable => Exit::Usage,
         };
         Self::new(exit, error.code.as_str(), error.message)
     }

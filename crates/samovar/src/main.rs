@@ -17,6 +17,7 @@ use crate::exit::{Exit, Failure};
 
 mod again;
 mod args;
+mod backup;
 mod chat;
 mod client;
 mod config;
@@ -44,6 +45,7 @@ mod talk;
 mod tools;
 mod typed;
 mod view;
+mod walk;
 mod way;
 mod welcome;
 mod when;
@@ -100,10 +102,13 @@ async fn obey(command: Option<Command>) -> Result<Exit, Failure> {
         Some(Command::Models(command)) => lists::models(command).await,
         Some(Command::Token(command)) => lists::token(command).await,
         Some(Command::Stats(args)) => lists::stats(args).await,
+        Some(Command::Backup(args)) => backup::backup(args).await,
+        Some(Command::Restore(args)) => backup::restore(args).await,
         Some(Command::Config(command)) => configure::configure(command),
         Some(Command::Init(args)) => init::init(&args),
         Some(Command::Doctor(args)) => doctor::doctor(&args).await,
         Some(Command::Prove(args)) => prove::prove(args).await,
         Some(Command::Completions(args)) => welcome::completions(&args),
+        Some(Command::Walk { data_dir }) => walk::walk(&data_dir),
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rustix::process::Signal;
-use samovar_core::{Error, Models};
+use samovar_core::{Broken, Error, Models};
 use samovar_locale as text;
 use samovar_server::{Address, Config, OpenError, Server, StartError, models};
 use samovar_wire::api::ModelChoice;
@@ -42,59 +42,104 @@ pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
     if let (Some(name), true) = (found.registry.asked(), found.model_from.is_somebody()) {
         found.registry.resolve(name)?;
     }
+    found.config.restarts = true;
     let mut stop = Stop::listen()?;
-    let started = tokio::select! {
-        started = start(&found.config) => started,
-        () = stop.asked() => return Ok(Exit::Ok),
-    };
-    let server = match started {
-        Ok(server) => server,
-        // A store, or a port that somebody holds who knocked at it, may take a moment longer.
-        Err(
-            error @ (StartError::Open(OpenError::Journal { .. } | OpenError::History { .. })
-            | StartError::Listen { .. }),
-        ) if again.is_again() => {
-            return again.boot(&error, found.config.port, &mut stop).await;
+    let mut is_first = true;
+    loop {
+        let started = tokio::select! {
+            started = start(&found.config) => started,
+            () = stop.asked() => return Ok(Exit::Ok),
+        };
+        let server = match started {
+            Ok(server) => server,
+            // A store, or a port that somebody holds who knocked at it, may take a moment longer.
+            Err(
+                error @ (StartError::Open(OpenError::Journal { .. } | OpenError::History { .. })
+                | StartError::Listen { .. }),
+            ) if again.is_again() => {
+                return again.boot(&error, found.config.port, &mut stop).await;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if is_first {
+            let chosen = models::choice(&found.registry).await;
+            found.warn();
+            say(&banner(&server, &found, &chosen));
+            is_first = false;
         }
-        Err(error) => return Err(error.into()),
-    };
-    let chosen = models::choice(&found.registry).await;
-    found.warn();
-    say(&banner(&server, &found, &chosen));
-    let asked = async {
-        tokio::select! {
-            () = say_recovered(&server) => stop.asked().await,
-            () = stop.asked() => {}
+        let why = until_end(&server, &mut stop).await;
+        // Who knew where it was finds it there again.
+        found.config.port = server.address().port();
+        let drain = found.config.drain.as_secs();
+        match &why {
+            Why::Failed(broken) => {
+                give_up(server).await;
+                return again.boot(broken, found.config.port, &mut stop).await;
+            }
+            Why::Restart => say(&text::serve::beginning_anew(drain)),
+            Why::Asked => say(&text::serve::stopping(drain)),
         }
-    };
-    let failed = tokio::select! {
-        () = asked => None,
-        broken = server.home().failed() => Some(broken),
-    };
-    if let Some(broken) = failed {
-        let port = server.address().port();
-        if tokio::time::timeout(LAST_MOMENT, server.stop_now())
-            .await
-            .is_err()
-        {
-            tracing::warn!("the failed store does not close; the new start does without");
+        if end(server, &mut stop).await == Ended::AtOnce || matches!(why, Why::Asked) {
+            return Ok(Exit::Ok);
         }
-        return again.boot(&broken, port, &mut stop).await;
     }
-    let drain = found.config.drain.as_secs();
-    say(&text::serve::stopping(drain));
+}
+
+/// Why a server is to end.
+enum Why {
+    /// A person, or what started it, asked.
+    Asked,
+    /// It has something to begin anew with.
+    Restart,
+    /// A store failed for good.
+    Failed(Broken),
+}
+
+/// Waits until the server is to end.
+async fn until_end(server: &Server, stop: &mut Stop) -> Why {
+    let ending = async {
+        tokio::select! {
+            () = stop.asked() => Why::Asked,
+            () = server.restart_asked() => Why::Restart,
+            broken = server.home().failed() => Why::Failed(broken),
+        }
+    };
+    tokio::pin!(ending);
+    tokio::select! {
+        () = say_recovered(server) => ending.await,
+        why = &mut ending => why,
+    }
+}
+
+/// Ends a server whose store failed, as far as that store lets it.
+async fn give_up(server: Server) {
+    let stopped = tokio::time::timeout(LAST_MOMENT, server.stop_now()).await;
+    if stopped.is_err() {
+        tracing::warn!("the failed store does not close; the new start does without");
+    }
+}
+
+/// How a server ended.
+#[derive(PartialEq, Eq)]
+enum Ended {
+    InItsTime,
+    AtOnce,
+}
+
+/// Gives turns their time to end; asked to stop meanwhile, it stops at once.
+async fn end(server: Server, stop: &mut Stop) -> Ended {
     let engine = server.home().engine().clone();
     let stopped = server.stop();
     tokio::pin!(stopped);
     tokio::select! {
-        () = &mut stopped => return Ok(Exit::Ok),
+        () = &mut stopped => return Ended::InItsTime,
         () = stop.asked() => {}
     }
     let at_once = async { tokio::join!(engine.shutdown(Duration::ZERO), stopped) };
     if tokio::time::timeout(LAST_MOMENT, at_once).await.is_err() {
         tracing::warn!("not everything was written out; the next start finds it");
     }
-    Ok(Exit::Ok)
+    Ended::AtOnce
 }
 
 /// Says what became of the turns that the run before left.

@@ -242,13 +242,18 @@ fn as_text(shown: &Shown) -> String {
 /// while the person thinks.
 async fn delete(id: &str, is_sure: bool, common: &Common) -> Result<(), Failure> {
     let params = json!({ "sessionId": id });
-    let session: SessionInfo = ask(common, "getSession", params.clone()).await?;
+    let messages = match ask::<SessionInfo>(common, "getSession", params.clone()).await {
+        Ok(session) => session.message_count,
+        // How much of it there was, nobody can count any more.
+        Err(damaged) if damaged.code == Code::SessionDamaged.as_str() => 0,
+        Err(failure) => return Err(failure),
+    };
     let is_wanted = is_sure || {
         if !std::io::stdin().is_terminal() {
-            return Err(Failure::usage(text::sessions::needs_yes(&session.id)));
+            return Err(Failure::usage(text::sessions::needs_yes(id)));
         }
-        let messages = text::sessions::messages(session.message_count);
-        confirm(&text::sessions::sure(&session.id, messages))?
+        let messages = text::sessions::messages(messages);
+        confirm(&text::sessions::sure(id, messages))?
     };
     if is_wanted {
         match ask::<Value>(common, "deleteSession", params).await {

@@ -14,6 +14,8 @@ use samovar_sandbox::Owner;
 use samovar_stores::journal::Durability;
 use serde_json::Value;
 
+use crate::stores::Walker;
+
 /// The token that clients bring; never printed by accident.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
@@ -81,6 +83,12 @@ pub struct Config {
     pub egress: Vec<Range>,
     /// Tools behind a webhook that are there from the start.
     pub tools: Vec<ConfiguredTool>,
+    /// The program that reads a journal before it is opened, when the last start died; none trusts
+    /// the journal as far as its pages fit together.
+    pub walker: Option<Walker>,
+    /// Whether who started the server begins it anew when it asks for that, as a restore does; see
+    /// [`Server::restart_asked`](crate::Server::restart_asked).
+    pub restarts: bool,
     /// How the engine behaves.
     pub settings: Settings,
     /// The models.
@@ -148,6 +156,8 @@ impl Config {
             durability: Durability::default(),
             egress: Vec::new(),
             tools: Vec::new(),
+            walker: None,
+            restarts: false,
             settings: Settings::default(),
             providers: ProviderConfig::default(),
             registry: None,

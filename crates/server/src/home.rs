@@ -16,15 +16,19 @@ use samovar_providers::Registry;
 use samovar_sandbox::{DirLock, Jail, JailError, LockError, Protected, SmallFiles};
 use samovar_stores::disk::Disk;
 use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::address::{Address, AddressFile};
+use crate::backup::{self, Backups};
 use crate::clock::{SystemClock, UuidV7};
 use crate::config::{Config, Reach, Token};
+use crate::damage::Reports;
 use crate::registered::{self, RegisteredTools};
 use crate::router;
 use crate::slot::{Filler, Slot, slot};
-use crate::stores::{self, Stores};
+use crate::stores::run::RunFile;
+use crate::stores::{self, Opener, Stores};
 use crate::token;
 use crate::tokens::{self, Tokens};
 
@@ -60,6 +64,8 @@ pub struct Home {
     pub(crate) shared: Arc<Shared>,
     engine: Arc<Engine>,
     stores: Stores,
+    /// None when it is written that this run is over.
+    run: Option<RunFile>,
     token: Token,
     local: Token,
     drain: Duration,
@@ -85,6 +91,11 @@ pub(crate) struct Shared {
     pub(crate) registry: Arc<Registry>,
     pub(crate) tokens: Tokens,
     pub(crate) tools: Arc<RegisteredTools>,
+    pub(crate) reports: Arc<Reports>,
+    /// Empty until the stores are open.
+    pub(crate) backups: OnceLock<Backups>,
+    /// Cancelled when the server is to end and begin anew; none where nobody would begin it.
+    pub(crate) restart: Option<CancellationToken>,
     pub(crate) workspace: PathBuf,
     pub(crate) approval: Approval,
     pub(crate) ping_every: Duration,
@@ -196,6 +207,10 @@ impl Opening {
             source,
         })?;
         AddressFile::sweep(&files);
+        backup::finish(dir).map_err(|source| LockError::Io {
+            path: dir.clone(),
+            source,
+        })?;
         let token_error = |source| OpenError::Token {
             dir: dir.clone(),
             source,
@@ -225,6 +240,9 @@ impl Opening {
             registry,
             tokens,
             tools: Arc::new(tools),
+            reports: Arc::new(Reports::open(dir)),
+            backups: OnceLock::new(),
+            restart: config.restarts.then(CancellationToken::new),
             workspace: config.workspace.clone(),
             approval: config.settings.approval,
             ping_every: config.ping_every,
@@ -269,7 +287,16 @@ impl Opening {
         furnished.map_err(OpenError::Tools)?;
         // Here a start ends what a tool of an earlier run has left running, before any turn goes on
         // (DU-18, step 2). None of the tools that there are starts a process.
-        let stores = Stores::open(dir, config.durability).await?;
+        let reports = self.shared.reports.clone();
+        let mut run = RunFile::begin(self.files.clone());
+        let opener = Opener {
+            dir,
+            durability: config.durability,
+            run: &run,
+            reports: &reports,
+            walker: config.walker.as_ref(),
+        };
+        let stores = opener.open().await?;
         failpoint!("boot.stores.after");
         let ports = Ports {
             journal: stores.journal.clone(),
@@ -278,6 +305,7 @@ impl Opening {
             toolbox: Arc::new(toolbox),
             clock: Arc::new(SystemClock),
             ids: Arc::new(UuidV7),
+            damages: reports,
         };
         let engine = Engine::start(ports, config.settings).await;
         let engine = match engine {
@@ -289,12 +317,18 @@ impl Opening {
         };
         let stores = self.shared.stores.get_or_init(|| stores).clone();
         failpoint!("boot.serve.before");
+        run.ready(stores.journal.epoch().0);
+        let backups = Backups::new(dir, self.files.clone(), &stores);
+        if self.shared.backups.set(backups).is_err() {
+            tracing::error!("the stores were opened twice");
+        }
         self.filler.fill(engine.clone());
         failpoint!("boot.serve.after");
         Ok(Home {
             shared: self.shared,
             engine,
             stores,
+            run: Some(run),
             token: self.token,
             local: self.local,
             drain: config.drain,
@@ -436,7 +470,8 @@ impl Home {
     }
 
     async fn end(mut self, drain: Duration) {
-        self.engine.shutdown(drain).await;
+        let run = self.run.take();
+        close(&self.engine, run, &self.shared.reports, drain).await;
         self.lock = None;
     }
 }
@@ -444,14 +479,25 @@ impl Home {
 impl Drop for Home {
     fn drop(&mut self) {
         if let (Some(lock), Ok(runtime)) = (self.lock.take(), Handle::try_current()) {
-            let engine = self.engine.clone();
+            let (engine, run) = (self.engine.clone(), self.run.take());
+            let reports = self.shared.reports.clone();
             let end = async move {
-                engine.shutdown(Duration::ZERO).await;
+                close(&engine, run, &reports, Duration::ZERO).await;
                 drop((engine, lock));
             };
             TaskTracker::new().spawn_on(end, &runtime);
         }
     }
+}
+
+/// Writes everything out, and notes that it was.
+async fn close(engine: &Engine, run: Option<RunFile>, reports: &Reports, drain: Duration) {
+    let Some(mut run) = run else {
+        return engine.shutdown(drain).await;
+    };
+    run.closing();
+    engine.shutdown(drain).await;
+    run.closed(reports.is_history_suspicious());
 }
 
 fn hold(config: &Config) -> Result<DirLock, OpenError> {

@@ -27,8 +27,11 @@
 mod address;
 mod agent;
 mod api;
+pub mod backup;
+mod care;
 mod clock;
 mod config;
+pub mod damage;
 mod door;
 mod health;
 mod home;
@@ -51,6 +54,8 @@ pub use home::{Home, OpenError, Opening, WayIn};
 pub use listener::{Server, StartError};
 pub use samovar_sandbox::{Foreign, Owner, Standing, close_to_others};
 pub use samovar_stores::journal::Durability;
+pub use stores::run::{Run, RunState};
+pub use stores::{Walker, walk};
 
 /// Whom webhooks may ask, for whoever reads the configuration.
 pub mod egress {

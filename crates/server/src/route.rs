@@ -17,7 +17,7 @@ use crate::home::Shared;
 use crate::pace::Stalled;
 use crate::reply;
 use crate::tokens::Guest;
-use crate::{agent, api, health};
+use crate::{agent, api, care, health};
 
 /// A verb that a route answers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -125,6 +125,7 @@ pub fn table() -> Vec<Route> {
     let mut routes = health::routes();
     routes.extend(agent::routes());
     routes.extend(api::routes());
+    routes.extend(care::routes());
     routes
 }
 

@@ -1,17 +1,25 @@
 //! The stores of an opened data directory, and what is known of their disk.
 
+mod aside;
+mod opener;
+pub(crate) mod run;
+mod walker;
+
 use std::path::Path;
 use std::sync::Arc;
 
-use samovar_core::{Broken, Clock, Code, Error, History, Journal};
+use samovar_core::{Broken, Code, Error, History, Journal};
 use samovar_locale as locale;
 use samovar_stores::disk::Disk;
 use samovar_stores::history::SqliteHistory;
-use samovar_stores::journal::{Durability, LmdbJournal, Settings};
+use samovar_stores::journal::LmdbJournal;
 use samovar_wire::api::StoreInfo;
 
-use crate::clock::SystemClock;
 use crate::home::OpenError;
+
+pub(crate) use aside::{HISTORY, JOURNAL, make_folder, move_all, sync_dir};
+pub(crate) use opener::Opener;
+pub use walker::{Walker, walk};
 
 /// The stores, opened.
 #[derive(Clone)]
@@ -22,24 +30,6 @@ pub(crate) struct Stores {
 }
 
 impl Stores {
-    /// Opens all of them, and makes again what an earlier process left.
-    pub(crate) async fn open(dir: &Path, durability: Durability) -> Result<Self, OpenError> {
-        let (disk, journal) = open_journal(dir, durability).await?;
-        let history = SqliteHistory::open_on(&disk, &dir.join("history.db")).await;
-        match history {
-            Ok(history) => Ok(Self {
-                disk,
-                journal,
-                history: Arc::new(history),
-            }),
-            Err(source) => {
-                told(journal.close().await);
-                let dir = dir.to_owned();
-                Err(OpenError::History { dir, source })
-            }
-        }
-    }
-
     /// Closes them because another part cannot be opened, which is what is told.
     pub(crate) async fn close(&self) {
         told(self.history.close().await);
@@ -65,35 +55,6 @@ impl Stores {
     }
 }
 
-async fn open_journal(
-    dir: &Path,
-    durability: Durability,
-) -> Result<(Disk, Arc<LmdbJournal>), OpenError> {
-    let now_seconds = u64::try_from(SystemClock.now().0 / 1000).unwrap_or(0);
-    let place = dir.to_owned();
-    let open = move || {
-        let disk = Disk::open(&place);
-        let settings = Settings {
-            durability,
-            ..Settings::default()
-        };
-        let (journal, recovered) = LmdbJournal::open_on(&disk, now_seconds, &settings)?;
-        Ok((disk, journal, recovered))
-    };
-    let opened = tokio::task::spawn_blocking(open).await;
-    let opened = opened
-        .map_err(|error| Broken::Io(error.to_string()))
-        .and_then(|opened| opened);
-    let (disk, journal, recovered) = opened.map_err(|source| no_journal(dir, source))?;
-    for hole in recovered.holes {
-        tracing::warn!(
-            ?hole,
-            "events are missing from a log; they were never synced"
-        );
-    }
-    Ok((disk, Arc::new(journal)))
-}
-
 fn told(closed: Result<(), Broken>) {
     if let Err(broken) = closed {
         tracing::warn!(%broken, "a store did not close cleanly");
@@ -106,4 +67,12 @@ pub(crate) fn no_journal(dir: &Path, source: Broken) -> OpenError {
         dir: dir.to_owned(),
         source,
     }
+}
+
+/// Work that waits for the disk, on a thread that may.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Broken> + Send + 'static,
+) -> Result<T, Broken> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(Broken::Io(error.to_string())))
 }

@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Response, header};
 use bytes::Bytes;
 use futures_util::stream;
-use samovar_core::{Code, Error, Event, Seq, SessionId, TurnId, planted};
+use samovar_core::{Broken, Code, Error, Event, Seq, SessionId, TurnId, planted};
 use samovar_engine::{Cut, Follower, Lost, Resumption, Since};
 use samovar_locale as locale;
 use samovar_wire::agent::{Encoder, Profile, Snapshot, SnapshotFold, TurnState};
@@ -296,6 +296,10 @@ pub(crate) fn lost(why: Lost, at: Option<FrameId>) -> Error {
             Error::new(Code::ServerRestart, why)
         }
         Lost::Gone(_) => Error::new(Code::UnknownTurn, locale::turn::events_gone()),
+        Lost::Broken(Broken::Damaged(why)) => {
+            tracing::error!(why, "a stream broke off");
+            Error::new(Code::SessionDamaged, locale::session::damaged())
+        }
         Lost::Broken(broken) => {
             tracing::error!(%broken, "a stream broke off");
             Error::new(Code::Internal, locale::store::broke())

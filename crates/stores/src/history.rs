@@ -11,6 +11,7 @@ mod ledger;
 mod reader;
 mod row;
 mod turns;
+mod whole;
 mod writer;
 
 use std::path::Path;
@@ -97,6 +98,18 @@ impl History for SqliteHistory {
         session: &'a SessionId,
     ) -> Future<'a, Result<Option<LastTurn>, Broken>> {
         Box::pin(async move { Ok(reader::last_turn(&self.readers, session).await?) })
+    }
+
+    fn is_over<'a>(
+        &'a self,
+        session: &'a SessionId,
+        turn: &'a TurnId,
+    ) -> Future<'a, Result<bool, Broken>> {
+        Box::pin(async move { Ok(reader::is_over(&self.readers, session, turn).await?) })
+    }
+
+    fn discard<'a>(&'a self, session: &'a SessionId) -> Future<'a, Result<(), Broken>> {
+        Box::pin(async move { self.writer.lock().await.discard(session).await })
     }
 
     fn totals(&self) -> Future<'_, Result<Totals, Broken>> {

@@ -13,9 +13,13 @@
 //! session made anew under its id begins a new log behind the old one's head, and no event id is
 //! given twice in one epoch.
 
+mod audit;
 mod boot;
+mod copy;
+mod discard;
 mod fault;
 mod keep;
+mod pages;
 mod row;
 mod run;
 mod sweep;
@@ -23,6 +27,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod unsynced;
+mod walk;
 mod writer;
 
 use std::fs::File;
@@ -35,14 +40,20 @@ use samovar_core::{Broken, Epoch, Event, Future, Journal, Millis, Seq, SessionId
 
 use crate::disk::Disk;
 use crate::spool::{self, Spool};
+pub use audit::Wound;
 pub use boot::{Hole, Recovered};
+pub use copy::Pause;
 pub(crate) use fault::from_io;
 use keep::{Marks, PackedBatch};
 use row::{Place, Row};
 use tables::Tables;
 pub use unsynced::Durability;
 use unsynced::Left;
+pub use walk::{Walked, walk};
 use writer::{Job, Jobs};
+
+/// The environment's one file.
+const FILE: &str = "data.mdb";
 
 /// What is fixed for as long as the journal is open.
 #[derive(Clone, Debug)]
@@ -96,6 +107,8 @@ struct Shared {
     /// Positions that the history has and the journal has not noted yet; one for each log.
     marks: Mutex<Marks>,
     commits: AtomicU64,
+    /// How many want nothing to be removed just now.
+    pauses: AtomicU64,
     is_closed: AtomicBool,
 }
 
@@ -184,11 +197,21 @@ impl LmdbJournal {
             next_log: AtomicU64::new(next_log),
             marks: Mutex::default(),
             commits: AtomicU64::new(1),
+            pauses: AtomicU64::new(0),
             is_closed: AtomicBool::new(false),
         });
         let jobs = writer::start(shared.clone())
             .map_err(|error| from_io("the journal's thread", &error))?;
         Ok((Self { shared, jobs }, recovered))
+    }
+
+    /// Whether the pages of the journal in a data directory fit together, as far as they may be looked
+    /// at before it is opened: one whose file is larger than `max_bytes` is taken for sound.
+    ///
+    /// # Errors
+    /// [`Broken::Damaged`] when they do not; [`Broken::Io`] when they cannot be read.
+    pub fn check(dir: &Path, max_bytes: u64) -> Result<(), Broken> {
+        pages::check(&dir.join("journal").join(FILE), max_bytes).map(drop)
     }
 
     /// How many commits there were since the journal was opened, that of its epoch included; each is
@@ -263,14 +286,29 @@ impl Journal for LmdbJournal {
         let next = Seq(after.0.saturating_add(1));
         let start = tables.covering(&txn, Place::new(log, next))?;
         let (mut events, mut bytes) = (Vec::new(), 0);
+        let (mut next, mut is_cut) = (None, false);
         for row in tables.rows(&txn, start)? {
             let (place, row) = row?;
-            let unpacked = Row::read(place, row)?.events()?;
-            bytes += row.len() + unpacked.len() * size_of::<Event>();
+            let size = row.len();
+            let row = Row::read(place, row)?;
+            let unpacked = row.events()?;
+            // What this run has spooled may be missing between its rows; the boot has noted all else.
+            let is_older = |event: &Event| event.epoch < self.shared.epoch;
+            let is_gap = next.is_some_and(|next| next != place.seq);
+            if is_gap && unpacked.first().is_some_and(is_older) {
+                return Err(gap(place));
+            }
+            next = Some(row.last().next());
+            bytes += size + unpacked.len() * size_of::<Event>();
             events.extend(unpacked.into_iter().filter(|event| event.seq > after));
             if bytes >= max_bytes && !events.is_empty() {
+                is_cut = true;
                 break;
             }
+        }
+        let last = next.map_or(after, |next| Seq(next.0.saturating_sub(1)));
+        if !is_cut && tables.is_short(&txn, log, last)? {
+            return Err(gap(Place::new(log, last.next())));
         }
         Ok(events)
     }
@@ -317,6 +355,15 @@ impl Journal for LmdbJournal {
         self.shared.put_marks_back(marks);
     }
 
+    fn give_up(&self, log: LogNo, up_to: Seq, at: Millis) -> Future<'static, Result<(), Broken>> {
+        self.ask(move |waiter| Job::GiveUp(log, up_to, at, waiter))
+    }
+
+    fn discard(&self, session: &SessionId) -> Future<'static, Result<(), Broken>> {
+        let session = session.clone();
+        self.ask(|waiter| Job::Discard(session, waiter))
+    }
+
     fn sweep(&self, before: Millis) -> Future<'static, Result<(), Broken>> {
         self.ask(move |waiter| Job::Sweep(before, waiter))
     }
@@ -356,6 +403,13 @@ impl Shared {
     fn marks(&self) -> MutexGuard<'_, Marks> {
         self.marks.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Rows that nobody removed are not there.
+fn gap(place: Place) -> Broken {
+    Broken::Damaged(format!(
+        "{place}: the rows before it or from it on are missing"
+    ))
 }
 
 fn sync_dir(dir: &Path) -> Result<(), Broken> {

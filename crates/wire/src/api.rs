@@ -1,12 +1,14 @@
 //! What is asked and answered under `/api`: the server itself, its models, tools and tokens, and what
 //! it found at its start.
 
+mod damage;
 mod model;
 mod recovery;
 mod server;
 mod token;
 mod tool;
 
+pub use damage::{BackupInfo, BackupParams, BackupState, DamageInfo, DamageList, DamagedPart};
 pub use model::{
     LocalModelInfo, ModelChoice, ModelReason, ModelsAnswer, ModelsParams, ProviderAccess,
     ProviderInfo,

@@ -56,6 +56,17 @@ impl Journal for SlowJournal {
     fn read(&self, _log: LogNo, _after: Seq, _max: usize) -> Result<Vec<Event>, Broken> {
         Ok(Vec::new())
     }
+    fn give_up(
+        &self,
+        _log: LogNo,
+        _up_to: Seq,
+        _at: Millis,
+    ) -> Future<'static, Result<(), Broken>> {
+        Box::pin(async { Ok(()) })
+    }
+    fn discard(&self, _session: &SessionId) -> Future<'static, Result<(), Broken>> {
+        Box::pin(async { Ok(()) })
+    }
     fn unsettled(&self) -> Result<Vec<(SessionId, LogEntry)>, Broken> {
         Ok(Vec::new())
     }

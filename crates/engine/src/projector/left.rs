@@ -43,6 +43,7 @@ impl Projector {
                 }
                 Err(broken @ Broken::Damaged(_)) => {
                     tracing::error!(%session, %broken, "a log cannot be brought into the history");
+                    self.damages.session(&session, &broken.to_string());
                 }
                 Ok(()) => {}
             }
@@ -52,18 +53,23 @@ impl Projector {
 
     async fn bring_in_one(&self, session: &SessionId, entry: &LogEntry) -> Result<(), Broken> {
         let (log, head) = (entry.log, entry.head);
+        let mut is_unknown = false;
         let after = if entry.deleted {
             // The deletion is the log's last event, and all that is left to do.
             Seq(head.0.saturating_sub(1))
         } else {
             let row = self.history.session(session).await?;
+            is_unknown = row.is_none();
             row.map_or(Seq::default(), |row| row.projected)
         };
         let journal = self.journal.clone();
         let read = move || read_kept(journal.as_ref(), log, after, head);
         let read = tokio::task::spawn_blocking(read).await;
         let events = read.map_err(|panic| Broken::Io(panic.to_string()))??;
-        if let Some(projection) = projection::project(session, &events) {
+        if let Some(mut projection) = projection::project(session, &events) {
+            if is_unknown && !projection::is_opened(&events) {
+                projection.changes.insert(0, projection::reopening(&events));
+            }
             // Live events behind the last durable one change no row.
             let up_to = head;
             let projection = Projection {

@@ -2,10 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use samovar_core::error::FaultCode;
 use samovar_core::history::{MessageQuery, SessionRow, Speakers};
-use samovar_core::journal::{LogEntry, LogNo};
+use samovar_core::journal::{Batch, LogEntry, LogNo};
 use samovar_core::{
     Bounds, Broken, Entry, Event, Kind, Message, MessageId, Role, Seq, SessionId, TurnId,
 };
@@ -21,6 +22,9 @@ use crate::projection;
 use crate::projector::read_kept;
 use crate::queue::Queued;
 use crate::turn::Turn;
+
+/// How long a session waits that a new history does not know yet.
+const REOPENING: Duration = Duration::from_secs(30);
 
 /// What the stores have of a session.
 struct Found {
@@ -42,7 +46,13 @@ impl Mailbox {
         id: SessionId,
         stop: CancellationToken,
     ) -> Result<Self, Broken> {
-        let found = Found::read(&parts, &id).await?;
+        let mut found = Found::read(&parts, &id).await?;
+        if found.lacks_opening() {
+            // The history is new; the projector is about to open the session there again.
+            parts.projector.caught_up(REOPENING).await;
+            found = Found::read(&parts, &id).await?;
+        }
+        found.keep_up(&parts, &id).await?;
         let last_head = found.head();
         let turns = JoinSet::new();
         let mut mailbox = Self {
@@ -230,6 +240,46 @@ impl Found {
         let read: Result<_, Broken> = read.await.map_err(|error| Broken::Io(error.to_string()))?;
         let (entry, events) = read?;
         Ok(Self { row, entry, events })
+    }
+
+    /// Whether nothing says how the session began: the history does not know it, and the journal does
+    /// not go back so far.
+    fn lacks_opening(&self) -> bool {
+        let is_alive = self.entry.as_ref().is_some_and(|entry| !entry.deleted);
+        self.row.is_none() && is_alive && !projection::is_opened(&self.events)
+    }
+
+    /// Gives up what the history of a restored data directory knows to be over: its journal may be
+    /// older, and must neither go on with such a turn nor give out a position again.
+    async fn keep_up(&mut self, parts: &Parts, id: &SessionId) -> Result<(), Broken> {
+        let projected = self.projected();
+        let Some(entry) = self.entry.as_mut().filter(|entry| projected > entry.head) else {
+            return Ok(());
+        };
+        let (mut over, mut open_from) = (HashSet::new(), None);
+        for (seq, turn) in Fold::of(&self.events).open {
+            if parts.history.is_over(id, &turn).await? {
+                over.insert(turn);
+            } else {
+                open_from = open_from.or(Some(seq));
+            }
+        }
+        let is_over = |turn: &Option<TurnId>| turn.as_ref().is_some_and(|turn| over.contains(turn));
+        self.events.retain(|event| !is_over(&event.turn));
+        let settled = Batch {
+            log: entry.log,
+            session: id.clone(),
+            events: Vec::new(),
+            folded: Vec::new(),
+            open_from,
+        };
+        parts.journal.commit(settled).await?;
+        parts
+            .journal
+            .give_up(entry.log, projected, parts.clock.now())
+            .await?;
+        (entry.head, entry.open_from) = (projected, open_from);
+        Ok(())
     }
 
     fn projected(&self) -> Seq {

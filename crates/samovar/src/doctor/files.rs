@@ -15,13 +15,16 @@ use crate::exit::Exit;
 const FIX: &str = "samovar doctor --fix";
 
 /// What a data directory has, by its names; what lies in a folder of these counts, too.
-const OURS: [&str; 11] = [
+const OURS: [&str; 14] = [
     "lock",
     "owner",
     "token",
     "tokens.json",
     "tools.json",
     "server.json",
+    "run.json",
+    "last-backup.json",
+    "damaged",
     "history.db",
     "history.db-wal",
     "history.db-shm",

@@ -8,11 +8,13 @@
 )]
 
 mod alike;
+mod backup;
 mod chat;
 mod config;
 mod crash;
 #[cfg(feature = "failpoints")]
 mod cut_writes;
+mod damage;
 mod data_dir;
 mod docs;
 mod doctor;

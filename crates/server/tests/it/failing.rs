@@ -81,6 +81,14 @@ impl Journal for FullJournal {
         self.0.projected(marks);
     }
 
+    fn give_up(&self, log: LogNo, up_to: Seq, at: Millis) -> Future<'static, Result<(), Broken>> {
+        self.0.give_up(log, up_to, at)
+    }
+
+    fn discard(&self, session: &SessionId) -> Future<'static, Result<(), Broken>> {
+        self.0.discard(session)
+    }
+
     fn sweep(&self, before: Millis) -> Future<'static, Result<(), Broken>> {
         self.0.sweep(before)
     }
@@ -133,6 +141,18 @@ impl History for FullHistory {
         session: &'a SessionId,
     ) -> Future<'a, Result<Option<LastTurn>, Broken>> {
         self.0.last_turn(session)
+    }
+
+    fn is_over<'a>(
+        &'a self,
+        session: &'a SessionId,
+        turn: &'a TurnId,
+    ) -> Future<'a, Result<bool, Broken>> {
+        self.0.is_over(session, turn)
+    }
+
+    fn discard<'a>(&'a self, session: &'a SessionId) -> Future<'a, Result<(), Broken>> {
+        self.0.discard(session)
     }
 
     fn totals(&self) -> Future<'_, Result<Totals, Broken>> {
@@ -191,6 +211,7 @@ impl Rig {
             toolbox: Arc::new(Toolbox::default()),
             clock: Arc::new(Counter::default()),
             ids: Arc::new(Counter::default()),
+            damages: Arc::new(()),
         };
         let settings = Settings {
             read_wait: Duration::from_millis(20),

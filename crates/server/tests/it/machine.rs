@@ -168,6 +168,7 @@ impl Machine {
             toolbox: Arc::new(toolbox),
             clock: self.world.clone(),
             ids: self.world.clone(),
+            damages: Arc::new(()),
         };
         let settings = Settings {
             approval: Approval::Auto,

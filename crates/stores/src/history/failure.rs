@@ -11,6 +11,8 @@ pub(super) enum Failure {
     Sql(sqlx::Error),
     /// A value cannot be what was written.
     Odd(String),
+    /// The tables are not those of this program, and not for that damaged.
+    Foreign(String),
 }
 
 impl Failure {
@@ -27,6 +29,7 @@ impl Failure {
         match self {
             Self::Sql(error) => Self::Odd(format!("{row}: {error}")),
             Self::Odd(why) => Self::Odd(format!("{row}: {why}")),
+            Self::Foreign(why) => Self::Foreign(format!("{row}: {why}")),
         }
     }
 
@@ -34,7 +37,7 @@ impl Failure {
     fn code(&self) -> Option<i32> {
         match self {
             Self::Sql(sqlx::Error::Database(error)) => error.code()?.parse().ok(),
-            Self::Sql(_) | Self::Odd(_) => None,
+            Self::Sql(_) | Self::Odd(_) | Self::Foreign(_) => None,
         }
     }
 }
@@ -52,9 +55,9 @@ impl From<MigrateError> for Failure {
                 Self::Sql(error)
             }
             MigrateError::VersionMissing(version) => {
-                Self::Odd(locale::store::history_newer(version))
+                Self::Foreign(locale::store::history_newer(version))
             }
-            other => Self::Odd(other.to_string()),
+            other => Self::Foreign(other.to_string()),
         }
     }
 }
@@ -82,6 +85,8 @@ impl From<Failure> for Broken {
                 _,
             ) => Self::Damaged(format!("history: {error}")),
             (Failure::Sql(error), _) => Self::Io(format!("history: {error}")),
+            // Nobody is to set aside what a newer program can read.
+            (Failure::Foreign(why), _) => Self::Io(format!("history: {why}")),
             (Failure::Odd(why), _) => Self::Damaged(format!("history: {why}")),
         }
     }

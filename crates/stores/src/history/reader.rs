@@ -69,6 +69,9 @@ pub(super) const COUNT_MESSAGES: &str = "SELECT count(*) FROM message_rows \
      WHERE session_key = ?1 AND turn_seq = ?2 AND turn_key = ?3";
 pub(super) const PLACE: &str = "SELECT m.turn_seq, m.seq FROM message_rows AS m \
                      JOIN sessions AS s ON s.key = m.session_key WHERE m.id = ?1 AND s.id = ?2";
+const IS_OVER: &str = "SELECT count(*) FROM turns AS t \
+     JOIN sessions AS s ON s.key = t.session_key \
+     WHERE s.id = ?1 AND t.id = ?2 AND t.finished_at IS NOT NULL";
 // Sums of floats, because a sum of integers that overflows is an error.
 const TOTALS: &str = "SELECT count(*) AS sessions, \
      CAST(total(message_count) AS INTEGER) AS messages, \
@@ -206,6 +209,18 @@ pub(super) async fn last_turn(
         said: row::message(&said)?.message,
         messages,
     }))
+}
+
+/// Whether a turn has ended.
+pub(super) async fn is_over(
+    readers: &SqlitePool,
+    session: &SessionId,
+    turn: &TurnId,
+) -> Result<bool, Failure> {
+    let over = sqlx::query(IS_OVER).bind(session.as_str());
+    let over = over.bind(turn.as_str()).fetch_one(readers).await?;
+    let over: i64 = over.try_get(0)?;
+    Ok(over > 0)
 }
 
 /// Totals over all sessions, from their rows alone.

@@ -10,8 +10,8 @@
 //! The writer folds the WAL into the database itself after [`CHANGES_IN_WAL`] changes, and once
 //! more on closing.
 
-use samovar_core::Broken;
 use samovar_core::history::Projection;
+use samovar_core::{Broken, SessionId};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
@@ -65,6 +65,17 @@ impl Writer {
             written = fold(&mut connection).await;
         }
         self.give_back(connection, written).await
+    }
+
+    /// Removes a session without a look at its rows, durably.
+    pub(super) async fn discard(&mut self, session: &SessionId) -> Result<(), Broken> {
+        let mut connection = self.take().await?;
+        self.unsynced = true;
+        let close = sqlx::query(ledger::CLOSE_SESSION).bind(session.as_str());
+        let closed = close.execute(&mut connection).await;
+        let closed = closed.map(drop).map_err(Failure::from);
+        self.give_back(connection, closed).await?;
+        self.sync().await
     }
 
     /// Makes all that was projected durable.

@@ -128,13 +128,19 @@ fn mend(
         recovered.rows_read += 1;
         rows.push((place.seq, Row::read(place, bytes)?.last()));
     }
+    let mut row = tables
+        .log_row(txn, from.log)?
+        .ok_or_else(|| missing(from.log))?;
+    let end = rows
+        .last()
+        .map_or(Seq(from.seq.0.saturating_sub(1)), |(_, last)| *last);
+    if end < row.head {
+        return Err(cut_short(from.log, end).into());
+    }
     let merged = merge(from.seq, &rows, frames.into_iter().peekable());
     if merged == Merged::default() {
         return Ok(());
     }
-    let mut row = tables
-        .log_row(txn, from.log)?
-        .ok_or_else(|| missing(from.log))?;
     let mut kept = run::pack(from.log, &merged.believed)?;
     for (first, last) in &merged.holes {
         let first = Place::new(from.log, *first);
@@ -166,6 +172,10 @@ fn missing(log: LogNo) -> Broken {
         "log {} is open, but the table of logs lacks it",
         log.0
     ))
+}
+
+fn cut_short(log: LogNo, last: Seq) -> Broken {
+    Broken::Damaged(format!("log {}: its rows end at seq {}", log.0, last.0))
 }
 
 /// One log's events as one again.

@@ -140,7 +140,12 @@ impl Tables {
         })
     }
 
-    fn set_open(&self, txn: &mut RwTxn<'_>, log: LogNo, from: Option<Seq>) -> Result<(), Fault> {
+    pub(super) fn set_open(
+        &self,
+        txn: &mut RwTxn<'_>,
+        log: LogNo,
+        from: Option<Seq>,
+    ) -> Result<(), Fault> {
         match from {
             Some(from) => self.open.put(txn, &log.0, &from.0)?,
             None => {

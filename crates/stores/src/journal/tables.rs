@@ -241,6 +241,13 @@ impl Tables {
         }))
     }
 
+    /// Whether a log must go on behind the last row that is there: what is unfinished is never
+    /// removed.
+    pub(super) fn is_short(&self, txn: &RoTxn<'_>, log: LogNo, last: Seq) -> Result<bool, Fault> {
+        let row = self.log_row(txn, log)?;
+        Ok(row.is_some_and(|row| row.finished < row.head && last < row.head))
+    }
+
     /// Bytes of all pages that hold something.
     pub(super) fn used_bytes(&self, txn: &RoTxn<'_>) -> Result<usize, Fault> {
         let tables = [

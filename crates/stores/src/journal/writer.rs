@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use samovar_core::{Broken, Millis, failpoint, planted};
+use samovar_core::journal::LogNo;
+use samovar_core::{Broken, Millis, Seq, SessionId, failpoint, planted};
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 
 use super::fault::Fault;
 use super::keep::{Marks, PackedBatch};
 use super::sweep::Sweep;
+use super::tables::Tables;
 use super::{Durability, Shared, unsynced};
 
 /// Jobs that may wait; who comes then waits for room.
@@ -28,6 +30,10 @@ pub(super) type Waiter = oneshot::Sender<Result<(), Broken>>;
 pub(super) enum Job {
     Commit(PackedBatch, Waiter),
     Sweep(Millis, Waiter),
+    /// Notes that a log lacks what lies between its head and a position.
+    GiveUp(LogNo, Seq, Millis, Waiter),
+    /// Removes a damaged session.
+    Discard(SessionId, Waiter),
     Close(Waiter),
 }
 
@@ -100,6 +106,15 @@ impl Writer {
                     self.commit(group);
                 }
                 Next::Job(Job::Sweep(before, waiter)) => self.begin_sweep(before, waiter),
+                Next::Job(Job::GiveUp(log, up_to, at, waiter)) => {
+                    let log = (log, self.shared.epoch);
+                    let noted = self.alone(|tables, txn| tables.give_up(txn, log, up_to, at));
+                    answer(waiter, noted);
+                }
+                Next::Job(Job::Discard(session, waiter)) => {
+                    let discarded = self.alone(|tables, txn| tables.discard(txn, &session));
+                    answer(waiter, discarded);
+                }
                 Next::Job(Job::Close(waiter)) => return Some(waiter),
                 Next::Nothing => {}
                 Next::Over => return None,
@@ -274,6 +289,20 @@ impl Writer {
         }
     }
 
+    /// One change with a commit of its own.
+    fn alone(
+        &mut self,
+        change: impl FnOnce(&Tables, &mut heed::RwTxn<'_>) -> Result<(), Fault>,
+    ) -> Result<(), Broken> {
+        if let Some(failed) = &self.failed {
+            return Err(failed.clone());
+        }
+        let shared = self.shared.clone();
+        let mut txn = self.begin(&shared)?;
+        change(&shared.tables, &mut txn)?;
+        self.finish(txn)
+    }
+
     fn begin_sweep(&mut self, before: Millis, waiter: Waiter) {
         if let Err(broken) = self.keep(&[]) {
             return answer(waiter, Err(broken));
@@ -301,6 +330,9 @@ impl Writer {
     fn sweep_step(&mut self, sweep: &mut Sweep) -> Result<bool, Broken> {
         if let Some(failed) = &self.failed {
             return Err(failed.clone());
+        }
+        if self.shared.is_paused() {
+            return Ok(true);
         }
         let shared = self.shared.clone();
         let mut txn = self.begin(&shared)?;

@@ -112,9 +112,12 @@ fn the_routes_are_those_of_agents_and_of_the_server_and_no_other_service_hides_a
         })
         .collect();
     let known = [
+        "api/backup",
         "api/calls",
+        "api/damage",
         "api/models",
         "api/recovery",
+        "api/restore",
         "api/server",
         "api/tokens",
         "api/tools",

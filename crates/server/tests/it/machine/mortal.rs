@@ -157,6 +157,14 @@ impl Journal for MortalJournal {
         }
     }
 
+    fn give_up(&self, log: LogNo, up_to: Seq, at: Millis) -> Future<'static, Result<(), Broken>> {
+        self.0.give_up(log, up_to, at)
+    }
+
+    fn discard(&self, session: &SessionId) -> Future<'static, Result<(), Broken>> {
+        self.0.discard(session)
+    }
+
     fn sweep(&self, before: Millis) -> Future<'static, Result<(), Broken>> {
         if self.1.is_dead() {
             return Box::pin(std::future::pending());
@@ -216,6 +224,18 @@ impl History for MortalHistory {
         turn: &'a TurnId,
     ) -> Future<'a, Result<Option<Seq>, Broken>> {
         self.0.turn_from(session, turn)
+    }
+
+    fn is_over<'a>(
+        &'a self,
+        session: &'a SessionId,
+        turn: &'a TurnId,
+    ) -> Future<'a, Result<bool, Broken>> {
+        self.0.is_over(session, turn)
+    }
+
+    fn discard<'a>(&'a self, session: &'a SessionId) -> Future<'a, Result<(), Broken>> {
+        self.0.discard(session)
     }
 
     fn totals(&self) -> Future<'_, Result<Totals, Broken>> {

@@ -79,10 +79,11 @@ async fn a_history_of_a_newer_version_is_refused_in_plain_words() {
         .unwrap();
     place.history.close().await.unwrap();
 
-    let why = damage(
-        "newer",
-        SqliteHistory::open(place.folder.path().join("history.db")).await,
-    );
+    let opened = SqliteHistory::open(place.folder.path().join("history.db")).await;
+    // It is not damaged, so nobody may set it aside.
+    let Err(Broken::Io(why)) = opened.map(drop) else {
+        panic!("it was opened, or is called damaged");
+    };
     assert!(
         why.contains("newer version (tables of version 99)"),
         "{why}"

@@ -4,6 +4,7 @@ mod boot;
 mod commit;
 mod cut;
 mod durability;
+mod flip;
 mod kill;
 mod spool;
 mod sweep;
@@ -43,7 +44,10 @@ impl Data {
     }
 
     fn open(dir: TempDir) -> Self {
+        // Every journal that a test leaves is one that must not be called damaged.
+        LmdbJournal::check(dir.path(), u64::MAX).unwrap();
         let (journal, recovered) = LmdbJournal::open_with(dir.path(), 1000, &SMALL).unwrap();
+        assert_eq!(journal.audit().unwrap(), []);
         Self {
             dir,
             journal,

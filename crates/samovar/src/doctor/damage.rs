@@ -1,0 +1,60 @@
+//! What was found damaged, and whether the last start came to serving.
+
+use samovar_locale::doctor as text;
+use samovar_server::backup;
+use samovar_server::damage::damages;
+use samovar_server::{Run, RunState};
+use samovar_wire::api::DamageInfo;
+
+use super::Finding;
+use crate::config::Found;
+use crate::exit::Exit;
+use crate::when::moment;
+
+/// Everything that the data directory tells of damage.
+pub(super) fn examine(found: &Found) -> Vec<Finding> {
+    let dir = &found.config.data_dir;
+    if !dir.exists() {
+        return Vec::new();
+    }
+    let mut findings: Vec<_> = damages(dir)
+        .iter()
+        .map(|info| damage(found, info))
+        .collect();
+    if findings.is_empty() {
+        let fact = text::damage_none().to_owned();
+        findings.push(Finding::good("damage", fact, text::damage_why()));
+    }
+    if let Some(last) = backup::last(dir) {
+        let fact = text::backup_last(moment(last.created_at), &last.path);
+        findings.push(Finding::good("backup", fact, text::backup_why()));
+    } else {
+        let fact = text::backup_none().to_owned();
+        let finding = Finding::good("backup", fact, text::backup_why());
+        findings.push(finding.with_command("samovar backup \"$HOME/samovar-backup\""));
+    }
+    let run = Run::of(dir);
+    if run.state == RunState::Starting {
+        let fact = text::start_died().to_owned();
+        findings.push(Finding::good("start", fact, text::start_why()));
+    }
+    findings
+}
+
+fn damage(found: &Found, info: &DamageInfo) -> Finding {
+    let dir = &found.config.data_dir;
+    let fact = match (&info.session_id, &info.kept_in) {
+        (Some(session), _) => text::damaged_session(session, &info.reason),
+        (None, Some(kept)) => text::damaged_store(dir.join(kept).display(), &info.reason),
+        (None, None) => info.reason.clone(),
+    };
+    let command = match (&info.session_id, &info.kept_in) {
+        (Some(session), _) => format!("samovar sessions delete {session}"),
+        (None, Some(kept)) => format!("rm -r '{}'", dir.join(kept).display()),
+        (None, None) => {
+            let report = dir.join("damaged").join(format!("{}.json", info.id));
+            format!("rm '{}'", report.display())
+        }
+    };
+    Finding::bad("damage", Exit::TurnFailed, fact, info.lost.clone()).with_command(command)
+}

@@ -1,0 +1,42 @@
+//! The reading of a journal that may end its reader, in a process of its own.
+
+use std::path::Path;
+
+use rustix::process::{Resource, Rlimit, setrlimit};
+use samovar_core::Broken;
+use samovar_server::Walker;
+
+use crate::args::WALK;
+use crate::exit::{Exit, Failure};
+use crate::screen::put;
+
+/// Bytes of memory that the reader may take; a journal that is read has no need of so much.
+const MAX_MEMORY: u64 = 1 << 30;
+
+/// This very program, as it is started to read a journal.
+pub(crate) fn walker() -> Option<Walker> {
+    let program = std::env::current_exe().ok()?;
+    let args = vec![WALK.into()];
+    Some(Walker { program, args })
+}
+
+/// Reads the journal of a data directory, whose holder waits for it.
+pub(crate) fn walk(data_dir: &Path) -> Result<Exit, Failure> {
+    // What it may die of leaves no core file behind.
+    for (resource, most) in [(Resource::Core, 0), (Resource::Data, MAX_MEMORY)] {
+        let bound = Rlimit {
+            current: Some(most),
+            maximum: Some(most),
+        };
+        if let Err(error) = setrlimit(resource, bound) {
+            tracing::debug!(%error, "a bound on the reader cannot be set");
+        }
+    }
+    match samovar_server::walk(data_dir) {
+        Ok(()) => Ok(Exit::Ok),
+        Err(Broken::Damaged(why)) => put(&(why + "\n")).map(|_| Exit::Damaged),
+        Err(broken @ (Broken::Full(_) | Broken::ReadOnly(_) | Broken::Io(_))) => {
+            Err(Failure::broken(&broken))
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Stores that a bad disk has changed while no server ran.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use reqwest::Method;
+use samovar_model_server::{Gate, ModelServer, When, say};
+use samovar_testkit::{Program, Serving};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::setup::with_model;
+
+/// Sessions that there are; in every second one a turn runs.
+const SESSIONS: usize = 8;
+/// Flips of each kind.
+const FLIPS: usize = 256;
+/// Servers at once.
+const AT_ONCE: usize = 4;
+
+/// A data directory that a killed server left, and what it had accepted.
+struct Left {
+    program: Program,
+    data: PathBuf,
+    /// Session and message.
+    accepted: Vec<(String, String)>,
+    _model: ModelServer,
+}
+
+impl Left {
+    async fn new() -> Self {
+        let never = Gate::new("never");
+        let (program, model) = with_model([
+            say("it hangs")
+                .hold_after(1, &never)
+                .when(When::user("hang"))
+                .forever(),
+            say("an answer of some words ".repeat(20)).forever(),
+        ])
+        .await;
+        let server = program.serve(&["--data-dir", "data"]).await;
+        let mut accepted = Vec::new();
+        let mut open = Vec::new();
+        for number in 0..SESSIONS {
+            let session = server.session().await;
+            let said = format!("what was said here {number} ").repeat(8);
+            for (place, content) in [said.as_str(), "hang"].iter().enumerate() {
+                if place == 1 && number % 2 == 0 {
+                    continue;
+                }
+                let message = format!("m{number}-{place}");
+                let post = json!({"sessionId": session, "messageId": message, "content": content});
+                let mut stream = server.stream(post).await;
+                if place == 0 {
+                    stream.rest().await;
+                } else {
+                    stream.until("text_delta").await;
+                    open.push(stream);
+                }
+                accepted.push((session.clone(), message));
+            }
+        }
+        server.kill().await;
+        let data = program.folder().join("data");
+        Self {
+            program,
+            data,
+            accepted,
+            _model: model,
+        }
+    }
+
+    /// A copy in which something is changed.
+    fn changed(&self, number: usize, name: &str, change: impl FnOnce(&mut Vec<u8>)) -> PathBuf {
+        let copy = self.program.folder().join(format!("copy {number}"));
+        fs::create_dir(&copy).unwrap();
+        copy_all(&self.data, &copy);
+        let path = copy.join(name);
+        let mut bytes = fs::read(&path).unwrap();
+        change(&mut bytes);
+        fs::write(&path, bytes).unwrap();
+        copy
+    }
+
+    /// Starts a server there, again when the first one dies of what it finds.
+    async fn serve(&self, data: &Path) -> Serving {
+        let args = ["--data-dir", data.to_str().unwrap()];
+        match self.program.try_serve(&args).await {
+            Ok(server) => server,
+            Err(first) => {
+                let again = self.program.try_serve(&args).await;
+                again.unwrap_or_else(|second| panic!("{first:?} {second:?}"))
+            }
+        }
+    }
+
+    /// Every message that was accepted is there, or its loss is reported; answers how many reports
+    /// there are.
+    async fn check(&self, data: &Path, what: &str) -> usize {
+        let server = self.serve(data).await;
+        let mut lost = Vec::new();
+        for (session, message) in &self.accepted {
+            let params = json!({"sessionId": session});
+            let answer = server.request(Method::POST, "/services/agent/getMessages");
+            let answer = answer.json(&params).send().await.unwrap();
+            let status = answer.status().as_u16();
+            let body: Value = answer.json().await.unwrap();
+            let is_there = body
+                .as_array()
+                .is_some_and(|rows| rows.iter().any(|row| row["id"] == **message));
+            if !is_there {
+                lost.push((session, message, status, body["code"].clone()));
+            }
+        }
+        let answer = server.request(Method::GET, "/api/damage").send().await;
+        let reports: Value = answer.unwrap().json().await.unwrap();
+        let reports = reports["items"].as_array().unwrap().clone();
+        for (session, message, status, code) in lost {
+            let is_set_aside = reports.iter().any(|report| report["part"] != "session");
+            let is_reported = reports
+                .iter()
+                .any(|report| report["sessionId"] == **session);
+            assert!(
+                is_set_aside || (is_reported && code == "session_damaged"),
+                "{what}: {message} is lost: {status} {code} {reports:#?}"
+            );
+        }
+        server.kill().await;
+        reports.len()
+    }
+
+    /// Checks flips at all of these places, some at once; how many of them were reported.
+    async fn flip(self, name: &'static str, places: Vec<usize>) -> usize {
+        let (left, permits) = (Arc::new(self), Arc::new(Semaphore::new(AT_ONCE)));
+        let mut tasks = JoinSet::new();
+        for (number, at) in places.into_iter().enumerate() {
+            let (left, permits) = (left.clone(), permits.clone());
+            tasks.spawn(async move {
+                let _permit = permits.acquire().await.unwrap();
+                let flip = |bytes: &mut Vec<u8>| bytes[at] ^= 1 << (number % 8);
+                let copy = left.changed(number, name, flip);
+                let reports = left.check(&copy, &format!("byte {at} of {name}")).await;
+                fs::remove_dir_all(&copy).unwrap();
+                reports
+            });
+        }
+        let found = tasks.join_all().await;
+        found.into_iter().filter(|reports| *reports > 0).count()
+    }
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            fs::create_dir(&target).unwrap();
+            copy_all(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+const JOURNAL: &str = "journal/data.mdb";
+
+// proves DU-13
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_byte_that_flips_in_a_record_costs_its_session_at_most_and_is_told() {
+    let left = Left::new().await;
+    let bytes = fs::read(left.data.join(JOURNAL)).unwrap();
+    let needle = b"\"seq\":";
+    let records: Vec<_> = (0..bytes.len())
+        .filter(|at| bytes[*at..].starts_with(needle))
+        .collect();
+    let place = |number: usize| records[number * 31 % records.len()] + number % 60;
+    let reported = left.flip(JOURNAL, (0..FLIPS).map(place).collect()).await;
+    assert!(reported > 0);
+}
+
+// proves DU-13
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_byte_that_flips_in_a_page_never_keeps_the_server_from_serving() {
+    let left = Left::new().await;
+    let length = fs::metadata(left.data.join(JOURNAL)).unwrap().len();
+    let pages = usize::try_from(length).unwrap() / 4096;
+    // The heads of pages, and the nodes that stand at their ends.
+    let place = |number: usize| {
+        let page = number % pages * 4096;
+        match number % 3 {
+            0 => page + number * 7 % 48,
+            1 => page + 4095 - number * 13 % 400,
+            _ => page + number * 40_503 % 4096,
+        }
+    };
+    let reported = left.flip(JOURNAL, (0..FLIPS).map(place).collect()).await;
+    assert!(reported > 0);
+}

@@ -1,0 +1,127 @@
+//! The files of a backup, and the list of them with their checksums.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use samovar_core::Millis;
+use samovar_wire::api::BackupInfo;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// The list's own name.
+pub(super) const MANIFEST: &str = "manifest.json";
+const MAX_BYTES: u64 = 64 * 1024;
+
+/// What a backup of this program looks like.
+const FORMAT: u32 = 1;
+
+/// Bytes that are copied at once.
+const STRETCH: usize = 1 << 20;
+
+/// What is in a backup.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    format: u32,
+    version: String,
+    created_at: Millis,
+    /// The run of the server that it was made in.
+    pub(super) epoch: u64,
+    pub(super) files: Vec<Listed>,
+}
+
+/// A file of a backup.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Listed {
+    pub(super) path: String,
+    bytes: u64,
+    sha256: String,
+}
+
+impl Manifest {
+    pub(super) fn new(created_at: Millis, epoch: u64, files: Vec<Listed>) -> Self {
+        Self {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            created_at,
+            epoch,
+            files,
+        }
+    }
+
+    /// Reads the list of a backup; none when it is not one that this program can read.
+    pub(super) fn read(backup: &Path) -> io::Result<Option<Self>> {
+        let mut text = String::new();
+        let file = File::open(backup.join(MANIFEST))?;
+        file.take(MAX_BYTES).read_to_string(&mut text)?;
+        let manifest: Option<Self> = serde_json::from_str(&text).ok();
+        Ok(manifest.filter(|manifest| manifest.format == FORMAT))
+    }
+
+    /// Writes the list, durably.
+    pub(super) fn write(&self, backup: &Path) -> io::Result<()> {
+        let mut text = serde_json::to_vec_pretty(self)?;
+        text.push(b'\n');
+        let mut file = create(&backup.join(MANIFEST))?;
+        file.write_all(&text)?;
+        file.sync_all()
+    }
+
+    pub(super) fn info(&self, path: &Path) -> BackupInfo {
+        BackupInfo {
+            path: path.display().to_string(),
+            created_at: self.created_at,
+            bytes: self.files.iter().map(|file| file.bytes).sum(),
+            epoch: self.epoch,
+        }
+    }
+}
+
+impl Listed {
+    /// A file as it is.
+    pub(super) fn of(folder: &Path, path: &str) -> io::Result<Self> {
+        let file = File::open(folder.join(path))?;
+        let (bytes, sha256) = drain(file, &mut io::sink())?;
+        Ok(Self {
+            path: path.to_owned(),
+            bytes,
+            sha256,
+        })
+    }
+
+    /// Copies it, synced; false when it is not what was listed.
+    pub(super) fn copy(&self, from: &Path, to: &Path) -> io::Result<bool> {
+        let mut copy = create(&to.join(&self.path))?;
+        let (bytes, sha256) = drain(File::open(from.join(&self.path))?, &mut copy)?;
+        copy.sync_all()?;
+        Ok(bytes == self.bytes && sha256 == self.sha256)
+    }
+}
+
+/// A new folder, for its owner alone.
+pub(super) fn make_new(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(folder)
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Copies everything; answers how much it was, and its checksum.
+fn drain(mut from: File, to: &mut impl Write) -> io::Result<(u64, String)> {
+    let (mut hash, mut bytes) = (Sha256::new(), 0);
+    let mut stretch = vec![0; STRETCH];
+    loop {
+        let read = from.read(&mut stretch)?;
+        if read == 0 {
+            let hash = hash.finalize();
+            let digits = hash.iter().map(|byte| format!("{byte:02x}"));
+            return Ok((bytes, digits.collect()));
+        }
+        hash.update(&stretch[..read]);
+        to.write_all(&stretch[..read])?;
+        bytes += read as u64;
+    }
+}

@@ -1,0 +1,196 @@
+//! A backup put in the place of what is there. It is copied into the data directory first, and takes
+//! its place while no store is open: at the next start, or at once when nothing runs. A crash in
+//! between is finished by the next start.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use samovar_core::{Clock, Code, Error};
+use samovar_locale as locale;
+use samovar_sandbox::{DirLock, SmallFiles, Survival};
+use samovar_wire::api::BackupInfo;
+use serde::{Deserialize, Serialize};
+
+use super::files::{self, Manifest};
+use super::{HISTORY, JOURNAL, JOURNAL_FILE};
+use crate::clock::SystemClock;
+use crate::home::OpenError;
+use crate::stores::run::{Run, RunState};
+use crate::stores::{self, make_folder, move_all, sync_dir};
+
+/// What is copied and waits for its place.
+const STAGED: &str = "restore";
+const PART: &str = "restore.part";
+/// Inside it: what is to be done, and whether what was there is out of the way.
+const PLAN: &str = "plan.json";
+const MOVED: &str = "moved";
+const MAX_BYTES: u64 = 4096;
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Plan {
+    /// Where what was there goes.
+    aside: String,
+    /// The run that the backup was made in.
+    epoch: u64,
+}
+
+/// What a restore did.
+#[derive(Clone, Debug)]
+pub struct Restored {
+    /// The backup.
+    pub backup: BackupInfo,
+    /// Where what was there before is now; none when there was nothing.
+    pub aside: Option<PathBuf>,
+}
+
+/// Whether there is something that a restore would replace.
+fn is_used(data_dir: &Path) -> bool {
+    let mut names = stores::HISTORY.iter().chain(&stores::JOURNAL);
+    names.any(|name| data_dir.join(name).exists())
+}
+
+/// Puts a backup into a data directory that nobody holds. What is there is replaced, and kept beside
+/// it, when `replace` says so.
+///
+/// # Errors
+/// [`OpenError::DataDir`] when it is held; [`Code::BackupUnusable`] when the backup is not whole, or
+/// something is there and must not be replaced.
+pub fn restore(
+    backup: &Path,
+    data_dir: &Path,
+    replace: Replace,
+) -> Result<Result<Restored, Error>, OpenError> {
+    let _lock = DirLock::acquire(data_dir)?;
+    if replace == Replace::Never && is_used(data_dir) {
+        let why = locale::backup::used(locale::quoted(data_dir));
+        return Ok(Err(Error::new(Code::BackupUnusable, why)));
+    }
+    Ok(stage(backup, data_dir).and_then(|info| {
+        let aside = finish(data_dir).map_err(|error| not_restored(backup, &error))?;
+        Ok(Restored {
+            backup: info,
+            aside,
+        })
+    }))
+}
+
+/// Whether what is there may be replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replace {
+    /// Only an empty data directory is filled.
+    Never,
+    /// What is there is moved aside.
+    Aside,
+}
+
+/// Copies a backup into the data directory that it is to be restored to, and checks it.
+///
+/// # Errors
+/// [`Code::BackupUnusable`]: it is none, not whole, or cannot be copied; nothing changes then.
+pub(crate) fn stage(backup: &Path, data_dir: &Path) -> Result<BackupInfo, Error> {
+    let broken = |error: io::Error| not_restored(backup, &error);
+    let manifest = match Manifest::read(backup) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(broken(error)),
+        Ok(Some(manifest)) if has_all(&manifest) => manifest,
+        Ok(_) | Err(_) => return Err(no_backup(backup)),
+    };
+    let part = data_dir.join(PART);
+    for old in [&part, &data_dir.join(STAGED)] {
+        match std::fs::remove_dir_all(old) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(broken(error)),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    let is_whole = copy(&manifest, backup, &part).map_err(broken)?;
+    if !is_whole {
+        if let Err(error) = std::fs::remove_dir_all(&part) {
+            tracing::warn!(%error, "half a restore stays behind");
+        }
+        return Err(Error::new(
+            Code::BackupUnusable,
+            locale::backup::damaged(locale::quoted(backup)),
+        ));
+    }
+    let placed = std::fs::rename(&part, data_dir.join(STAGED)).and_then(|()| sync_dir(data_dir));
+    placed.map_err(broken)?;
+    Ok(manifest.info(backup))
+}
+
+/// Whether it lists what a backup has, and nothing that could lead elsewhere.
+fn has_all(manifest: &Manifest) -> bool {
+    let mut paths: Vec<_> = manifest
+        .files
+        .iter()
+        .map(|file| file.path.as_str())
+        .collect();
+    paths.sort_unstable();
+    paths == [HISTORY, JOURNAL_FILE]
+}
+
+fn copy(manifest: &Manifest, backup: &Path, part: &Path) -> io::Result<bool> {
+    files::make_new(part)?;
+    files::make_new(&part.join(JOURNAL))?;
+    for file in &manifest.files {
+        if !file.copy(backup, part)? {
+            return Ok(false);
+        }
+    }
+    let plan = Plan {
+        aside: format!("replaced-{}", SystemClock.now().0),
+        epoch: manifest.epoch,
+    };
+    let small = SmallFiles::of(part)?;
+    small.write(PLAN, &serde_json::to_vec(&plan)?, Survival::Crash)?;
+    sync_dir(&part.join(JOURNAL))?;
+    sync_dir(part)?;
+    Ok(true)
+}
+
+/// Gives a backup that waits for it its place, and answers where what was there is now. For who holds
+/// the data directory, and has no store open.
+///
+/// # Errors
+/// What the system said; the next start tries again.
+pub(crate) fn finish(data_dir: &Path) -> io::Result<Option<PathBuf>> {
+    let staged = data_dir.join(STAGED);
+    if !staged.is_dir() {
+        return Ok(None);
+    }
+    let small = SmallFiles::of(&staged)?;
+    let text = small.read(PLAN, MAX_BYTES)?.unwrap_or_default();
+    let plan: Plan = serde_json::from_str(&text)?;
+    let aside = make_folder(data_dir, &plan.aside)?;
+    // From here on what lies in the data directory is the backup's.
+    if !staged.join(MOVED).exists() {
+        move_all(data_dir, &aside, &stores::HISTORY)?;
+        move_all(data_dir, &aside, &stores::JOURNAL)?;
+        File::create(staged.join(MOVED))?.sync_all()?;
+        sync_dir(&staged)?;
+    }
+    move_all(&staged, data_dir, &[HISTORY, JOURNAL])?;
+    let files = SmallFiles::of(data_dir)?;
+    let before = Run::of(data_dir);
+    let run = Run {
+        state: RunState::Closed,
+        is_restored: true,
+        // No event id of the data that is replaced is given out again, either.
+        epoch: before.epoch.max(plan.epoch),
+        ..Run::default()
+    };
+    run.write(&files, Survival::Crash)?;
+    std::fs::remove_dir_all(&staged)?;
+    sync_dir(data_dir)?;
+    // It stays when something is in it.
+    Ok(std::fs::remove_dir(&aside).is_err().then_some(aside))
+}
+
+fn no_backup(backup: &Path) -> Error {
+    let why = locale::backup::none(locale::quoted(backup));
+    Error::new(Code::BackupUnusable, why)
+}
+
+fn not_restored(backup: &Path, error: &io::Error) -> Error {
+    let why = locale::backup::not_restored(locale::quoted(backup), error);
+    Error::new(Code::BackupUnusable, why)
+}

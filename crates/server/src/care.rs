@@ -1,0 +1,83 @@
+//! The care of what is kept, under `/api`: what is damaged, backups, and putting one back.
+
+use std::path::{Path, PathBuf};
+
+use samovar_core::{Code, Error};
+use samovar_locale as locale;
+use samovar_wire::agent::NoParams;
+use samovar_wire::api::{BASE_PATH, BackupInfo, BackupParams, BackupState, DamageList};
+
+use crate::backup::{self, Backups};
+use crate::route::{Call, Route, Scope, Verb};
+
+pub(crate) fn routes() -> Vec<Route> {
+    let at = |path: &str| format!("{BASE_PATH}/{path}");
+    vec![
+        Route::answering(
+            &[Verb::Get],
+            Scope::Read,
+            at("damage"),
+            "Answers what was found damaged and set aside.",
+            damage,
+        ),
+        Route::answering(
+            &[Verb::Get],
+            Scope::Read,
+            at("backup"),
+            "Answers the last backup, and which run of the server this is.",
+            state,
+        ),
+        Route::answering(
+            &[Verb::Post],
+            Scope::Admin,
+            at("backup"),
+            "Makes a backup in a new folder on the server's machine, while everything goes on.",
+            make,
+        ),
+        Route::answering(
+            &[Verb::Post],
+            Scope::Admin,
+            at("restore"),
+            "Puts a backup in the place of all that is kept: the server ends its turns and begins anew.",
+            restore,
+        ),
+    ]
+}
+
+async fn damage(call: Call, _params: NoParams) -> Result<DamageList, Error> {
+    let items = call.shared.reports.list();
+    Ok(DamageList { items })
+}
+
+async fn state(call: Call, _params: NoParams) -> Result<BackupState, Error> {
+    let backups = backups(&call).await?;
+    Ok(BackupState {
+        last: backup::last(backups.data_dir()),
+        epoch: backups.epoch(),
+    })
+}
+
+async fn make(call: Call, params: BackupParams) -> Result<BackupInfo, Error> {
+    backups(&call).await?.make(Path::new(&params.path)).await
+}
+
+/// What was copied takes its place when the server begins anew, which it is asked to here.
+async fn restore(call: Call, params: BackupParams) -> Result<BackupInfo, Error> {
+    let data_dir = backups(&call).await?.data_dir().to_owned();
+    let restart = call.shared.restart.as_ref().ok_or_else(|| {
+        let why = locale::backup::no_server();
+        Error::new(Code::Unavailable, why)
+    })?;
+    let path = PathBuf::from(params.path);
+    let staged = tokio::task::spawn_blocking(move || backup::stage(&path, &data_dir)).await;
+    let staged = staged.map_err(|_| Error::new(Code::Internal, locale::store::broke()))??;
+    restart.cancel();
+    Ok(staged)
+}
+
+async fn backups(call: &Call) -> Result<&Backups, Error> {
+    // It is there as soon as the engine is.
+    call.engine().await?;
+    let starting = || Error::new(Code::Unavailable, locale::server::starting());
+    call.shared.backups.get().ok_or_else(starting)
+}

@@ -1,0 +1,186 @@
+//! What was found damaged: a report a finding, as a file that a person can read, in the folder
+//! `damaged` of the data directory.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use samovar_core::{Clock, Damages, SessionId};
+use samovar_locale as locale;
+use samovar_sandbox::{SmallFiles, Survival};
+use samovar_wire::api::{DamageInfo, DamagedPart};
+
+use crate::clock::SystemClock;
+use crate::stores::make_folder;
+
+/// The folder for reports and for what was set aside.
+pub(crate) const FOLDER: &str = "damaged";
+
+/// Reports that are kept, at most; of more the oldest goes.
+const MAX_REPORTS: usize = 64;
+
+/// Bytes of a report, at most.
+const MAX_BYTES: u64 = 64 * 1024;
+
+/// The characters of a reason that are kept.
+const MAX_REASON: usize = 2000;
+
+/// The reports of a data directory that is held.
+pub(crate) struct Reports {
+    data_dir: PathBuf,
+    found: Mutex<Vec<DamageInfo>>,
+    /// Whether the history was found damaged by this run, for the next start.
+    is_history_suspicious: Mutex<bool>,
+}
+
+/// What was found damaged in a data directory that need not be held, oldest first. What a person has
+/// removed is no longer told of.
+pub fn damages(data_dir: &Path) -> Vec<DamageInfo> {
+    let folder = data_dir.join(FOLDER);
+    let (Ok(files), Ok(entries)) = (SmallFiles::of(&folder), std::fs::read_dir(&folder)) else {
+        return Vec::new();
+    };
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let reports = names.filter(|name| {
+        Path::new(name)
+            .extension()
+            .is_some_and(|kind| kind == "json")
+    });
+    let mut found: Vec<DamageInfo> = reports
+        .filter_map(|name| serde_json::from_str(&files.read(&name, MAX_BYTES).ok()??).ok())
+        .filter(|info: &DamageInfo| is_there(data_dir, info))
+        .collect();
+    found.sort_by(|one, other| (one.at, &one.id).cmp(&(other.at, &other.id)));
+    found
+}
+
+fn is_there(data_dir: &Path, info: &DamageInfo) -> bool {
+    let kept = info.kept_in.as_ref();
+    kept.is_none_or(|kept| data_dir.join(kept).exists())
+}
+
+impl Reports {
+    /// Those that earlier runs left.
+    pub(crate) fn open(data_dir: &Path) -> Self {
+        Self {
+            data_dir: data_dir.to_owned(),
+            found: Mutex::new(damages(data_dir)),
+            is_history_suspicious: Mutex::default(),
+        }
+    }
+
+    /// All of them, oldest first.
+    pub(crate) fn list(&self) -> Vec<DamageInfo> {
+        self.found().clone()
+    }
+
+    /// Whether this run could not read the history.
+    pub(crate) fn is_history_suspicious(&self) -> bool {
+        *lock(&self.is_history_suspicious)
+    }
+
+    /// Tells that a store is set aside, or had to be; before it is moved, so that no crash leaves a
+    /// loss that nobody was told of.
+    pub(crate) fn store(&self, part: DamagedPart, why: &str, kept_in: Option<String>) {
+        let lost = match part {
+            DamagedPart::Journal => locale::damage::journal(),
+            DamagedPart::History if kept_in.is_none() => locale::damage::history_cut(),
+            DamagedPart::History => locale::damage::history(),
+            DamagedPart::Session => locale::damage::session(),
+        };
+        self.add(part, None, why, (lost, kept_in));
+    }
+
+    fn add(
+        &self,
+        part: DamagedPart,
+        session: Option<&SessionId>,
+        why: &str,
+        (lost, kept_in): (&str, Option<String>),
+    ) {
+        let mut found = self.found();
+        let is_known = |info: &DamageInfo| info.part == part && info.session_id.as_ref() == session;
+        if session.is_some() && found.iter().any(is_known) {
+            return;
+        }
+        let at = SystemClock.now();
+        let same = found.iter().filter(|info| info.at == at).count();
+        let info = DamageInfo {
+            id: format!("{}-{same}", at.0),
+            at,
+            part,
+            session_id: session.cloned(),
+            reason: why.chars().take(MAX_REASON).collect(),
+            lost: lost.to_owned(),
+            kept_in,
+        };
+        if let Err(error) = self.keep(&info) {
+            tracing::error!(%error, "a report of damage cannot be kept");
+        }
+        tracing::error!(
+            ?part,
+            session = session.map(SessionId::as_str),
+            why,
+            "something is damaged"
+        );
+        found.push(info);
+        while found.len() > MAX_REPORTS {
+            let oldest = found.remove(0);
+            self.remove(&oldest);
+        }
+    }
+
+    fn keep(&self, info: &DamageInfo) -> io::Result<()> {
+        let mut text = serde_json::to_vec_pretty(info)?;
+        text.push(b'\n');
+        let files = SmallFiles::of(&make_folder(&self.data_dir, FOLDER)?)?;
+        files.write(&format!("{}.json", info.id), &text, Survival::Crash)
+    }
+
+    fn remove(&self, info: &DamageInfo) {
+        let files = SmallFiles::of(&self.data_dir.join(FOLDER));
+        let removed = files.and_then(|files| files.remove(&format!("{}.json", info.id)));
+        if let Err(error) = removed {
+            tracing::warn!(%error, "a report of damage stays");
+        }
+    }
+
+    fn found(&self) -> MutexGuard<'_, Vec<DamageInfo>> {
+        lock(&self.found)
+    }
+}
+
+/// Each finding is written where it is met: there are few, and a report that waits could be lost.
+impl Damages for Reports {
+    fn session(&self, session: &SessionId, why: &str) {
+        let lost = locale::damage::session();
+        self.add(DamagedPart::Session, Some(session), why, (lost, None));
+    }
+
+    fn is_damaged(&self, session: &SessionId) -> bool {
+        let found = self.found();
+        found
+            .iter()
+            .any(|info| info.session_id.as_ref() == Some(session))
+    }
+
+    fn removed(&self, session: &SessionId) {
+        let mut found = self.found();
+        let is_its = |info: &DamageInfo| info.session_id.as_ref() == Some(session);
+        for info in found.extract_if(.., |info| is_its(info)) {
+            self.remove(&info);
+        }
+    }
+
+    fn history(&self, why: &str) {
+        let mut is_suspicious = lock(&self.is_history_suspicious);
+        if !*is_suspicious {
+            tracing::error!(why, "the history is checked at the next start");
+        }
+        *is_suspicious = true;
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,168 @@
+//! What the small tables say of each other: all of it stands twice, so what one of them has lost is
+//! put back from the other, whose rows have checksums.
+
+use std::collections::BTreeMap;
+
+use heed::{RoTxn, RwTxn};
+use samovar_core::journal::LogNo;
+use samovar_core::{Broken, Seq, SessionId};
+
+use super::LmdbJournal;
+use super::fault::Fault;
+use super::tables::{LogRow, Tables};
+
+/// A log of which something cannot be read, or was put right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wound {
+    /// The log.
+    pub log: LogNo,
+    /// Its session, when that is known.
+    pub session: Option<SessionId>,
+    /// What was found, for a log file.
+    pub why: String,
+    /// Whether it is as it was again.
+    pub is_mended: bool,
+}
+
+/// What is to be put right.
+#[derive(Default)]
+struct Mending {
+    wounds: Vec<Wound>,
+    sessions: Vec<(SessionId, LogNo)>,
+    open: Vec<(LogNo, Option<Seq>)>,
+    /// Marks of logs that there are not.
+    stray: Vec<LogNo>,
+}
+
+impl LmdbJournal {
+    /// Holds the small tables against the logs' own rows, puts right what can be, and tells of the
+    /// rest. Reads no event.
+    ///
+    /// # Errors
+    /// [`Broken`] when a table cannot be read at all.
+    pub fn audit(&self) -> Result<Vec<Wound>, Broken> {
+        let tables = self.shared.tables()?;
+        let mending = {
+            let txn = tables.read_txn()?;
+            tables.compare(&txn)?
+        };
+        if !mending.is_empty() {
+            let mut txn = tables.env.write_txn().map_err(Fault::from)?;
+            tables.mend(&mut txn, &mending)?;
+            txn.commit().map_err(Fault::from)?;
+            self.shared.count_commit();
+        }
+        Ok(mending.wounds)
+    }
+}
+
+impl Mending {
+    fn is_empty(&self) -> bool {
+        self.sessions.is_empty() && self.open.is_empty() && self.stray.is_empty()
+    }
+
+    fn note(&mut self, log: LogNo, session: Option<&SessionId>, why: &str, is_mended: bool) {
+        self.wounds.push(Wound {
+            log,
+            session: session.cloned(),
+            why: format!("log {}: {why}", log.0),
+            is_mended,
+        });
+    }
+}
+
+impl Tables {
+    fn compare(&self, txn: &RoTxn<'_>) -> Result<Mending, Fault> {
+        let mut mending = Mending::default();
+        let mut rows = BTreeMap::new();
+        for entry in self.logs.iter(txn)? {
+            let log = LogNo(entry?.0);
+            match self.log_row(txn, log) {
+                Err(fault) if fault.is_damage() => {
+                    let session = self.session_of(txn, log)?;
+                    mending.note(log, session.as_ref(), &fault.to_string(), false);
+                }
+                row => {
+                    rows.extend(row?.map(|row| (log, row)));
+                }
+            }
+        }
+        for (log, row) in &rows {
+            self.compare_log(txn, *log, row, &mut mending)?;
+        }
+        let marked = self.unsettled(txn)?;
+        for log in marked.into_iter().filter(|log| !rows.contains_key(log)) {
+            let is_known = self.logs.get(txn, &log.0)?.is_some();
+            if !is_known {
+                mending.stray.push(log);
+                mending.note(log, None, "it is marked, and there is no such log", true);
+            }
+        }
+        Ok(mending)
+    }
+
+    fn compare_log(
+        &self,
+        txn: &RoTxn<'_>,
+        log: LogNo,
+        row: &LogRow,
+        mending: &mut Mending,
+    ) -> Result<(), Fault> {
+        let session = Some(&row.session);
+        let found = self.log_of(txn, &row.session)?;
+        if found.is_none() && !row.deleted {
+            mending.sessions.push((row.session.clone(), log));
+            mending.note(log, session, "its session did not lead to it", true);
+        }
+        let expected = (row.finished < row.head && !row.deleted).then(|| row.finished.next());
+        let noted = self.open_from(txn, log)?;
+        if expected != noted && !row.deleted {
+            mending.open.push((log, expected));
+            mending.note(log, session, "its unfinished turns were not noted", true);
+        }
+        Ok(())
+    }
+
+    fn mend(&self, txn: &mut RwTxn<'_>, mending: &Mending) -> Result<(), Fault> {
+        for (session, log) in &mending.sessions {
+            self.sessions.put(txn, session.as_str(), &log.0)?;
+        }
+        for (log, from) in &mending.open {
+            self.set_open(txn, *log, *from)?;
+        }
+        for log in &mending.stray {
+            self.open.delete(txn, &log.0)?;
+            self.unprojected.delete(txn, &log.0)?;
+        }
+        if mending.stray.is_empty() {
+            return Ok(());
+        }
+        // Whose mark the stray one was, nobody knows; what is projected already is skipped.
+        self.mark_all(txn)
+    }
+
+    /// Marks every log, so that the history is given again whatever of it is still here.
+    pub(super) fn mark_all(&self, txn: &mut RwTxn<'_>) -> Result<(), Fault> {
+        let logs = self.logs.iter(txn)?.map(|entry| entry.map(|(log, _)| log));
+        for log in logs.collect::<Result<Vec<_>, _>>()? {
+            self.unprojected.put(txn, &log, &())?;
+        }
+        Ok(())
+    }
+
+    /// The session that leads to a log, for one whose own row cannot be read.
+    pub(super) fn session_of(
+        &self,
+        txn: &RoTxn<'_>,
+        log: LogNo,
+    ) -> Result<Option<SessionId>, Fault> {
+        for entry in self.sessions.iter(txn)? {
+            match entry {
+                Ok((session, found)) if found == log.0 => return Ok(SessionId::new(session).ok()),
+                Ok(_) | Err(heed::Error::Decoding(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,87 @@
+//! A walk through everything that a journal holds, by a process that may die of it.
+
+use std::path::Path;
+
+use heed::RwTxn;
+use samovar_core::Broken;
+use samovar_core::journal::LogNo;
+use serde::{Deserialize, Serialize};
+
+use super::fault::Fault;
+use super::pages;
+use super::row::{Place, Row};
+use super::tables::Tables;
+use super::{FILE, Settings};
+
+/// Bytes that are written on trial, so that the list of free pages is used, too.
+const TRIAL_BYTES: usize = 2048;
+/// How often.
+const TRIALS: u128 = 64;
+
+/// What a walk found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Walked {
+    /// Rows that were read.
+    pub rows: u64,
+    /// Rows whose checksum does not hold; the server tells of each as it meets it.
+    pub damaged_rows: u64,
+}
+
+/// Reads every page and every row of the journal in a data directory, and tries to write; nothing of
+/// that is kept. Nobody may have it open meanwhile. What is wrong with it may end the process by a
+/// signal, so this is for one that has nothing else to do.
+///
+/// # Errors
+/// [`Broken`]: it cannot be used as it is.
+pub fn walk(dir: &Path) -> Result<Walked, Broken> {
+    let dir = dir.join("journal");
+    if !dir.exists() {
+        return Ok(Walked::default());
+    }
+    pages::check(&dir.join(FILE), u64::MAX)?;
+    let tables = Tables::open(&dir, &Settings::default())?;
+    let walked = read_all(&tables)?;
+    let mut txn = tables.env.write_txn().map_err(Fault::from)?;
+    write_some(&tables, &mut txn)?;
+    txn.abort();
+    Ok(walked)
+}
+
+fn read_all(tables: &Tables) -> Result<Walked, Fault> {
+    let txn = tables.read_txn()?;
+    let mut walked = Walked::default();
+    tables.meta(&txn)?;
+    for entry in tables.events.iter(&txn)? {
+        let (key, bytes) = entry?;
+        walked.rows += 1;
+        let row = Row::read(Place::from_key(key), bytes).and_then(|row| row.events());
+        walked.damaged_rows += u64::from(row.is_err());
+    }
+    for entry in tables.logs.iter(&txn)? {
+        walked.rows += 1;
+        walked.damaged_rows += u64::from(tables.log_row(&txn, LogNo(entry?.0)).is_err());
+    }
+    for entry in tables.sessions.iter(&txn)? {
+        match entry {
+            Ok(_) => walked.rows += 1,
+            Err(heed::Error::Decoding(_)) => walked.damaged_rows += 1,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    tables.unsettled(&txn)?;
+    for entry in tables.retire.iter(&txn)? {
+        entry?;
+    }
+    for entry in tables.tombs.iter(&txn)? {
+        entry?;
+    }
+    Ok(walked)
+}
+
+fn write_some(tables: &Tables, txn: &mut RwTxn<'_>) -> Result<(), Fault> {
+    let trial = [0; TRIAL_BYTES];
+    for number in 0..TRIALS {
+        tables.events.put(txn, &(u128::MAX - number), &trial)?;
+    }
+    Ok(())
+}
