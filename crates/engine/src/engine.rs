@@ -204,7 +204,14 @@ impl Engine {
             None => row,
             Some(events) => projection::overlay_session(row, id, &events),
         };
-        row.ok_or_else(|| unknown(id))
+        row.ok_or_else(|| {
+            // A new history never got to know it.
+            if self.parts.damages.is_damaged(id) {
+                damaged()
+            } else {
+                unknown(id)
+            }
+        })
     }
 
     /// Messages of a session.

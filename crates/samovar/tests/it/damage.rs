@@ -198,3 +198,106 @@ async fn a_byte_that_flips_in_a_page_never_keeps_the_server_from_serving() {
     let reported = left.flip(JOURNAL, (0..FLIPS).map(place).collect()).await;
     assert!(reported > 0);
 }
+
+/// Changes a file of a data directory.
+type Change = fn(&Path);
+
+// proves DU-13
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_history_that_is_no_history_is_moved_aside_and_made_again_of_the_journal() {
+    let left = Left::new().await;
+    let half = |data: &Path| {
+        let path = data.join("history.db");
+        let bytes = fs::read(&path).unwrap();
+        fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    };
+    let noise: Change = |data| fs::write(data.join("history.db"), vec![0xff; 9000]).unwrap();
+    let script: Change = |data| fs::write(data.join("history.db"), "#!/bin/sh\n").unwrap();
+    let no_log: Change = |data| fs::remove_file(data.join("history.db-wal")).unwrap();
+    let changes: [(&str, Change); 4] = [
+        ("half", half),
+        ("noise", noise),
+        ("script", script),
+        ("no log", no_log),
+    ];
+    for (what, change) in changes {
+        let data = left.changed(what.len(), "history.db", |_| {});
+        change(&data);
+        let server = left.serve(&data).await;
+        for (session, message) in &left.accepted {
+            let rows = server
+                .ok("getMessages", json!({"sessionId": session}))
+                .await;
+            let mut rows = rows.as_array().unwrap().iter();
+            assert!(rows.any(|row| row["id"] == **message), "{what}: {message}");
+        }
+        server.kill().await;
+        let told = ["doctor", "--json", "--data-dir", data.to_str().unwrap()];
+        let told = left.program.run(told).await;
+        assert!(
+            told.stdout.contains("\"what\":\"damage\",\"ok\":false"),
+            "{what}: {told:?}"
+        );
+        fs::remove_dir_all(&data).unwrap();
+    }
+}
+
+// proves DU-13
+#[tokio::test]
+async fn a_damaged_session_is_refused_can_be_deleted_and_made_anew() {
+    let left = Left::new().await;
+    let (session, _) = &left.accepted[1];
+    let needle = b"what was said here 1";
+    let data = left.changed(0, JOURNAL, |bytes| {
+        for at in 0..bytes.len() - needle.len() {
+            if bytes[at..].starts_with(needle) {
+                bytes[at] ^= 1;
+            }
+        }
+    });
+    // Only what the history lacks is read again from the journal.
+    for name in ["history.db", "history.db-wal", "history.db-shm"] {
+        fs::remove_file(data.join(name)).unwrap();
+    }
+    let server = left.serve(&data).await;
+    let post = json!({"sessionId": session, "content": "are you there?"});
+    let path = "/services/agent/sendMessage";
+    let refused = server.request(Method::POST, path).json(&post);
+    let refused = refused.send().await.unwrap();
+    assert_eq!(refused.status(), 409);
+    let refused: Value = refused.json().await.unwrap();
+    assert_eq!(refused["code"], "session_damaged");
+
+    let args = ["sessions", "delete", session, "--yes", "--data-dir"];
+    let deleted = left
+        .program
+        .run(args.iter().chain([&data.to_str().unwrap()]))
+        .await;
+    assert_eq!(deleted.code, Some(0), "{deleted:?}");
+    let reports = server.request(Method::GET, "/api/damage").send().await;
+    let reports: Value = reports.unwrap().json().await.unwrap();
+    assert_eq!(reports["items"], json!([]));
+    server
+        .ok("createSession", json!({"sessionId": session}))
+        .await;
+    server.turn(session, "anew").await;
+    let rows = server
+        .ok("getMessages", json!({"sessionId": session}))
+        .await;
+    assert_eq!(rows.as_array().unwrap().len(), 2, "{rows}");
+}
+
+// proves DU-13
+#[tokio::test]
+async fn a_start_that_died_is_followed_by_one_that_lets_another_process_read_first() {
+    let left = Left::new().await;
+    let data = left.changed(0, JOURNAL, |_| {});
+    fs::write(data.join("run.json"), r#"{"state":"starting","epoch":7}"#).unwrap();
+    assert_eq!(left.check(&data, "a sound journal").await, 0);
+
+    // The epoch that is known is not forgotten, and the next start has no reason to look.
+    let kept = fs::read_to_string(data.join("run.json")).unwrap();
+    let kept: Value = serde_json::from_str(&kept).unwrap();
+    assert_eq!(kept["state"], "ready");
+    assert!(kept["epoch"].as_u64() > Some(7), "{kept}");
+}
