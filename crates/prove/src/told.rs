@@ -89,7 +89,13 @@ impl Told {
         match text(&event["type"]).as_str() {
             "turn_started" => self.starts += 1,
             "turn_continued" => self.continued += 1,
-            "step_started" => self.forget_text(),
+            "step_started" => {
+                // What the attempt before had said was to be voided first, for all to see.
+                if !self.text.is_empty() {
+                    self.spliced.get_or_insert_with(|| self.text.clone());
+                }
+                self.forget_text();
+            }
             "step_reset" => {
                 self.resets += 1;
                 self.forget_text();

@@ -42,12 +42,12 @@ pub const FAULTS: &[Fault] = &[
     ),
     fault(
         "intent-after-effect",
-        ByKills,
+        At("intent.before"),
         "a call begins before its intent is kept",
     ),
     fault(
         "result-not-kept",
-        ByKills,
+        At("result.after"),
         "the journal says that it has a result, and has not",
     ),
     fault(
@@ -67,7 +67,7 @@ pub const FAULTS: &[Fault] = &[
     ),
     fault(
         "drop-last-delta",
-        ByKills,
+        At("show.after"),
         "readers see a delta that is in no file",
     ),
     fault(
@@ -92,27 +92,27 @@ pub const FAULTS: &[Fault] = &[
     ),
     fault(
         "no-reset-after-continuation",
-        ByKills,
+        At("show.after"),
         "a step is begun anew, and its readers are not told",
     ),
     fault(
         "continuation-lost",
-        ByKills,
+        At("model.ask.after"),
         "a turn that a killed server left does not go on",
     ),
     fault(
         "rerun-unsafe",
-        ByKills,
+        At("tool.unsafe.after"),
         "a call that had begun is run again, whatever it does",
     ),
     fault(
         "doubt-untold",
-        ByKills,
+        At("tool.unsafe.before"),
         "a call that had begun is closed as done, whatever it did",
     ),
     fault(
         "new-key-on-rerun",
-        ByKills,
+        At("tool.idempotent.after"),
         "a call that is run again has another key",
     ),
     fault(

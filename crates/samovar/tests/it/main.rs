@@ -28,6 +28,8 @@ mod local;
 #[cfg(all(feature = "failpoints", feature = "plant"))]
 mod marks;
 mod pipes;
+#[cfg(feature = "plant")]
+mod plants;
 #[cfg(feature = "failpoints")]
 mod prove;
 mod readers;

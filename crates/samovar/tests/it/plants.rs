@@ -1,0 +1,96 @@
+//! Every fault that can be planted, against the proof that has to find it.
+
+use std::time::Duration;
+
+use samovar_core::plant::{FAULTS, Fault, Seen};
+use samovar_testkit::Finished;
+
+use crate::setup::program;
+
+/// Proofs that one fault may take, of so many kills each: a short one judges sooner.
+const ROUNDS: u32 = 12;
+const KILLS: &str = "16";
+/// How long one may take on a machine that does much else.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// Runs a short proof.
+async fn proof(fault: &Fault, seed: u32) -> Finished {
+    let program = program();
+    let seed = seed.to_string();
+    let mut args = vec![
+        "prove",
+        "--fail-fast",
+        "--stuck-after",
+        "10",
+        "--seed",
+        &seed,
+    ];
+    args.extend(["--kills", KILLS, "--plant", fault.name]);
+    match fault.seen {
+        Seen::ByKills => {}
+        Seen::At(point) => args.extend(["--points", point]),
+        Seen::ByCuts => args.push("--cut"),
+    }
+    let folder = program.home().join("tmp");
+    std::fs::create_dir(&folder).unwrap();
+    let mut command = program.command(&args);
+    // What a proof keeps of a broken promise goes with the folder.
+    command.env("TMPDIR", folder);
+    let output = tokio::time::timeout(PATIENCE, command.output()).await;
+    let output = output.unwrap_or_else(|_| panic!("{fault:?} hangs"));
+    let output = output.unwrap();
+    Finished {
+        code: output.status.code(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Whether the proof finds a fault.
+async fn is_found(fault: &Fault) -> bool {
+    for seed in 1..=ROUNDS {
+        let said = proof(fault, seed).await;
+        match said.code {
+            Some(0) => {}
+            Some(1) if said.stderr.contains("[promise_broken]") => return true,
+            _ => panic!("{fault:?}: {said:#?}"),
+        }
+    }
+    false
+}
+
+async fn all_are_found(seen: impl Fn(Seen) -> bool) {
+    let faults = FAULTS.iter().filter(|fault| seen(fault.seen));
+    for fault in faults {
+        assert!(is_found(fault).await, "{fault:?}");
+    }
+}
+
+// proves DU-14
+#[tokio::test]
+async fn the_proof_finds_the_faults_that_kills_at_any_time_show() {
+    all_are_found(|seen| seen == Seen::ByKills).await;
+}
+
+// proves DU-14
+#[tokio::test]
+async fn the_proof_finds_the_faults_that_a_kill_beside_a_call_shows() {
+    all_are_found(|seen| matches!(seen, Seen::At(point) if is_of_call(point))).await;
+}
+
+// proves DU-14
+#[tokio::test]
+async fn the_proof_finds_the_faults_that_a_kill_at_another_point_shows() {
+    all_are_found(|seen| matches!(seen, Seen::At(point) if !is_of_call(point))).await;
+}
+
+fn is_of_call(point: &str) -> bool {
+    let edges = ["tool.", "intent.", "result."];
+    edges.iter().any(|edge| point.starts_with(edge))
+}
+
+// proves DU-14
+#[tokio::test]
+async fn the_proof_finds_the_faults_that_a_power_cut_shows() {
+    all_are_found(|seen| seen == Seen::ByCuts).await;
+}
