@@ -17,6 +17,7 @@ use samovar_stores::journal::LmdbJournal;
 use serde_json::Map;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
+use tokio::task::JoinSet;
 
 use self::mortal::{Life, MortalHistory, MortalJournal};
 use self::world::{Outside, Wish, World};
@@ -406,4 +407,41 @@ proptest! {
         machine.settle();
         judge::judge(&machine);
     }
+}
+
+// proves SA-10
+#[test]
+fn a_message_that_is_sent_a_hundred_thousand_times_begins_one_turn() {
+    let mut machine = Machine::new(Vec::new());
+    let (tools, fails) = (15, true);
+    machine.say(0, Wish { tools, fails });
+    let post = machine.posts[0].clone();
+    let alive = machine.alive();
+    let mut clients = JoinSet::new();
+    for _ in 0..50 {
+        let (engine, post) = (alive.engine.clone(), post.clone());
+        let client = async move {
+            for _ in 0..2_000 {
+                let (by, session) = (Sender::Embedder, named(post.session));
+                let action = post.saying(&post.text);
+                let command = Command {
+                    by,
+                    session,
+                    action,
+                };
+                let posted = engine.submit(command).await.unwrap();
+                let joined = matches!(posted, Accepted::Posted { turn, .. } if Some(&turn) == post.turn.as_ref());
+                assert!(joined, "{post:?}");
+            }
+        };
+        clients.spawn_on(client, alive.runtime.handle());
+    }
+    alive.until_death(async {
+        while let Some(sent) = clients.join_next().await {
+            sent.unwrap();
+        }
+    });
+
+    machine.settle();
+    judge::judge(&machine);
 }
