@@ -192,8 +192,7 @@ fn streams() -> Vec<Broken> {
         }),
         check(Broken::Splice, |day| {
             for one in day.readings.iter_mut().chain(&mut day.retold) {
-                one.frames
-                    .retain(|frame| !frame.data.contains("step_reset"));
+                one.frames.retain(|at| !at.data.contains("step_reset"));
             }
         }),
         check(Broken::StreamBroken, |day| {
