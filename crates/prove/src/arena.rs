@@ -131,7 +131,7 @@ impl Arena {
         if let Some(status) = by_itself {
             self.explain(ending, status, &mut life);
         }
-        self.between()?;
+        self.between().await?;
         Ok(life)
     }
 
@@ -161,7 +161,7 @@ impl Arena {
             self.stage.note(Incident::Ended(how));
         }
         self.address.send_replace(None);
-        self.look_for_orphans();
+        self.look_for_orphans().await;
         let mut observed = self.stage.observed();
         observed.spool = self.plan.spool;
         observed.effects = self.world.effects();
@@ -230,15 +230,22 @@ impl Arena {
     }
 
     /// What happens between a kill and the next start.
-    fn between(&mut self) -> io::Result<()> {
-        self.look_for_orphans();
+    async fn between(&mut self) -> io::Result<()> {
+        self.look_for_orphans().await;
         match self.plan.spool {
             Spool::Whole => Ok(()),
             Spool::Cut => damage::cut(&self.folders.data().join("spool"), &mut self.dice),
         }
     }
 
-    fn look_for_orphans(&self) {
+    /// What dies with its server may take a moment for it.
+    async fn look_for_orphans(&self) {
+        let dying = async {
+            while !orphans::of(&self.folders.root).is_empty() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let _some_stay = timeout(Duration::from_secs(1), dying).await;
         for process in orphans::of(&self.folders.root) {
             self.stage.note(Incident::Orphan(process));
         }

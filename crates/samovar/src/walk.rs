@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
 use samovar_core::Broken;
 use samovar_server::Walker;
 
@@ -22,6 +22,9 @@ pub(crate) fn walker() -> Option<Walker> {
 
 /// Reads the journal of a data directory, whose holder waits for it.
 pub(crate) fn walk(data_dir: &Path) -> Result<Exit, Failure> {
+    // Nobody hears of what it finds once its holder is gone.
+    let with_holder = set_parent_process_death_signal(Some(Signal::KILL));
+    with_holder.map_err(|error| Failure::broken(&error))?;
     // What it may die of leaves no core file behind.
     for (resource, most) in [(Resource::Core, 0), (Resource::Data, MAX_MEMORY)] {
         let bound = Rlimit {
