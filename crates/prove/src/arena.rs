@@ -35,6 +35,9 @@ const SESSIONS: u32 = 4;
 /// How long a process that was killed may take to be gone.
 const LAST_BREATH: Duration = Duration::from_secs(5);
 
+/// How long what is killed with its server may take to be gone: the kernel has to come to it.
+const DYING: Duration = Duration::from_millis(200);
+
 /// A data directory, its server's lives, and the clients.
 pub(crate) struct Arena {
     plan: Arc<Plan>,
@@ -184,12 +187,7 @@ impl Arena {
     /// was dropped is killed, but its end is not waited for.
     pub(crate) async fn abandon(mut self) -> io::Result<()> {
         self.drivers.shutdown().await;
-        let waiting = async {
-            while !orphans::of(&self.folders.root).is_empty() {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        let _late = timeout(LAST_BREATH, waiting).await;
+        self.wait_for_the_dying(LAST_BREATH).await;
         self.folder.close()
     }
 
@@ -238,14 +236,17 @@ impl Arena {
         }
     }
 
-    /// What dies with its server may take a moment for it.
-    async fn look_for_orphans(&self) {
+    async fn wait_for_the_dying(&self, within: Duration) {
         let dying = async {
             while !orphans::of(&self.folders.root).is_empty() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        let _some_stay = timeout(Duration::from_secs(1), dying).await;
+        let _some_stay = timeout(within, dying).await;
+    }
+
+    async fn look_for_orphans(&self) {
+        self.wait_for_the_dying(DYING).await;
         for process in orphans::of(&self.folders.root) {
             self.stage.note(Incident::Orphan(process));
         }
