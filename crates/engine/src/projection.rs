@@ -240,7 +240,8 @@ fn seen(row: Option<&mut SessionRow>, at: Millis) {
     }
 }
 
-/// A session's messages with what the history lacks still, oldest first (DU-2).
+/// A session's messages with what the history lacks still, in the history's order: turn by turn as
+/// they began, then what waits (DU-2).
 pub(crate) fn overlay_messages(
     mut rows: Vec<MessageRow>,
     session: &SessionId,
@@ -248,10 +249,7 @@ pub(crate) fn overlay_messages(
 ) -> Vec<MessageRow> {
     for event in events {
         match &event.kind {
-            Kind::TurnStarted { .. } => {
-                let of_turn = rows.iter_mut().filter(|row| row.turn == event.turn);
-                of_turn.for_each(|row| row.has_begun = true);
-            }
+            Kind::TurnStarted { .. } => begin(&mut rows, event),
             Kind::TurnUndone { below, .. } => rows.retain(|row| {
                 let is_below = row.turn.as_ref().is_some_and(|turn| below.contains(turn));
                 row.turn != event.turn && !is_below
@@ -280,6 +278,25 @@ pub(crate) fn overlay_messages(
     rows
 }
 
+/// Moves what waited for a turn to the place of the turn, which is the youngest.
+fn begin(rows: &mut Vec<MessageRow>, event: &Event) {
+    let waits = |row: &MessageRow| !row.has_begun && row.turn == event.turn;
+    let (begun, rest): (Vec<_>, Vec<_>) = std::mem::take(rows).into_iter().partition(waits);
+    *rows = rest;
+    let at = waiting_from(rows);
+    let begun = begun.into_iter().map(|row| MessageRow {
+        has_begun: true,
+        ..row
+    });
+    rows.splice(at..at, begun);
+}
+
+/// Where the messages stand whose turn has not begun.
+fn waiting_from(rows: &[MessageRow]) -> usize {
+    let begun = rows.iter().rposition(|row| row.has_begun);
+    begun.map_or(0, |at| at + 1)
+}
+
 fn put(rows: &mut Vec<MessageRow>, session: &SessionId, event: &Event, message: Message) {
     let has_joined = matches!(
         event.kind,
@@ -306,6 +323,12 @@ fn put(rows: &mut Vec<MessageRow>, session: &SessionId, event: &Event, message: 
     };
     match known.and_then(|at| rows.get_mut(at)) {
         Some(known) => *known = row,
-        None => rows.push(row),
+        None if !row.has_begun => rows.push(row),
+        None => {
+            let of_turn = rows.iter().rposition(|other| other.turn == event.turn);
+            let at = of_turn.filter(|_| event.turn.is_some());
+            let at = at.map_or_else(|| waiting_from(rows), |at| at + 1);
+            rows.insert(at, row);
+        }
     }
 }

@@ -74,6 +74,33 @@ fn talk() -> Vec<Arc<Event>> {
     ])
 }
 
+/// Messages that are said while a turn runs stand behind all that it says, also when a turn that one
+/// of them began runs at once with another.
+// proves DU-2
+#[test]
+fn a_message_that_waited_stands_where_its_turn_began() {
+    let talk = log(vec![
+        (None, opened()),
+        (Some("t1"), said("q1", Role::User)),
+        (Some("t1"), started()),
+        (Some("t2"), said("q2", Role::User)),
+        (Some("t3"), said("q3", Role::User)),
+        (Some("t1"), said("a1", Role::Assistant)),
+        (Some("child"), started()),
+        (Some("child"), said("c1", Role::Assistant)),
+        (Some("t1"), said("a2", Role::Assistant)),
+        (Some("t3"), started()),
+        (Some("t3"), said("a3", Role::Assistant)),
+    ]);
+    let order = ["q1", "a1", "a2", "c1", "q3", "a3", "q2"];
+    for known in 0..talk.len() {
+        let rows = overlay_messages(Vec::new(), &session(), &talk[..known]);
+        let rows = overlay_messages(rows, &session(), &talk[known..]);
+        let ids: Vec<_> = shown(&rows).into_iter().map(|(id, _)| id).collect();
+        assert_eq!(ids, order, "{known} are in the history");
+    }
+}
+
 fn shown(rows: &[MessageRow]) -> Vec<(&str, bool)> {
     let shown = rows.iter();
     let shown = shown.map(|row| (row.message.id.as_str(), row.has_begun));
