@@ -11,6 +11,9 @@ use samovar_core::{Broken, Event, Journal, Seq, SessionId};
 use super::Projector;
 use crate::projection;
 
+#[cfg(test)]
+mod tests;
+
 /// Bytes of events that are read from the journal at once, about.
 const READ_BYTES: usize = 1024 * 1024;
 
@@ -101,7 +104,9 @@ pub(crate) fn read_kept(
         let more = journal.read(log, at, READ_BYTES)?;
         let Some(last) = more.last() else { break };
         at = last.seq;
-        events.extend(more.into_iter().filter(|event| event.kind.is_durable()));
+        // A session that goes on meanwhile has more, which whoever runs it brings in.
+        let wanted = |event: &Event| event.kind.is_durable() && event.seq <= head;
+        events.extend(more.into_iter().filter(wanted));
     }
     Ok(events.into_iter().map(Arc::new).collect())
 }
