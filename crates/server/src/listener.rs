@@ -256,6 +256,7 @@ impl Accepting {
             TowerToHyperService::new(self.router.clone()),
         );
         let service = service_fn(move |mut request: Request<Incoming>| {
+            stalled.forget();
             request.extensions_mut().insert(stalled.clone());
             router.call(request)
         });

@@ -39,6 +39,12 @@ impl Stalled {
         self.0.load(Ordering::Relaxed)
     }
 
+    /// A request has come: its client takes part again, and what it left of an earlier answer is not
+    /// held against this one, which may come over the same connection.
+    pub(crate) fn forget(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+
     /// Whether it was set before.
     fn set(&self) -> bool {
         self.0.swap(true, Ordering::Relaxed)

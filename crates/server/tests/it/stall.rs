@@ -5,7 +5,7 @@ use std::time::Duration;
 use samovar_model_server::{Gate, Script, say};
 use samovar_testkit::{App, AppBuilder};
 use serde_json::json;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
@@ -140,4 +140,44 @@ async fn a_reader_that_takes_nothing_for_long_is_cut_off_and_goes_on_where_it_wa
     assert!(end < uncut.len() && !got.contains("[DONE]"));
     let again = read(back(&app, &session, "").with("last-event-id", id.unwrap())).await;
     assert!(format!("{}{again}", &got[..end]) == uncut, "behind {id:?}");
+}
+
+/// What comes until a whole answer is there, or until the end.
+async fn answer(stream: &mut TcpStream) -> String {
+    let mut read = Vec::new();
+    let mut piece = [0; 16 * 1024];
+    while !read.ends_with(b"\r\n0\r\n\r\n") {
+        match timeout(HANG, stream.read(&mut piece)).await.unwrap() {
+            Ok(0) | Err(_) => break,
+            Ok(bytes) => read.extend_from_slice(&piece[..bytes]),
+        }
+    }
+    String::from_utf8_lossy(&read).into_owned()
+}
+
+// proves DU-8
+#[tokio::test]
+async fn a_reader_that_was_told_where_to_go_on_does_so_over_the_same_connection() {
+    let (gate, patience) = (Gate::new("more"), Duration::from_millis(300));
+    let (app, session) = start(patience, &gate).await;
+    let mut first = begin(&app, &session).await;
+    app.model.open(&gate).unwrap();
+    let ids = first.rest().await.into_iter().filter_map(|frame| frame.id);
+    let last = ids.last().unwrap();
+
+    let mut reader = loop {
+        let mut reader = stall(&app, &session).await;
+        // It is told between the first patience and the second; who sleeps longer tries again.
+        tokio::time::sleep(patience + patience / 3).await;
+        if answer(&mut reader).await.contains("reader_stalled") {
+            break reader;
+        }
+    };
+
+    let again = back(&app, &session, "").set("connection", "keep-alive");
+    let again = again.with("last-event-id", last);
+    reader.write_all(&again.bytes()).await.unwrap();
+    let rest = answer(&mut reader).await;
+    assert!(rest.contains("200 OK") && rest.contains("[DONE]"), "{rest}");
+    assert!(!rest.contains("reader_stalled"), "{rest}");
 }
