@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use samovar_core::{Code, Effect, Error, ToolSpec, Toolset};
+use samovar_core::{Capability, Code, Effect, Error, ToolSpec, Toolset};
 use samovar_egress::{Client, Target};
 use samovar_engine::{Engine, Toolbox};
 use samovar_locale as locale;
@@ -152,9 +152,9 @@ impl RegisteredTools {
         let mut kept = self.lock();
         let mut changed = kept.clone();
         let before = changed.iter().position(|other| other.name == params.name);
-        let is_there = toolbox.specs().iter().any(|spec| spec.name == params.name);
-        let is_ours = before.is_some() && !self.configured.contains(&params.name);
-        if is_there && !is_ours {
+        let specs = toolbox.specs();
+        let there = specs.iter().find(|spec| spec.name == params.name);
+        if there.is_some_and(|spec| before.is_none() || !self.is_registered(spec)) {
             let why = locale::tool::name_taken(locale::quoted(&params.name));
             return Err(invalid(why));
         }
@@ -185,11 +185,18 @@ impl RegisteredTools {
         }
         self.keep(&changed)?;
         *kept = changed;
-        // One that the configuration has taken the name of stays.
-        if !self.configured.contains(name) {
+        // Who has taken its name meanwhile stays: a built-in tool, or one of the configuration.
+        let specs = toolbox.specs();
+        let there = specs.iter().find(|spec| spec.name == name);
+        if there.is_some_and(|spec| self.is_registered(spec)) {
             toolbox.remove(name);
         }
         Ok(())
+    }
+
+    /// Whether a tool that can be called is one that was registered.
+    fn is_registered(&self, spec: &ToolSpec) -> bool {
+        spec.capability == Capability::Registered && !self.configured.contains(&spec.name)
     }
 
     /// Kept first: what counts here must count after the next start, too.

@@ -375,6 +375,38 @@ async fn a_tool_of_the_configuration_is_there_at_start_and_nothing_takes_its_nam
 
 // proves TL-17
 #[tokio::test]
+async fn a_built_in_tool_that_has_taken_the_name_of_a_registered_one_stays() {
+    let app = App::start([say("never")]).await;
+    let tool = |name: &str| json!({"name": name, "description": "Mine.", "client": true});
+    assert_eq!(register(&app, tool("mine")).await.status, 200);
+    // As a newer version finds it that has a tool of this name.
+    let kept = app.data_dir().join("tools.json");
+    let app = app
+        .restart_with(|_| {
+            let text = std::fs::read_to_string(&kept).unwrap();
+            std::fs::write(&kept, text.replace("mine", "read_file")).unwrap();
+        })
+        .await;
+    let path = "/api/tools/read_file";
+    let is_built_in = async |app: &App| get(app, path).await.body["origin"] == "built_in";
+    assert!(is_built_in(&app).await);
+
+    assert_eq!(
+        register(&app, tool("read_file")).await.code(),
+        "invalid_params"
+    );
+    assert!(is_built_in(&app).await, "it was replaced");
+    let removed = send(&app, Method::DELETE, path, Value::Null).await;
+    assert_eq!(removed.status, 200, "what is kept can be removed");
+    assert!(is_built_in(&app).await, "it was removed");
+    assert_eq!(
+        send(&app, Method::DELETE, path, Value::Null).await.code(),
+        "invalid_params"
+    );
+}
+
+// proves TL-17
+#[tokio::test]
 async fn a_configuration_with_a_tool_that_cannot_be_one_starts_nothing() {
     let folder = tempfile::tempdir().unwrap();
     for (name, description, url, word) in [
