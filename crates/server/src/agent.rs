@@ -153,8 +153,10 @@ async fn stream_message(call: Call, params: SendMessageParams) -> Result<Respons
     }
     let wanted = Wanted::Turn(turn.clone(), posted.after);
     let resumed = posted.engine.resume(session, wanted, cursor.since());
-    let resumption = resumed.await?.ok_or_else(events_gone)?;
-    Ok(stream::resumed(session.clone(), resumption, cursor, manner))
+    Ok(match resumed.await? {
+        Some(resumption) => stream::resumed(session.clone(), resumption, cursor, manner),
+        None => stream::nothing_left(session.clone()),
+    })
 }
 
 async fn resume_message(call: Call, params: ResumeParams) -> Result<Response<Body>, Error> {
@@ -236,7 +238,7 @@ async fn list_sessions(
 }
 
 /// As many as an answer may have, and one at least.
-fn fitting<T: Serialize>(items: impl Iterator<Item = T>) -> Vec<T> {
+pub(crate) fn fitting<T: Serialize>(items: impl Iterator<Item = T>) -> Vec<T> {
     let mut room = MAX_ANSWER_BYTES;
     let mut fitting = Vec::new();
     for item in items {

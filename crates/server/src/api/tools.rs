@@ -9,7 +9,11 @@ use samovar_wire::api::{
 };
 use serde_json::Value;
 
+use crate::agent::fitting;
 use crate::route::{Call, Route, Scope, Verb};
+
+/// Bytes of what a client says came of a call, at most: a model reads all of it.
+const MAX_RESULT_BYTES: usize = 64 * 1024;
 
 /// Open calls that are shown at once, at most.
 const MAX_SHOWN_CALLS: usize = 200;
@@ -110,7 +114,7 @@ async fn call_tool(call: Call, params: CallToolParams) -> Result<ToolResult, Err
 async fn open_calls(call: Call, _params: NoParams) -> Result<OpenCalls, Error> {
     let open = call.engine().await?.open_calls().await?;
     let total_count = open.len() as u64;
-    let items = open
+    let infos = open
         .into_iter()
         .take(MAX_SHOWN_CALLS)
         .map(|open| OpenCallInfo {
@@ -121,7 +125,7 @@ async fn open_calls(call: Call, _params: NoParams) -> Result<OpenCalls, Error> {
             args: open.call.args,
         });
     Ok(OpenCalls {
-        items: items.collect(),
+        items: fitting(infos),
         total_count,
     })
 }
@@ -136,6 +140,11 @@ async fn settle(call: Call, params: SettleParams) -> Result<(), Error> {
             return Err(Error::new(Code::InvalidParams, why));
         }
     };
+    let bytes = outcome.text.len();
+    if bytes > MAX_RESULT_BYTES {
+        let why = locale::call::result_too_large(bytes, MAX_RESULT_BYTES);
+        return Err(Error::new(Code::InvalidParams, why));
+    }
     let id = serde_json::from_value(call.segment("id").into());
     let id = id.map_err(|_| {
         let why = locale::call::not_open(locale::quoted(call.segment("id")));

@@ -161,3 +161,57 @@ async fn a_call_whose_turn_was_stopped_waits_for_nobody() {
     app.ok("deleteSession", json!({"sessionId": deleted})).await;
     assert!(open(&app).await.is_empty());
 }
+
+// proves TL-1, DU-8
+#[tokio::test]
+async fn what_a_client_is_shown_of_open_calls_and_says_of_one_is_bounded() {
+    let long = || json!({"q": "why? ".repeat(55_000)});
+    let app = App::start([
+        call("ask", long())
+            .and_call("ask", long())
+            .and_call("ask", long())
+            .deltas_of(64 * 1024),
+        say("well"),
+    ])
+    .await;
+    register(&app, "ask").await;
+    let session = app.session().await;
+    let mut stream = app.say(&session, "go").await;
+    for _ in 0..3 {
+        stream.until("tool_call_start").await;
+    }
+    let calls = loop {
+        let calls = app
+            .answer(app.request(Method::GET, "/api/calls"))
+            .await
+            .body;
+        if calls["totalCount"] == 3 {
+            break calls;
+        }
+        tokio::task::yield_now().await;
+    };
+    let shown = calls["items"].as_array().unwrap();
+    assert_eq!(shown.len(), 2, "about 768 KiB");
+
+    let most = 64 * 1024;
+    for too_much in [
+        json!({"result": "x".repeat(most + 1)}),
+        json!({"result": ["x".repeat(most)]}),
+        json!({"error": "x".repeat(most + 1)}),
+    ] {
+        let refused = settle(&app, &shown[0]["id"], too_much).await;
+        assert_eq!(refused.code(), "invalid_params", "{}", refused.body);
+    }
+    for _ in 0..3 {
+        let id = &open_or_more(&app).await[0]["id"];
+        let settled = settle(&app, id, json!({"result": "x".repeat(most)})).await;
+        assert_eq!(settled.status, 200, "{}", settled.body);
+    }
+    assert_eq!(text(&stream.rest().await), "well");
+}
+
+/// The open calls that are shown, of however many.
+async fn open_or_more(app: &App) -> Vec<Value> {
+    let answer = app.answer(app.request(Method::GET, "/api/calls")).await;
+    answer.body["items"].as_array().unwrap().clone()
+}
