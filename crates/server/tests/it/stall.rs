@@ -145,7 +145,7 @@ async fn a_reader_that_takes_nothing_for_long_is_cut_off_and_goes_on_where_it_wa
 /// What comes until a whole answer is there, or until the end.
 async fn answer(stream: &mut TcpStream) -> String {
     let mut read = Vec::new();
-    let mut piece = [0; 16 * 1024];
+    let mut piece = vec![0; 16 * 1024];
     while !read.ends_with(b"\r\n0\r\n\r\n") {
         match timeout(HANG, stream.read(&mut piece)).await.unwrap() {
             Ok(0) | Err(_) => break,
@@ -162,8 +162,8 @@ async fn a_reader_that_was_told_where_to_go_on_does_so_over_the_same_connection(
     let (app, session) = start(patience, &gate).await;
     let mut first = begin(&app, &session).await;
     app.model.open(&gate).unwrap();
-    let ids = first.rest().await.into_iter().filter_map(|frame| frame.id);
-    let last = ids.last().unwrap();
+    let mut ids = first.rest().await.into_iter().filter_map(|frame| frame.id);
+    let last = ids.next_back().unwrap();
 
     let mut reader = loop {
         let mut reader = stall(&app, &session).await;
