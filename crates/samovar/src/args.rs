@@ -63,6 +63,11 @@ pub(crate) enum Command {
     Prove(Prove),
     #[command(about = help::completions())]
     Completions(Completions),
+    #[command(about = help::help())]
+    Help {
+        #[arg(value_name = "COMMAND", help = help::help_command())]
+        command: Vec<String>,
+    },
     /// What a start lets a process of its own do, which may die of it.
     #[command(name = WALK, hide = true)]
     Walk { data_dir: PathBuf },

@@ -109,6 +109,7 @@ async fn obey(command: Option<Command>) -> Result<Exit, Failure> {
         Some(Command::Doctor(args)) => doctor::doctor(&args).await,
         Some(Command::Prove(args)) => prove::prove(args).await,
         Some(Command::Completions(args)) => welcome::completions(&args),
+        Some(Command::Help { command }) => welcome::help(command),
         Some(Command::Walk { data_dir }) => walk::walk(&data_dir),
     }
 }

@@ -4,9 +4,11 @@
 mod names;
 mod progress;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use samovar_locale::prove as says;
 use samovar_prove::{AtBroken, Plan, Proof, Report, Spool};
@@ -64,8 +66,7 @@ fn verdict(report: &Report, plan: &Plan, args: &args::Prove) -> Result<Exit, Fai
     for told in &report.violations {
         say(&told.violation.to_string());
     }
-    let mut folders: Vec<&PathBuf> = report.violations.iter().map(|told| &told.kept_in).collect();
-    folders.dedup();
+    let folders: BTreeSet<_> = report.violations.iter().map(|told| &told.kept_in).collect();
     for folder in folders {
         say(&says::kept_in(folder.display()));
     }
@@ -93,6 +94,8 @@ fn again(plan: &Plan, args: &args::Prove) -> String {
     );
     words.extend(plan.plant.as_ref().map(|plant| format!("--plant {plant}")));
     words.extend(args.cut.then(|| "--cut".to_owned()));
+    let seconds = |time: Duration| format!("--seconds {}", time.as_secs_f64());
+    words.extend(args.seconds.map(seconds));
     words.join(" ")
 }
 

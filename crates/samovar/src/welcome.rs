@@ -1,8 +1,8 @@
-//! `samovar` alone, and what a shell completes.
+//! `samovar` alone, help, and what a shell completes.
 
 use std::io::IsTerminal;
 
-use clap::CommandFactory;
+use clap::{CommandFactory, Parser};
 use samovar_locale as text;
 use samovar_server::models;
 
@@ -11,7 +11,8 @@ use crate::chat;
 use crate::config::{self, LocalData};
 use crate::exit::{Exit, Failure};
 use crate::lists::show_models;
-use crate::screen::{put, say};
+use crate::screen::{put, say, written};
+use crate::typed;
 
 /// Talks, at a terminal where a model answers; else says what is there and what to type next.
 pub(crate) async fn welcome() -> Result<Exit, Failure> {
@@ -37,4 +38,16 @@ pub(crate) fn completions(args: &args::Completions) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "samovar", &mut script);
     put(&String::from_utf8_lossy(&script)).map(|_| Exit::Ok)
+}
+
+/// Says what `COMMAND --help` says.
+pub(crate) fn help(command: Vec<String>) -> Result<Exit, Failure> {
+    // What begins with a hyphen names no command, and could hide the last word.
+    let named = command.into_iter().filter(|word| !word.starts_with('-'));
+    let words = ["samovar".to_owned()].into_iter().chain(named);
+    match Args::try_parse_from(words.chain(["--help".to_owned()])) {
+        Err(wrong) if wrong.use_stderr() => Err(Failure::usage(typed::sentence(&wrong))),
+        Err(help) => written(help.print()).map(|_| Exit::Ok),
+        Ok(_) => Ok(Exit::Ok),
+    }
 }

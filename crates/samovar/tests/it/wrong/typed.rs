@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
 use super::{check, line, wrong};
+use crate::setup::program;
 
 const CODE: &str = "invalid_params";
 
@@ -76,6 +77,33 @@ async fn a_wrong_command_or_option_is_named_with_what_would_be_right() {
         ),
     ])
     .await;
+}
+
+// proves FC-2, FC-6
+#[tokio::test]
+async fn help_of_a_command_is_what_the_command_says_of_itself_and_of_no_other() {
+    check([
+        line("help boil").is(
+            2,
+            CODE,
+            "there is no command \"boil\"; samovar --help says which there are",
+        ),
+        line("help sessions lst").is(2, CODE, "there is no command \"lst\"; did you mean list?"),
+    ])
+    .await;
+    let program = program();
+    for (asked, same) in [
+        (&["help"][..], &["--help"][..]),
+        (&["help", "run"], &["run", "--help"]),
+        (
+            &["help", "sessions", "list"],
+            &["sessions", "list", "--help"],
+        ),
+        (&["help", "--", "run", "--"], &["run", "--help"]),
+    ] {
+        let (asked, same) = (program.run(asked).await, program.run(same).await);
+        assert_eq!((asked.code, &asked.stdout), (Some(0), &same.stdout));
+    }
 }
 
 // proves FC-2, FC-6
@@ -234,6 +262,51 @@ async fn what_becomes_of_a_message_beside_another_turn_is_one_of_four() {
             2,
             CODE,
             "--delivery steer joins a turn that has its own --approval, --max-iterations and --budget-tokens; nothing was said, leave them out",
+        ),
+    ])
+    .await;
+}
+
+// proves FC-2, FC-6, DU-14
+#[tokio::test]
+async fn a_wrong_word_of_a_proof_is_shown_with_what_its_option_takes() {
+    let kills = |typed: &str| {
+        let sentence = "--kills cannot be \"KILLS\"; give a whole number from 1 to 10000000";
+        let sentence = sentence.replace("KILLS", typed).leak();
+        wrong(["prove".to_owned(), format!("--kills={typed}")]).is(2, CODE, sentence)
+    };
+    check([
+        kills("0"),
+        kills("-1"),
+        kills("many"),
+        kills("10000001"),
+        kills(""),
+        line("prove --kills").is(2, CODE, "--kills needs a value"),
+        line("prove --seed=-1").is(
+            2,
+            CODE,
+            "--seed cannot be \"-1\"; give a whole number from 0 to 18446744073709551615",
+        ),
+        line("prove --seconds 0").is(
+            2,
+            CODE,
+            "--seconds cannot be \"0\"; give a number of seconds from 0.001 to 31536000",
+        ),
+        line("prove --stuck-after soon").is(
+            2,
+            CODE,
+            "--stuck-after cannot be \"soon\"; give a number of seconds from 0.001 to 31536000",
+        ),
+        line("prove --plants x").is(2, CODE, "there is no option --plants here; did you mean --plant?"),
+        line("prove 200").is(
+            2,
+            CODE,
+            "\"200\" is one word too many; put words that belong together into quotes",
+        ),
+        line("prove --report no/such/folder.json").is(
+            2,
+            "report_unwritable",
+            "the report \"no/such/folder.json\" cannot be written: No such file or directory (os error 2); name a file that can",
         ),
     ])
     .await;
