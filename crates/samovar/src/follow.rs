@@ -57,12 +57,16 @@ impl Followed {
     /// # Errors
     /// Why the stream ended before its turn.
     pub(crate) async fn next(&mut self) -> Result<Told, Failure> {
-        let frame = self.frames.next().await.unwrap_or_else(|| Err(cut()))?;
-        let told = read(frame)?;
-        let (Told::Event(_, frame) | Told::Reset(_, frame)) = &told;
-        self.at = frame.id.clone().or(self.at.take());
-        self.lost = None;
-        Ok(told)
+        loop {
+            let frame = self.frames.next().await.unwrap_or_else(|| Err(cut()))?;
+            let id = frame.id.clone();
+            let told = read(frame)?;
+            self.at = id.or(self.at.take());
+            self.lost = None;
+            if let Some(told) = told {
+                return Ok(told);
+            }
+        }
     }
 }
 
@@ -79,9 +83,10 @@ impl Told {
     }
 }
 
-fn read(frame: Frame) -> Result<Told, Failure> {
+/// What a frame says; nothing where a newer server says what this program does not know.
+fn read(frame: Frame) -> Result<Option<Told>, Failure> {
     if let Ok(event) = serde_json::from_str(&frame.data) {
-        return Ok(Told::Event(Box::new(event), frame));
+        return Ok(Some(Told::Event(Box::new(event), frame)));
     }
     let broken = |error| Failure::broken(&error);
     let mut said: Value = serde_json::from_str(&frame.data).map_err(broken)?;
@@ -89,18 +94,85 @@ fn read(frame: Frame) -> Result<Told, Failure> {
     match said["type"].as_str() {
         Some("reset") => {
             let snapshot = serde_json::from_value(said["snapshot"].take()).map_err(broken)?;
-            Ok(Told::Reset(Box::new(snapshot), frame))
+            Ok(Some(Told::Reset(Box::new(snapshot), frame)))
         }
         Some("server-restart") => {
             let code = Code::ServerRestart.as_str();
             let left = Failure::new(Exit::Busy, code, word("message"));
             Err(left.of_gone(Gone::Unsure))
         }
-        _ => Err(Failure::new(Exit::Busy, word("code"), word("message"))),
+        Some("error") => {
+            let ended = Failure::new(Exit::Busy, word("code"), word("message"));
+            // Its turn goes on, and so does who was held up, such as by a pager.
+            let is_stalled = ended.code == Code::ReaderStalled.as_str();
+            Err(ended.of_gone(if is_stalled { Gone::Unsure } else { Gone::No }))
+        }
+        _ => {
+            tracing::debug!(
+                data = frame.data,
+                "an event that is not known is passed over"
+            );
+            Ok(None)
+        }
     }
 }
 
 fn cut() -> Failure {
     let why = text::client::unreachable(text::client::stream_cut());
     Failure::new(Exit::Busy, "server_unreachable", why).of_gone(Gone::Unsure)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+    use serde_json::json;
+
+    use super::*;
+
+    fn followed(said: &[Value]) -> Followed {
+        let frames = said.iter().enumerate().map(|(place, said)| {
+            let id = Some(format!("1.{}", place + 1));
+            let data = said.to_string();
+            Ok(Frame { id, data })
+        });
+        let frames = stream::iter(frames.collect::<Vec<_>>());
+        Followed::new(Box::pin(frames), None)
+    }
+
+    // proves DU-8, FC-1
+    #[tokio::test]
+    async fn a_stream_that_says_where_to_go_on_is_lost_and_another_end_is_final() {
+        for (said, gone) in [
+            (
+                json!({"type": "error", "code": "reader_stalled", "message": "go on behind 1.2"}),
+                Gone::Unsure,
+            ),
+            (
+                json!({"type": "server-restart", "after": "1.2", "message": "go on behind 1.2"}),
+                Gone::Unsure,
+            ),
+            (
+                json!({"type": "error", "code": "unknown_turn", "message": "it is gone"}),
+                Gone::No,
+            ),
+        ] {
+            let ended = followed(&[said]).next().await.err().unwrap();
+            assert_eq!(ended.gone, gone, "{ended:?}");
+        }
+        let cut = followed(&[]).next().await.err().unwrap();
+        assert_eq!(cut.gone, Gone::Unsure, "{cut:?}");
+    }
+
+    // proves AS-8
+    #[tokio::test]
+    async fn what_a_newer_server_says_is_passed_over() {
+        let known = json!({
+            "type": "turn_continued", "in_a_row": 1, "seq": 2, "at": 0, "turn": "t",
+            "agent": "master", "author": "system",
+        });
+        let mut turn = followed(&[json!({"type": "turn_thought_over", "seq": 1}), known]);
+        let told = turn.next().await.ok().unwrap();
+        assert!(matches!(told, Told::Event(..)));
+        assert_eq!(turn.at(), Some("1.2"));
+    }
 }

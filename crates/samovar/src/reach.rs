@@ -18,7 +18,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// How long turns of other commands may run on when this one is done.
 pub(crate) const FOR_OTHERS: Duration = Duration::from_mins(10);
 
-/// How soon it says that it waits for them.
+/// How soon a command says that it waits for another.
 const SILENT: Duration = Duration::from_secs(1);
 
 /// How long a server may take to say that it is there.
@@ -76,7 +76,7 @@ impl Reached {
             if began.elapsed() >= patience {
                 return Err(unreachable(&held));
             }
-            if !was_told && began.elapsed() >= PATIENCE {
+            if !was_told && began.elapsed() >= SILENT {
                 was_told = true;
                 say(&text::client::waits_for_holder(&held));
             }

@@ -33,6 +33,10 @@ const LOOKED_FOR: Duration = Duration::from_mins(1);
 /// turn goes on here.
 const COMES_BACK: Duration = Duration::from_secs(5);
 
+/// How long it may take to reach whoever has a turn that is to stop: long enough to open the data
+/// directory in the place of a server that went away.
+const TO_CANCEL: Duration = Duration::from_secs(5);
+
 /// How long a turn that was cancelled may take to say so.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
@@ -230,7 +234,9 @@ impl Talk {
             Ok(left) => {
                 view.hush();
                 view.end_line()?;
-                self.cancel(&mut turn, view, stop).await.map(|()| left)
+                self.cancel(source, &mut turn, view, stop)
+                    .await
+                    .map(|()| left)
             }
             Err(failure) => {
                 view.hush();
@@ -239,7 +245,9 @@ impl Talk {
                     let why = text::run::server_left(&self.session.id);
                     return Err(Failure::new(Exit::Busy, failure.code, why));
                 }
-                self.cancel(&mut turn, view, stop).await.and(Err(failure))
+                self.cancel(source, &mut turn, view, stop)
+                    .await
+                    .and(Err(failure))
             }
         }
     }
@@ -289,7 +297,10 @@ impl Talk {
                 Err(lost) if lost.gone != Gone::No => lost,
                 left => return left,
             };
-            view.lose_server()?;
+            // A server that cut off who took nothing for long is still there.
+            if lost.code != Code::ReaderStalled.as_str() {
+                view.lose_server()?;
+            }
             let until = turn.lost() + LOOKED_FOR;
             let found = tokio::select! {
                 found = tokio::time::timeout_at(until, self.find_again(source, turn)) => found,
@@ -336,25 +347,61 @@ impl Talk {
     /// next start.
     async fn cancel(
         &mut self,
+        source: &Source,
         followed: &mut Followed,
         view: &mut View,
         stop: &mut Stop,
     ) -> Result<(), Failure> {
         let ending = async {
-            if view.turn().is_none() {
-                followed.next().await?.show(view)?;
-            }
-            let (session, turn) = (&self.session.id, view.turn());
-            let params = without_nulls(json!({ "sessionId": session, "turnId": turn }));
-            let asked = async |client: &Client| client.agent::<Value>("cancel", &params).await;
-            self.way.ask(Repeat::Harmless, asked).await?;
-            while followed.next().await?.show(view)?.is_none() {}
-            Ok(())
+            let told = tokio::time::timeout(TO_CANCEL, self.tell_to_stop(source, followed, view));
+            told.await.unwrap_or_else(|_| {
+                let why = text::run::not_stopped(&self.session.id);
+                Err(Failure::new(Exit::Busy, "server_unreachable", why))
+            })?;
+            let last_words = async {
+                while self.hear(source, followed, view).await?.is_none() {}
+                Ok(())
+            };
+            let heard = tokio::time::timeout(LAST_WORDS, last_words).await;
+            heard.unwrap_or(Ok(()))
         };
         tokio::select! {
-            ended = tokio::time::timeout(LAST_WORDS, ending) => ended.unwrap_or(Ok(())),
+            ended = ending => ended,
             () = stop.asked() => Ok(()),
         }
+    }
+
+    async fn tell_to_stop(
+        &mut self,
+        source: &Source,
+        followed: &mut Followed,
+        view: &mut View,
+    ) -> Result<(), Failure> {
+        if view.turn().is_none() {
+            self.hear(source, followed, view).await?;
+        }
+        let (session, turn) = (&self.session.id, view.turn());
+        let params = without_nulls(json!({ "sessionId": session, "turnId": turn }));
+        let asked = async |client: &Client| client.agent::<Value>("cancel", &params).await;
+        self.way.ask(Repeat::Harmless, asked).await.map(drop)
+    }
+
+    /// Takes in what the turn says next, over another stream where this one broke off.
+    async fn hear(
+        &mut self,
+        source: &Source,
+        turn: &mut Followed,
+        view: &mut View,
+    ) -> Result<Option<Ending>, Failure> {
+        let told = match turn.next().await {
+            Err(lost) if lost.gone != Gone::No => {
+                let again = self.open(source, turn.at()).await?;
+                turn.go_on(again);
+                turn.next().await
+            }
+            told => told,
+        };
+        told?.show(view)
     }
 
     /// Leaves the session: turns that run in this process get their time to end.

@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 use samovar_model_server::{Gate, ModelServer, When, say};
-use samovar_testkit::{EventStream, Finished, Program, Serving, Signal};
+use samovar_testkit::{EventStream, Finished, Program, Serving, Signal, send};
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
 use tokio::process::Child;
@@ -97,6 +97,30 @@ async fn a_run_whose_server_is_killed_and_stays_away_ends_its_turn_itself() {
         ]
     );
     assert_eq!(cut.model.requests().len(), 3, "nothing is asked twice");
+}
+
+// proves FC-1, DU-10
+#[tokio::test]
+async fn a_run_that_is_stopped_while_its_server_is_away_has_stopped_its_turn() {
+    let mut cut = Cut::in_mid_answer("text").await;
+    cut.server.kill().await;
+    let mut said = String::new();
+    let stderr = cut.run.stderr.as_mut().unwrap();
+    while !said.contains("the server went away") {
+        let mut piece = [0; 4096];
+        let read = stderr.read(&mut piece).await.unwrap();
+        assert!(read > 0, "it ended early: {said}");
+        said.push_str(std::str::from_utf8(&piece[..read]).unwrap());
+    }
+
+    send(Signal::INT, &cut.run);
+    let said = ended(&cut.shown, cut.run).await;
+
+    ended_with(&said, 130, "cancelled");
+    let again = ["run", "--session", &cut.session, "go on"];
+    let again = cut.program.run(again).await;
+    assert_eq!(again.stdout, "the whole answer\n", "{again:?}");
+    assert_eq!(cut.model.requests().len(), 2, "the turn does not go on");
 }
 
 // proves FC-1, DU-7
