@@ -150,6 +150,7 @@ impl Desk {
             headers: heard.headers,
             raw: heard.raw,
             body: body.unwrap_or(Value::Null),
+            said: (asked.last_user.clone(), asked.tool_results_since_user),
             answered,
             exchange: exchange.clone(),
         });

@@ -29,6 +29,8 @@ pub(crate) struct Entry {
     pub(crate) headers: HeaderMap,
     pub(crate) raw: Bytes,
     pub(crate) body: Value,
+    /// What the user said last in a prompt, and how many results of tools stand behind that.
+    pub(crate) said: (String, usize),
     pub(crate) answered: Answered,
     pub(crate) exchange: Arc<Exchange>,
 }
@@ -83,6 +85,16 @@ impl Request {
     /// Its body byte for byte, cut at the server's limit.
     pub fn raw(&self) -> &Bytes {
         &self.0.raw
+    }
+
+    /// What the user said last in it, whatever its dialect; empty for what is no good prompt.
+    pub fn last_user(&self) -> &str {
+        &self.0.said.0
+    }
+
+    /// How many results of tools stand behind what the user said last.
+    pub fn results_since_user(&self) -> usize {
+        self.0.said.1
     }
 
     /// Where its answer came from.
@@ -196,6 +208,7 @@ mod tests {
             headers: HeaderMap::new(),
             raw: Bytes::from(vec![b' '; bytes]),
             body: Value::Null,
+            said: Default::default(),
             answered: Answered::Unmatched,
             exchange: Arc::new(Exchange::new(Arc::new(Notify::new()))),
         }

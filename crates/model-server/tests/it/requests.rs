@@ -40,6 +40,25 @@ async fn every_request_is_kept_with_its_headers_and_its_body() {
 }
 
 #[tokio::test]
+async fn a_prompt_tells_what_the_user_said_last_and_what_came_behind_it() {
+    let server = ModelServer::start([say("Hello").forever()]).await.unwrap();
+    let call = |id: &str| json!({"id": id, "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    let result = |id: &str| json!({"role": "tool", "tool_call_id": id, "content": "r"});
+    let calls = json!({"role": "assistant", "content": null, "tool_calls": [call("1"), call("2")]});
+    let said = json!({"role": "user", "content": "and now"});
+    let body = json!({"model": "m", "stream": true, "messages": [
+        {"role": "user", "content": "first"}, said, calls, result("1"), result("2"),
+    ]});
+    ask(&server, &body).await;
+
+    let prompt = &server.prompts()[0];
+    assert_eq!(
+        (prompt.last_user(), prompt.results_since_user()),
+        ("and now", 2)
+    );
+}
+
+#[tokio::test]
 async fn a_client_that_goes_away_in_mid_stream_is_noticed() {
     let gate = Gate::new("never");
     let reply = say("abcdef").deltas_of(1).hold_after(3, &gate);
