@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use samovar_core::{Effect, Event, FinishReason, Kind, Role, failpoint};
+use samovar_core::{Effect, Entry, Event, FinishReason, Kind, Role, failpoint};
 
 use crate::log::Draft;
 
@@ -16,6 +16,9 @@ pub(crate) fn before(drafts: &[Draft]) {
             }
             Some(Edge::Accept) => {
                 failpoint!("accept.before");
+            }
+            Some(Edge::Join) => {
+                failpoint!("join.before");
             }
             Some(Edge::Step) => {
                 failpoint!("step.before");
@@ -58,6 +61,9 @@ pub(crate) fn after(events: &[Arc<Event>]) {
             }
             Some(Edge::Accept) => {
                 failpoint!("accept.after");
+            }
+            Some(Edge::Join) => {
+                failpoint!("join.after");
             }
             Some(Edge::Step) => {
                 failpoint!("step.after");
@@ -130,6 +136,7 @@ pub(crate) fn tool_after(effect: Effect) {
 enum Edge {
     Open,
     Accept,
+    Join,
     Step,
     Reset,
     Continue,
@@ -144,6 +151,10 @@ enum Edge {
 fn edge(kind: &Kind) -> Option<Edge> {
     match kind {
         Kind::SessionOpened { .. } => Some(Edge::Open),
+        Kind::MessageFinished {
+            entry: Entry::Joined,
+            ..
+        } => Some(Edge::Join),
         Kind::MessageFinished { message, .. } => match message.role {
             Role::User => Some(Edge::Accept),
             Role::Assistant => Some(Edge::Answer),

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::event::Entry;
-use samovar_core::{Bounds, Message, Seq, TurnId};
+use samovar_core::{Bounds, Message, Seq, TurnId, planted};
 
 /// A message that waits for its turn.
 #[derive(Clone, Debug)]
@@ -43,6 +43,9 @@ impl Queue {
     /// Adds a message: one that interrupts goes before all that do not.
     pub(crate) fn push(&self, queued: Queued) {
         let mut waiting = self.lock();
+        planted!("interrupt-waits", {
+            return waiting.queued.push_back(queued);
+        });
         let at = match queued.entry {
             Entry::Interrupts => waiting.interrupting(),
             Entry::Own | Entry::Steers | Entry::Joined => waiting.queued.len(),

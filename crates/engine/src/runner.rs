@@ -5,7 +5,7 @@ use std::sync::Arc;
 use samovar_core::error::FaultCode;
 use samovar_core::{
     Accepted, AgentPath, Author, Bounds, Broken, CallId, Code, Entry, Error, FinishReason, Kind,
-    Message, Millis, Model, Outcome, Prompt, Seq, ToolCall, TurnId,
+    Message, Millis, Model, Outcome, Prompt, Seq, ToolCall, TurnId, planted,
 };
 use samovar_locale as locale;
 use tokio::sync::{mpsc, oneshot};
@@ -164,6 +164,9 @@ impl Runner {
             };
             // The end comes second: where only a part can be kept, it is never without the message.
             self.pending.push(self.draft(Author::User, joined));
+            planted!("steers-twice", {
+                continue;
+            });
             self.pending.push(Draft {
                 turn: Some(queued.turn),
                 ..self.draft(Author::System, Turn::new().ended(FinishReason::Steered))

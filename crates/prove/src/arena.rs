@@ -20,13 +20,13 @@ use crate::dice::Dice;
 use crate::driver::Driver;
 use crate::effects::World;
 use crate::killer::Ending;
-use crate::observed::{Incident, Observed, Spool};
+use crate::observed::{Asked, Incident, Observed, Spool, Stored};
 use crate::orphans;
 use crate::passer::Passer;
-use crate::plan::{Needs, Plan};
+use crate::plan::{Needs, Plan, Point};
 use crate::retelling;
 use crate::scene;
-use crate::server::{Folders, Orders, Server, Started};
+use crate::server::{Folders, Keeping, Orders, Server, Started};
 use crate::stage::Stage;
 
 /// Sessions that talk at once.
@@ -34,6 +34,9 @@ const SESSIONS: u32 = 4;
 
 /// How long a process that was killed may take to be gone.
 const LAST_BREATH: Duration = Duration::from_secs(5);
+
+/// How long a server may take to remove what is finished, and to stop.
+const SWEEPING: Duration = Duration::from_secs(20);
 
 /// How long what is killed with its server may take to be gone: the kernel has to come to it.
 const DYING: Duration = Duration::from_millis(200);
@@ -50,6 +53,8 @@ pub(crate) struct Arena {
     drivers: JoinSet<()>,
     dice: Dice,
     lives: u64,
+    /// What the model was asked so far; it forgets.
+    asked: Vec<Asked>,
 }
 
 /// What became of one life.
@@ -57,10 +62,22 @@ pub(crate) struct Arena {
 pub(crate) struct Life {
     /// From its start to its serving; none when it was ended before.
     pub(crate) ready_after: Option<Duration>,
-    /// The named point at which it ended itself.
-    pub(crate) point: Option<String>,
+    /// How it ended.
+    pub(crate) end: End,
     /// Whether there can be another one.
     pub(crate) is_last: bool,
+}
+
+/// How a life ended.
+#[derive(Debug, Default)]
+pub(crate) enum End {
+    /// By itself, because it was asked to.
+    #[default]
+    Stopped,
+    /// It was killed.
+    Killed,
+    /// It killed itself at this named point.
+    Point(String),
 }
 
 impl Arena {
@@ -73,7 +90,8 @@ impl Arena {
         let model = ModelServer::start(Vec::<samovar_model_server::Rule>::new()).await?;
         let world = World::start(dice.fork()).await?;
         std::fs::write(folders.config(), config(&model, &world))?;
-        std::fs::write(folders.workspace().join(scene::READ_ME), "a line to read\n")?;
+        let read_me = folders.workspace().join(scene::READ_ME);
+        std::fs::write(read_me, format!("{}\n", scene::READ_ME_SAYS))?;
         let (address, at) = watch::channel(None);
         let (is_closing, must_close) = watch::channel(false);
         let stage = Arc::new(Stage::new(model, folders.workspace(), at, must_close));
@@ -103,13 +121,14 @@ impl Arena {
             drivers,
             dice,
             lives: 0,
+            asked: Vec::new(),
         })
     }
 
     /// One life of the server, to its end by force.
     pub(crate) async fn live(&mut self, ending: &Ending) -> io::Result<Life> {
         let mut life = Life::default();
-        let mut server = self.start(ending.failpoint())?;
+        let mut server = self.start(ending.failpoint(), Keeping::Long)?;
         let up = server.is_up(&self.folders, &self.stage.client);
         let started = match ending {
             Ending::Starting(after) => timeout(*after, up).await.ok(),
@@ -131,23 +150,25 @@ impl Arena {
         }
         let by_itself = server.kill().await;
         self.address.send_replace(None);
-        if let Some(status) = by_itself {
-            self.explain(ending, status, &mut life);
+        match by_itself {
+            Some(status) => self.explain(ending, status, &mut life),
+            None => life.end = End::Killed,
         }
         self.between().await?;
         Ok(life)
     }
 
-    /// A last life, in which every turn comes to its end; then everything is read again. Gives what
-    /// was seen in all lives.
-    pub(crate) async fn settle(&mut self) -> io::Result<Observed> {
+    /// A last life, in which every turn comes to its end; then everything is read again.
+    pub(crate) async fn settle(&mut self) -> io::Result<()> {
         self.is_closing.send_replace(true);
-        let mut server = self.start(None)?;
+        let mut server = self.start(None, Keeping::Long)?;
         match server.is_up(&self.folders, &self.stage.client).await {
             Started::Serving(address, _) => {
                 self.address.send_replace(Some(address.clone()));
                 let all_read = async { while self.drivers.join_next().await.is_some() {} };
                 if timeout(self.plan.patience, all_read).await.is_err() {
+                    let left = format!("{} clients", self.drivers.len());
+                    self.stage.note(Incident::Unfinished(left));
                     self.drivers.abort_all();
                     while self.drivers.join_next().await.is_some() {}
                 }
@@ -159,23 +180,71 @@ impl Arena {
                 self.stage.note(Incident::NotServing(why));
             }
         }
+        self.end(server).await;
+        Ok(())
+    }
+
+    /// Removes what is finished from the journal, in a life that ends at a point of that; what is
+    /// stored is as it was.
+    pub(crate) async fn sweep(&mut self, point: Point) -> io::Result<Life> {
+        let mut life = Life::default();
+        let ending = Ending::Point {
+            point,
+            visit: 1,
+            at_last: SWEEPING,
+        };
+        let mut server = self.start(ending.failpoint(), Keeping::Never)?;
+        if let Started::Serving(_, took) = server.is_up(&self.folders, &self.stage.client).await {
+            life.ready_after = Some(took);
+            serve_until(&mut server, &ending).await?;
+        }
+        match server.kill().await {
+            Some(status) => self.explain(&ending, status, &mut life),
+            None => life.end = End::Killed,
+        }
+        let mut server = self.start(None, Keeping::Long)?;
+        if let Started::Serving(at, _) = server.is_up(&self.folders, &self.stage.client).await {
+            for (session, before) in self.stage.rows() {
+                let after = retelling::rows(&self.stage, &at, &session).await;
+                let is_gone = |row: &Stored| !after.contains(row);
+                self.stage.lost(before.into_iter().filter(is_gone));
+            }
+        }
+        self.end(server).await;
+        Ok(life)
+    }
+
+    /// Ends a life in which nobody may end before.
+    async fn end(&mut self, mut server: Server) {
         if let Some(status) = server.kill().await {
             let how = format!("{status}: {}", self.folders.last_words());
             self.stage.note(Incident::Ended(how));
         }
         self.address.send_replace(None);
         self.look_for_orphans().await;
+    }
+
+    /// What was seen in all lives.
+    pub(crate) fn observed(&mut self) -> io::Result<Observed> {
+        self.note_asked();
+        for line in self.folders.panics() {
+            self.stage.note(Incident::Panicked(line));
+        }
         let mut observed = self.stage.observed();
         observed.spool = self.plan.spool;
         observed.effects = self.world.effects();
         observed.files = texts(&self.folders.workspace())?;
-        let prompts = self.stage.model.prompts();
-        let asked = prompts.iter().filter_map(|request| {
-            let number = request.prompt()?;
-            scene::asked(number, request.body())
-        });
-        observed.asked = asked.collect();
+        observed.asked = std::mem::take(&mut self.asked);
         Ok(observed)
+    }
+
+    /// Notes what the model was asked since this was done last.
+    fn note_asked(&mut self) {
+        let known = self.asked.last().map_or(0, |last| last.number + 1);
+        let prompts = self.stage.model.prompts();
+        let asked = prompts.iter().filter_map(scene::asked);
+        let new = asked.filter(|asked| asked.number >= known);
+        self.asked.extend(new);
     }
 
     /// The folder with everything in it.
@@ -191,12 +260,13 @@ impl Arena {
         self.folder.close()
     }
 
-    fn start(&mut self, point: Option<String>) -> io::Result<Server> {
+    fn start(&mut self, point: Option<String>, keeping: Keeping) -> io::Result<Server> {
         self.lives += 1;
         let orders = Orders {
             binary: &self.plan.binary,
             point,
             plant: self.plan.plant.as_deref(),
+            keeping,
         };
         Server::start(&self.folders, &orders, self.lives)
     }
@@ -207,10 +277,10 @@ impl Arena {
         const KILL: i32 = 9;
         match ending {
             Ending::Point { point, .. } if status.signal() == Some(KILL) => {
-                life.point = Some(point.name.clone());
+                life.end = End::Point(point.name.clone());
             }
             Ending::Asked { .. } if status.success() => {}
-            Ending::Point { point, .. } if point.needs == Needs::Stop && status.success() => {}
+            Ending::Point { point, .. } if status.success() && is_asked(point) => {}
             Ending::Point { .. }
             | Ending::Asked { .. }
             | Ending::Serving(_)
@@ -229,6 +299,7 @@ impl Arena {
 
     /// What happens between a kill and the next start.
     async fn between(&mut self) -> io::Result<()> {
+        self.note_asked();
         self.look_for_orphans().await;
         match self.plan.spool {
             Spool::Whole => Ok(()),
@@ -253,6 +324,11 @@ impl Arena {
     }
 }
 
+/// Whether a server is asked to stop for a point, so that it may end without having reached it.
+fn is_asked(point: &Point) -> bool {
+    matches!(point.needs, Needs::Stop | Needs::Sweep)
+}
+
 /// Lets a server work for as long as it is to live. Whether it ended by itself is seen when it is
 /// killed.
 async fn serve_until(server: &mut Server, ending: &Ending) -> io::Result<()> {
@@ -262,8 +338,9 @@ async fn serve_until(server: &mut Server, ending: &Ending) -> io::Result<()> {
             at_last,
             visit: _,
         } => match point.needs {
-            Needs::Load => (None, *at_last),
+            Needs::Load | Needs::Cut(_) => (None, *at_last),
             Needs::Stop => (Some(*at_last / 4), *at_last * 3),
+            Needs::Sweep => (Some(Duration::ZERO), *at_last),
         },
         Ending::Asked { after, at_last } => (Some(*after), *at_last),
         Ending::Serving(time) => (None, *time),
@@ -294,7 +371,7 @@ fn texts(workspace: &Path) -> io::Result<BTreeMap<String, String>> {
 
 /// Who answers, and which tools there are besides the built-in ones.
 fn config(model: &ModelServer, world: &World) -> String {
-    let (base, world) = (model.base_url(), world.address());
+    let (base, origin, world) = (model.base_url(), model.origin(), world.address());
     let webhook = |name, effect| {
         format!(
             "[tools.custom.{name}]\n\
@@ -307,6 +384,7 @@ fn config(model: &ModelServer, world: &World) -> String {
     [
         "[defaults]\nmodel = \"custom/scripted\"\n\n".to_owned(),
         format!("[providers.custom]\napi_base = \"{base}\"\n\n"),
+        format!("[providers.anthropic]\napi_base = \"{origin}\"\napi_key = \"scripted\"\n\n"),
         "[models]\nprobe = false\n\n".to_owned(),
         "[tools]\napproval = \"auto\"\n\n".to_owned(),
         format!("[egress]\nallow = [\"{world}\"]\n\n"),

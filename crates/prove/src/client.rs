@@ -46,14 +46,16 @@ pub(crate) struct Gone;
 pub(crate) struct Refusal {
     pub(crate) status: u16,
     pub(crate) code: String,
+    /// Whether it says when to try again.
+    pub(crate) says_when: bool,
     pub(crate) body: String,
 }
 
 impl Refusal {
-    /// Whether the same may be taken in a moment: a queue is full, the server starts or stops, or its
-    /// stores lag behind.
+    /// Whether the same may be taken in a moment: the server starts or stops, or its stores lag
+    /// behind, and it says when to try again. No queue is ever full here, and no disk.
     pub(crate) fn may_pass(&self) -> bool {
-        matches!(self.status, 429 | 503 | 507)
+        self.status == 503 && self.code == "unavailable" && self.says_when
     }
 }
 
@@ -192,6 +194,7 @@ async fn frames(
 
 async fn read(response: Response<Incoming>) -> Result<Result<Value, Refusal>, Gone> {
     let status = response.status();
+    let says_when = response.headers().contains_key(header::RETRY_AFTER);
     let body = Limited::new(response.into_body(), MAX_ANSWER_BYTES).collect();
     let body = body.await.map_err(|_| Gone)?.to_bytes();
     let value: Value = serde_json::from_slice(&body).unwrap_or_default();
@@ -205,6 +208,7 @@ async fn read(response: Response<Incoming>) -> Result<Result<Value, Refusal>, Go
     Ok(Err(Refusal {
         status: status.as_u16(),
         code: value["code"].as_str().unwrap_or_default().to_owned(),
+        says_when,
         body: String::from_utf8_lossy(&body).into_owned(),
     }))
 }

@@ -13,10 +13,18 @@ pub struct Counts {
     pub points: BTreeMap<String, u64>,
     /// Servers that were killed at a random time.
     pub random_kills: u64,
+    /// Servers that were asked to stop, and did before anybody killed them.
+    pub stopped: u64,
     /// Messages that a server said it has.
     pub accepted: u64,
     /// Those of them that are gone.
     pub lost: u64,
+    /// Messages that were refused because their session was busy, as they wanted.
+    pub rejected: u64,
+    /// Messages that have joined a turn that ran.
+    pub steered: u64,
+    /// How often something was to be tried again in a moment, by the code of the refusal.
+    pub put_off: BTreeMap<String, u64>,
     /// Sessions that were deleted.
     pub deleted: u64,
     /// How turns ended, by the word or the code.
@@ -69,6 +77,10 @@ impl Counts {
         let Self {
             points,
             random_kills,
+            stopped,
+            rejected,
+            steered,
+            put_off,
             accepted,
             lost,
             deleted,
@@ -90,8 +102,12 @@ impl Counts {
         } = other;
         merge(&mut self.points, points);
         merge(&mut self.ends, ends);
+        merge(&mut self.put_off, put_off);
         let sums = [
             (&mut self.random_kills, random_kills),
+            (&mut self.stopped, stopped),
+            (&mut self.rejected, rejected),
+            (&mut self.steered, steered),
             (&mut self.accepted, accepted),
             (&mut self.lost, lost),
             (&mut self.deleted, deleted),

@@ -4,16 +4,23 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tokio::task::JoinSet;
+use tokio::time::{Duration, Instant};
 
-use crate::client::{Address, Frames, Gone};
+use crate::client::{Address, Frames, Gone, Refusal};
 use crate::dice::Dice;
-use crate::observed::{Incident, Post, Profile, Scene};
+use crate::observed::{Delivery, Incident, Post, Profile, Scene};
 use crate::reader::{Reader, Subject};
 use crate::scene;
 use crate::stage::Stage;
 
-/// Turns that a client lets wait behind each other.
-const MOST_QUEUED: usize = 3;
+/// Readers beside whom a client says one thing more.
+const MOST_QUEUED: usize = 5;
+
+/// A model of the other dialect.
+pub(crate) const OTHER_MODEL: &str = "anthropic/claude-scripted";
+
+/// How long a session may be busy in which nothing is under way.
+const BUSY: Duration = Duration::from_secs(5);
 
 /// Talks in one session until the arena closes, and then reads on until every turn has ended.
 pub(crate) struct Driver {
@@ -31,7 +38,7 @@ impl Driver {
             said += 1;
             let message = format!("{}-m{said}", self.session);
             self.say(&message, &mut readers).await;
-            let may_queue = self.dice.percent(30) && readers.len() < MOST_QUEUED;
+            let may_queue = self.dice.percent(50) && readers.len() < MOST_QUEUED;
             if !may_queue {
                 if self.dice.percent(15) {
                     self.cancel(&message).await;
@@ -42,13 +49,17 @@ impl Driver {
         while readers.join_next().await.is_some() {}
     }
 
-    async fn open(&self) {
-        let params = json!({ "sessionId": self.session });
+    async fn open(&mut self) {
+        let mut params = json!({ "sessionId": self.session });
+        // The others talk to the model that is set.
+        if self.dice.percent(35) {
+            params["model"] = OTHER_MODEL.into();
+        }
         loop {
             let at = self.stage.server().await;
             match self.stage.client.call(&at, "createSession", &params).await {
                 Ok(Ok(_)) => return,
-                Ok(Err(refusal)) if refusal.may_pass() => self.rest().await,
+                Ok(Err(refusal)) if self.stage.is_put_off(&refusal) => self.rest().await,
                 Ok(Err(refusal)) => {
                     return self.refused(&self.session, &refusal.body);
                 }
@@ -57,9 +68,27 @@ impl Driver {
         }
     }
 
+    /// What is to become of a message beside the turns that are read still.
+    fn delivery(&mut self, is_idle: bool) -> Delivery {
+        let others = if is_idle { 15 } else { 70 };
+        let all = [
+            Delivery::Steer,
+            Delivery::Steer,
+            Delivery::Steer,
+            Delivery::Interrupt,
+            Delivery::Reject,
+        ];
+        let other = self.dice.one_of(&all).copied();
+        other
+            .filter(|_| self.dice.percent(others))
+            .unwrap_or_default()
+    }
+
     /// Says one thing until it is accepted, and sends readers to its turn.
     async fn say(&mut self, message: &str, readers: &mut JoinSet<()>) {
-        let scene = scene::choose(&mut self.dice);
+        let is_idle = readers.is_empty();
+        let delivery = self.delivery(is_idle);
+        let scene = scene::choose(&mut self.dice, delivery);
         for rule in scene::rules(message, scene, &mut self.dice) {
             self.stage.model.push(rule);
         }
@@ -72,45 +101,62 @@ impl Driver {
         let subject = Subject {
             session: self.session.clone(),
             message: message.to_owned(),
+            delivery,
         };
         let place = self.stage.sent(Post {
             session: self.session.clone(),
             content: scene::content(message),
             message: message.to_owned(),
             scene,
+            delivery,
             ..Post::default()
         });
-        let twin = self.dice.percent(25).then(|| self.reader(&subject));
-        if let Some(twin) = twin {
+        // One that may be refused is said once, so that its answer is that of the server.
+        let has_twin = delivery != Delivery::Reject && self.dice.percent(25);
+        if has_twin {
             // The same words from a second connection, maybe before the first.
+            let twin = self.reader(&subject);
             readers.spawn(twin.read(None));
         }
         let reader = self.reader(&subject);
-        let Some(first) = self.post(&subject, reader.profile).await else {
-            return;
-        };
-        self.stage.acked(place);
-        readers.spawn(reader.read(Some(first)));
-        for _ in 0..self.dice.within(0..=2) {
-            readers.spawn(self.reader(&subject).read(None));
+        match self.post(&subject, reader.profile, is_idle).await {
+            Posted::Accepted(first) => {
+                self.stage.acked(place);
+                readers.spawn(reader.read(Some(first)));
+                for _ in 0..self.dice.within(0..=2) {
+                    readers.spawn(self.reader(&subject).read(None));
+                }
+            }
+            Posted::Rejected => self.stage.rejected(place),
+            Posted::Refused => {}
         }
     }
 
-    async fn post(&mut self, subject: &Subject, profile: Profile) -> Option<(Address, Frames)> {
+    async fn post(&mut self, subject: &Subject, profile: Profile, is_idle: bool) -> Posted {
+        let params = subject.params();
+        let mut busy_since = None;
         loop {
             let at = self.stage.server().await;
-            let posted = self
-                .stage
-                .client
-                .post(&at, &subject.params(), profile, None)
-                .await;
+            let posted = self.stage.client.post(&at, &params, profile, None).await;
             match posted {
-                Ok(Ok(frames)) => return Some((at, frames)),
-                // Full queues and servers that start or stop are tried again.
-                Ok(Err(refusal)) if refusal.may_pass() => self.rest().await,
+                Ok(Ok(frames)) => return Posted::Accepted((at, frames)),
+                // Servers that start or stop are tried again.
+                Ok(Err(refusal)) if self.stage.is_put_off(&refusal) => self.rest().await,
+                Ok(Err(refusal)) if is_busy(&refusal, subject) => {
+                    // Who has read all ends may be a moment faster than the session is free.
+                    let since = *busy_since.get_or_insert_with(Instant::now);
+                    if !is_idle {
+                        return Posted::Rejected;
+                    }
+                    if since.elapsed() > BUSY {
+                        self.refused(&subject.message, &refusal.body);
+                        return Posted::Refused;
+                    }
+                    self.rest().await;
+                }
                 Ok(Err(refusal)) => {
                     self.refused(&subject.message, &refusal.body);
-                    return None;
+                    return Posted::Refused;
                 }
                 Err(Gone) => self.stage.is_over(at.life).await,
             }
@@ -121,19 +167,21 @@ impl Driver {
     /// runs.
     async fn cancel(&mut self, message: &str) {
         tokio::time::sleep(self.dice.millis(0..=120)).await;
-        self.stage.will_cancel(&self.session);
         let at = self.stage.server().await;
         let turn = self.stage.turn_of(message);
+        let turn = turn.filter(|_| self.dice.percent(70));
         let params = json!({ "sessionId": self.session, "turnId": turn });
-        match self.stage.client.call(&at, "cancel", &params).await {
-            Ok(Ok(answer)) if answer["cancelled"] == true && turn.is_some() => {
-                self.stage.cancelled(message);
-            }
-            Ok(Ok(_)) | Err(Gone) => {}
-            // It may have been over before.
-            Ok(Err(refusal)) if refusal.may_pass() || refusal.code == "unknown_turn" => {}
+        let place = self.stage.will_stop(&self.session, turn);
+        let answer = self.stage.client.call(&at, "cancel", &params).await;
+        let mut is_confirmed = false;
+        match answer {
+            Ok(Ok(answer)) => is_confirmed = answer["cancelled"] == true,
+            Ok(Err(refusal)) if self.stage.is_put_off(&refusal) => {}
             Ok(Err(refusal)) => self.refused(&self.session, &refusal.body),
+            // What a dead server was asked is done or will never be.
+            Err(Gone) => self.stage.is_over(at.life).await,
         }
+        self.stage.has_stopped(place, is_confirmed);
     }
 
     fn reader(&mut self, subject: &Subject) -> Reader {
@@ -158,6 +206,22 @@ impl Driver {
     }
 
     async fn rest(&self) {
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
+}
+
+/// What became of what was said.
+enum Posted {
+    /// The server has it, and tells its turn here.
+    Accepted((Address, Frames)),
+    /// Its session was busy, and it did not want to wait.
+    Rejected,
+    /// It was refused, and should not have been.
+    Refused,
+}
+
+/// Whether it was refused because its session is busy, as it wanted.
+fn is_busy(refusal: &Refusal, subject: &Subject) -> bool {
+    let is_meant = subject.delivery == Delivery::Reject;
+    is_meant && refusal.status == 409 && refusal.code == "session_busy"
 }

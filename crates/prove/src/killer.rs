@@ -38,6 +38,10 @@ pub(crate) struct Lane {
 pub(crate) struct Killer {
     points: Vec<Point>,
     left: Vec<Point>,
+    /// Those at which finished turns are removed.
+    sweeps: Vec<Point>,
+    /// What is reached by the next life alone, because this one ends as it has to.
+    next: Option<Point>,
     lane: Lane,
     /// Shuffles; the same for all lanes.
     dealer: Dice,
@@ -46,9 +50,13 @@ pub(crate) struct Killer {
 
 impl Killer {
     pub(crate) fn new(points: &[Point], lane: Lane, dealer: Dice, dice: Dice) -> Self {
+        let is_sweep = |point: &Point| point.needs == Needs::Sweep;
+        let (sweeps, points) = points.iter().cloned().partition(is_sweep);
         Self {
-            points: points.to_vec(),
+            points,
             left: Vec::new(),
+            sweeps,
+            next: None,
             lane,
             dealer,
             dice,
@@ -56,10 +64,21 @@ impl Killer {
     }
 
     pub(crate) fn next(&mut self) -> Ending {
+        if let Some(point) = self.next.take() {
+            return self.at(point);
+        }
         if self.dice.percent(65)
             && let Some(point) = self.deal()
         {
-            return self.at(point);
+            let Needs::Cut(before) = &point.needs else {
+                return self.at(point);
+            };
+            let before = Point {
+                name: before.clone(),
+                needs: Needs::Load,
+            };
+            self.next = Some(point);
+            return self.at(before);
         }
         match self.dice.within(0..=99) {
             0..=11 => Ending::Starting(self.dice.millis(1..=90)),
@@ -69,6 +88,11 @@ impl Killer {
             },
             _ => Ending::Serving(self.dice.millis(5..=700)),
         }
+    }
+
+    /// A point at which finished turns are removed, if there is one.
+    pub(crate) fn sweep(&mut self) -> Option<Point> {
+        self.dice.one_of(&self.sweeps).cloned()
     }
 
     fn deal(&mut self) -> Option<Point> {
@@ -83,7 +107,8 @@ impl Killer {
 
     fn at(&mut self, point: Point) -> Ending {
         // Often the first visit: some points are passed but once in a life, such as those of its end.
-        let visit = if self.dice.percent(70) || point.needs == Needs::Stop {
+        let is_once = point.needs != Needs::Load;
+        let visit = if is_once || self.dice.percent(70) {
             1
         } else {
             self.dice.within(1..=VISITS)
@@ -136,6 +161,29 @@ mod tests {
             });
             assert_eq!(round.collect::<BTreeSet<_>>().len(), 4);
         }
+    }
+
+    #[test]
+    fn what_only_a_cut_turn_reaches_comes_right_behind_the_cut() {
+        let point = |name: &str, needs| Point {
+            name: name.to_owned(),
+            needs,
+        };
+        let cut = point("b", Needs::Cut("a".to_owned()));
+        let sweep = point("c", Needs::Sweep);
+        let mut killer = killer(&[cut.clone(), cut, sweep.clone()], 0);
+        let endings = std::iter::repeat_with(|| killer.next()).take(40);
+        let endings: Vec<_> = endings.map(|ending| ending.failpoint()).collect();
+        let is = |ending: &Option<String>, name| {
+            let ending = ending.as_ref();
+            ending.is_some_and(|ending| ending.starts_with(name))
+        };
+        for pair in endings.windows(2) {
+            assert_eq!(is(&pair[0], "a"), is(&pair[1], "b"), "{endings:?}");
+        }
+        assert!(endings.iter().any(|ending| is(ending, "b")));
+        assert!(!endings.iter().any(|ending| is(ending, "c")));
+        assert_eq!(killer.sweep(), Some(sweep));
     }
 
     #[test]

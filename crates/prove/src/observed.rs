@@ -15,13 +15,19 @@ pub(crate) struct Observed {
     pub(crate) readings: Vec<Reading>,
     /// Streams read again from their start, when all was over.
     pub(crate) retold: Vec<Reading>,
+    /// Stops that were asked for, in order.
+    pub(crate) stops: Vec<Stop>,
     /// What `getMessages` answered in the end.
     pub(crate) stored: Vec<Stored>,
+    /// What `getSession` answered in the end, by session.
+    pub(crate) totals: BTreeMap<String, Totals>,
+    /// Rows that were there before finished turns were removed, and not after, or not as they were.
+    pub(crate) swept: Vec<Stored>,
     /// What webhooks were asked to do, in order.
     pub(crate) effects: Vec<Effect>,
     /// What the model was asked, in order.
     pub(crate) asked: Vec<Asked>,
-    /// How many prompts had come when a reader first saw a message's first answer finished.
+    /// How many prompts had come when a reader first saw an answer finished, by the answer's id.
     pub(crate) answered: BTreeMap<String, u64>,
     /// Texts of files in the workspace in the end, by their path.
     pub(crate) files: BTreeMap<String, String>,
@@ -29,6 +35,8 @@ pub(crate) struct Observed {
     pub(crate) deleted: Vec<String>,
     /// Those of them that are there in the end.
     pub(crate) undead: Vec<String>,
+    /// How often something was refused that was to be tried again, by the code.
+    pub(crate) put_off: BTreeMap<String, u64>,
     /// What went wrong with the server itself.
     pub(crate) incidents: Vec<Incident>,
 }
@@ -50,13 +58,40 @@ pub(crate) struct Post {
     pub(crate) message: String,
     pub(crate) content: String,
     pub(crate) scene: Scene,
+    pub(crate) delivery: Delivery,
     pub(crate) sent_at: Tick,
     /// When the server said that it is accepted; none when it never did.
     pub(crate) acked_at: Option<Tick>,
-    /// Whether somebody asked to stop what ran in the session while this may have run.
-    pub(crate) may_be_cancelled: bool,
-    /// Whether the server said that it has stopped this message's turn.
-    pub(crate) is_cancelled: bool,
+    /// When a reader first saw the end of its stream.
+    pub(crate) ended_at: Option<Tick>,
+    /// Whether the server said that it does not take it, because the session is busy.
+    pub(crate) is_rejected: bool,
+}
+
+/// What becomes of a message while another turn of its session runs or waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    /// It waits.
+    #[default]
+    Queue,
+    /// It joins the turn that runs.
+    Steer,
+    /// The turn that runs ends for it.
+    Interrupt,
+    /// It is refused.
+    Reject,
+}
+
+impl Delivery {
+    /// How it is spelled.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::Steer => "steer",
+            Self::Interrupt => "interrupt",
+            Self::Reject => "reject",
+        }
+    }
 }
 
 /// What a message makes the model do.
@@ -69,6 +104,38 @@ pub(crate) enum Scene {
     Tools,
     /// An answer that a fault of the provider breaks first.
     Fault,
+    /// The same, and what came before the fault is more than a log holds in memory.
+    Long,
+    /// The provider refuses it for good.
+    Refused,
+}
+
+/// A stop that a client asked for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stop {
+    pub(crate) session: String,
+    /// The turn that was named; none for the one that runs.
+    pub(crate) turn: Option<String>,
+    pub(crate) asked_at: Tick,
+    /// When it was certain that nothing more comes of it.
+    pub(crate) settled_at: Option<Tick>,
+    /// Whether the server said that it has stopped a turn.
+    pub(crate) is_confirmed: bool,
+}
+
+/// What a session says of all its messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
+    pub(crate) messages: u64,
+    /// Tokens that its models read and wrote.
+    pub(crate) tokens: Tokens,
+}
+
+/// Tokens that models read and wrote.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tokens {
+    pub(crate) input: u64,
+    pub(crate) output: u64,
 }
 
 /// One connection of one reader.
@@ -141,7 +208,7 @@ pub(crate) enum Class {
 pub(crate) struct Asked {
     /// The message that stands last in it.
     pub(crate) message: String,
-    /// Results of tools behind that message: which step it is.
+    /// Results of tools behind that message, which tell how far its turn is.
     pub(crate) results: usize,
     /// Its place among all prompts, from 0.
     pub(crate) number: u64,
@@ -160,4 +227,8 @@ pub(crate) enum Incident {
     Refused { message: String, why: String },
     /// A frame that is none.
     Malformed(String),
+    /// A part of it broke, and it went on.
+    Panicked(String),
+    /// What a client was about was not over in time.
+    Unfinished(String),
 }

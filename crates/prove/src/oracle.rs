@@ -3,19 +3,30 @@
 
 mod calls;
 mod messages;
+mod rows;
+mod stops;
 mod streams;
+mod turns;
 
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 pub(crate) use calls::class_of;
+pub(crate) use streams::place;
 
 use crate::count::Counts;
-use crate::observed::{Incident, Observed, Profile, Reading};
-use crate::told::{Told, tell};
+use crate::observed::{Frame, Incident, Observed, Post, Profile, Reading};
+use crate::told::{End, Told, tell};
 use crate::violation::{Broken, Violation};
+
+/// How a turn may end without anybody's fault: it was cut too often.
+const CUT_TOO_OFTEN: &str = "recovery_exhausted";
+
+/// How a message's own turn ends that has joined another's.
+const STEERED: &str = "steered";
 
 /// What was seen, and what it means.
 #[derive(Debug, Default)]
@@ -28,9 +39,13 @@ pub(crate) struct Verdict {
 pub(crate) fn judge(observed: &Observed) -> Verdict {
     let mut verdict = Verdict::default();
     let streams = Streams::of(observed);
+    verdict.counts.put_off.clone_from(&observed.put_off);
     incidents(observed, &mut verdict);
     streams::judge(observed, &streams, &mut verdict);
     messages::judge(observed, &streams, &mut verdict);
+    rows::judge(observed, &streams, &mut verdict);
+    turns::judge(observed, &streams, &mut verdict);
+    stops::judge(observed, &streams, &mut verdict);
     calls::judge(observed, &streams, &mut verdict);
     verdict
 }
@@ -41,51 +56,214 @@ impl Verdict {
     }
 }
 
-/// Each turn's stream as it is in the end, by message and profile.
+/// Each message's stream as it is in the end, by message and profile.
 pub(crate) struct Streams<'o> {
-    whole: BTreeMap<(String, Profile), Whole<'o>>,
+    whole: ByMessage<'o>,
+    /// The turns of their own that messages had before they joined another's, as far as they were
+    /// seen.
+    own: ByMessage<'o>,
 }
+
+type ByMessage<'o> = BTreeMap<Profile, BTreeMap<&'o str, Whole<'o>>>;
 
 /// A stream from its start, and what it tells.
 pub(crate) struct Whole<'o> {
-    pub(crate) reading: &'o Reading,
+    pub(crate) reading: Cow<'o, Reading>,
     pub(crate) told: Told,
+}
+
+impl<'o> Whole<'o> {
+    fn of(reading: Cow<'o, Reading>) -> Self {
+        let told = tell(reading.profile, &reading.frames);
+        Self { reading, told }
+    }
+}
+
+/// What became of a message, by its stream in the full profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It began a turn of its own.
+    Own,
+    /// It has joined another message's turn.
+    Joined,
+    /// Its stream is that of another message.
+    Strange,
 }
 
 impl<'o> Streams<'o> {
     /// The one that was read when all was over; where there is none, the longest that a reader saw
     /// from the start.
     fn of(observed: &'o Observed) -> Self {
-        let mut longest: BTreeMap<(&str, Profile), &Reading> = BTreeMap::new();
-        let from_start = observed.readings.iter().filter(|one| one.after.is_none());
-        for reading in from_start {
-            let key = (reading.message.as_str(), reading.profile);
-            let best = longest.entry(key).or_insert(reading);
-            let weight = |one: &Reading| (one.is_done, one.frames.len());
-            if weight(reading) > weight(best) {
-                *best = reading;
-            }
-        }
+        let mut whole = longest(observed.readings.iter());
         for reading in &observed.retold {
-            longest.insert((reading.message.as_str(), reading.profile), reading);
+            whole.insert((reading.message.as_str(), reading.profile), reading);
         }
-        let whole = longest.into_iter().map(|((message, profile), reading)| {
-            let told = tell(profile, &reading.frames);
-            ((message.to_owned(), profile), Whole { reading, told })
-        });
-        Self {
-            whole: whole.collect(),
-        }
+        let mut streams = Self {
+            whole: told(whole),
+            own: BTreeMap::new(),
+        };
+        let own = observed.readings.iter();
+        streams.own = together(own.filter(|reading| streams.is_of_own(reading)));
+        streams
     }
 
     pub(crate) fn get(&self, message: &str, profile: Profile) -> Option<&Whole<'o>> {
-        self.whole.get(&(message.to_owned(), profile))
+        self.whole.get(&profile)?.get(message)
+    }
+
+    /// Those of turns that are over.
+    pub(crate) fn over(&self, message: &str, profile: Profile) -> Option<&Whole<'o>> {
+        let whole = self.get(message, profile);
+        whole.filter(|whole| whole.reading.is_done)
+    }
+
+    /// What was seen of the turn that a message had before it joined another's.
+    pub(crate) fn own(&self, message: &str, profile: Profile) -> Option<&Whole<'o>> {
+        self.own.get(&profile)?.get(message)
+    }
+
+    pub(crate) fn fate(&self, message: &str) -> Fate {
+        let whole = self.get(message, Profile::Full);
+        let told = whole.map(|whole| &whole.told);
+        let Some((told, opener)) = told.and_then(|told| Some((told, told.opener.as_ref()?))) else {
+            return Fate::Own;
+        };
+        if opener.message == message {
+            Fate::Own
+        } else if told.joined.iter().any(|said| said.message == message) {
+            Fate::Joined
+        } else {
+            Fate::Strange
+        }
+    }
+
+    /// The stream that a connection is a part of, as it is in the end.
+    pub(crate) fn canon(&self, reading: &Reading) -> Option<&Whole<'o>> {
+        if self.is_of_own(reading) {
+            self.own(&reading.message, reading.profile)
+        } else {
+            self.get(&reading.message, reading.profile)
+        }
+    }
+
+    /// The message whose turn a connection has read.
+    pub(crate) fn owner<'r>(&'r self, reading: &'r Reading) -> &'r str {
+        let message = reading.message.as_str();
+        let host = || self.get(message, Profile::Full)?.told.opener.as_ref();
+        let is_guest = self.fate(message) == Fate::Joined && !self.is_of_own(reading);
+        host()
+            .filter(|_| is_guest)
+            .map_or(message, |said| &said.message)
+    }
+
+    /// Whether a connection has read the turn that its message had before it joined another's.
+    fn is_of_own(&self, reading: &Reading) -> bool {
+        if self.fate(&reading.message) != Fate::Joined {
+            return false;
+        }
+        let told = tell(reading.profile, &reading.frames);
+        let host = self.get(&reading.message, Profile::Full);
+        match reading.profile {
+            Profile::Full => {
+                told.turn.is_some() && host.is_some_and(|host| told.turn != host.told.turn)
+            }
+            Profile::Default => told.ends.first() == Some(&End::Other(STEERED.to_owned())),
+        }
+    }
+
+    /// The streams of turns that messages began, in the full profile.
+    pub(crate) fn turns(&self) -> impl Iterator<Item = (&str, &Whole<'o>)> {
+        let all = self.all();
+        let full = all.filter(|(_, profile, _)| *profile == Profile::Full);
+        let own = full.filter(|(message, ..)| self.fate(message) == Fate::Own);
+        own.map(|(message, _, whole)| (message, whole))
     }
 
     pub(crate) fn all(&self) -> impl Iterator<Item = (&str, Profile, &Whole<'o>)> {
         let all = self.whole.iter();
-        all.map(|((message, profile), whole)| (message.as_str(), *profile, whole))
+        all.flat_map(|(profile, streams)| {
+            let streams = streams.iter();
+            streams.map(|(message, whole)| (*message, *profile, whole))
+        })
     }
+
+    /// A session's turns, when all that was said in it is known: who was told what, and how it ended.
+    pub(crate) fn of_session<'s>(
+        &'s self,
+        posts: &'s [&'o Post],
+    ) -> Option<Vec<(&'o Post, &'s Told)>> {
+        let mut turns = Vec::new();
+        for post in posts.iter().filter(|post| !post.is_rejected) {
+            let whole = self.over(&post.message, Profile::Full);
+            let whole = whole.filter(|_| post.acked_at.is_some())?;
+            if self.fate(&post.message) == Fate::Own {
+                turns.push((*post, &whole.told));
+            }
+        }
+        Some(turns)
+    }
+}
+
+/// What was said in each session.
+pub(crate) fn by_session(observed: &Observed) -> BTreeMap<&str, Vec<&Post>> {
+    let mut sessions: BTreeMap<&str, Vec<&Post>> = BTreeMap::new();
+    for post in &observed.posts {
+        sessions.entry(&post.session).or_default().push(post);
+    }
+    sessions
+}
+
+type Longest<'o> = BTreeMap<(&'o str, Profile), &'o Reading>;
+
+/// The longest reading from the start of each message's stream.
+fn longest<'o>(readings: impl Iterator<Item = &'o Reading>) -> Longest<'o> {
+    let mut longest = Longest::new();
+    for reading in readings.filter(|reading| reading.after.is_none()) {
+        let key = (reading.message.as_str(), reading.profile);
+        let best = longest.entry(key).or_insert(reading);
+        let weight = |one: &Reading| (one.is_done, one.frames.len());
+        if weight(reading) > weight(best) {
+            *best = reading;
+        }
+    }
+    longest
+}
+
+fn told(readings: Longest<'_>) -> ByMessage<'_> {
+    let mut streams = ByMessage::new();
+    for ((message, profile), reading) in readings {
+        let of_profile = streams.entry(profile).or_default();
+        of_profile.insert(message, Whole::of(Cow::Borrowed(reading)));
+    }
+    streams
+}
+
+/// What was seen of each message's stream, by all of its readers together.
+fn together<'o>(readings: impl Iterator<Item = &'o Reading>) -> ByMessage<'o> {
+    let mut frames: BTreeMap<(&str, Profile), (BTreeMap<_, &Frame>, bool)> = BTreeMap::new();
+    for reading in readings {
+        let key = (reading.message.as_str(), reading.profile);
+        let (seen, is_done) = frames.entry(key).or_default();
+        *is_done |= reading.is_done;
+        for frame in &reading.frames {
+            if let Some((_, seq, part)) = frame.id.as_deref().and_then(place) {
+                seen.entry((seq, part)).or_insert(frame);
+            }
+        }
+    }
+    let mut streams = ByMessage::new();
+    for ((message, profile), (frames, is_done)) in frames {
+        let reading = Reading {
+            message: message.to_owned(),
+            profile,
+            frames: frames.into_values().cloned().collect(),
+            is_done,
+            ..Reading::default()
+        };
+        let of_profile = streams.entry(profile).or_default();
+        of_profile.insert(message, Whole::of(Cow::Owned(reading)));
+    }
+    streams
 }
 
 fn incidents(observed: &Observed, verdict: &mut Verdict) {
@@ -99,6 +277,8 @@ fn incidents(observed: &Observed, verdict: &mut Verdict) {
             }
             Incident::Refused { message, why } => verdict.find(Broken::Refused, message, why),
             Incident::Malformed(frame) => verdict.find(Broken::StreamBroken, "", frame),
+            Incident::Panicked(line) => verdict.find(Broken::Panicked, "", line),
+            Incident::Unfinished(what) => verdict.find(Broken::Unfinished, "", what),
         }
     }
 }

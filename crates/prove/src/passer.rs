@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::client::Gone;
 use crate::dice::Dice;
-use crate::observed::{Incident, Profile, Scene};
+use crate::observed::{Delivery, Incident, Profile, Scene};
 use crate::reader::Subject;
 use crate::scene;
 use crate::stage::Stage;
@@ -42,6 +42,7 @@ impl Passer {
         let subject = Subject {
             session: session.to_owned(),
             message,
+            delivery: Delivery::Queue,
         };
         let at = self.stage.server().await;
         let (params, profile) = (subject.params(), Profile::Default);
@@ -59,7 +60,7 @@ impl Passer {
             let at = self.stage.server().await;
             match self.stage.client.call(&at, method, &params).await {
                 Ok(Ok(_)) => return true,
-                Ok(Err(refusal)) if refusal.may_pass() => {
+                Ok(Err(refusal)) if self.stage.is_put_off(&refusal) => {
                     tokio::time::sleep(std::time::Duration::from_millis(10)).await;
                 }
                 // It was done by a server that could not say so any more.

@@ -24,12 +24,16 @@ pub enum AtBroken {
 }
 
 /// What has to be done for a point to be reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Needs {
     /// Load, or nothing at all.
     Load,
     /// The server is asked to stop.
     Stop,
+    /// The server before it ended at this point.
+    Cut(String),
+    /// What is finished is removed, and the server asked to stop.
+    Sweep,
 }
 
 /// A run of the proof.

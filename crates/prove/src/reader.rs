@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Address, Came, Frames, Gone, Refusal};
 use crate::dice::Dice;
-use crate::observed::{Frame, Incident, Profile, Reading};
+use crate::observed::{Delivery, Frame, Incident, Profile, Reading};
 use crate::scene;
 use crate::stage::Stage;
 
@@ -19,6 +19,7 @@ const RESUMES: u64 = 80;
 pub(crate) struct Subject {
     pub(crate) session: String,
     pub(crate) message: String,
+    pub(crate) delivery: Delivery,
 }
 
 impl Subject {
@@ -28,6 +29,7 @@ impl Subject {
             "sessionId": self.session,
             "messageId": self.message,
             "content": scene::content(&self.message),
+            "delivery": self.delivery.word(),
         })
     }
 }
@@ -71,7 +73,7 @@ impl Reader {
                         tokio::time::sleep(self.dice.millis(5..=20)).await;
                     }
                 }
-                Ok(Err(refusal)) if refusal.may_pass() => {
+                Ok(Err(refusal)) if self.stage.is_put_off(&refusal) => {
                     tokio::time::sleep(self.dice.millis(5..=20)).await;
                 }
                 Ok(Err(refusal)) => {

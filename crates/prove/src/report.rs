@@ -33,6 +33,8 @@ pub struct Report {
     pub broken: BTreeMap<String, u64>,
     /// The first [`MOST_TOLD`] of them, each with the folder that was kept for it.
     pub violations: Vec<Told>,
+    /// How many named points servers were to end at.
+    pub points_wanted: u64,
     /// Named points that no server has reached.
     pub unreached: BTreeSet<String>,
     /// From a server's start to its serving.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
 use crate::client::{Address, Came, Frames, Gone, Refusal};
-use crate::observed::{Incident, Profile, Reading, Stored};
+use crate::observed::{Incident, Profile, Reading, Stored, Tokens, Totals};
 use crate::reader::Subject;
 use crate::stage::Stage;
 
@@ -23,6 +23,7 @@ pub(crate) async fn read_again(stage: &Arc<Stage>, at: &Address, patience: Durat
         let subject = Subject {
             session: post.session.clone(),
             message: post.message.clone(),
+            delivery: post.delivery,
         };
         for profile in [Profile::Full, Profile::Default] {
             if let Some(reading) = whole(stage, at, &subject, profile, end).await {
@@ -31,12 +32,16 @@ pub(crate) async fn read_again(stage: &Arc<Stage>, at: &Address, patience: Durat
         }
     }
     for session in sessions {
-        stored(stage, at, &session).await;
+        stage.keeps(rows(stage, at, &session).await);
+        totals(stage, at, &session).await;
     }
     for session in observed.deleted {
         let params = json!({ "sessionId": session });
-        if let Ok(Ok(_)) = stage.client.call(at, "getSession", &params).await {
-            stage.came_back(session);
+        match stage.client.call(at, "getSession", &params).await {
+            Ok(Ok(_)) => stage.came_back(session),
+            Ok(Err(refusal)) if refusal.code == "unknown_session" => {}
+            Ok(Err(refusal)) => refused(stage, &session, refusal),
+            Err(Gone) => stage.note(Incident::Unfinished(session)),
         }
     }
 }
@@ -51,12 +56,13 @@ async fn whole(
     let mut frames = match open(stage, at, subject, profile, end).await {
         Ok(Ok(frames)) => frames,
         Ok(Err(refusal)) => {
-            let message = subject.message.clone();
-            let why = refusal.body;
-            stage.note(Incident::Refused { message, why });
+            refused(stage, &subject.message, refusal);
             return None;
         }
-        Err(Gone) => return None,
+        Err(Gone) => {
+            stage.note(Incident::Unfinished(subject.message.clone()));
+            return None;
+        }
     };
     let mut reading = Reading {
         message: subject.message.clone(),
@@ -89,7 +95,7 @@ async fn open(
             .post(at, &subject.params(), profile, None)
             .await?;
         match posted {
-            Err(refusal) if refusal.may_pass() && Instant::now() < end => {
+            Err(refusal) if Instant::now() < end && stage.is_put_off(&refusal) => {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
             settled => return Ok(settled),
@@ -97,19 +103,57 @@ async fn open(
     }
 }
 
-async fn stored(stage: &Stage, at: &Address, session: &str) {
-    let params = json!({ "sessionId": session });
-    match stage.client.call(at, "getMessages", &params).await {
-        Ok(Ok(rows)) => {
-            let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
-            stage.keeps(rows.iter().map(|row| row_of(session, row)).collect());
+/// All messages of a session, oldest first.
+pub(crate) async fn rows(stage: &Stage, at: &Address, session: &str) -> Vec<Stored> {
+    let mut rows: Vec<Stored> = Vec::new();
+    loop {
+        let mut params = json!({ "sessionId": session });
+        if let Some(oldest) = rows.first() {
+            params["before"] = oldest.id.as_str().into();
         }
-        Ok(Err(refusal)) => stage.note(Incident::Refused {
-            message: session.to_owned(),
-            why: refusal.body,
-        }),
-        Err(_) => stage.note(Incident::Ended(session.to_owned())),
+        let page = match stage.client.call(at, "getMessages", &params).await {
+            Ok(Ok(page)) => page,
+            Ok(Err(refusal)) => {
+                refused(stage, session, refusal);
+                return rows;
+            }
+            Err(Gone) => {
+                stage.note(Incident::Unfinished(session.to_owned()));
+                return rows;
+            }
+        };
+        let page = page.as_array().map(Vec::as_slice).unwrap_or_default();
+        if page.is_empty() {
+            return rows;
+        }
+        rows.splice(0..0, page.iter().map(|row| row_of(session, row)));
     }
+}
+
+async fn totals(stage: &Stage, at: &Address, session: &str) {
+    let params = json!({ "sessionId": session });
+    match stage.client.call(at, "getSession", &params).await {
+        Ok(Ok(said)) => {
+            let tokens = |name: &str| said["tokens"][name].as_u64().unwrap_or_default();
+            let totals = Totals {
+                messages: said["messageCount"].as_u64().unwrap_or_default(),
+                tokens: Tokens {
+                    input: tokens("input"),
+                    output: tokens("output"),
+                },
+            };
+            stage.counts(session, totals);
+        }
+        Ok(Err(refusal)) => refused(stage, session, refusal),
+        Err(Gone) => stage.note(Incident::Unfinished(session.to_owned())),
+    }
+}
+
+fn refused(stage: &Stage, what: &str, refusal: Refusal) {
+    stage.note(Incident::Refused {
+        message: what.to_owned(),
+        why: refusal.body,
+    });
 }
 
 fn row_of(session: &str, row: &Value) -> Stored {

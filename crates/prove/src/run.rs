@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::arena::{Arena, Life};
+use crate::arena::{Arena, End, Life};
 use crate::dice::Dice;
 use crate::killer::{Killer, Lane};
 use crate::observed::{Observed, Spool};
@@ -43,6 +43,7 @@ impl Proof {
             kills_wanted: plan.kills,
             plant: plan.plant.clone(),
             is_cut: plan.spool == Spool::Cut,
+            points_wanted: u64::try_from(plan.points.len()).unwrap_or(u64::MAX),
             unreached: plan.points.iter().map(|point| point.name.clone()).collect(),
             ..Report::default()
         };
@@ -127,9 +128,17 @@ impl Proof {
                 settled = arena.settle() => Some(settled?),
                 () = self.stopped() => None,
             };
-            let Some(observed) = settled else {
+            if settled.is_none() {
                 return arena.abandon().await;
-            };
+            }
+            if let Some(point) = killer.sweep()
+                && self.tally().may_kill(&self.plan)
+            {
+                // It takes a moment, and is not worth being interrupted.
+                let life = arena.sweep(point).await?;
+                self.tally().count(&life);
+            }
+            let observed = arena.observed()?;
             self.conclude(&observed, arena.into_folder())?;
         }
         Ok(())
@@ -180,11 +189,17 @@ impl Tally {
     fn count(&mut self, life: &Life) {
         self.starts.extend(life.ready_after);
         let counts = &mut self.report.counts;
-        if let Some(point) = &life.point {
-            *counts.points.entry(point.clone()).or_default() += 1;
-            self.report.unreached.remove(point);
-        } else {
-            counts.random_kills += 1;
+        match &life.end {
+            End::Point(point) => {
+                *counts.points.entry(point.clone()).or_default() += 1;
+                self.report.unreached.remove(point);
+            }
+            End::Killed => counts.random_kills += 1,
+            // Nobody was killed.
+            End::Stopped => {
+                counts.stopped += 1;
+                self.begun -= 1;
+            }
         }
     }
 }

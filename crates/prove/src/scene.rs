@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use samovar_model_server::{Ending, Failure, Reply, Rule, When, fail, reset, say};
+use samovar_model_server::{Ending, Failure, Reply, Request, Rule, When, fail, reset, say};
 use serde_json::{Value, json};
 
 use crate::dice::Dice;
-use crate::observed::{Asked, Scene};
+use crate::observed::{Asked, Delivery, Scene};
 use crate::words;
 
 /// The idempotent webhook.
@@ -15,11 +15,16 @@ pub(crate) const NOTE: &str = "note";
 pub(crate) const PAY: &str = "pay";
 /// A file that is there to be read.
 pub(crate) const READ_ME: &str = "read-me.txt";
+/// What stands in it.
+pub(crate) const READ_ME_SAYS: &str = "a line to read";
 /// What a file that is to be edited holds before.
 pub(crate) const UNEDITED: &str = "the end\n";
 
 /// Attempts of a step whose answers can be told apart; later ones say the same as the last.
 const ATTEMPTS: u32 = 8;
+
+/// Words of a long answer, each a delta: with what an event weighs, more than 256 KiB.
+const LONG: u32 = 1_600;
 
 /// What a client says, by which the model knows whose turn it is.
 pub(crate) fn content(message: &str) -> String {
@@ -31,21 +36,30 @@ pub(crate) fn edited_file(message: &str) -> String {
     format!("edit-{message}.txt")
 }
 
-/// One of the scenes.
-pub(crate) fn choose(dice: &mut Dice) -> Scene {
+/// One of the scenes. What may join another's turn does not bring that to its end.
+pub(crate) fn choose(dice: &mut Dice, delivery: Delivery) -> Scene {
     match dice.within(0..=99) {
-        0..=39 => Scene::Text,
-        40..=79 => Scene::Tools,
-        _ => Scene::Fault,
+        0..=37 => Scene::Text,
+        38..=77 => Scene::Tools,
+        78..=87 => Scene::Fault,
+        88..=95 => Scene::Long,
+        _ if delivery == Delivery::Steer => Scene::Text,
+        _ => Scene::Refused,
     }
 }
 
 /// What the model answers in the turn of a message.
 pub(crate) fn rules(message: &str, scene: Scene, dice: &mut Dice) -> Vec<Rule> {
     let mut rules = Vec::new();
-    let first = || own(message).and(When::ToolResultsSinceUser(0));
-    if scene == Scene::Fault {
-        rules.push(fault(message, dice).when(first()).times(1));
+    let behind = |results| own(message).and(When::ToolResultsSinceUser(results));
+    match scene {
+        Scene::Text | Scene::Tools => {}
+        Scene::Fault => rules.push(fault(message, dice).when(behind(0)).times(1)),
+        Scene::Long => rules.push(long(message).when(behind(0)).times(1)),
+        Scene::Refused => {
+            let refusal = fail(Failure::new(400, "the model does not like this"));
+            return vec![refusal.when(own(message)).forever()];
+        }
     }
     for attempt in 1..=ATTEMPTS {
         let mut reply = spoken(message, 1, attempt, dice);
@@ -54,32 +68,26 @@ pub(crate) fn rules(message: &str, scene: Scene, dice: &mut Dice) -> Vec<Rule> {
                 reply = reply.and_call(name, args);
             }
         }
-        rules.push(once(reply.when(first()), attempt));
+        rules.push(once(reply.when(behind(0)), attempt));
     }
     if scene == Scene::Tools {
+        // A prompt that lacks a result gets no answer.
+        let results = calls(message, 1).len();
         for attempt in 1..=ATTEMPTS {
             let reply = spoken(message, 2, attempt, dice);
-            rules.push(once(reply.when(own(message)), attempt));
+            rules.push(once(reply.when(behind(results)), attempt));
         }
     }
     rules
 }
 
-/// What a request to the model was about.
-pub(crate) fn asked(number: u64, body: &Value) -> Option<Asked> {
-    let messages = body["messages"].as_array()?;
-    let place = messages.iter().rposition(|one| one["role"] == "user")?;
-    let content = &messages[place]["content"];
-    let text = match content.as_array() {
-        Some(parts) => parts.last()?["text"].as_str()?,
-        None => content.as_str()?,
-    };
-    let (_, tail) = text.rsplit_once('[')?;
-    let behind = messages[place..].iter();
+/// What a prompt to the model was about.
+pub(crate) fn asked(request: &Request) -> Option<Asked> {
+    let (_, tail) = request.last_user().rsplit_once('[')?;
     Some(Asked {
         message: tail.trim_end_matches(']').to_owned(),
-        results: behind.filter(|one| one["role"] == "tool").count(),
-        number,
+        results: request.results_since_user(),
+        number: request.prompt()?,
     })
 }
 
@@ -149,24 +157,17 @@ fn fault(message: &str, dice: &mut Dice) -> Reply {
     }
 }
 
+/// More than a log holds in memory of what its journal lacks, and then the end of the connection.
+fn long(message: &str) -> Reply {
+    let text = words::answer(message, 1, 0, LONG);
+    let word = text.find(' ').map_or(1, |space| space + 1);
+    let before = usize::try_from(LONG - 1).unwrap_or(usize::MAX);
+    say(text).deltas_of(word).cut_after(before, Ending::Close)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_prompt_tells_whose_turn_it_is_and_how_far_it_is() {
-        let body = json!({"messages": [
-            {"role": "user", "content": "go on [a]"},
-            {"role": "assistant", "content": "x"},
-            {"role": "user", "content": "go on [a]\n\ngo on [b]"},
-            {"role": "assistant", "content": ""},
-            {"role": "tool", "content": "y"},
-            {"role": "tool", "content": "z"},
-        ]});
-        let asked = asked(4, &body).unwrap();
-        assert_eq!((asked.message.as_str(), asked.results), ("b", 2));
-        assert_eq!(asked.number, 4);
-    }
 
     #[test]
     fn a_scene_of_tools_has_calls_of_all_four_classes() {

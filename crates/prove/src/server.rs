@@ -61,13 +61,21 @@ impl Folders {
 
     /// The last thing that a server said.
     pub(crate) fn last_words(&self) -> String {
+        let said = self.said();
+        let last = said.trim_end().lines().next_back();
+        last.unwrap_or_default().to_owned()
+    }
+
+    /// Where parts of servers broke, in their own words.
+    pub(crate) fn panics(&self) -> Vec<String> {
+        let said = self.said();
+        let panics = said.lines().filter(|line| line.contains("panicked at"));
+        panics.map(str::to_owned).collect()
+    }
+
+    fn said(&self) -> String {
         let said = fs::read(self.log()).unwrap_or_default();
-        let said = String::from_utf8_lossy(&said);
-        said.trim_end()
-            .lines()
-            .next_back()
-            .unwrap_or_default()
-            .to_owned()
+        String::from_utf8_lossy(&said).into_owned()
     }
 }
 
@@ -79,6 +87,17 @@ pub(crate) struct Orders<'o> {
     pub(crate) point: Option<String>,
     /// The fault that is planted in it.
     pub(crate) plant: Option<&'o str>,
+    /// Whether it may remove turns as soon as they are finished.
+    pub(crate) keeping: Keeping,
+}
+
+/// How long a server keeps turns that are finished, event by event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeping {
+    /// As long as is usual.
+    Long,
+    /// Not at all.
+    Never,
 }
 
 /// A server that was started.
@@ -127,6 +146,9 @@ impl Server {
         }
         if let Some(plant) = orders.plant {
             command.env("SAMOVAR_PLANT", plant);
+        }
+        if orders.keeping == Keeping::Never {
+            command.env("SAMOVAR__STREAM__RETENTION", "0");
         }
         Ok(Self {
             child: command.spawn()?,

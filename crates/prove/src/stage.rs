@@ -1,7 +1,7 @@
 //! What all clients of one arena share: where the server is, the model behind it, and the notes of
 //! what was seen.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,8 +9,10 @@ use samovar_model_server::ModelServer;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::client::{Address, Client};
-use crate::observed::{Frame, Incident, Observed, Post, Profile, Reading, Stored, Tick};
+use crate::client::{Address, Client, Refusal};
+use crate::observed::{
+    Frame, Incident, Observed, Post, Profile, Reading, Stop, Stored, Tick, Totals,
+};
 
 /// The clients' side of an arena.
 pub(crate) struct Stage {
@@ -90,12 +92,45 @@ impl Stage {
         }
     }
 
-    /// Notes, before it is asked, that what runs in a session may be stopped.
-    pub(crate) fn will_cancel(&self, session: &str) {
+    /// Notes that the server does not take a message, because its session is busy.
+    pub(crate) fn rejected(&self, place: usize) {
+        if let Some(post) = self.notes().observed.posts.get_mut(place) {
+            post.is_rejected = true;
+        }
+    }
+
+    /// Whether a refusal is of something that is to be tried again in a moment, which is counted.
+    pub(crate) fn is_put_off(&self, refusal: &Refusal) -> bool {
+        let may_pass = refusal.may_pass();
+        if may_pass {
+            let mut notes = self.notes();
+            let put_off = &mut notes.observed.put_off;
+            *put_off.entry(refusal.code.clone()).or_default() += 1;
+        }
+        may_pass
+    }
+
+    /// Notes, before it is asked, that a turn is to be stopped, and gives the place of that.
+    pub(crate) fn will_stop(&self, session: &str, turn: Option<String>) -> usize {
         let mut notes = self.notes();
-        let posts = notes.observed.posts.iter_mut();
-        for post in posts.filter(|post| post.session == session) {
-            post.may_be_cancelled = true;
+        let asked_at = notes.next();
+        notes.observed.stops.push(Stop {
+            session: session.to_owned(),
+            turn,
+            asked_at,
+            ..Stop::default()
+        });
+        notes.observed.stops.len() - 1
+    }
+
+    /// Notes that nothing more comes of a stop, and whether the server said that it has stopped a
+    /// turn.
+    pub(crate) fn has_stopped(&self, place: usize, is_confirmed: bool) {
+        let mut notes = self.notes();
+        let now = notes.next();
+        if let Some(stop) = notes.observed.stops.get_mut(place) {
+            stop.settled_at = Some(now);
+            stop.is_confirmed = is_confirmed;
         }
     }
 
@@ -104,17 +139,16 @@ impl Stage {
         self.notes().turns.get(message).cloned()
     }
 
-    /// Notes that the server said that it has stopped a message's turn.
-    pub(crate) fn cancelled(&self, message: &str) {
-        let mut notes = self.notes();
-        let mut posts = notes.observed.posts.iter_mut();
-        if let Some(post) = posts.find(|post| post.message == message) {
-            post.is_cancelled = true;
-        }
-    }
-
+    /// Notes what a connection has shown.
     pub(crate) fn saw(&self, reading: Reading) {
-        self.notes().observed.readings.push(reading);
+        let mut notes = self.notes();
+        let now = notes.next();
+        let mut posts = notes.observed.posts.iter_mut();
+        let post = posts.find(|post| post.message == reading.message);
+        if let Some(post) = post.filter(|_| reading.is_done) {
+            post.ended_at.get_or_insert(now);
+        }
+        notes.observed.readings.push(reading);
     }
 
     /// Notes a stream that was read again when all was over.
@@ -132,6 +166,27 @@ impl Stage {
         self.notes().observed.undead.push(session);
     }
 
+    /// Notes what a session says of its messages.
+    pub(crate) fn counts(&self, session: &str, totals: Totals) {
+        let mut notes = self.notes();
+        notes.observed.totals.insert(session.to_owned(), totals);
+    }
+
+    /// What was stored in each session.
+    pub(crate) fn rows(&self) -> BTreeMap<String, Vec<Stored>> {
+        let mut sessions: BTreeMap<String, Vec<Stored>> = BTreeMap::new();
+        for row in &self.notes().observed.stored {
+            let rows = sessions.entry(row.session.clone()).or_default();
+            rows.push(row.clone());
+        }
+        sessions
+    }
+
+    /// Notes what was stored and is not any more.
+    pub(crate) fn lost(&self, rows: impl Iterator<Item = Stored>) {
+        self.notes().observed.swept.extend(rows);
+    }
+
     /// Notes what is stored.
     pub(crate) fn keeps(&self, rows: Vec<Stored>) {
         self.notes().observed.stored.extend(rows);
@@ -145,11 +200,10 @@ impl Stage {
         if let Some(turn) = begun(frame) {
             self.notes().turns.insert(message.to_owned(), turn);
         }
-        if is_answer(frame) {
+        if let Some(answer) = answer(frame) {
             let prompts = self.model.prompt_count();
             let mut notes = self.notes();
-            let answered = &mut notes.observed.answered;
-            answered.entry(message.to_owned()).or_insert(prompts);
+            notes.observed.answered.entry(answer).or_insert(prompts);
         }
     }
 
@@ -174,20 +228,24 @@ impl Notes {
     }
 }
 
-/// The turn that a frame shows to begin.
+/// The turn of which a frame shows that it was accepted or begins.
 fn begun(frame: &Frame) -> Option<String> {
+    let is_first =
+        |data: &&String| data.contains("\"turn_started\"") || data.contains("\"role\":\"user\"");
     let event: Value = Some(&frame.data)
-        .filter(|data| data.contains("\"turn_started\""))
+        .filter(is_first)
         .and_then(|data| serde_json::from_str(data).ok())?;
     Some(event["turn"].as_str()?.to_owned())
 }
 
-/// Whether a frame shows an answer of the model as finished.
-fn is_answer(frame: &Frame) -> bool {
+/// The answer of the model that a frame shows as finished.
+fn answer(frame: &Frame) -> Option<String> {
     // Most frames are deltas, which need not be read for that.
     if !frame.data.contains("\"message_finished\"") {
-        return false;
+        return None;
     }
-    let event: Value = serde_json::from_str(&frame.data).unwrap_or_default();
-    event["type"] == "message_finished" && event["message"]["role"] == "assistant"
+    let event: Value = serde_json::from_str(&frame.data).ok()?;
+    let message = &event["message"];
+    let is_answer = event["type"] == "message_finished" && message["role"] == "assistant";
+    Some(message["id"].as_str()?.to_owned()).filter(|_| is_answer)
 }

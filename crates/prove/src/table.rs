@@ -34,6 +34,13 @@ impl fmt::Display for Report {
             .map(|(word, count)| format!("{word} {count}"))
             .collect();
         writeln!(f, "{}", says::ends(ends.join(", ")))?;
+        if !self.counts.put_off.is_empty() {
+            let put_off = self.counts.put_off.iter();
+            let put_off: Vec<_> = put_off
+                .map(|(code, count)| format!("{code} {count}"))
+                .collect();
+            writeln!(f, "{}", says::put_off(put_off.join(", ")))?;
+        }
         if !self.unreached.is_empty() {
             let points: Vec<_> = self.unreached.iter().map(String::as_str).collect();
             writeln!(f, "{}", says::unreached(points.join(", ")))?;
@@ -70,7 +77,15 @@ fn rows(report: &Report) -> Vec<Row> {
     vec![
         counted(says::row_kills(), counts.kills()),
         counted(says::row_points(), counts.points.values().sum()),
+        Row {
+            label: says::row_reached(),
+            count: says::reached(reached(report), report.points_wanted),
+            is_broken: false,
+        },
+        counted(says::row_stopped(), counts.stopped),
         counted(says::row_accepted(), counts.accepted),
+        counted(says::row_steered(), counts.steered),
+        counted(says::row_rejected(), counts.rejected),
         wanted_none(says::row_lost(), &[Broken::MessageLost]),
         counted(says::row_turns(), counts.ends.values().sum()),
         wanted_none(says::row_stuck(), &[Broken::StuckTurn]),
@@ -103,6 +118,12 @@ fn rows(report: &Report) -> Vec<Row> {
         time(says::row_start(), report.starts.p50_ms),
         time(says::row_slowest_start(), report.starts.max_ms),
     ]
+}
+
+/// How many of the named points a server has ended at.
+fn reached(report: &Report) -> u64 {
+    let unreached = u64::try_from(report.unreached.len()).unwrap_or(u64::MAX);
+    report.points_wanted.saturating_sub(unreached)
 }
 
 /// What has a row of its own.

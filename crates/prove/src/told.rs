@@ -2,14 +2,26 @@
 
 use serde_json::Value;
 
-use crate::observed::{Frame, Profile};
-use crate::words::{self, Said};
+use crate::observed::{Frame, Profile, Tokens};
+use crate::oracle::place;
+use crate::words::{self, Text};
 
 /// A turn as its stream tells it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told {
     /// The turn; the default profile does not say.
     pub(crate) turn: Option<String>,
+    /// The message that it began with; the default profile does not say, nor what follows here.
+    pub(crate) opener: Option<Said>,
+    /// The messages that have joined it, in order.
+    pub(crate) joined: Vec<Said>,
+    /// Where it began to run, and where it ended.
+    pub(crate) started_at: Option<u64>,
+    pub(crate) ended_at: Option<u64>,
+    /// What it cost.
+    pub(crate) cost: Tokens,
+    /// The most times in a row that it went on.
+    pub(crate) most_in_a_row: u64,
     pub(crate) starts: u32,
     pub(crate) ends: Vec<End>,
     pub(crate) continued: u64,
@@ -24,6 +36,20 @@ pub(crate) struct Told {
     pub(crate) unfinished: Option<String>,
     text: String,
     iteration: u64,
+    /// What the user had said last when the model was asked, and the results behind that.
+    asked: (String, usize),
+    /// Results since the user has said something.
+    results: usize,
+}
+
+/// What a user said, as the stream tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Said {
+    pub(crate) message: String,
+    /// How it came: empty when it simply begins its turn.
+    pub(crate) entry: String,
+    /// Its place in the log.
+    pub(crate) at: u64,
 }
 
 /// How a turn ended.
@@ -45,6 +71,8 @@ pub(crate) struct Call {
     pub(crate) name: String,
     pub(crate) args: Value,
     pub(crate) is_started: bool,
+    /// The epoch in which its start was kept.
+    pub(crate) started_in: u64,
     pub(crate) closings: Vec<Closing>,
 }
 
@@ -54,6 +82,8 @@ pub(crate) struct Closing {
     /// `done`, `failed`, `denied`, `cancelled` or `unknown`; empty where the profile does not say.
     pub(crate) status: String,
     pub(crate) text: String,
+    /// Its epoch, and its place in the log.
+    pub(crate) at: (u64, u64),
 }
 
 /// A message that was finished.
@@ -62,6 +92,11 @@ pub(crate) struct Message {
     pub(crate) id: String,
     pub(crate) role: String,
     pub(crate) text: String,
+    /// Its place in the log.
+    pub(crate) at: u64,
+    /// What the user had said last when the model was asked for it, and how many results of tools
+    /// stood behind that.
+    pub(crate) answers: (String, usize),
 }
 
 /// Reads a stream from its start.
@@ -71,9 +106,11 @@ pub(crate) fn tell(profile: Profile, frames: &[Frame]) -> Told {
         let Ok(event) = serde_json::from_str::<Value>(&frame.data) else {
             continue;
         };
+        let id = frame.id.as_deref().and_then(place);
+        let at = id.map_or((0, 0), |(epoch, seq, _)| (epoch, seq));
         match profile {
-            Profile::Default => told.take_spelt(&event),
-            Profile::Full => told.take_whole(&event),
+            Profile::Default => told.take_spelt(&event, at),
+            Profile::Full => told.take_whole(&event, at),
         }
     }
     told.look_at_text();
@@ -81,23 +118,25 @@ pub(crate) fn tell(profile: Profile, frames: &[Frame]) -> Told {
 }
 
 impl Told {
-    /// An event of the full profile.
-    fn take_whole(&mut self, event: &Value) {
+    /// An event of the full profile, and its epoch and place.
+    fn take_whole(&mut self, event: &Value, at: (u64, u64)) {
         if let Some(turn) = event["turn"].as_str() {
             self.turn.get_or_insert_with(|| turn.to_owned());
         }
         match text(&event["type"]).as_str() {
-            "turn_started" => self.starts += 1,
-            "turn_continued" => self.continued += 1,
-            "step_started" => {
-                // What the attempt before had said was to be voided first, for all to see.
-                if !self.text.is_empty() {
-                    self.spliced.get_or_insert_with(|| self.text.clone());
-                }
-                self.forget_text();
+            "turn_started" => {
+                self.starts += 1;
+                self.started_at.get_or_insert(at.1);
             }
+            "turn_continued" => {
+                self.continued += 1;
+                let in_a_row = event["in_a_row"].as_u64().unwrap_or_default();
+                self.most_in_a_row = self.most_in_a_row.max(in_a_row);
+            }
+            "step_started" => self.begin_step(),
             "step_reset" => {
                 self.resets += 1;
+                self.pay(&event["usage"]);
                 self.forget_text();
             }
             "events_lost" => {
@@ -108,25 +147,32 @@ impl Told {
                 let fragment = &event["fragment"]["text"];
                 self.text.push_str(fragment.as_str().unwrap_or_default());
             }
-            "message_finished" => self.finish_message(&event["message"]),
-            "call_started" => self.call(&event["call"]).is_started = true,
+            "message_finished" => self.finish_message(event, at.1),
+            "call_started" => {
+                let call = self.call(&event["call"]);
+                (call.is_started, call.started_in) = (true, at.0);
+            }
             "call_closed" => {
+                self.results += 1;
                 let outcome = &event["outcome"];
                 let closing = Closing {
                     status: text(&outcome["status"]),
                     text: text(&outcome["text"]),
+                    at,
                 };
                 self.call(&event["call"]).closings.push(closing);
             }
-            "turn_finished" => self
-                .ends
-                .push(end(&event["reason"], &event["fault"]["code"])),
+            "turn_finished" => {
+                self.ended_at.get_or_insert(at.1);
+                self.ends
+                    .push(end(&event["reason"], &event["fault"]["code"]));
+            }
             _ => {}
         }
     }
 
     /// An event of the default profile.
-    fn take_spelt(&mut self, event: &Value) {
+    fn take_spelt(&mut self, event: &Value, at: (u64, u64)) {
         match text(&event["type"]).as_str() {
             "iteration" => {
                 let iteration = event["iteration"].as_u64().unwrap_or_default();
@@ -152,7 +198,7 @@ impl Told {
                 let status = String::new();
                 self.call(&event["id"])
                     .closings
-                    .push(Closing { status, text });
+                    .push(Closing { status, text, at });
             }
             "completed" => {
                 let end = end(&event["finishReason"], &Value::Null);
@@ -166,10 +212,22 @@ impl Told {
         }
     }
 
-    fn finish_message(&mut self, message: &Value) {
+    /// The model is asked. What the attempt before had said was to be voided first, for all to see.
+    fn begin_step(&mut self) {
+        if !self.text.is_empty() {
+            self.spliced.get_or_insert_with(|| self.text.clone());
+        }
+        self.forget_text();
+        let last = self.joined.last().or(self.opener.as_ref());
+        let last = last.map_or_else(String::new, |said| said.message.clone());
+        self.asked = (last, self.results);
+    }
+
+    fn finish_message(&mut self, event: &Value, at: u64) {
+        let message = &event["message"];
         let parts = message["parts"].as_array();
         let parts = parts.map(Vec::as_slice).unwrap_or_default();
-        let (role, mut said) = (text(&message["role"]), String::new());
+        let (id, role, mut said) = (text(&message["id"]), text(&message["role"]), String::new());
         for part in parts {
             match text(&part["type"]).as_str() {
                 "text" => said.push_str(part["text"].as_str().unwrap_or_default()),
@@ -181,23 +239,46 @@ impl Told {
                 _ => {}
             }
         }
-        if role == "assistant" {
-            self.look_at_text();
-            self.text.clone_from(&said);
-            self.look_at_text();
-            self.text.clear();
+        match role.as_str() {
+            "assistant" => {
+                self.pay(&message["usage"]);
+                self.look_at_text();
+                self.text.clone_from(&said);
+                self.look_at_text();
+                self.text.clear();
+            }
+            "user" => self.take_said(id.clone(), text(&event["entry"]), at),
+            _ => {}
         }
-        let id = text(&message["id"]);
+        let answers = self.asked.clone();
         self.messages.push(Message {
             id,
             role,
             text: said,
+            at,
+            answers,
         });
+    }
+
+    fn take_said(&mut self, message: String, entry: String, at: u64) {
+        self.results = 0;
+        let said = Said { message, entry, at };
+        if self.opener.is_none() {
+            self.opener = Some(said);
+        } else {
+            self.joined.push(said);
+        }
+    }
+
+    fn pay(&mut self, usage: &Value) {
+        let tokens = |name: &str| usage[name].as_u64().unwrap_or_default();
+        self.cost.input += tokens("input");
+        self.cost.output += tokens("output");
     }
 
     /// The model has said all; what was shown of it is the whole of one answer.
     fn end_step(&mut self) {
-        if words::read(&self.text) == Said::Beginning {
+        if words::read(&self.text) == Text::Beginning {
             self.unfinished.get_or_insert_with(|| self.text.clone());
         }
     }
@@ -208,7 +289,7 @@ impl Told {
     }
 
     fn look_at_text(&mut self) {
-        if let Said::Spliced(word) = words::read(&self.text) {
+        if let Text::Spliced(word) = words::read(&self.text) {
             self.spliced.get_or_insert(word);
         }
     }

@@ -48,6 +48,10 @@ broken! {
     KeptTwice = "kept_twice", says::kept_twice;
     /// What is kept is not what was said or shown.
     KeptWrong = "kept_wrong", says::kept_wrong;
+    /// Something is kept that no stream has shown.
+    KeptUnshown = "kept_unshown", says::kept_unshown;
+    /// A message that was refused is kept.
+    RejectedKept = "rejected_kept", says::rejected_kept;
     /// A session that was deleted is there again.
     CameBack = "came_back", says::came_back;
     /// Messages stand in another order than they were accepted in.
@@ -60,6 +64,8 @@ broken! {
     EndedTwice = "ended_twice", says::ended_twice;
     /// A turn ended for a reason that nobody gave it.
     EndedWrong = "ended_wrong", says::ended_wrong;
+    /// The two profiles tell different things of one turn.
+    ToldApart = "told_apart", says::told_apart;
     /// A stream left events out.
     Gap = "gap", says::gap;
     /// A stream showed an event again.
@@ -92,12 +98,20 @@ broken! {
     KeyChanged = "key_changed", says::key_changed;
     /// A call in doubt was closed without the words that say so.
     DoubtUntold = "doubt_untold", says::doubt_untold;
+    /// A call that nothing had cut was closed as in doubt.
+    DoubtInvented = "doubt_invented", says::doubt_invented;
+    /// A call failed with which nothing was wrong.
+    CallFailed = "call_failed", says::call_failed;
     /// A call was never closed, or more than once.
     CallOpen = "call_open", says::call_open;
     /// The model was asked again for an answer that was already shown as kept.
     AskedAgain = "asked_again", says::asked_again;
     /// The server refused what it should take.
     Refused = "refused", says::refused;
+    /// What a client was about was not over in time.
+    Unfinished = "unfinished", says::unfinished;
+    /// A part of the server broke.
+    Panicked = "server_panicked", says::server_panicked;
     /// The server ended by itself.
     ServerEnded = "server_ended", says::server_ended;
     /// The server did not come up.

@@ -11,7 +11,7 @@ pub(crate) fn answer(tag: &str, step: u32, attempt: u32, words: u32) -> String {
 
 /// What a text is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum Text {
     /// The whole of one answer.
     Whole,
     /// The beginning of one answer, or nothing.
@@ -21,14 +21,14 @@ pub(crate) enum Said {
 }
 
 /// Tells what a text is, whatever the answer was.
-pub(crate) fn read(text: &str) -> Said {
+pub(crate) fn read(text: &str) -> Text {
     let (whole, last) = text.rsplit_once(' ').unwrap_or(("", text));
     let mut answer: Option<&str> = None;
     let mut next = 0_u32;
     let mut is_over = false;
     for word in whole.split(' ').filter(|word| !word.is_empty()) {
         let Some((of, place)) = word.rsplit_once('.') else {
-            return Said::Spliced(word.to_owned());
+            return Text::Spliced(word.to_owned());
         };
         let fits = *answer.get_or_insert(of) == of && !is_over;
         let here = if place == "end" {
@@ -38,15 +38,20 @@ pub(crate) fn read(text: &str) -> Said {
             place.parse() == Ok(next)
         };
         if !fits || !here {
-            return Said::Spliced(word.to_owned());
+            return Text::Spliced(word.to_owned());
         }
         next += 1;
     }
     match (is_over, last.is_empty()) {
-        (true, true) => Said::Whole,
-        (false, _) if answer.is_none_or(|of| begins(last, of, next)) => Said::Beginning,
-        (true, false) | (false, _) => Said::Spliced(last.to_owned()),
+        (true, true) => Text::Whole,
+        (false, _) if answer.is_none_or(|of| begins(last, of, next)) => Text::Beginning,
+        (true, false) | (false, _) => Text::Spliced(last.to_owned()),
     }
+}
+
+/// Whose answer a text is; nothing when it has not come to that.
+pub(crate) fn tag(text: &str) -> Option<&str> {
+    text.split_once('.').map(|(tag, _)| tag)
 }
 
 /// Whether a cut word is the beginning of the one that has to come.
@@ -62,15 +67,15 @@ mod tests {
     fn a_text_tells_whether_it_is_whole() {
         let whole = answer("m1", 1, 2, 3);
         assert_eq!(whole, "m1.1.2.000 m1.1.2.001 m1.1.2.002 m1.1.2.end ");
-        assert_eq!(read(&whole), Said::Whole);
+        assert_eq!(read(&whole), Text::Whole);
         for cut in 0..whole.len() {
-            assert_eq!(read(&whole[..cut]), Said::Beginning, "{cut}");
+            assert_eq!(read(&whole[..cut]), Text::Beginning, "{cut}");
         }
     }
 
     #[test]
     fn a_splice_a_gap_and_a_repeat_are_found() {
-        let spliced = |text: &str| matches!(read(text), Said::Spliced(_));
+        let spliced = |text: &str| matches!(read(text), Text::Spliced(_));
         assert!(spliced("m1.1.1.000 m1.1.2.001 "));
         assert!(spliced("m1.1.1.000 m1.1.1.002 "));
         assert!(spliced("m1.1.1.000 m1.1.1.000 "));

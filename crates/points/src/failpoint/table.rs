@@ -16,19 +16,26 @@ pub struct Point {
 pub enum When {
     /// By every start, before anybody is served.
     Start,
-    /// By a start that finds a turn which was cut in the middle of a step.
-    Resume,
+    /// By a start that finds a turn which was cut in the middle of a step, as it is at this point.
+    Resume(&'static str),
     /// While turns run.
     Run,
     /// After `SIGTERM`.
     Stop,
+    /// When turns that are over are removed.
+    Sweep,
 }
 
 const fn point(when: When, name: &'static str, here: &'static str) -> Point {
     Point { name, when, here }
 }
 
-use When::{Resume, Run, Start, Stop};
+use When::{Resume, Run, Start, Stop, Sweep};
+
+/// In the middle of an answer.
+const ASKING: When = Resume("show.after");
+/// In the middle of a call that can be looked at.
+const CALLING: When = Resume("file.sync.before");
 
 /// All of them, in the order in which a life of the server comes to them.
 pub const POINTS: &[Point] = &[
@@ -60,28 +67,28 @@ pub const POINTS: &[Point] = &[
     ),
     point(Start, "boot.serve.after", "requests are answered"),
     point(
-        Resume,
+        ASKING,
         "reset.before",
         "a step that was cut is about to be reset",
     ),
-    point(Resume, "reset.after", "the reset is kept, and not shown"),
+    point(ASKING, "reset.after", "the reset is kept, and not shown"),
     point(
-        Resume,
+        CALLING,
         "probe.before",
         "a tool is about to be asked what became of a call",
     ),
     point(
-        Resume,
+        CALLING,
         "probe.after",
         "it has answered, nothing of that is kept",
     ),
     point(
-        Resume,
+        CALLING,
         "continue.before",
         "it is about to be kept that a turn goes on",
     ),
     point(
-        Resume,
+        CALLING,
         "continue.after",
         "that is kept, nothing has begun again",
     ),
@@ -95,6 +102,16 @@ pub const POINTS: &[Point] = &[
         "a message is accepted, its sender is not told",
     ),
     point(Run, "reply.after", "the answer is on its way to the sender"),
+    point(
+        Run,
+        "join.before",
+        "a message is about to be kept as a part of the turn that runs",
+    ),
+    point(
+        Run,
+        "join.after",
+        "it is a part of the turn, and its own is over; neither is shown",
+    ),
     point(Run, "step.before", "a step is about to be kept"),
     point(Run, "step.after", "the step is kept, and not shown"),
     point(Run, "model.ask.before", "the model is about to be asked"),
@@ -263,5 +280,21 @@ pub const POINTS: &[Point] = &[
         "close.between",
         "the history is closed, the journal is open",
     ),
+    point(
+        Stop,
+        "close.note.before",
+        "all is kept, and not that the journal was closed well",
+    ),
+    point(
+        Stop,
+        "close.note.after",
+        "that is kept, the journal is open still",
+    ),
     point(Stop, "close.after", "both stores are closed"),
+    point(
+        Sweep,
+        "sweep.before",
+        "turns that are over are about to leave the journal",
+    ),
+    point(Sweep, "sweep.after", "they have left it"),
 ];

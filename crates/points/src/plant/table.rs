@@ -86,6 +86,16 @@ pub const FAULTS: &[Fault] = &[
         "the history notes a position without all of its rows",
     ),
     fault(
+        "steers-twice",
+        ByKills,
+        "a message that has joined a turn begins its own, too",
+    ),
+    fault(
+        "interrupt-waits",
+        ByKills,
+        "a message that goes before others waits behind them",
+    ),
+    fault(
         "cancelled-turn-continues",
         ByKills,
         "a stop is confirmed, and the turn goes on",

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::{Streams, Verdict};
+use super::{Fate, Streams, Verdict};
 use crate::observed::{Class, Effect, Observed, Post, Profile, Scene};
+use crate::scene::{READ_ME, READ_ME_SAYS};
 use crate::told::{Call, Closing, End};
 use crate::violation::Broken;
 
@@ -17,8 +18,10 @@ pub(super) fn judge(observed: &Observed, streams: &Streams<'_>, verdict: &mut Ve
     }
     let mut known: HashMap<&str, &str> = HashMap::new();
     for post in observed.posts.iter().filter(|post| post.acked_at.is_some()) {
-        let whole = streams.get(&post.message, Profile::Full);
-        let Some(whole) = whole.filter(|whole| whole.reading.is_done) else {
+        once_a_step(post, observed, verdict);
+        let is_own = streams.fate(&post.message) == Fate::Own;
+        let whole = streams.over(&post.message, Profile::Full);
+        let Some(whole) = whole.filter(|_| is_own) else {
             continue;
         };
         for call in &whole.told.calls {
@@ -35,7 +38,6 @@ pub(super) fn judge(observed: &Observed, streams: &Streams<'_>, verdict: &mut Ve
             };
             case.judge(observed, verdict);
         }
-        once_a_step(post, observed, verdict);
     }
     for (call, made) in &effects {
         repeated(call, made, verdict);
@@ -58,15 +60,18 @@ struct Case<'c> {
 impl Case<'_> {
     fn judge(&self, observed: &Observed, verdict: &mut Verdict) {
         verdict.counts.calls += 1;
-        if self.call.closings.len() > 1 || (self.call.closings.is_empty() && self.must_be_closed())
-        {
+        // Whoever ends a turn by force closes what is open in it.
+        if self.call.closings.len() != 1 {
             let found = format!("{}: {}", self.call.id, self.call.closings.len());
             verdict.find(Broken::CallOpen, &self.post.message, found);
         }
         if let Some(closing) = self.call.closings.first() {
             self.doubt(closing, verdict);
+            self.failure(closing, verdict);
             match self.call.name.as_str() {
                 "write_file" | "edit_file" => self.file(closing, observed, verdict),
+                "read_file" => self.look(closing, READ_ME_SAYS, verdict),
+                "list_dir" => self.look(closing, READ_ME, verdict),
                 name if class_of(name).is_some() => self.webhook(closing, verdict),
                 _ => {}
             }
@@ -77,19 +82,37 @@ impl Case<'_> {
         }
     }
 
-    /// Whoever ends a turn by force may leave calls that were never begun.
-    fn must_be_closed(&self) -> bool {
-        matches!(self.end, Some(End::Model(_)))
-    }
-
+    /// A call is in doubt when it had begun and its server was killed, or somebody stopped its turn;
+    /// and then it says so.
     fn doubt(&self, closing: &Closing, verdict: &mut Verdict) {
         if closing.status != "unknown" {
             return;
         }
         verdict.counts.doubts_told += 1;
+        let found = || format!("{}: {closing:?}", self.call.id);
         if !closing.text.contains(DOUBT) {
-            let found = format!("{}: {}", self.call.id, closing.text);
-            verdict.find(Broken::DoubtUntold, &self.post.message, found);
+            verdict.find(Broken::DoubtUntold, &self.post.message, found());
+        }
+        let was_cut = closing.at.0 > self.call.started_in;
+        let was_stopped = self.end == Some(&End::Cancelled);
+        if !self.call.is_started || !(was_cut || was_stopped) {
+            verdict.find(Broken::DoubtInvented, &self.post.message, found());
+        }
+    }
+
+    /// Nothing that is asked for can fail by itself.
+    fn failure(&self, closing: &Closing, verdict: &mut Verdict) {
+        if matches!(closing.status.as_str(), "failed" | "denied") {
+            let found = format!("{}: {closing:?}", self.call.id);
+            verdict.find(Broken::CallFailed, &self.post.message, found);
+        }
+    }
+
+    /// What was only looked at is as it is.
+    fn look(&self, closing: &Closing, wanted: &str, verdict: &mut Verdict) {
+        if closing.status == "done" && !closing.text.contains(wanted) {
+            let found = format!("{}: {closing:?}", self.call.id);
+            verdict.find(Broken::ResultInvented, &self.post.message, found);
         }
     }
 
@@ -104,7 +127,6 @@ impl Case<'_> {
                 verdict.find(Broken::ResultInvented, &self.post.message, found());
             }
             "done" | "unknown" => {}
-            "cancelled" if self.post.may_be_cancelled => {}
             _ if self.made.is_empty() => {}
             _ => verdict.find(Broken::EffectUntold, &self.post.message, found()),
         }
@@ -120,14 +142,17 @@ impl Case<'_> {
         let wanted = wanted.as_str().unwrap_or_default();
         let content = observed.files.get(path).map_or("", String::as_str);
         let times = content.matches(wanted).count();
+        // What another attempt has written is there, too.
+        let attempts = wanted.split("attempt").next().unwrap_or(wanted);
+        let times_in_all = content.matches(attempts).count();
         let found = || format!("{}: {path}: {content:?}", self.call.id);
-        if times > 1 {
+        if times_in_all > 1 {
             verdict.counts.unsafe_repeated += 1;
             verdict.find(Broken::UnsafeRepeated, &self.post.message, found());
         }
         match (closing.status.as_str(), times) {
             ("done", 0) => verdict.find(Broken::ResultInvented, &self.post.message, found()),
-            ("failed" | "denied", 1..) => {
+            ("failed" | "denied" | "cancelled", 1..) => {
                 let found = format!("{}: {closing:?}", self.call.id);
                 verdict.find(Broken::EffectUntold, &self.post.message, found);
             }

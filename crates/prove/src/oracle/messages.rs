@@ -1,24 +1,10 @@
-//! Messages and turns: what was accepted is kept once, in its order, and has one turn with one end.
+//! Messages: what was accepted is kept once, as it was said, in its order.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use super::{Streams, Verdict, Whole};
-use crate::observed::{Observed, Post, Profile, Scene, Stored};
-use crate::told::{End, Told};
+use super::{Fate, Streams, Verdict, by_session};
+use crate::observed::{Delivery, Observed, Post, Profile, Stored};
 use crate::violation::Broken;
-
-/// How a turn may fail without anybody's fault: it was cut too often.
-const CUT_TOO_OFTEN: &str = "recovery_exhausted";
-
-/// How a turn may fail whose provider fails.
-const PROVIDER_FAULTS: [&str; 6] = [
-    "provider_unreachable",
-    "provider_timeout",
-    "provider_rate_limited",
-    "provider_error",
-    "stream_cut",
-    "empty_answer",
-];
 
 pub(super) fn judge(observed: &Observed, streams: &Streams<'_>, verdict: &mut Verdict) {
     let stored = by_id(&observed.stored, verdict);
@@ -26,11 +12,6 @@ pub(super) fn judge(observed: &Observed, streams: &Streams<'_>, verdict: &mut Ve
         if post.acked_at.is_some() {
             verdict.counts.accepted += 1;
             kept(post, &stored, verdict);
-            for profile in [Profile::Full, Profile::Default] {
-                if let Some(whole) = streams.get(&post.message, profile) {
-                    ended(post, whole, profile, verdict);
-                }
-            }
             shown(post, &stored, streams, verdict);
         }
     }
@@ -38,9 +19,8 @@ pub(super) fn judge(observed: &Observed, streams: &Streams<'_>, verdict: &mut Ve
         verdict.find(Broken::CameBack, session, "");
     }
     verdict.counts.deleted += u64::try_from(observed.deleted.len()).unwrap_or(u64::MAX);
-    in_order(observed, verdict);
-    one_turn_each(observed, verdict);
-    asked_once(observed, verdict);
+    in_order(observed, streams, verdict);
+    asked_once(observed, streams, verdict);
 }
 
 /// The rows by their ids, each of which is there once.
@@ -64,53 +44,6 @@ fn kept(post: &Post, stored: &HashMap<&str, &Stored>, verdict: &mut Verdict) {
             verdict.find(Broken::KeptWrong, &post.message, &row.content);
         }
         Some(_) => {}
-    }
-}
-
-/// A turn ends once, and for a reason that somebody gave it.
-fn ended(post: &Post, whole: &Whole<'_>, profile: Profile, verdict: &mut Verdict) {
-    let Told { ends, starts, .. } = &whole.told;
-    let is_first_look = profile == Profile::Full;
-    if profile == Profile::Full && (*starts > 1 || ends.len() > 1) || ends.len() > 1 {
-        verdict.find(Broken::EndedTwice, &post.message, format!("{ends:?}"));
-    }
-    let Some(end) = ends.first().filter(|_| whole.reading.is_done) else {
-        verdict.counts.stuck += u64::from(is_first_look);
-        let last = whole.reading.frames.last();
-        let last = last.map(|frame| frame.data.clone());
-        return verdict.find(Broken::StuckTurn, &post.message, last.unwrap_or_default());
-    };
-    let is_right = match end {
-        End::Model(word) => {
-            whole_answer(post, whole, verdict);
-            word == "stop"
-        }
-        End::Cancelled => post.may_be_cancelled,
-        End::Fault(code) => {
-            let is_provider = PROVIDER_FAULTS.contains(&code.as_str());
-            code == CUT_TOO_OFTEN || is_provider && post.scene == Scene::Fault
-        }
-        End::Other(_) => false,
-    };
-    let is_obeyed = !post.is_cancelled || *end == End::Cancelled;
-    if !is_right || !is_obeyed {
-        verdict.find(Broken::EndedWrong, &post.message, format!("{end:?}"));
-    }
-    if is_first_look {
-        verdict.counts.end(end);
-    }
-}
-
-fn whole_answer(post: &Post, whole: &Whole<'_>, verdict: &mut Verdict) {
-    let told = &whole.told;
-    if let Some(unfinished) = &told.unfinished {
-        verdict.find(Broken::AnswerLost, &post.message, unfinished);
-    }
-    let Some(answer) = told.messages.iter().rfind(|one| one.role == "assistant") else {
-        return;
-    };
-    if crate::words::read(&answer.text) != crate::words::Said::Whole {
-        verdict.find(Broken::AnswerLost, &post.message, &answer.text);
     }
 }
 
@@ -153,16 +86,20 @@ fn shown(
     }
 }
 
-/// What was accepted before another was sent stands before it.
-fn in_order(observed: &Observed, verdict: &mut Verdict) {
+/// What was accepted before another was sent stands before it; but for what goes before others, and
+/// for what never began, which stands where it ended.
+fn in_order(observed: &Observed, streams: &Streams<'_>, verdict: &mut Verdict) {
     let rows = observed.stored.iter().enumerate();
     let places: HashMap<_, _> = rows.map(|(at, row)| (row.id.as_str(), at)).collect();
-    let mut sessions: BTreeMap<&str, Vec<&Post>> = BTreeMap::new();
-    for post in &observed.posts {
-        sessions.entry(&post.session).or_default().push(post);
-    }
-    for posts in sessions.values() {
-        for later in posts {
+    for (session, mut posts) in by_session(observed) {
+        posts.retain(|post| {
+            let is_patient = post.delivery != Delivery::Interrupt;
+            let is_own = streams.fate(&post.message) == Fate::Own;
+            let whole = streams.get(&post.message, Profile::Full);
+            let has_begun = whole.is_none_or(|whole| whole.told.started_at.is_some());
+            is_patient && is_own && has_begun
+        });
+        for later in &posts {
             let earlier = posts.iter().filter(|post| {
                 let acked = post.acked_at;
                 acked.is_some_and(|acked| acked < later.sent_at)
@@ -174,45 +111,23 @@ fn in_order(observed: &Observed, verdict: &mut Verdict) {
             });
             if let Some(first) = wrong.into_iter().next() {
                 let found = format!("{} before {first}", later.message);
-                verdict.find(Broken::OrderBroken, &later.session, found);
+                verdict.find(Broken::OrderBroken, session, found);
             }
         }
     }
 }
 
-/// Every reader of a message's stream saw the same turn, and no other message's reader did.
-fn one_turn_each(observed: &Observed, verdict: &mut Verdict) {
-    let mut turns: HashMap<&str, String> = HashMap::new();
-    let mut owners: HashMap<String, &str> = HashMap::new();
-    let all = observed.readings.iter().chain(&observed.retold);
-    for reading in all.filter(|reading| reading.profile == Profile::Full) {
-        let frames = reading.frames.iter().filter(|frame| frame.id.is_some());
-        let turn = frames.filter_map(|frame| {
-            let event: serde_json::Value = serde_json::from_str(&frame.data).ok()?;
-            Some(event["turn"].as_str()?.to_owned())
-        });
-        let Some(turn) = turn.into_iter().next() else {
+/// Once a reader has seen an answer finished, no later prompt asks for it again.
+fn asked_once(observed: &Observed, streams: &Streams<'_>, verdict: &mut Verdict) {
+    let turns = streams.turns();
+    for answer in turns.flat_map(|(_, whole)| &whole.told.messages) {
+        let Some(prompts) = observed.answered.get(&answer.id) else {
             continue;
         };
-        let message = reading.message.as_str();
-        let first = turns.entry(message).or_insert_with(|| turn.clone());
-        if *first != turn {
-            let found = format!("{first}, {turn}");
-            return verdict.find(Broken::SecondTurn, message, found);
-        }
-        let owner = *owners.entry(turn.clone()).or_insert(message);
-        if owner != message {
-            return verdict.find(Broken::DuplicateId, message, format!("{turn} ({owner})"));
-        }
-    }
-}
-
-/// Once a reader has seen the first answer of a turn finished, no later prompt asks for it again.
-fn asked_once(observed: &Observed, verdict: &mut Verdict) {
-    for (message, prompts) in &observed.answered {
+        let (message, results) = &answer.answers;
         let mut asked = observed.asked.iter();
         let again = asked.find(|asked| {
-            asked.message == *message && asked.results == 0 && asked.number >= *prompts
+            asked.message == *message && asked.results == *results && asked.number >= *prompts
         });
         if let Some(again) = again {
             verdict.find(Broken::AskedAgain, message, again.number.to_string());

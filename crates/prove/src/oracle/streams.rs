@@ -1,71 +1,77 @@
 //! Streams: every connection saw the turn's frames one after another behind its cursor, each as all
 //! others saw it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use super::{Streams, Verdict};
+use super::{CUT_TOO_OFTEN, Fate, Streams, Verdict, Whole, by_session};
 use crate::observed::{Frame, Observed, Profile, Reading, Spool};
+use crate::told::End;
 use crate::violation::Broken;
 
 /// What may end a stream without an id: the server stops, and says so, in the words of the profile.
 const GOOD_BREAKS: [(&str, &str); 2] = [("code", "server_restart"), ("type", "server-restart")];
 
 pub(super) fn judge(observed: &Observed, streams: &Streams<'_>, verdict: &mut Verdict) {
-    for (message, profile, whole) in streams.all() {
+    for (message, _, whole) in streams.all() {
         if let Some(word) = &whole.told.spliced {
             verdict.find(Broken::Splice, message, word);
         }
-        if profile == Profile::Full {
-            verdict.counts.resets += whole.told.resets;
-            verdict.counts.losses_told += whole.told.losses;
-            verdict.counts.continued += whole.told.continued;
-        }
+    }
+    for (_, whole) in streams.turns() {
+        verdict.counts.resets += whole.told.resets;
+        verdict.counts.losses_told += whole.told.losses;
+        verdict.counts.continued += whole.told.continued;
     }
     for reading in observed.readings.iter().chain(&observed.retold) {
         verdict.counts.readings += 1;
         verdict.counts.resumed += u64::from(reading.after.is_some());
         verdict.counts.frames += count(reading.frames.len());
         order(&reading.message, &reading.frames, verdict);
-        broken_off(reading, observed.spool, verdict);
-        if let Some(whole) = streams.get(&reading.message, reading.profile) {
-            let canon = Canon::of(whole.reading, observed.spool);
-            canon.compare(reading, verdict);
+        let canon = streams.canon(reading);
+        let canon = canon.map(|whole| Canon::of(whole, observed.spool));
+        broken_off(reading, canon.as_ref(), verdict);
+        if let Some(canon) = canon {
+            let behind = canon.behind(reading, streams);
+            canon.compare(reading, behind, verdict);
         }
     }
-    if observed.spool == Spool::Whole {
-        unique(observed, verdict);
-    }
+    unique(observed, streams, verdict);
     gapless(observed, streams, verdict);
 }
 
-/// The ids of one stream strictly follow each other.
+/// The ids of one stream strictly follow each other. What stands for lost events was made by the
+/// start that missed them, and what is behind it is older.
 fn order(message: &str, frames: &[Frame], verdict: &mut Verdict) {
-    let ids: Vec<_> = numbered(frames)
-        .filter_map(|frame| frame.id.as_deref())
-        .collect();
-    for pair in ids.windows(2) {
+    let frames: Vec<_> = numbered(frames).collect();
+    for pair in frames.windows(2) {
         let [before, after] = pair else { continue };
-        match (place(before), place(after)) {
+        let is_lost = || kind(before) == "events_lost";
+        match (place(id(before)), place(id(after))) {
             (Some(first), Some(second)) if first == second => {
-                verdict.find(Broken::Repeat, message, *after);
+                verdict.find(Broken::Repeat, message, id(after));
             }
             (Some((epoch, seq, part)), Some((later, next, piece)))
-                if epoch <= later && (seq, part) < (next, piece) => {}
-            _ => verdict.find(Broken::Reorder, message, format!("{before}, {after}")),
+                if (seq, part) < (next, piece) && (epoch <= later || is_lost()) => {}
+            _ => {
+                let found = format!("{}, {}", id(before), id(after));
+                verdict.find(Broken::Reorder, message, found);
+            }
         }
     }
 }
 
-/// An `error` without an id ends a stream whose turn may go on; a `reset` says that an id is no good.
-fn broken_off(reading: &Reading, spool: Spool, verdict: &mut Verdict) {
+/// An `error` without an id ends a stream whose turn may go on; a `reset` says that an id is no good,
+/// which is right when what it named was lost, and told to nobody who names none.
+fn broken_off(reading: &Reading, canon: Option<&Canon<'_>>, verdict: &mut Verdict) {
     for frame in &reading.frames {
         if frame.is_reset() {
             verdict.counts.losses_told += 1;
-            if spool == Spool::Whole {
-                let id = reading.after.as_deref().unwrap_or_default();
-                verdict.find(Broken::TakenBack, &reading.message, id);
+            let after = reading.after.as_deref().unwrap_or_default();
+            let is_right = canon.is_none_or(|canon| canon.is_lost(after));
+            if !is_right {
+                verdict.find(Broken::TakenBack, &reading.message, after);
             }
         } else if frame.id.is_none() {
             let event: Value = serde_json::from_str(&frame.data).unwrap_or_default();
@@ -81,39 +87,74 @@ fn broken_off(reading: &Reading, spool: Spool, verdict: &mut Verdict) {
 struct Canon<'c> {
     frames: Vec<&'c Frame>,
     is_done: bool,
+    profile: Profile,
+    /// Whether the turn gave up because it was cut too often.
+    gave_up: bool,
     places: HashMap<&'c str, usize>,
     spool: Spool,
 }
 
+/// Where a connection begins in a stream.
+#[derive(Clone, Copy)]
+enum Behind {
+    /// In front of this frame of it.
+    Frame(usize),
+    /// Behind an id that is in it no more.
+    Nothing,
+}
+
 impl<'c> Canon<'c> {
-    fn of(reading: &'c Reading, spool: Spool) -> Self {
-        let frames: Vec<_> = numbered(&reading.frames).collect();
+    fn of(whole: &'c Whole<'_>, spool: Spool) -> Self {
+        let frames: Vec<_> = numbered(&whole.reading.frames).collect();
         let places = frames.iter().enumerate();
-        let places = places.filter_map(|(at, frame)| Some((frame.id.as_deref()?, at)));
+        let places = places.map(|(at, frame)| (id(frame), at));
+        let gave_up = |end: &End| matches!(end, End::Fault(code) if code == CUT_TOO_OFTEN);
         Self {
             places: places.collect(),
             frames,
-            is_done: reading.is_done,
+            is_done: whole.reading.is_done,
+            profile: whole.reading.profile,
+            gave_up: whole.told.ends.iter().any(gave_up),
             spool,
         }
     }
 
+    /// Where a connection begins. Who has seen a message's own turn goes on in the one that it has
+    /// joined, behind the place that is named.
+    fn behind(&self, reading: &Reading, streams: &Streams<'_>) -> Behind {
+        let Some(after) = reading.after.as_deref() else {
+            return Behind::Frame(0);
+        };
+        if let Some(at) = self.places.get(after) {
+            return Behind::Frame(at + 1);
+        }
+        let own = streams.own(&reading.message, reading.profile);
+        let mut own = own
+            .into_iter()
+            .flat_map(|own| numbered(&own.reading.frames));
+        let named = place(after).filter(|_| own.any(|frame| id(frame) == after));
+        let Some((_, seq, _)) = named else {
+            return Behind::Nothing;
+        };
+        let is_before = |frame: &&Frame| place(id(frame)).is_some_and(|(_, at, _)| at <= seq);
+        Behind::Frame(self.frames.partition_point(is_before))
+    }
+
     /// Finds the first thing that is wrong with a connection, which usually explains the others.
-    fn compare(&self, reading: &Reading, verdict: &mut Verdict) {
+    fn compare(&self, reading: &Reading, behind: Behind, verdict: &mut Verdict) {
         let message = &reading.message;
-        let mut next = match reading.after.as_deref().map(|id| self.places.get(id)) {
-            None => 0,
-            Some(Some(at)) => at + 1,
+        let mut next = match behind {
+            Behind::Frame(at) => at,
             // What a power cut took cannot be resumed from, and that is said; before it, it could.
-            Some(None) if self.may_lose() => return self.behind_lost(reading, verdict),
-            Some(None) => {
-                let id = reading.after.as_deref().unwrap_or_default();
-                return verdict.find(Broken::TakenBack, message, id);
+            Behind::Nothing if self.may_lose() => return self.behind_lost(reading, verdict),
+            Behind::Nothing => {
+                let after = reading.after.as_deref().unwrap_or_default();
+                return verdict.find(Broken::TakenBack, message, after);
             }
         };
         let mut seen = BTreeSet::new();
         for frame in numbered(&reading.frames) {
-            let id = frame.id.as_deref().unwrap_or_default();
+            let id = id(frame);
             let is_new = seen.insert(id);
             match self.places.get(id) {
                 Some(&at) if at == next => {
@@ -131,13 +172,15 @@ impl<'c> Canon<'c> {
                     return verdict.find(Broken::Gap, message, found);
                 }
                 Some(_) => return verdict.find(Broken::Reorder, message, id),
-                None if self.is_lost_and_told(id) => {}
-                None if self.may_lose() => return verdict.find(Broken::LossUntold, message, id),
+                None if self.is_lost_and_told(frame) => {}
+                None if self.may_lose() && self.is_live(frame) => {
+                    return verdict.find(Broken::LossUntold, message, id);
+                }
                 None => return verdict.find(Broken::TakenBack, message, id),
             }
         }
         if reading.is_done && self.is_done && next < self.frames.len() {
-            let missed = self.frames[next].id.as_deref().unwrap_or_default();
+            let missed = id(self.frames[next]);
             verdict.find(Broken::Gap, message, format!("{missed} before the end"));
         }
     }
@@ -147,10 +190,8 @@ impl<'c> Canon<'c> {
     fn behind_lost(&self, reading: &Reading, verdict: &mut Verdict) {
         let is_told = reading.frames.first().is_some_and(Frame::is_reset);
         let mut shown = numbered(&reading.frames);
-        let is_alive = shown.any(|frame| {
-            let id = frame.id.as_deref().unwrap_or_default();
-            self.places.contains_key(id) || !self.is_lost_and_told(id)
-        });
+        let is_alive =
+            shown.any(|frame| self.places.contains_key(id(frame)) || !self.is_lost_and_told(frame));
         if is_alive && !is_told {
             let id = reading.after.as_deref().unwrap_or_default();
             verdict.find(Broken::LossUntold, &reading.message, id);
@@ -161,70 +202,90 @@ impl<'c> Canon<'c> {
         self.spool == Spool::Cut
     }
 
+    /// Whether what an id named is gone, as it may be.
+    fn is_lost(&self, after: &str) -> bool {
+        self.may_lose() && !after.is_empty() && !self.places.contains_key(after)
+    }
+
     /// Frames between two of a connection stand there only because they tell what was lost while it
     /// was away: it had seen what they stand for.
     fn is_told_lost(&self, from: usize, to: usize) -> bool {
-        self.may_lose() && self.frames[from..to].iter().any(|frame| tells_loss(frame))
+        let mut between = self.frames[from..to].iter();
+        self.may_lose() && between.all(|frame| kind(frame) == "events_lost")
+    }
+
+    /// Whether a frame shows what is kept in the spool alone until its message is finished. Nothing
+    /// else may be lost.
+    fn is_live(&self, frame: &Frame) -> bool {
+        let kind = kind(frame);
+        let live: &[&str] = match self.profile {
+            Profile::Full => &["message_started", "delta", "part_added"],
+            Profile::Default => &["text_delta", "tool_call_start"],
+        };
+        live.contains(&kind.as_str())
     }
 
     /// Whether the first that the stream tells of a later epoch than a lost event's is that something
     /// is void. What no durable event stood behind leaves no hole, and its places are given again.
-    fn is_lost_and_told(&self, id: &str) -> bool {
-        let Some((epoch, _, _)) = place(id).filter(|_| self.may_lose()) else {
+    fn is_lost_and_told(&self, frame: &Frame) -> bool {
+        if !self.may_lose() || !self.is_live(frame) {
+            return false;
+        }
+        let Some((epoch, _, _)) = place(id(frame)) else {
             return false;
         };
         let mut later = self.frames.iter().filter(|frame| {
-            let at = frame.id.as_deref().and_then(place);
+            let at = place(id(frame));
             at.is_some_and(|(other, _, _)| other > epoch)
         });
         // A turn that gives up keeps what is left of its message, whole, or nothing, in place of a
         // reset.
         later
             .next()
-            .is_some_and(|frame| tells_loss(frame) || gives_up(frame))
+            .is_some_and(|frame| tells_loss(frame) || self.gave_up && gives_up(frame))
     }
 }
 
 /// Whether a frame of the full profile keeps the whole of what is left, or ends the turn.
 fn gives_up(frame: &Frame) -> bool {
-    let event: Value = serde_json::from_str(&frame.data).unwrap_or_default();
-    matches!(
-        event["type"].as_str(),
-        Some("message_finished" | "turn_finished")
-    )
+    matches!(kind(frame).as_str(), "message_finished" | "turn_finished")
 }
 
 /// Whether a frame says that something before it is void or gone: a hole, a reset, a pass that
 /// begins, an end in an error.
 fn tells_loss(frame: &Frame) -> bool {
-    let event: Value = serde_json::from_str(&frame.data).unwrap_or_default();
     matches!(
-        event["type"].as_str(),
-        Some("events_lost" | "step_reset" | "reset" | "iteration" | "error")
+        kind(frame).as_str(),
+        "events_lost" | "step_reset" | "iteration" | "error"
     )
 }
 
-/// No place of a log was given to two events, whoever saw them.
-fn unique(observed: &Observed, verdict: &mut Verdict) {
-    let sessions: HashMap<_, _> = observed
-        .posts
-        .iter()
+/// No place of a log was given to two events, whoever saw them; where places are given again because
+/// they were lost, no id was.
+fn unique(observed: &Observed, streams: &Streams<'_>, verdict: &mut Verdict) {
+    let posts = observed.posts.iter();
+    let sessions: HashMap<_, _> = posts
         .map(|post| (post.message.as_str(), post.session.as_str()))
         .collect();
-    let mut seen: HashMap<(&str, Profile, u64, u64), (&str, &str)> = HashMap::new();
+    let mut seen: HashMap<(&str, Profile, [u64; 3]), (&str, &str)> = HashMap::new();
     for reading in observed.readings.iter().chain(&observed.retold) {
         let Some(session) = sessions.get(reading.message.as_str()) else {
             continue;
         };
+        let owner = streams.owner(reading);
         for frame in numbered(&reading.frames) {
-            let id = frame.id.as_deref().unwrap_or_default();
-            let Some((_, seq, part)) = place(id) else {
+            let id = id(frame);
+            let Some((epoch, seq, part)) = place(id) else {
                 continue;
             };
-            let key = (*session, reading.profile, seq, part);
-            let (first, whose) = *seen.entry(key).or_insert((id, &reading.message));
-            if first != id || whose != reading.message {
-                let found = format!("{first} ({whose}), {id} ({})", reading.message);
+            let run = match observed.spool {
+                Spool::Whole => 0,
+                Spool::Cut => epoch,
+            };
+            let key = (*session, reading.profile, [run, seq, part]);
+            let (first, whose) = *seen.entry(key).or_insert((id, owner));
+            if first != id || whose != owner {
+                let found = format!("{first} ({whose}), {id} ({owner})");
                 verdict.find(Broken::DuplicateId, session, found);
                 return;
             }
@@ -235,28 +296,30 @@ fn unique(observed: &Observed, verdict: &mut Verdict) {
 /// The turns of a session together have every event of its log but the first, which opens it. What
 /// is missing belongs to a turn that nobody asked for, or is gone.
 fn gapless(observed: &Observed, streams: &Streams<'_>, verdict: &mut Verdict) {
-    let mut logs: BTreeMap<&str, Option<BTreeSet<u64>>> = BTreeMap::new();
-    for post in observed.posts.iter().filter(|post| post.acked_at.is_some()) {
-        let log = logs
-            .entry(&post.session)
-            .or_insert_with(|| Some(BTreeSet::from([1])));
-        let whole = streams.get(&post.message, Profile::Full);
-        match whole.filter(|whole| whole.reading.is_done) {
-            Some(whole) => {
-                let frames = numbered(&whole.reading.frames);
-                let places = frames.flat_map(covered);
-                if let Some(log) = log {
-                    log.extend(places);
-                }
-            }
-            // Without the whole of every turn nothing can be said of the session.
-            None => *log = None,
+    for (session, posts) in by_session(observed) {
+        // Without the whole of every turn nothing can be said of the session.
+        if streams.of_session(&posts).is_none() {
+            continue;
         }
-    }
-    for (session, log) in logs {
-        let Some(log) = log else { continue };
+        let (mut log, mut unseen) = (BTreeSet::from([1]), 0);
+        for post in posts.iter().filter(|post| !post.is_rejected) {
+            let guest = streams.fate(&post.message) == Fate::Joined;
+            let of = if guest { Streams::own } else { Streams::get };
+            let whole = of(streams, &post.message, Profile::Full);
+            // What joins a turn before anybody has read its own is accepted at a place of its own.
+            unseen += usize::from(guest && whole.is_none());
+            let frames = whole
+                .into_iter()
+                .flat_map(|whole| numbered(&whole.reading.frames));
+            log.extend(frames.flat_map(covered));
+            if !guest && let Some(whole) = whole {
+                // The own turn of what joins ends right behind that.
+                log.extend(whole.told.joined.iter().map(|said| said.at + 1));
+            }
+        }
         let last = log.last().copied().unwrap_or_default();
-        if let Some(missing) = (1..=last).find(|seq| !log.contains(seq)) {
+        let mut missing = (1..=last).filter(|seq| !log.contains(seq));
+        if let Some(missing) = missing.nth(unseen) {
             verdict.find(Broken::Gap, session, missing.to_string());
         }
     }
@@ -264,8 +327,7 @@ fn gapless(observed: &Observed, streams: &Streams<'_>, verdict: &mut Verdict) {
 
 /// The places of a log that an event stands for.
 fn covered(frame: &Frame) -> std::ops::RangeInclusive<u64> {
-    let id = frame.id.as_deref().unwrap_or_default();
-    let last = place(id).map_or(0, |(_, seq, _)| seq);
+    let last = place(id(frame)).map_or(0, |(_, seq, _)| seq);
     let event: Value = serde_json::from_str(&frame.data).unwrap_or_default();
     let first = event["first"]
         .as_u64()
@@ -276,6 +338,15 @@ fn covered(frame: &Frame) -> std::ops::RangeInclusive<u64> {
 fn numbered(frames: &[Frame]) -> impl Iterator<Item = &Frame> {
     let events = frames.iter().filter(|frame| !frame.is_reset());
     events.filter(|frame| frame.id.is_some())
+}
+
+fn id(frame: &Frame) -> &str {
+    frame.id.as_deref().unwrap_or_default()
+}
+
+fn kind(frame: &Frame) -> String {
+    let event: Value = serde_json::from_str(&frame.data).unwrap_or_default();
+    event["type"].as_str().unwrap_or_default().to_owned()
 }
 
 /// Epoch, place in the log, and which frame of that event; the last one has no number of its own.

@@ -90,8 +90,10 @@ fn points() -> Vec<Point> {
     let point = |point: &samovar_points::failpoint::Point| Point {
         name: point.name.to_owned(),
         needs: match point.when {
-            When::Start | When::Resume | When::Run => Needs::Load,
+            When::Start | When::Run => Needs::Load,
+            When::Resume(cut_at) => Needs::Cut(cut_at.to_owned()),
             When::Stop => Needs::Stop,
+            When::Sweep => Needs::Sweep,
         },
     };
     POINTS.iter().map(point).collect()

@@ -23,10 +23,13 @@ const DELTAS: usize = 48;
 const AT_ONCE: usize = 6;
 const SESSION: &str = "s";
 const SERVE: [&str; 2] = ["--approval", "auto"];
+const STREAM: &str = "/services/agent/sendMessage/stream";
 /// The variable that names the point.
 const ARMED: &str = "SAMOVAR_FAILPOINT";
+/// The variable that says how long turns are kept that are over.
+const KEEPS: &str = "SAMOVAR__STREAM__RETENTION";
 
-fn script() -> [Rule; 8] {
+fn script() -> [Rule; 9] {
     // What was said last may stand behind the message of a turn that the kill cut off, or that had
     // no answer.
     let last = model::When::Not(Box::new(model::When::user("the last")));
@@ -49,6 +52,14 @@ fn script() -> [Rule; 8] {
         say("it is counted")
             .when(model::When::user("webhook").and(last.clone()))
             .forever(),
+        call("list_dir", json!({"path": "."}))
+            .hold_after(1, &held())
+            .when(
+                model::When::user("held")
+                    .and(last.clone())
+                    .and(model::When::ToolResultsSinceUser(0)),
+            )
+            .forever(),
         say("a slow answer")
             .deltas_of(4)
             .hold_after(1, &waits())
@@ -70,6 +81,11 @@ fn script() -> [Rule; 8] {
 /// Where the answer waits whose turn is stopped.
 fn waits() -> Gate {
     Gate::new("waits")
+}
+
+/// Where a call waits until a message is there that is to join its turn.
+fn held() -> Gate {
+    Gate::new("held")
 }
 
 /// Where the long answer waits until all that came before is read.
@@ -165,6 +181,7 @@ impl Client {
         let waiting = self.post(server, "m3", "say more").await;
         self.read("m2", second).await;
         self.read("m3", waiting).await;
+        self.steer(server, model).await;
         let counted = self.post(server, "m8", "call the webhook").await;
         self.read("m8", counted).await;
         let empty = self.post(server, "m5", "say nothing").await;
@@ -176,6 +193,26 @@ impl Client {
         self.post_and(server, ("m7", "talk slowly"), 1, stop).await;
         method(server, "createSession", "gone").await?;
         method(server, "deleteSession", "gone").await
+    }
+
+    /// Says something that joins the turn which runs.
+    async fn steer(&mut self, server: &Serving, model: &ModelServer) {
+        let stream = self.post(server, "m9", "look while it is held").await;
+        let (id, content) = ("m10", "and go on");
+        let params =
+            json!({"sessionId": SESSION, "messageId": id, "content": content, "delivery": "steer"});
+        let steered = server.request(Method::POST, STREAM).json(&params).send();
+        let is_accepted = steered.await.is_ok_and(|answer| answer.status() == 200);
+        model.open(&held()).unwrap();
+        self.read("m9", stream).await;
+        if is_accepted {
+            let frames = Vec::new();
+            self.posts.push(Post {
+                id,
+                content,
+                frames,
+            });
+        }
     }
 
     /// Reads on in the turn that goes on, to its end.
@@ -284,10 +321,9 @@ async fn send(
     id: &str,
     content: &str,
 ) -> Result<reqwest::Response, reqwest::Error> {
-    let path = "/services/agent/sendMessage/stream";
     let params = json!({"sessionId": SESSION, "messageId": id, "content": content});
     server
-        .request(Method::POST, path)
+        .request(Method::POST, STREAM)
         .json(&params)
         .send()
         .await
@@ -306,9 +342,12 @@ async fn is_reached(point: &Point, visit: u32) -> bool {
     let hooks = [Hook::open().await, Hook::open().await];
     let allowed = [hooks[0].address(), hooks[1].address()].map(|address| address.to_string());
     program = program.set("SAMOVAR__EGRESS__ALLOW", &allowed.join(","));
+    if point.when == When::Sweep {
+        program = program.set(KEEPS, "0");
+    }
     let mut client = Client::default();
-    if point.when == When::Resume {
-        program = program.set(ARMED, cut_before(point));
+    if let When::Resume(cut_at) = point.when {
+        program = program.set(ARMED, cut_at);
         let server = program.serve(&SERVE).await;
         client.talk(&server, &model, &hooks).await.ok();
         assert_eq!(server.end().await.code, None, "{point:?}");
@@ -318,8 +357,10 @@ async fn is_reached(point: &Point, visit: u32) -> bool {
         Err(ended) => ended,
         Ok(server) => {
             let is_alive = match point.when {
-                When::Resume => client.wait_for_the_last(&server).await,
-                When::Start | When::Run | When::Stop => client.talk(&server, &model, &hooks).await,
+                When::Resume(_) => client.wait_for_the_last(&server).await,
+                When::Start | When::Run | When::Stop | When::Sweep => {
+                    client.talk(&server, &model, &hooks).await
+                }
             };
             if is_alive.is_ok() {
                 server.send(Signal::TERM);
@@ -327,12 +368,16 @@ async fn is_reached(point: &Point, visit: u32) -> bool {
             server.end().await
         }
     };
-    for gate in [waits(), more()] {
+    for gate in [waits(), more(), held()] {
         model.open(&gate).unwrap();
     }
-    program = program.set(ARMED, "");
+    program = program.set(ARMED, "").set(KEEPS, "600");
     let server = program.serve(&SERVE).await;
-    client.check(&server).await;
+    match point.when {
+        // What was removed cannot be streamed again.
+        When::Sweep => client.check_messages(&server).await,
+        When::Start | When::Resume(_) | When::Run | When::Stop => client.check(&server).await,
+    }
     // What must not happen twice did not, and what may was not called again as another.
     let [counted, mut noted] = hooks.map(|hook| hook.keys());
     assert!(counted.len() <= 1, "{point:?}:{visit} {counted:?}");
@@ -346,16 +391,7 @@ async fn is_reached(point: &Point, visit: u32) -> bool {
 fn visits(point: &Point) -> u32 {
     match point.when {
         When::Run => 2,
-        When::Start | When::Resume | When::Stop => 1,
-    }
-}
-
-/// Where the server ended whose turn goes on at this point.
-fn cut_before(point: &Point) -> &'static str {
-    match point.name {
-        // In the middle of an answer; all others behind an intent.
-        "reset.before" | "reset.after" => "show.after:2",
-        _ => "file.sync.before",
+        When::Start | When::Resume(_) | When::Stop | When::Sweep => 1,
     }
 }
 

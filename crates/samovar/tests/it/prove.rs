@@ -66,6 +66,7 @@ async fn two_hundred_kills_break_no_promise() {
     assert_eq!(points + number("random_kills"), 200);
     for counted in [
         "accepted",
+        "steered",
         "continued",
         "resumed",
         "unsafe_effects",

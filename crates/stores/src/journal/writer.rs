@@ -253,7 +253,9 @@ impl Writer {
         let mut meta = shared.tables.meta(&txn)?;
         meta.closed = true;
         shared.tables.put_meta(&mut txn, &meta)?;
+        failpoint!("close.note.before");
         self.finish(txn)?;
+        failpoint!("close.note.after");
         if shared.durability == Durability::Process {
             shared.tables.sync()?;
             unsynced::end(shared.tables.env.path())?;
@@ -338,7 +340,9 @@ impl Writer {
         let mut txn = self.begin(&shared)?;
         let step = sweep.step(&shared.tables, &mut txn).map_err(Broken::from)?;
         if step.removed > 0 {
+            failpoint!("sweep.before");
             self.finish(txn)?;
+            failpoint!("sweep.after");
         }
         Ok(step.is_last)
     }

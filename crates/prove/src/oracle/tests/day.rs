@@ -1,10 +1,11 @@
 //! A good day: one session, a spoken answer that a kill cut once, and a turn with calls of all
-//! classes, the idempotent one made twice.
+//! classes, which a kill cut, too: the idempotent one is made twice. What is said meanwhile joins it.
 
 use serde_json::{Value, json};
 
 use crate::observed::{
-    Asked, Class, Effect, Frame, Observed, Post, Profile, Reading, Scene, Stored,
+    Asked, Class, Delivery, Effect, Frame, Observed, Post, Profile, Reading, Scene, Stored, Tokens,
+    Totals,
 };
 use crate::words;
 
@@ -31,6 +32,15 @@ impl Log {
         id
     }
 
+    /// An event of another turn.
+    fn aside(&mut self, turn: &str, mut event: Value) -> Frame {
+        self.seq += 1;
+        event["turn"] = json!(turn);
+        let id = Some(format!("{}.{}", self.epoch, self.seq));
+        let data = event.to_string();
+        Frame { id, data }
+    }
+
     fn both(&mut self, event: Value, spelt: &Value) {
         let id = Some(self.full(event));
         let data = spelt.to_string();
@@ -53,14 +63,13 @@ impl Log {
 
     fn begin(&mut self, turn: &str, message: &str) {
         turn.clone_into(&mut self.turn);
-        let part = json!({"type": "text", "text": said(message)});
-        let message = json!({"id": message, "role": "user", "parts": [part]});
-        self.full(json!({"type": "message_finished", "message": message}));
+        self.full(user(message, ""));
         self.full(json!({"type": "turn_started"}));
     }
 
     fn answer(&mut self, id: &str, parts: &[Value]) {
-        let message = json!({"id": id, "role": "assistant", "parts": parts});
+        let usage = json!({"input": 10, "output": 1});
+        let message = json!({"id": id, "role": "assistant", "parts": parts, "usage": usage});
         self.full(json!({"type": "message_finished", "message": message}));
     }
 
@@ -76,6 +85,16 @@ impl Log {
     }
 }
 
+fn user(message: &str, entry: &str) -> Value {
+    let part = json!({"type": "text", "text": said(message)});
+    let message = json!({"id": message, "role": "user", "parts": [part]});
+    let mut event = json!({"type": "message_finished", "message": message});
+    if !entry.is_empty() {
+        event["entry"] = entry.into();
+    }
+    event
+}
+
 fn said(message: &str) -> String {
     format!("go on [{message}]")
 }
@@ -88,6 +107,9 @@ const CALLS: [(&str, &str, &str); 4] = [
     ("pay", "c4", "receipt-2."),
 ];
 
+/// What the edited file says before its end.
+pub(super) const EDITED: &str = "m2 edited in attempt 2, before ";
+
 /// The day; nothing of it breaks a promise.
 pub(super) fn good_day() -> Observed {
     let mut log = Log {
@@ -96,21 +118,27 @@ pub(super) fn good_day() -> Observed {
         ..Log::default()
     };
     let first = first_turn(&mut log);
-    let second = second_turn(&mut log);
+    let (second, own) = second_turn(&mut log);
+    let steering = Post {
+        delivery: Delivery::Steer,
+        ..post("m3", Scene::Text, 5)
+    };
     let mut observed = Observed {
-        posts: vec![post("m1", Scene::Text, 1), post("m2", Scene::Tools, 3)],
+        posts: vec![
+            post("m1", Scene::Text, 1),
+            post("m2", Scene::Tools, 3),
+            steering,
+        ],
         stored: stored(),
         effects: effects(),
         asked: asked(),
         files: [
             ("write-m2.txt".to_owned(), "m2 wrote\n".to_owned()),
-            (
-                "edit-m2.txt".to_owned(),
-                "m2 edited, before the end\n".to_owned(),
-            ),
+            ("edit-m2.txt".to_owned(), format!("{EDITED}the end\n")),
         ]
         .into(),
-        answered: [("m1".to_owned(), 2), ("m2".to_owned(), 3)].into(),
+        answered: [("a1".to_owned(), 2), ("a2".to_owned(), 3)].into(),
+        totals: [("s1".to_owned(), totals())].into(),
         ..Observed::default()
     };
     for (message, (full, spelt)) in [("m1", first), ("m2", second)] {
@@ -126,6 +154,7 @@ pub(super) fn good_day() -> Observed {
             observed.retold.push(whole);
         }
     }
+    joined(&mut observed, own);
     let mut resumed = observed.readings[0].clone();
     resumed.after.clone_from(&resumed.frames[4].id);
     resumed.frames.drain(..5);
@@ -150,14 +179,53 @@ fn first_turn(log: &mut Log) -> (Vec<Frame>, Vec<Frame>) {
     log.end()
 }
 
-fn second_turn(log: &mut Log) -> (Vec<Frame>, Vec<Frame>) {
+/// What was seen of the message that has joined the second turn: its own turn before, and that one
+/// later.
+fn joined(observed: &mut Observed, own: Vec<Frame>) {
+    let end = own.last().cloned().unwrap_or_default();
+    let spelt = Frame {
+        data: json!({"type": "completed", "finishReason": "steered"}).to_string(),
+        ..end
+    };
+    for (profile, frames) in [(Profile::Full, own), (Profile::Default, vec![spelt])] {
+        let host = reading(&mut observed.retold, "m2", profile).clone();
+        let message = "m3".to_owned();
+        let own = Reading {
+            message: message.clone(),
+            frames,
+            ..host.clone()
+        };
+        observed.readings.push(own);
+        observed.retold.push(Reading { message, ..host });
+    }
+    // A reader of its own turn lost its connection, and came back to the one that it has joined.
+    let mut frames = observed.retold.last().unwrap().frames.clone();
+    let after = reading(&mut observed.readings, "m3", Profile::Default).frames[0]
+        .id
+        .clone();
+    frames.retain(|frame| frame.id.as_deref().map(at) > after.as_deref().map(at));
+    observed.readings.push(Reading {
+        message: "m3".to_owned(),
+        after,
+        frames,
+        is_done: true,
+        ..Reading::default()
+    });
+}
+
+fn at(id: &str) -> u64 {
+    super::super::streams::place(id).unwrap().1
+}
+
+/// The turn, and that of the message which has joined it.
+fn second_turn(log: &mut Log) -> ((Vec<Frame>, Vec<Frame>), Vec<Frame>) {
     log.begin("t2", "m2");
     log.step(1);
     let text = words::answer("m2", 1, 1, 0);
     log.say(&text);
     let args = json!({"path": "write-m2.txt", "content": "m2 wrote\n"});
-    let edit =
-        json!({"path": "edit-m2.txt", "old": "the end\n", "new": "m2 edited, before the end\n"});
+    let new = format!("{EDITED}the end\n");
+    let edit = json!({"path": "edit-m2.txt", "old": "the end\n", "new": new});
     let mut parts = vec![json!({"type": "text", "text": text})];
     for ((name, call, _), args) in CALLS.iter().zip([args, edit, json!({}), json!({})]) {
         parts.push(json!({"type": "call", "id": call, "name": name, "args": args}));
@@ -166,15 +234,23 @@ fn second_turn(log: &mut Log) -> (Vec<Frame>, Vec<Frame>) {
     for (name, call, _) in CALLS {
         log.full(json!({"type": "call_started", "call": call, "name": name}));
     }
+    let mut own = vec![log.aside("t3", user("m3", "steers"))];
+    log.epoch = 9;
+    log.full(json!({"type": "turn_continued", "in_a_row": 1}));
     for (name, call, text) in CALLS {
         let outcome = json!({"status": "done", "text": text});
-        log.full(json!({"type": "call_closed", "call": call, "name": name, "outcome": outcome}));
+        log.both(
+            json!({"type": "call_closed", "call": call, "name": name, "outcome": outcome}),
+            &json!({"type": "tool_call_result", "id": call, "name": name, "result": text}),
+        );
     }
+    log.full(user("m3", "joined"));
+    own.push(log.aside("t3", json!({"type": "turn_finished", "reason": "steered"})));
     log.step(2);
-    let text = words::answer("m2", 2, 1, 1);
+    let text = words::answer("m3", 1, 1, 1);
     log.say(&text);
     log.answer("a3", &[json!({"type": "text", "text": text})]);
-    log.end()
+    (log.end(), own)
 }
 
 fn post(message: &str, scene: Scene, sent_at: u64) -> Post {
@@ -185,12 +261,11 @@ fn post(message: &str, scene: Scene, sent_at: u64) -> Post {
         scene,
         sent_at,
         acked_at: Some(sent_at + 1),
-        may_be_cancelled: false,
-        is_cancelled: false,
+        ..Post::default()
     }
 }
 
-fn row(id: &str, role: &str, content: &str, call: Option<&str>) -> Stored {
+pub(super) fn row(id: &str, role: &str, content: &str, call: Option<&str>) -> Stored {
     Stored {
         session: "s1".to_owned(),
         id: id.to_owned(),
@@ -210,8 +285,19 @@ fn stored() -> Vec<Stored> {
     for (_, call, text) in CALLS {
         rows.push(row(&format!("r-{call}"), "tool", text, Some(call)));
     }
-    rows.push(row("a3", "assistant", &words::answer("m2", 2, 1, 1), None));
+    rows.push(row("m3", "user", &said("m3"), None));
+    rows.push(row("a3", "assistant", &words::answer("m3", 1, 1, 1), None));
     rows
+}
+
+fn totals() -> Totals {
+    Totals {
+        messages: 10,
+        tokens: Tokens {
+            input: 30,
+            output: 3,
+        },
+    }
 }
 
 fn effects() -> Vec<Effect> {
@@ -239,7 +325,7 @@ fn asked() -> Vec<Asked> {
         asked("m1", 0, 0),
         asked("m1", 0, 1),
         asked("m2", 0, 2),
-        asked("m2", 4, 3),
+        asked("m3", 0, 3),
     ]
 }
 
