@@ -14,6 +14,10 @@ use crate::results::{NO_RESULT, outcomes};
 use crate::specs::{ProviderSpec, Quirk};
 use crate::state;
 
+/// Calls that one message may ask for. A model may ask for more, and then its servers refuse to take
+/// the message back.
+const MAX_CALLS: usize = 128;
+
 /// What the assistant is made to say where a turn ended behind a result, for servers that insist.
 const BROKEN_OFF: &str = "(The turn was broken off here.)";
 
@@ -133,18 +137,35 @@ impl<'a> History<'a, '_> {
 
     fn add_assistant(&mut self, message: &'a Message) {
         let content = text(message);
-        let tool_calls: Vec<_> = message.calls().map(|call| self.call(call)).collect();
-        if content.is_empty() && tool_calls.is_empty() {
+        let calls: Vec<_> = message.calls().collect();
+        if content.is_empty() && calls.is_empty() {
             return;
         }
-        let wants_reasoning = self.spec.has(Quirk::ReasoningBack) && !tool_calls.is_empty();
+        // Where a call carries what its provider wants back, the others of its message lean on that.
+        let is_bound = calls.iter().any(|call| call.provider_state.is_some());
+        let most = if is_bound { usize::MAX } else { MAX_CALLS };
+        let (first, rest) = calls.split_at(calls.len().min(most));
+        let wants_reasoning = self.spec.has(Quirk::ReasoningBack) && !calls.is_empty();
         self.said.push(Said::Assistant {
             content: (!content.is_empty()).then_some(content),
             reasoning_content: wants_reasoning.then(|| reasoning(message)),
             reasoning_details: self.details(message),
-            tool_calls,
+            tool_calls: first.iter().map(|call| self.call(call)).collect(),
         });
-        for call in message.calls() {
+        self.add_results(first);
+        for more in rest.chunks(most) {
+            self.said.push(Said::Assistant {
+                content: None,
+                reasoning_content: wants_reasoning.then_some(Cow::Borrowed("")),
+                reasoning_details: Vec::new(),
+                tool_calls: more.iter().map(|call| self.call(call)).collect(),
+            });
+            self.add_results(more);
+        }
+    }
+
+    fn add_results(&mut self, calls: &[&'a ToolCall]) {
+        for call in calls {
             let outcome = self.outcomes.get(&call.id);
             self.said.push(Said::Tool {
                 tool_call_id: self.id(&call.id),

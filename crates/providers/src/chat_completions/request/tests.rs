@@ -340,3 +340,51 @@ fn what_a_provider_wants_back_verbatim_goes_back_to_it_and_to_nobody_else() {
         None
     );
 }
+
+/// What a request says of calls: how many each message asks for, and how many results follow it.
+fn batches(row: &str, messages: Vec<Message>) -> Vec<(usize, usize)> {
+    let sent = sent(row, &prompt(messages));
+    let mut batches = Vec::new();
+    let mut ids = Vec::new();
+    for message in sent["messages"].as_array().unwrap() {
+        if let Some(calls) = message["tool_calls"].as_array() {
+            ids = calls.iter().map(|call| call["id"].clone()).collect();
+            batches.push((calls.len(), 0));
+        } else if message["role"] == "tool" {
+            let (_, results) = batches.last_mut().unwrap();
+            assert_eq!(message["tool_call_id"], ids[*results], "in their order");
+            *results += 1;
+        }
+    }
+    batches
+}
+
+// proves MD-3
+#[test]
+fn more_calls_than_a_message_may_have_go_back_in_several_each_with_its_results() {
+    let said = |count: usize, state: Option<Value>| {
+        let calls = (0..count).map(|n| {
+            let Part::Call(mut call) = call(&format!("c{n}"), json!({})) else {
+                unreachable!()
+            };
+            call.provider_state = state.clone().filter(|_| n == 0);
+            Part::Call(call)
+        });
+        let parts = std::iter::once(text("I look.")).chain(calls).collect();
+        let results = (0..count).map(|n| result(&format!("c{n}"), "seen"));
+        [user("How many?"), assistant(parts)]
+            .into_iter()
+            .chain(results)
+            .collect()
+    };
+    assert_eq!(batches("openai", said(128, None)), [(128, 128)]);
+    let three = [(128, 128), (128, 128), (44, 44)];
+    for row in ["openai", "mistral", "deepseek"] {
+        assert_eq!(batches(row, said(300, None)), three, "{row}");
+    }
+    // Its first call signs for the others.
+    let signed = Some(json!({"signature": "s"}));
+    assert_eq!(batches("gemini", said(300, signed)), [(300, 300)]);
+    let texts = sent("openai", &prompt(said(300, None))).to_string();
+    assert_eq!(texts.matches("I look.").count(), 1, "said once");
+}

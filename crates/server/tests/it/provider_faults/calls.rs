@@ -168,6 +168,12 @@ async fn what_a_turn_had_done_before_a_fault_stays_done() {
 // proves AS-13
 #[tokio::test]
 async fn of_three_hundred_calls_in_one_answer_eight_run_at_once_and_all_are_answered() {
+    for (row, model) in [("anthropic", "claude-x"), ("openai", "gpt-x")] {
+        three_hundred_calls(row, model).await;
+    }
+}
+
+async fn three_hundred_calls(row: &'static str, model: &str) {
     let running = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
     let counted = running.clone();
     let tool = TestTool::new("count", move |_, _| {
@@ -184,7 +190,7 @@ async fn of_three_hundred_calls_in_one_answer_eight_run_at_once_and_all_are_answ
         reply.and_call("count", json!({}))
     });
     let app = AppBuilder::new()
-        .provider("anthropic", "claude-x")
+        .provider(row, model)
         .tools(tool.build())
         .start([many, say("done")])
         .await;
