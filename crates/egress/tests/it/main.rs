@@ -9,3 +9,4 @@ mod answers;
 mod desk;
 mod redirects;
 mod refusals;
+mod secure;
