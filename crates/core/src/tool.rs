@@ -1,5 +1,6 @@
 //! Tools: what a model may ask for, and what has to be known before it is let.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -140,6 +141,16 @@ pub enum Probed {
     NotDone,
     /// Nobody can tell.
     Unknown,
+}
+
+/// The names of its tools.
+impl fmt::Debug for dyn Toolset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let specs = self.specs();
+        f.debug_list()
+            .entries(specs.iter().map(|spec| &spec.name))
+            .finish()
+    }
 }
 
 /// Anything that lists tools and runs their calls.

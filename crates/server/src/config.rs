@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use samovar_core::Effect;
+use samovar_core::{Effect, Toolset};
 use samovar_egress::Range;
 use samovar_engine::Settings;
 use samovar_locale as locale;
@@ -81,6 +81,11 @@ pub struct Config {
     /// Addresses that are not public and may be asked all the same, by webhooks and whatever else
     /// fetches.
     pub egress: Vec<Range>,
+    /// Tools of the program that has the server inside. They are there before a turn goes on that an
+    /// earlier run left, which those are not that come to [`Engine::toolbox`] later.
+    ///
+    /// [`Engine::toolbox`]: samovar_engine::Engine::toolbox
+    pub toolsets: Vec<Arc<dyn Toolset>>,
     /// Tools behind a webhook that are there from the start.
     pub tools: Vec<ConfiguredTool>,
     /// The program that reads a journal before it is opened, when the last start died; none trusts
@@ -155,6 +160,7 @@ impl Config {
             drain: Duration::from_secs(10),
             durability: Durability::default(),
             egress: Vec::new(),
+            toolsets: Vec::new(),
             tools: Vec::new(),
             walker: None,
             restarts: false,

@@ -547,5 +547,8 @@ fn toolbox(config: &Config) -> Result<Toolbox, OpenError> {
     for toolset in samovar_tools::catalog(&jail) {
         toolbox.add_built_in(&toolset).map_err(OpenError::Tools)?;
     }
+    for toolset in &config.toolsets {
+        toolbox.add(toolset).map_err(OpenError::Tools)?;
+    }
     Ok(toolbox)
 }

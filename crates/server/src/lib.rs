@@ -23,6 +23,9 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Tools of that program stand in [`Config::toolsets`], so that a turn which a stop has cut finds
+//! them when it goes on; those that come to the running engine's toolbox come too late for it.
 
 mod address;
 mod agent;

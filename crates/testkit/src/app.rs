@@ -25,7 +25,6 @@ pub struct App {
     folders: Arc<Folders>,
     config: Config,
     row: &'static str,
-    toolsets: Vec<Arc<dyn Toolset>>,
 }
 
 struct Folders {
@@ -37,7 +36,6 @@ pub struct AppBuilder {
     config: Config,
     folders: Arc<Folders>,
     row: &'static str,
-    toolsets: Vec<Arc<dyn Toolset>>,
 }
 
 impl AppBuilder {
@@ -61,7 +59,6 @@ impl AppBuilder {
             config,
             folders: Arc::new(Folders { root }),
             row: "custom",
-            toolsets: Vec::new(),
         }
     }
 
@@ -84,7 +81,7 @@ impl AppBuilder {
     /// Registers tools in process.
     #[must_use]
     pub fn tools(mut self, toolset: Arc<dyn Toolset>) -> Self {
-        self.toolsets.push(toolset);
+        self.config.toolsets.push(toolset);
         self
     }
 
@@ -108,14 +105,6 @@ impl AppBuilder {
         let server = Server::start(self.config.clone())
             .await
             .expect("the server starts");
-        for toolset in &self.toolsets {
-            server
-                .home()
-                .engine()
-                .toolbox()
-                .add(toolset)
-                .expect("the tools fit");
-        }
         let api = Api::new(&server.address().to_string(), TOKEN);
         App {
             server: Some(server),
@@ -124,7 +113,6 @@ impl AppBuilder {
             folders: self.folders,
             config: self.config,
             row: self.row,
-            toolsets: self.toolsets,
         }
     }
 }
@@ -157,7 +145,6 @@ impl App {
             config: self.config,
             folders: self.folders,
             row: self.row,
-            toolsets: self.toolsets,
         };
         builder.start_with(self.model).await
     }

@@ -74,24 +74,21 @@ impl Cut {
         self.folder.path().join("data")
     }
 
-    /// Opens it with these tools; the session is touched only when they are there.
+    /// Opens it with these tools.
     pub(super) async fn open(&self, tools: Vec<TestTool>) -> Home {
         let mut config = Config::new(self.data(), self.folder.path().join("workspace"));
         config.settings.recovery = Recovery::UsedSessions;
         config.settings.approval = Approval::Auto;
         let urls = &mut config.providers.base_urls;
         urls.insert("custom".to_owned(), self.model.base_url());
+        config.toolsets = tools.into_iter().map(TestTool::build).collect();
         (self.settings)(&mut config);
-        let home = loop {
+        loop {
             match Home::open(&config).await {
                 Ok(home) => break home,
                 Err(_) => tokio::task::yield_now().await,
             }
-        };
-        for tool in tools {
-            home.engine().toolbox().add(&tool.build()).unwrap();
         }
-        home
     }
 }
 
@@ -217,6 +214,15 @@ pub(super) fn begun(name: &str, effect: Effect) -> Kind {
         deadline: None,
         probe: None,
     }
+}
+
+/// A call that somebody outside is to close.
+pub(super) fn left_open(name: &str) -> Kind {
+    let mut begun = begun(name, Effect::Idempotent);
+    if let Kind::CallStarted { closer, .. } = &mut begun {
+        *closer = Closer::Outside;
+    }
+    begun
 }
 
 pub(super) fn live(text: &str) -> Vec<Kind> {
