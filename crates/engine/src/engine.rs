@@ -21,6 +21,7 @@ use crate::parts::{Parts, Running, RunningTurn, damaged};
 use crate::projection;
 use crate::projector::{Projector, read_all};
 use crate::recovered::{self, Ledger, Recovered};
+use crate::room::Room;
 use crate::session::unknown;
 use crate::settings::{Recovery, Settings};
 use crate::toolbox::Toolbox;
@@ -99,6 +100,7 @@ impl Engine {
             projector: projector.clone(),
             open_calls: OpenCalls::default(),
             running: Running::new(),
+            room: Room::default(),
             continuing,
             ledger: Ledger::new(),
             stopping: CancellationToken::new(),

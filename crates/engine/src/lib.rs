@@ -20,6 +20,7 @@ mod projector;
 mod queue;
 mod recovered;
 mod resume;
+mod room;
 mod runner;
 mod session;
 mod settings;

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use samovar_core::{SessionId, ToolCall, TurnId};
+use samovar_core::{CallId, SessionId, ToolCall, TurnId};
 
 use crate::turn::Turn;
 
@@ -54,6 +54,14 @@ impl OpenCalls {
         {
             known.remove(session);
         }
+    }
+
+    /// The session of a call, if that is known.
+    pub(crate) fn session_of(&self, call: &CallId) -> Option<SessionId> {
+        let known = self.lock();
+        let has = |waiting: &Waiting| waiting.calls.iter().any(|open| open.id == *call);
+        let found = known.iter().find(|(_, waiting)| has(waiting));
+        found.map(|(session, _)| session.clone())
     }
 
     /// All that are known, those of the oldest turn first.

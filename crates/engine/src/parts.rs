@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::open_calls::OpenCalls;
 use crate::projector::Projector;
 use crate::recovered::Ledger;
+use crate::room::Room;
 use crate::settings::Settings;
 use crate::toolbox::Toolbox;
 
@@ -26,6 +27,8 @@ pub(crate) struct Parts {
     pub(crate) projector: Arc<Projector>,
     pub(crate) open_calls: OpenCalls,
     pub(crate) running: Running,
+    /// Where turns wait that cannot keep what they have.
+    pub(crate) room: Room,
     /// Held by a turn that goes on after a stop, until the world has answered it.
     pub(crate) continuing: Arc<Semaphore>,
     /// What became of the turns that a former run left.

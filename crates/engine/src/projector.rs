@@ -183,14 +183,15 @@ impl Projector {
         self.settle().await;
     }
 
+    /// Brings in what was marked before. What is marked meanwhile is for the next pass, or none would
+    /// ever end while much happens.
     async fn pass(&self) -> Result<(), Broken> {
         let marked = self.progress.borrow().marked;
         self.bring_in().await?;
-        loop {
-            let logs = self.take();
-            if logs.is_empty() {
-                break;
-            }
+        let mut left = self.state().dirty.len();
+        while left > 0 {
+            let logs = self.take(left);
+            left -= logs.len();
             if let Err(broken) = self.project(&logs).await {
                 let mut state = self.state();
                 for log in logs.into_iter().rev() {
@@ -206,10 +207,11 @@ impl Projector {
         Ok(())
     }
 
-    /// Takes logs out to be written. From here on they can be marked again.
-    fn take(&self) -> Vec<Log> {
+    /// Takes so many logs out, or as many as a transaction takes, to be written. From here on they can
+    /// be marked again.
+    fn take(&self, left: usize) -> Vec<Log> {
         let mut state = self.state();
-        let count = state.dirty.len().min(MAX_BATCH);
+        let count = left.min(state.dirty.len()).min(MAX_BATCH);
         let logs: Vec<Log> = state.dirty.drain(..count).collect();
         for log in &logs {
             state.waiting.remove(&log.number());

@@ -9,6 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use samovar_core::event::Entry;
 use samovar_core::{Bounds, Message, Seq, TurnId, planted};
 
+#[cfg(test)]
+mod tests;
+
 /// A message that waits for its turn.
 #[derive(Clone, Debug)]
 pub(crate) struct Queued {
@@ -25,6 +28,17 @@ pub(crate) struct Joined {
     pub(crate) now: TurnId,
     /// The position in front of the turn that it joined.
     pub(crate) after: Seq,
+}
+
+/// What was found of a message that was to be taken out.
+#[derive(Debug)]
+pub(crate) enum Taken {
+    /// It waited at this place, and does no more.
+    Out(usize, Queued),
+    /// The turn that runs has it, and nobody knows yet whether it can be kept there.
+    Joining,
+    /// It does not wait.
+    Nothing,
 }
 
 /// A handle to the messages that wait.
@@ -58,15 +72,19 @@ impl Queue {
         self.lock().queued.pop_front()
     }
 
-    /// Takes out the message of a turn, so that nobody else does, with its place.
-    pub(crate) fn take(&self, turn: &TurnId) -> Option<(usize, Queued)> {
+    /// Takes out the message of a turn, so that nobody else does.
+    pub(crate) fn take(&self, turn: &TurnId) -> Taken {
         let mut waiting = self.lock();
-        let at = waiting.queued.iter().position(|one| one.turn == *turn)?;
-        Some((at, waiting.queued.remove(at)?))
+        if waiting.joining.iter().any(|one| one.turn == *turn) {
+            return Taken::Joining;
+        }
+        let at = waiting.queued.iter().position(|one| one.turn == *turn);
+        let taken = at.and_then(|at| Some((at, waiting.queued.remove(at)?)));
+        taken.map_or(Taken::Nothing, |(at, queued)| Taken::Out(at, queued))
     }
 
     /// Puts back what was taken out.
-    pub(crate) fn put_back(&self, (at, queued): (usize, Queued)) {
+    pub(crate) fn put_back(&self, at: usize, queued: Queued) {
         let mut waiting = self.lock();
         let at = at.min(waiting.queued.len());
         waiting.queued.insert(at, queued);
@@ -108,12 +126,15 @@ impl Queue {
         }));
     }
 
-    /// Puts back what was to join a turn and could not be kept.
+    /// Puts back what was to join a turn and could not be kept, where it stood.
     pub(crate) fn give_back(&self) {
         let mut waiting = self.lock();
-        let at = waiting.interrupting();
-        let joining = std::mem::take(&mut waiting.joining);
-        for queued in joining.into_iter().rev() {
+        for queued in std::mem::take(&mut waiting.joining) {
+            // Ids of turns are made in the order of time.
+            let is_later =
+                |other: &Queued| other.entry != Entry::Interrupts && other.turn > queued.turn;
+            let at = waiting.queued.iter().position(is_later);
+            let at = at.unwrap_or(waiting.queued.len());
             waiting.queued.insert(at, queued);
         }
     }

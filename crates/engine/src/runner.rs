@@ -17,6 +17,7 @@ use crate::log::{Draft, Log};
 use crate::parts::Parts;
 use crate::projection;
 use crate::queue::Queue;
+use crate::session::refusal;
 use crate::turn::{Step, Turn};
 
 mod ask;
@@ -33,7 +34,16 @@ pub(crate) enum Input {
     /// Close a call from outside.
     Settle(CallId, Outcome, Reply),
     /// Stop.
-    Cancel(Reply),
+    Cancel(Whom, Reply),
+}
+
+/// Whom a cancel means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whom {
+    /// The turn that it was sent to, and no other.
+    This,
+    /// Whichever runs.
+    Running,
 }
 
 /// How the sender of a command hears whether it was accepted.
@@ -81,6 +91,8 @@ pub(crate) struct Runner {
     pub(crate) pending: Vec<Draft>,
     /// Who is told once the turn's end is kept.
     pub(crate) stopped_for: Vec<Reply>,
+    /// Whether what was to be kept last had no room.
+    pub(crate) is_waiting: bool,
 }
 
 impl Runner {
@@ -94,12 +106,7 @@ impl Runner {
             }
         };
         for reply in self.stopped_for {
-            answer(
-                reply,
-                Ok(Accepted::Cancelled {
-                    stopped: how == How::Finished,
-                }),
-            );
+            answer(reply, stopped(&how));
         }
         self.inbox.close();
         let mut leftover = Vec::new();
@@ -207,7 +214,11 @@ impl Runner {
         let drafts = self.pending[..count].to_vec();
         let first = self.log.first_of(&self.turn_id);
         let events = self.log.append(drafts).await?;
-        self.pending.drain(..count);
+        let kept = self.pending.drain(..count);
+        // What cannot wait has room of its own.
+        if kept.fold(false, |any, draft| any | draft.kind.can_wait()) {
+            self.has_room();
+        }
         if events.iter().any(|event| has_joined(&event.kind)) {
             let after = first.map_or(Seq::default(), |first| Seq(first.0.saturating_sub(1)));
             self.queue.have_joined(&self.turn_id, after);
@@ -240,9 +251,12 @@ impl Runner {
         }
     }
 
+    /// Ends the turn, unless it is over; whoever wants that hears of it once the end is kept.
     fn stop(&mut self, reply: Reply) {
-        for kind in self.turn.cancelled("the turn was stopped") {
-            self.note(kind);
+        if !self.turn.is_over() {
+            for kind in self.turn.cancelled("the turn was stopped") {
+                self.note(kind);
+            }
         }
         self.stopped_for.push(reply);
     }
@@ -277,6 +291,15 @@ impl Runner {
 
     fn note_message(&mut self, message: Message) {
         self.note(Kind::finished(message));
+    }
+}
+
+/// The answer to who wanted a turn to stop that has ended like this.
+fn stopped(how: &How) -> Result<Accepted, Error> {
+    match how {
+        How::Finished => Ok(Accepted::Cancelled { stopped: true }),
+        How::Parked | How::Left => Ok(Accepted::Cancelled { stopped: false }),
+        How::Broken(broken) => Err(refusal(broken.clone())),
     }
 }
 

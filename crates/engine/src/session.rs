@@ -14,6 +14,7 @@ use samovar_locale as locale;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Transcript;
@@ -129,8 +130,9 @@ enum Goes {
 impl Mailbox {
     /// Works until the session is idle or the server stops.
     pub(crate) async fn run(&mut self, letters: &mut mpsc::Receiver<Letter>) {
+        let mut again = None;
         loop {
-            let pause = self.pause();
+            let looks_at = self.looks_at(&mut again);
             let continuing = self.parts.continuing.clone();
             // All are safe to drop halfway: letters and ended turns wait where they are.
             tokio::select! {
@@ -143,7 +145,8 @@ impl Mailbox {
                 Ok(permit) = continuing.acquire_owned(), if self.wants_to_go_on() => {
                     self.take_up(permit).await;
                 }
-                () = tokio::time::sleep(pause), if self.turns.is_empty() => {
+                () = tokio::time::sleep_until(looks_at), if self.turns.is_empty() => {
+                    again = None;
                     if !self.unstick().await {
                         continue;
                     }
@@ -162,22 +165,18 @@ impl Mailbox {
         }
     }
 
-    /// How long nothing may happen before the session looks after itself.
-    fn pause(&self) -> Duration {
-        match &self.open {
+    /// When the session looks after itself: once nothing has come for a while; or `again`, which no
+    /// letter puts off, when something could not be done.
+    fn looks_at(&self, again: &mut Option<Instant>) -> Instant {
+        let idle = match &self.open {
             None => Duration::ZERO,
-            Some(OpenSession {
-                current:
-                    Some(Current {
-                        state: Progress::Stuck(_),
-                        ..
-                    }),
-                ..
-            }) => RETRY,
-            Some(open) if open.waits_for_room => RETRY,
-            Some(_) if self.is_interrupted() => RETRY,
+            Some(open) if open.waits_for_room || open.is_stuck() || self.is_interrupted() => {
+                return *again.get_or_insert_with(|| Instant::now() + RETRY);
+            }
             Some(_) => self.parts.settings.idle,
-        }
+        };
+        *again = None;
+        Instant::now() + idle
     }
 
     /// Whether nothing of it needs memory.
@@ -355,6 +354,19 @@ impl OpenSession {
             recent: Recent::default(),
             waits_for_room: false,
             closing: Vec::new(),
+        }
+    }
+
+    /// Whether the end of its turn, whose task is gone, could not be kept yet.
+    fn is_stuck(&self) -> bool {
+        let state = self.current.as_ref().map(|current| &current.state);
+        matches!(state, Some(Progress::Stuck(_)))
+    }
+
+    /// Notes what has joined a turn since this was asked last.
+    fn note_joined(&mut self) {
+        for joined in self.queue.joined() {
+            self.recent.join(&joined);
         }
     }
 

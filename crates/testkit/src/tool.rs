@@ -8,6 +8,7 @@ use samovar_core::{
     CallContext, Capability, Closer, Effect, Future, Probed, Reply, ToolCall, ToolSpec, Toolset,
 };
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 type Run = dyn Fn(Value, CallContext) -> Future<'static, Reply> + Send + Sync;
 
@@ -16,6 +17,8 @@ pub struct TestTool {
     spec: ToolSpec,
     run: Box<Run>,
     found: Probed,
+    /// Told when it looks at what it is about to change, for ever.
+    looks: Option<Arc<Notify>>,
 }
 
 impl TestTool {
@@ -38,15 +41,28 @@ impl TestTool {
             spec,
             run: Box::new(move |args, context| Box::pin(run(args, context))),
             found: Probed::Unknown,
+            looks: None,
         }
     }
 
     /// A tool that passes its question on and leaves its calls open.
     #[must_use]
     pub fn asks(name: &str) -> Self {
-        let mut tool = Self::new(name, |_, _| async { Reply::Open });
-        (tool.spec.closer, tool.spec.effect) = (Closer::Outside, Effect::Idempotent);
-        tool
+        Self::new(name, |_, _| async { Reply::Open }).outside()
+    }
+
+    /// Its calls are closed by somebody outside, unless it does that itself.
+    #[must_use]
+    pub fn outside(mut self) -> Self {
+        (self.spec.closer, self.spec.effect) = (Closer::Outside, Effect::Idempotent);
+        self
+    }
+
+    /// It looks for ever at what it is about to change, and tells when it begins to.
+    #[must_use]
+    pub fn looks_for_ever(mut self, began: &Arc<Notify>) -> Self {
+        self.looks = Some(began.clone());
+        self.effect(Effect::Verifiable)
     }
 
     /// The JSON Schema of its arguments.
@@ -97,6 +113,17 @@ impl Toolset for TestTool {
 
     fn call(&self, call: ToolCall, context: CallContext) -> Future<'static, Reply> {
         (self.run)(call.args, context)
+    }
+
+    fn foresee(&self, _call: &ToolCall) -> Future<'static, Option<Value>> {
+        let looks = self.looks.clone();
+        Box::pin(async move {
+            if let Some(looks) = looks {
+                looks.notify_one();
+                std::future::pending::<()>().await;
+            }
+            None
+        })
     }
 
     fn probe(

@@ -62,11 +62,14 @@ impl Engine {
         let open_calls = &self.parts.open_calls;
         // Who comes meanwhile waits: a call that is not known yet must not seem closed.
         let mut unread = open_calls.unread.lock().await;
-        while let Some(session) = unread.pop() {
-            if let Err(error) = self.bus.log(&session).await {
-                unread.push(session);
-                return Err(error);
+        while let Some(session) = unread.last() {
+            match self.bus.log(session).await {
+                // What is set aside has no calls that anybody could close.
+                Err(error) if error.code != Code::SessionDamaged => return Err(error),
+                Ok(_) | Err(_) => {}
             }
+            // Only now: whoever asks may go away in between.
+            unread.pop();
         }
         drop(unread);
         Ok(open_calls.list())
@@ -77,9 +80,13 @@ impl Engine {
     /// # Errors
     /// [`Code::UnknownCall`] when it does not wait, or no more; what [`Engine::submit`] refuses.
     pub async fn settle(&self, by: Sender, call: CallId, outcome: Outcome) -> Result<(), Error> {
-        let open = self.open_calls().await?;
-        let open = open.into_iter().find(|open| open.call.id == call);
-        let session = open.ok_or_else(|| not_open(&call))?.session;
+        let open_calls = &self.parts.open_calls;
+        let mut session = open_calls.session_of(&call);
+        if session.is_none() {
+            self.open_calls().await?;
+            session = open_calls.session_of(&call);
+        }
+        let session = session.ok_or_else(|| not_open(&call))?;
         let action = Action::Settle { call, outcome };
         let command = Command {
             by,

@@ -8,6 +8,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use samovar_core::history::{Change, Projection};
 use samovar_core::{MessageId, Role, SessionId};
 
+#[cfg(test)]
+mod tests;
+
 /// Which session has which id. Holds what is not projected yet.
 #[derive(Default)]
 pub(crate) struct Claims(Mutex<HashMap<MessageId, SessionId>>);

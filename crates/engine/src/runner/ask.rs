@@ -105,7 +105,7 @@ impl Runner {
             let said = tokio::select! {
                 said = stream.next() => said,
                 Some(input) = self.inbox.recv() => match input {
-                    Input::Cancel(reply) => return Ok(Heard::Stopped(reply)),
+                    Input::Cancel(_, reply) => return Ok(Heard::Stopped(reply)),
                     Input::Settle(call, _, reply) => {
                         super::answer(reply, Err(not_open(&call)));
                         continue;
@@ -127,13 +127,23 @@ impl Runner {
             if let Some(heard) = heard {
                 return Ok(heard);
             }
-            if self.log.wants_folding()
-                && let Err(broken) = self.log.fold().await
-                && let Some(reply) = self.wait_for_room(broken).await?
-            {
+            if let Some(reply) = self.fold().await? {
                 return Ok(Heard::Stopped(reply));
             }
         }
+    }
+
+    /// Lets memory go of what was shown, when there is too much of that; no more is read before.
+    /// Answers with who stops the turn meanwhile.
+    async fn fold(&mut self) -> Result<Option<super::Reply>, Broken> {
+        while self.log.wants_folding()
+            && let Err(broken) = self.log.fold().await
+        {
+            if let Some(reply) = self.wait_for_room(broken).await? {
+                return Ok(Some(reply));
+            }
+        }
+        Ok(None)
     }
 
     /// Makes sense of what one read brought: what is to be shown, and how it ended if it did.
@@ -184,6 +194,7 @@ impl Runner {
         let mut drafts: Vec<_> = drafts.map(|kind| self.draft(Author::Agent, kind)).collect();
         while !drafts.is_empty() {
             let Err(refused) = self.log.live(drafts) else {
+                self.has_room();
                 break;
             };
             if let Some(reply) = self.wait_for_room(refused.why).await? {

@@ -4,6 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use samovar_core::tool::Sharing;
 use samovar_core::{
     Broken, CallId, Closer, Effect, Kind, Millis, Outcome, Reply as Said, Status, ToolCall, planted,
@@ -57,6 +58,10 @@ impl<'a> Calls<'a> {
                     return Ok(());
                 }
             }
+            // Somebody may have stopped the turn while an answer to a call waited for room.
+            if self.runner.turn.is_over() {
+                return Ok(());
+            }
             self.start_some().await?;
             if self.running.is_empty() || self.runner.turn.is_over() {
                 return Ok(());
@@ -95,7 +100,7 @@ impl<'a> Calls<'a> {
                 self.runner.settle(call, outcome, reply).await?;
                 Ok(false)
             }
-            Input::Cancel(reply) => {
+            Input::Cancel(_, reply) => {
                 self.close_ready();
                 self.runner.stop(reply);
                 Ok(true)
@@ -117,15 +122,16 @@ impl<'a> Calls<'a> {
                 }
             }
         }
-        for (call, tool) in &admitted {
-            // What began before a stop of the server has its intent.
-            if !self.runner.turn.has_begun(&call.id) {
-                let foreseen = foresee(tool, call).await;
-                self.intend(call, tool, foreseen);
-            }
-        }
         if admitted.is_empty() {
             return Ok(());
+        }
+        let Some(foreseen) = self.foresee(&admitted).await? else {
+            return Ok(());
+        };
+        for ((call, tool), foreseen) in admitted.iter().zip(foreseen) {
+            if !self.runner.turn.has_begun(&call.id) {
+                self.intend(call, tool, foreseen);
+            }
         }
         planted!("intent-after-effect", {
             for (call, tool) in admitted {
@@ -174,6 +180,38 @@ impl<'a> Calls<'a> {
             || !someone_alone
                 && !alone(tool.spec.sharing)
                 && count < self.runner.parts.settings.max_parallel_calls.max(1)
+    }
+
+    /// What the probes will need, should the server stop while the calls run; none when the turn is
+    /// stopped meanwhile.
+    async fn foresee(
+        &mut self,
+        admitted: &[(ToolCall, Arc<Tool>)],
+    ) -> Result<Option<Vec<Option<Value>>>, Broken> {
+        let looks = admitted.iter().map(|(call, tool)| {
+            // What began before a stop of the server has its intent.
+            let has_begun = self.runner.turn.has_begun(&call.id);
+            async move {
+                if has_begun {
+                    None
+                } else {
+                    foresee(tool, call).await
+                }
+            }
+        });
+        let looks = join_all(looks);
+        tokio::pin!(looks);
+        loop {
+            // Both are safe to drop halfway: a look changes nothing, a channel keeps its items.
+            tokio::select! {
+                foreseen = &mut looks => return Ok(Some(foreseen)),
+                Some(input) = self.runner.inbox.recv() => {
+                    if self.attend(input).await? || self.runner.turn.is_over() {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
     }
 
     fn intend(&mut self, call: &ToolCall, tool: &Tool, foreseen: Option<Value>) {
@@ -227,8 +265,9 @@ impl<'a> Calls<'a> {
         let Some(outcome) = outcome_of(&running.name, running.closer, ran) else {
             return;
         };
-        if self.runner.turn.is_closed(&running.call) {
-            // Somebody outside was faster.
+        let turn = &self.runner.turn;
+        if turn.is_over() || turn.is_closed(&running.call) {
+            // Somebody outside was faster; behind the end of a turn there is nothing of it.
             return;
         }
         let (call, name, outcome) = (running.call, running.name, outcome.readable());
@@ -257,7 +296,6 @@ impl<'a> Calls<'a> {
     }
 }
 
-/// What the tool's probe will need, should the server stop while the call runs.
 async fn foresee(tool: &Tool, call: &ToolCall) -> Option<Value> {
     match tool.spec.effect {
         Effect::Verifiable => tool.foresee(call).await,

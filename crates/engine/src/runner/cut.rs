@@ -48,7 +48,7 @@ impl Runner {
                 found = &mut looks => break found,
                 Some(input) = self.inbox.recv() => match input {
                     Input::Settle(call, outcome, reply) => self.settle(call, outcome, reply).await?,
-                    Input::Cancel(reply) => {
+                    Input::Cancel(_, reply) => {
                         self.stop(reply);
                         return Ok(());
                     }

@@ -1,6 +1,7 @@
 //! What follows when a model's server fails: the same model once more after a pause, then the
 //! fallback models in their order, then the end (AS-14).
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use samovar_core::error::FaultCode;
@@ -134,7 +135,10 @@ impl Runner {
                 None
             }
         });
-        let known: Vec<Model> = known.collect();
+        let mut known: Vec<Model> = known.collect();
+        // One that is named twice would be asked again and again.
+        let mut names = HashSet::new();
+        known.retain(|model| names.insert(model.name.clone()));
         let last = known.iter().position(|model| model.name == asked);
         let behind = last.filter(|_| asked != own).map_or(0, |last| last + 1);
         let mut rest = known.into_iter().skip(behind);
@@ -191,7 +195,7 @@ impl Runner {
                 () = tokio::time::sleep_until(end) => return Asked::Done,
                 () = stopping.cancelled() => return Asked::Left,
                 Some(input) = self.inbox.recv() => match input {
-                    Input::Cancel(reply) => {
+                    Input::Cancel(_, reply) => {
                         self.stop(reply);
                         return Asked::Done;
                     }

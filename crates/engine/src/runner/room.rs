@@ -1,17 +1,12 @@
 //! A turn that has no room to keep what it has: it waits with that in hand, and goes on by itself
 //! (DU-12).
 
-use std::time::Duration;
-
 use samovar_core::{Broken, Code, Error};
 use samovar_locale as locale;
 
 use super::{Input, Reply, Runner, answer};
 use crate::log::Draft;
 use crate::session::refusal;
-
-/// How long a turn waits for room before it looks again.
-const PAUSE: Duration = Duration::from_millis(250);
 
 impl Runner {
     /// Keeps what was noted, with one commit. While there is no room it waits: first what cannot
@@ -40,6 +35,13 @@ impl Runner {
         Ok(())
     }
 
+    /// Notes that something could be kept, so that others who wait for room try, too.
+    pub(super) fn has_room(&mut self) {
+        if std::mem::take(&mut self.is_waiting) {
+            self.parts.room.found();
+        }
+    }
+
     /// Waits a moment for room; answers with who wants the turn to stop.
     ///
     /// # Errors
@@ -54,11 +56,13 @@ impl Runner {
             let why = locale::turn::end_not_kept();
             answer(reply, Err(Error::new(Code::StoreFull, why)));
         }
+        self.is_waiting = true;
+        let room = &self.parts.room;
         // Both are safe to drop halfway: a channel keeps its items.
         tokio::select! {
-            () = tokio::time::sleep(PAUSE) => Ok(None),
+            () = room.wait() => Ok(None),
             Some(input) = self.inbox.recv() => match input {
-                Input::Cancel(reply) => Ok(Some(reply)),
+                Input::Cancel(_, reply) => Ok(Some(reply)),
                 Input::Settle(_, _, reply) => {
                     answer(reply, Err(refusal(broken)));
                     Ok(None)
@@ -70,8 +74,7 @@ impl Runner {
     /// Stops the turn before what it was about to begin.
     fn stop_unbegun(&mut self, reply: Reply) {
         if self.turn.is_over() {
-            self.stopped_for.push(reply);
-            return;
+            return self.stop(reply);
         }
         let own = self.turn_id.clone();
         let is_unbegun =

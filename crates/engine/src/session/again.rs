@@ -26,9 +26,7 @@ impl Mailbox {
         planted!("forget-duplicate", {
             return Ok(None);
         });
-        for joined in open.queue.joined() {
-            open.recent.join(&joined);
-        }
+        open.note_joined();
         if let Some(recent) = open.recent.recall(id) {
             if !recent.says(text) {
                 return Err(conflict(locale::message::another_content(shown(id))));

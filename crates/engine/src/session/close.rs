@@ -1,11 +1,10 @@
 //! Deleting a session.
 
 use samovar_core::{Accepted, Author, Broken, Kind};
-use tokio::sync::oneshot;
 
 use super::{Mailbox, master, refusal};
 use crate::log::Draft;
-use crate::runner::{Input, Reply, answer};
+use crate::runner::{Reply, answer};
 
 impl Mailbox {
     /// Stops the turn, then deletes the session. The deletion is an event, so that a crash in
@@ -19,8 +18,7 @@ impl Mailbox {
             return;
         }
         if open.current.is_some() && self.parts.settings.recovery.runs_turns() {
-            let (told, _) = oneshot::channel();
-            self.forward(Input::Cancel(told)).await;
+            self.interrupt().await;
         } else {
             self.finish_close().await;
         }

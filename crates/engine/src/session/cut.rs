@@ -57,6 +57,7 @@ impl Mailbox {
     }
 
     fn set_cut(&mut self, turn_id: TurnId, turn: Turn, goes: Goes) {
+        self.parts.open_calls.note(&self.id, &turn_id, &turn);
         if let Some(open) = &mut self.open {
             let state = Progress::Cut(Box::new(turn), goes);
             open.current = Some(Current { turn_id, state });
@@ -93,11 +94,12 @@ impl Mailbox {
             turn.apply(kind);
         }
         let end = turn.failed(code, fault_message(code));
-        self.parts.ledger.ended();
-        self.parts.ledger.unknown_calls(turn.cut_calls().len());
         let said = salvaged.map(|kind| (Author::Agent, kind));
         let end = end.into_iter().map(|kind| (Author::System, kind));
-        self.record_by(turn_id, said.into_iter().chain(end)).await
+        self.record_by(turn_id, said.into_iter().chain(end)).await?;
+        self.parts.ledger.ended();
+        self.parts.ledger.unknown_calls(turn.cut_calls().len());
+        Ok(())
     }
 
     async fn events_of(&self, turn_id: &TurnId) -> Result<Vec<Arc<Event>>, Broken> {

@@ -9,7 +9,7 @@ use super::forward::refuse_late;
 use super::load::fault_message;
 use super::{Current, Mailbox, Progress};
 use crate::projector::read_all;
-use crate::runner::{Ended, How};
+use crate::runner::{Ended, How, Input, Whom};
 use crate::turn::Turn;
 
 impl Mailbox {
@@ -44,12 +44,14 @@ impl Mailbox {
             }
             How::Broken(_) => self.set_stuck(FaultCode::StoreFailed),
         }
-        // What came too late for the task is for this turn as it is now, and for no other.
+        // What came too late for the task is for this turn as it is now; but who means whichever runs
+        // means the next one by now.
+        let mut for_the_next = Vec::new();
         for input in ended.leftover {
-            if self.is_current(&ended.turn_id) {
-                self.forward(input).await;
-            } else {
-                refuse_late(input);
+            match input {
+                input if self.is_current(&ended.turn_id) => self.forward(input).await,
+                Input::Cancel(Whom::Running, reply) => for_the_next.push(reply),
+                input => refuse_late(input),
             }
         }
         self.unstick().await;
@@ -57,6 +59,9 @@ impl Mailbox {
             return;
         });
         self.go_on().await;
+        for reply in for_the_next {
+            self.cancel(None, reply).await;
+        }
     }
 
     /// What a turn had taken and could not keep waits again.
@@ -66,7 +71,7 @@ impl Mailbox {
         }
     }
 
-    fn is_current(&self, turn: &TurnId) -> bool {
+    pub(super) fn is_current(&self, turn: &TurnId) -> bool {
         let current = self.open.as_ref().and_then(|open| open.current.as_ref());
         current.is_some_and(|current| current.turn_id == *turn)
     }
@@ -78,16 +83,18 @@ impl Mailbox {
         }
     }
 
-    /// What is to be done when no turn runs: delete, or start the next one.
+    /// What is to be done when no turn runs: delete, or start the next one, which may be interrupted
+    /// already.
     pub(super) async fn go_on(&mut self) {
         let Some(open) = &self.open else { return };
-        if open.current.is_some() {
-            return;
+        match (&open.current, open.closing.is_empty()) {
+            (Some(_), _) => {}
+            (None, true) => self.start_next().await,
+            (None, false) => self.finish_close().await,
         }
-        if open.closing.is_empty() {
-            self.start_next().await;
-        } else {
-            self.finish_close().await;
+        // What interrupts goes before what has parked, or begun, in between.
+        if self.is_interrupted() {
+            self.interrupt().await;
         }
     }
 

@@ -6,7 +6,8 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 
 use super::{Current, Mailbox, Progress, refusal};
-use crate::runner::{Input, Reply, answer, not_open};
+use crate::queue::Taken;
+use crate::runner::{Input, Reply, Whom, answer, not_open};
 
 impl Mailbox {
     /// Passes something on to the turn that runs, or wakes the one that is parked.
@@ -20,25 +21,28 @@ impl Mailbox {
                 turn_id,
                 state: Progress::Running(turn),
             }) => {
-                // The last place is an interruption's, which nobody would send again.
-                let sent = if turn.capacity() > 1 {
+                // The last place is for who stops the turn: an interruption is sent but once.
+                let has_room = turn.capacity() > 1 || matches!(input, Input::Cancel(..));
+                let sent = if has_room {
                     turn.try_send(input)
                 } else {
                     Err(TrySendError::Full(input))
                 };
+                let current = turn_id.clone();
+                open.current = Some(Current {
+                    turn_id,
+                    state: Progress::Running(turn),
+                });
                 match sent {
                     Ok(()) => {}
-                    // It has just ended, and the mailbox hears of that next.
-                    Err(TrySendError::Closed(input)) => refuse_late(input),
+                    Err(TrySendError::Closed(input)) => {
+                        Box::pin(self.forward_late(&current, input)).await;
+                    }
                     Err(TrySendError::Full(input)) => {
                         let busy = Error::new(Code::Busy, locale::turn::busy());
                         refuse_input(input, &busy);
                     }
                 }
-                open.current = Some(Current {
-                    turn_id,
-                    state: Progress::Running(turn),
-                });
             }
             Some(Current {
                 turn_id,
@@ -73,6 +77,19 @@ impl Mailbox {
         }
     }
 
+    /// Something comes for a turn whose task has just read its last: how that ended is heard first,
+    /// since the turn may wait for this very thing.
+    async fn forward_late(&mut self, turn: &TurnId, input: Input) {
+        if let Some(ended) = self.turns.join_next().await {
+            self.turn_ended(ended).await;
+        }
+        match input {
+            Input::Cancel(Whom::Running, reply) => self.cancel(None, reply).await,
+            input if self.is_current(turn) => self.forward(input).await,
+            input => refuse_late(input),
+        }
+    }
+
     pub(super) async fn cancel(&mut self, turn: Option<TurnId>, reply: Reply) {
         let Some(open) = &mut self.open else {
             return answer(reply, Err(self.missing()));
@@ -83,20 +100,28 @@ impl Mailbox {
             planted!("cancelled-turn-continues", {
                 return answer(reply, Ok(Accepted::Cancelled { stopped: true }));
             });
-            return self.forward(Input::Cancel(reply)).await;
+            let whom = turn.map_or(Whom::Running, |_| Whom::This);
+            return self.forward(Input::Cancel(whom, reply)).await;
         }
         // Taken out, it can neither begin nor join the turn that runs.
-        let Some(taken) = turn.and_then(|turn| open.queue.take(&turn)) else {
-            return answer(reply, Ok(Accepted::Cancelled { stopped: false }));
+        let taken = turn.map_or(Taken::Nothing, |turn| open.queue.take(&turn));
+        let (at, queued) = match taken {
+            Taken::Out(at, queued) => (at, queued),
+            Taken::Joining => {
+                return answer(reply, Err(Error::new(Code::Busy, locale::turn::joining())));
+            }
+            Taken::Nothing => {
+                return answer(reply, Ok(Accepted::Cancelled { stopped: false }));
+            }
         };
         let ended = self
-            .end_unstarted(&taken.1.turn, FinishReason::Cancelled, None)
+            .end_unstarted(&queued.turn, FinishReason::Cancelled, None)
             .await;
         // It waits on until its end is kept, or it would be lost until the next start.
         if ended.is_err()
             && let Some(open) = &mut self.open
         {
-            open.queue.put_back(taken);
+            open.queue.put_back(at, queued);
         }
         let stopped = ended.map(|()| Accepted::Cancelled { stopped: true });
         answer(reply, stopped.map_err(refusal));
@@ -108,23 +133,11 @@ impl Mailbox {
         open.is_some_and(|open| open.current.is_some() && open.queue.interrupts())
     }
 
-    /// Stops the turn that has begun, for a message that is kept and goes before all others. What
-    /// cannot be stopped now ends in its own time, and the message waits for that.
+    /// Stops the turn that has begun, for whom nobody has to answer: a message that is kept and goes
+    /// before all others, or the session's end. What cannot be stopped now ends in its own time.
     pub(super) async fn interrupt(&mut self) {
         let (told, _) = oneshot::channel();
-        let running = self.open.as_ref().and_then(|open| match &open.current {
-            Some(Current {
-                state: Progress::Running(turn),
-                ..
-            }) => Some(turn.clone()),
-            Some(_) | None => None,
-        });
-        let Some(turn) = running else {
-            return self.forward(Input::Cancel(told)).await;
-        };
-        if turn.try_send(Input::Cancel(told)).is_err() {
-            tracing::debug!(session = %self.id, "the turn ends already");
-        }
+        self.forward(Input::Cancel(Whom::This, told)).await;
     }
 }
 
@@ -132,12 +145,12 @@ impl Mailbox {
 pub(super) fn refuse_late(input: Input) {
     match input {
         Input::Settle(call, _, reply) => answer(reply, Err(not_open(&call))),
-        Input::Cancel(reply) => answer(reply, Ok(Accepted::Cancelled { stopped: false })),
+        Input::Cancel(_, reply) => answer(reply, Ok(Accepted::Cancelled { stopped: false })),
     }
 }
 
 pub(super) fn refuse_input(input: Input, error: &Error) {
     match input {
-        Input::Settle(_, _, reply) | Input::Cancel(reply) => answer(reply, Err(error.clone())),
+        Input::Settle(_, _, reply) | Input::Cancel(_, reply) => answer(reply, Err(error.clone())),
     }
 }

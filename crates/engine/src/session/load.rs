@@ -75,10 +75,7 @@ impl Mailbox {
         for (turn_id, turn) in interrupted {
             mailbox.found_cut(turn_id, turn).await?;
         }
-        if mailbox.is_interrupted() {
-            // A message was accepted that was to end the turn, and the server stopped in between.
-            mailbox.interrupt().await;
-        }
+        // A message may have been accepted that was to end the turn, when the server stopped.
         mailbox.go_on().await;
         Ok(mailbox)
     }

@@ -68,6 +68,7 @@ impl Mailbox {
         }
         let kept = open.log.append(drafts).await.map_err(refusal)?;
         self.parts.projector.mark(&open.log);
+        open.note_joined();
         let after = kept
             .first()
             .map_or(Seq::default(), |event| Seq(event.seq.0 - 1));

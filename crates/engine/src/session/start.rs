@@ -50,7 +50,7 @@ impl Mailbox {
                 Err(broken) if broken.may_pass() => {
                     tracing::debug!(session = %self.id, %broken, "a message waits for room");
                     if let Some(open) = &mut self.open {
-                        open.queue.put_back((0, queued));
+                        open.queue.put_back(0, queued);
                         open.waits_for_room = true;
                     }
                     return;
@@ -128,6 +128,7 @@ impl Mailbox {
             patience: Patience::default(),
             pending: Vec::new(),
             stopped_for: Vec::new(),
+            is_waiting: false,
         };
         open.current = Some(Current {
             turn_id,
@@ -162,7 +163,7 @@ impl Mailbox {
                 };
                 (vec![closed], reply, Accepted::Settled, Author::Host)
             }
-            Input::Cancel(reply) => {
+            Input::Cancel(_, reply) => {
                 let kinds = turn.cancelled("the turn was stopped");
                 (
                     kinds,
@@ -204,6 +205,7 @@ impl Mailbox {
         if cut.is_some() && turn.next() != Step::Over {
             return self.park(turn_id, turn, cut);
         }
+        self.undecided = None;
         self.parts.ledger.waits_no_more(&self.id);
         self.resume(turn_id, turn).await;
     }
@@ -238,6 +240,9 @@ impl Mailbox {
 
     /// Ends a turn whose model can no longer be used.
     pub(super) async fn lose_model(&mut self, turn_id: TurnId) {
+        if self.undecided.take().is_some() {
+            self.parts.ledger.ended();
+        }
         let state = Progress::Stuck(FaultCode::UnusableModel);
         if let Some(open) = &mut self.open {
             open.current = Some(Current { turn_id, state });

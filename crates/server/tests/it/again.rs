@@ -1,5 +1,7 @@
 //! A message that is sent again: it joins its turn, and there is never a second one.
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
 use samovar_model_server::{Gate, When, call, say};
 use samovar_testkit::{App, AppBuilder};
@@ -141,6 +143,42 @@ async fn thousands_of_duplicates_begin_no_second_turn() {
     }
     assert_eq!(app.model.prompts().len(), 2);
     assert_eq!(app.ok("getStats", json!({})).await["messages"], 4);
+}
+
+// proves SA-10
+#[tokio::test]
+async fn what_is_sent_again_when_its_turn_is_kept_no_longer_begins_no_second_one() {
+    let app = AppBuilder::new()
+        .with(|config| {
+            config.settings.retention = Duration::ZERO;
+            config.settings.sync_every = Duration::from_millis(20);
+            config.settings.idle = Duration::ZERO;
+        })
+        .start([say("once").forever()])
+        .await;
+    let session = app.session().await;
+    let params = || sent(&session, "m-1", "go");
+    assert_eq!(app.ok("sendMessage", params()).await["text"], "once");
+
+    let mut answer = app.call("sendMessage", params()).await;
+    while answer.status == 200 {
+        assert_eq!(answer.body["text"], "once");
+        answer = app.call("sendMessage", params()).await;
+    }
+
+    let app = app.restart().await;
+    let late = app.call("sendMessage", params()).await;
+    for answer in [answer, late] {
+        assert_eq!((answer.status, answer.code()), (404, "unknown_turn"));
+    }
+    let refused = app.post_stream(params()).await;
+    let body = refused.text().await.unwrap();
+    assert!(body.contains("unknown_turn"), "{body}");
+    let other = app.call("sendMessage", sent(&session, "m-1", "stop")).await;
+    assert_eq!((other.status, other.code()), (409, "message_conflict"));
+    assert_eq!(app.model.prompts().len(), 1);
+    let rows = app.ok("getMessages", json!({"sessionId": session})).await;
+    assert_eq!(rows.as_array().unwrap().len(), 2, "what was said is there");
 }
 
 // proves AS-11, SA-10

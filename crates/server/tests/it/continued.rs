@@ -7,15 +7,15 @@ use std::sync::Arc;
 use samovar_core::error::FaultCode;
 use samovar_core::{
     Accepted, Action, CallId, Code, Effect, Event, FinishReason, Journal, Kind, MessageId, Outcome,
-    Part, Probed, Seq, Status,
+    Part, Probed, Sender, Seq, Status,
 };
 use samovar_engine::{Recovery, Resume};
 use samovar_model_server::{Gate, say};
 use serde_json::json;
 
 use self::setup::{
-    Cut, Ran, asked_for, begun, call_id, continued, end, keep, live, noting, outcomes, session,
-    step, submit, texts, whole_turn,
+    Cut, Ran, asked_for, begun, call_id, continued, end, keep, left_open, live, noting, outcomes,
+    session, step, submit, texts, whole_turn,
 };
 
 // proves DU-5, DU-6
@@ -94,6 +94,27 @@ async fn a_tool_that_is_gone_or_stricter_by_now_is_not_called_again() {
     assert_eq!(*ran.lock().unwrap(), []);
     let unknown = |name: &str| (name.to_owned(), Status::Unknown);
     assert_eq!(outcomes(&kinds), [unknown("gone"), unknown("strict")]);
+    home.close().await;
+}
+
+// proves AS-22, DU-6
+#[tokio::test]
+async fn the_tools_of_the_program_around_the_server_are_there_before_any_turn_goes_on() {
+    let facts = vec![
+        step(),
+        asked_for(&["again"]),
+        begun("again", Effect::Idempotent),
+    ];
+    let cut = Cut::after(facts, Vec::new()).await;
+    let cut = cut.with(|config| config.settings.recovery = Recovery::EverySession);
+    let ran = Ran::default();
+    let again = noting("again", &ran).effect(Effect::Idempotent);
+    let home = cut.open(vec![again]).await;
+
+    let kinds = whole_turn(&home).await;
+
+    assert_eq!(outcomes(&kinds), [("again".to_owned(), Status::Done)]);
+    assert_eq!(ran.lock().unwrap().len(), 1);
     home.close().await;
 }
 
@@ -212,6 +233,52 @@ async fn where_somebody_is_to_be_asked_a_cut_turn_waits_until_it_is_told_to_go_o
         assert_eq!(refused.code, Code::UnknownTurn);
         home.close().await;
     }
+}
+
+// proves DU-6
+#[tokio::test]
+async fn what_a_waiting_turn_has_asked_somebody_outside_can_be_answered_meanwhile() {
+    let facts = vec![
+        step(),
+        asked_for(&["ask", "never"]),
+        left_open("ask"),
+        begun("never", Effect::Unsafe),
+    ];
+    let cut = Cut::after(facts, Vec::new()).await;
+    let cut = cut.with(|config| config.settings.resume = Resume::Ask);
+    let home = cut.open(Vec::new()).await;
+    let engine = home.engine();
+    let _reader = engine.follow(&session(), Seq(1)).await.unwrap();
+
+    let outcome = Outcome::done("at noon");
+    let settled = engine
+        .settle(Sender::Embedder, call_id("ask"), outcome)
+        .await;
+
+    assert_eq!(settled, Ok(()));
+    let told = submit(&home, Action::Continue).await;
+    assert_eq!(told, Ok(Accepted::Continued));
+    let status = [("ask", Status::Done), ("never", Status::Unknown)];
+    let status = status.map(|(name, status)| (name.to_owned(), status));
+    assert_eq!(outcomes(&whole_turn(&home).await), status);
+    home.close().await;
+}
+
+// proves DU-6
+#[tokio::test]
+async fn nobody_waits_for_a_turn_that_cannot_go_on_because_its_model_is_gone() {
+    let cut = Cut::after(vec![step()], Vec::new()).await;
+    let cut = cut.with(|config| config.providers.base_urls.clear());
+    let home = cut.open(Vec::new()).await;
+    let _reader = home.engine().follow(&session(), Seq(1)).await.unwrap();
+
+    let kinds = whole_turn(&home).await;
+    let found = home.engine().settled().await;
+
+    let gone = Some(FaultCode::UnusableModel);
+    assert_eq!(end(&kinds), (FinishReason::Error, gone));
+    assert_eq!((found.continued, found.ended), (0, 1));
+    home.close().await;
 }
 
 fn kinds_of(events: &[Arc<Event>]) -> Vec<Kind> {

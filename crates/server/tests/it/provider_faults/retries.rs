@@ -275,6 +275,19 @@ async fn fallback_models_are_asked_in_their_order_and_the_step_names_who_is_aske
 
 // proves AS-14
 #[tokio::test]
+async fn a_fallback_model_that_is_named_twice_is_asked_once() {
+    let nobody = fail(Failure::server_error()).times(9);
+    let to = ["custom/second", "custom/third", "custom/second"];
+    let app = falling_back(0, &to).start([nobody]).await;
+
+    let frames = app.turn(&app.session().await, "go").await;
+
+    assert_eq!(last(&frames)["code"], "provider_error");
+    assert_eq!(asked(&app), ["scripted", "second", "third"]);
+}
+
+// proves AS-14
+#[tokio::test]
 async fn when_nobody_answers_there_is_one_error_with_what_the_last_one_said() {
     let script = [
         fail(Failure::new(401, "first")),

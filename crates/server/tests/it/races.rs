@@ -1,0 +1,371 @@
+//! What comes at the very moment at which a turn ends, waits, or is stopped.
+
+use std::sync::{Arc, Mutex};
+
+use samovar_core::{
+    Accepted, Action, CallId, Code, Delivery, Effect, Error, Event, FinishReason, Kind, Outcome,
+    Reply as Said, TurnId,
+};
+use samovar_engine::Engine;
+use samovar_model_server::{Gate, Rule, Script, When, call, say};
+use samovar_testkit::TestTool;
+use serde_json::json;
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinSet;
+
+use crate::rig::{Rig, said, see, send, session};
+
+type Answers = mpsc::Receiver<Result<Accepted, Error>>;
+
+/// A tool that passes its question on, and at that moment something is sent to its turn.
+fn asking(engine: &Arc<Engine>, action: fn(CallId) -> Action) -> (TestTool, Answers) {
+    let (sender, answers) = mpsc::channel(1);
+    let (engine, sending) = (engine.clone(), Arc::new(Mutex::new(JoinSet::new())));
+    let mut tool = TestTool::new("ask", move |_, context| {
+        let (engine, sender) = (engine.clone(), sender.clone());
+        sending.lock().unwrap().spawn(async move {
+            let answer = send(&engine, session(), action(context.key)).await;
+            sender.send(answer).await.unwrap();
+        });
+        async { Said::Open }
+    });
+    tool = tool.outside();
+    (tool, answers)
+}
+
+/// A model that asks in each turn once.
+async fn asked(action: fn(CallId) -> Action) -> (Rig, Answers) {
+    let ask = call("ask", json!({})).forever();
+    let ok = say("ok").forever().when(When::ToolResultsSinceUser(1));
+    let rig = Rig::new(Script::new().then(ok).then(ask)).await;
+    let (tool, answers) = asking(&rig.engine, action);
+    rig.engine.toolbox().add(&tool.build()).unwrap();
+    (rig, answers)
+}
+
+// proves TL-1
+#[tokio::test]
+async fn a_call_can_be_settled_from_the_moment_at_which_it_is_open() {
+    let settle = |call| Action::Settle {
+        call,
+        outcome: Outcome::done("at noon"),
+    };
+    let (rig, mut answers) = asked(settle).await;
+    for _ in 0..20 {
+        let turn = rig.post("go").await;
+        assert_eq!(answers.recv().await.unwrap(), Ok(Accepted::Settled));
+        rig.over(&turn).await;
+    }
+}
+
+// proves DU-10
+#[tokio::test]
+async fn a_turn_can_be_cancelled_at_the_moment_at_which_it_begins_to_wait() {
+    let (rig, mut answers) = asked(|_| Action::Cancel { turn: None }).await;
+    for _ in 0..20 {
+        let turn = rig.post("go").await;
+        let stopped = Ok(Accepted::Cancelled { stopped: true });
+        assert_eq!(answers.recv().await.unwrap(), stopped);
+        rig.over(&turn).await;
+    }
+}
+
+fn ends(turn: TurnId) -> impl Fn(&Event) -> bool {
+    move |event| {
+        event.turn.as_ref() == Some(&turn) && matches!(event.kind, Kind::TurnFinished { .. })
+    }
+}
+
+/// Does something at the moment at which a turn is seen to be over, before its session hears of it.
+fn at_the_end_of<F>(
+    rig: &Rig,
+    turn: &TurnId,
+    act: impl FnOnce(Arc<Engine>) -> F,
+) -> JoinSet<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send,
+{
+    let (engine, is_end) = (rig.engine.clone(), ends(turn.clone()));
+    let act = act(engine.clone());
+    let mut acting = JoinSet::new();
+    acting.spawn(async move {
+        see(&engine, is_end).await;
+        act.await
+    });
+    acting
+}
+
+// proves DU-10
+#[tokio::test]
+async fn who_stops_whatever_runs_while_one_turn_follows_another_stops_the_next() {
+    let gates: Vec<_> = (0..20).map(|n| Gate::new(format!("gate {n}"))).collect();
+    let first = |n: usize| {
+        let held = say("first").hold_head(&gates[n]);
+        held.when(When::user(format!("first {n}.")))
+    };
+    let never = say("second").hold_head(&Gate::new("never")).forever();
+    let rules: Vec<Rule> = (0..gates.len()).map(first).chain([never]).collect();
+    let rig = Rig::new(rules.into_iter().collect::<Script>()).await;
+    for (n, gate) in gates.iter().enumerate() {
+        let first = rig.post(&format!("first {n}.")).await;
+        let second = rig.post("second").await;
+        let mut cancelling = at_the_end_of(&rig, &first, |engine| async move {
+            send(&engine, session(), Action::Cancel { turn: None }).await
+        });
+
+        rig.model.open(gate).unwrap();
+
+        let stopped = cancelling.join_next().await.unwrap().unwrap();
+        assert_eq!(stopped, Ok(Accepted::Cancelled { stopped: true }));
+        rig.over(&second).await;
+    }
+}
+
+// proves AS-11
+#[tokio::test]
+async fn of_two_that_interrupt_the_later_one_stops_the_turn_of_the_earlier_one() {
+    let never = Gate::new("never");
+    let held = say("held").hold_head(&never).forever();
+    let last = say("well").when(When::user("last"));
+    let rig = Rig::new(Script::new().then(last).then(held)).await;
+    let running = rig.post("go").await;
+    let interrupts = |text| rig.submit(said(text, Delivery::Interrupt));
+
+    let (one, two) = tokio::join!(interrupts("first"), interrupts("last"));
+
+    let [
+        Ok(Accepted::Posted { turn: one, .. }),
+        Ok(Accepted::Posted { turn: two, .. }),
+    ] = [one, two]
+    else {
+        panic!("both are accepted");
+    };
+    let mut ended = Vec::new();
+    for turn in [running, one, two] {
+        let end = rig.sees(ends(turn)).await;
+        let Kind::TurnFinished { reason, .. } = &end.kind else {
+            unreachable!()
+        };
+        ended.push(reason.clone());
+    }
+    let well = FinishReason::Model("stop".to_owned());
+    assert_eq!(
+        ended,
+        [FinishReason::Cancelled, FinishReason::Cancelled, well]
+    );
+}
+
+// proves DU-12
+#[tokio::test]
+async fn a_message_that_waits_for_room_begins_its_turn_however_often_its_session_is_asked() {
+    let gate = Gate::new("first");
+    let first = say("one").hold_head(&gate).when(When::user("first"));
+    let rig = Rig::new(Script::new().then(first).then(say("two"))).await;
+    let first = rig.post("first").await;
+    let second = rig.post("second").await;
+    let journal = rig.journal.clone();
+    let mut filling = at_the_end_of(&rig, &first, |_| async move { journal.set(true) });
+    rig.model.open(&gate).unwrap();
+    filling.join_next().await.unwrap().unwrap();
+    rig.journal.refuses().await;
+
+    let ask = async {
+        loop {
+            let turn = Some(TurnId::new("nobody's").unwrap());
+            let stopped = rig.submit(Action::Cancel { turn }).await;
+            assert_eq!(stopped, Ok(Accepted::Cancelled { stopped: false }));
+        }
+    };
+    rig.journal.set(false);
+
+    tokio::select! {
+        () = rig.over(&second) => {}
+        () = ask => {}
+    }
+    assert_eq!(rig.model.prompts().len(), 2);
+}
+
+/// A tool that waits until it is let go, and says when it began.
+fn held(name: &str) -> (TestTool, Arc<Notify>, Arc<Notify>) {
+    let (began, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (begins, goes) = (began.clone(), go.clone());
+    let tool = TestTool::new(name, move |_, _| {
+        begins.notify_one();
+        let go = goes.clone();
+        async move {
+            go.notified().await;
+            Said::Closed(Outcome::done("done"))
+        }
+    });
+    (tool, began, go)
+}
+
+// proves DU-10, DU-12
+#[tokio::test]
+async fn nothing_of_a_turn_comes_behind_its_end_when_it_is_stopped_while_it_waits_for_room() {
+    let (slow, began, go) = held("slow");
+    let both = call("ask", json!({})).and_call("slow", json!({}));
+    let script = Script::new().then(both).then(say("next").forever());
+    let rig = Rig::with(script, vec![TestTool::asks("ask"), slow]).await;
+    let turn = rig.post("go").await;
+    let is_asked = |event: &Event| matches!(event.kind, Kind::CallStarted { .. });
+    let asked = rig.sees(is_asked).await;
+    let Kind::CallStarted { call, .. } = asked.kind.clone() else {
+        unreachable!()
+    };
+    began.notified().await;
+    rig.journal.set(true);
+    let outcome = Outcome::done("at noon");
+    let mut sending = JoinSet::new();
+    let settle = Action::Settle { call, outcome };
+    for action in [
+        settle,
+        Action::Cancel { turn: None },
+        Action::Cancel { turn: None },
+    ] {
+        let engine = rig.engine.clone();
+        sending.spawn(async move { send(&engine, session(), action).await });
+        rig.journal.refuses().await;
+    }
+    // It is there when the turn goes on, and too late.
+    go.notify_one();
+    rig.journal.refuses().await;
+    rig.journal.set(false);
+    sending.join_all().await;
+    rig.over(&turn).await;
+
+    let next = rig.post("next").await;
+    rig.over(&next).await;
+
+    let mut reader = rig
+        .engine
+        .follow(&session(), samovar_core::Seq(0))
+        .await
+        .unwrap();
+    let mut of_turn = Vec::new();
+    let is_end = ends(next);
+    'log: loop {
+        for event in reader.next().await.unwrap() {
+            if is_end(&event) {
+                break 'log;
+            }
+            of_turn.extend((event.turn.as_ref() == Some(&turn)).then(|| event.kind.clone()));
+        }
+    }
+    let end = of_turn.pop();
+    assert!(matches!(end, Some(Kind::TurnFinished { .. })), "{end:?}");
+    let ends = of_turn
+        .iter()
+        .filter(|kind| matches!(kind, Kind::TurnFinished { .. }));
+    assert_eq!(ends.count(), 0, "one end");
+}
+
+// proves AS-11, DU-10
+#[tokio::test]
+async fn what_is_just_joining_a_turn_can_neither_be_cancelled_nor_is_it_said_to_be_gone() {
+    let (slow, began, go) = held("slow");
+    let script = [call("slow", json!({})), say("well")];
+    let rig = Rig::with(script, vec![slow]).await;
+    let turn = rig.post("go").await;
+    began.notified().await;
+    let steering = rig.deliver("and be quick", Delivery::Steer).await;
+    let cancel = || Action::Cancel {
+        turn: Some(steering.clone()),
+    };
+    rig.journal.set(true);
+    go.notify_one();
+    rig.journal.refuses().await;
+
+    assert_eq!(rig.refused(cancel()).await, Code::Busy);
+
+    rig.journal.set(false);
+    rig.over(&turn).await;
+    rig.over(&steering).await;
+    let late = rig.submit(cancel()).await;
+    assert_eq!(late, Ok(Accepted::Cancelled { stopped: false }));
+    assert_eq!(rig.asked().await, ["go", "and be quick"]);
+    let prompts = rig.model.prompts();
+    assert_eq!(prompts.len(), 2, "it has no turn of its own");
+}
+
+// proves DU-10
+#[tokio::test]
+async fn a_turn_can_be_cancelled_while_its_tool_looks_at_what_it_is_about_to_change() {
+    let (slow, began, _go) = held("slow");
+    let slow = slow.effect(Effect::Verifiable).looks_for_ever(&began);
+    let rig = Rig::with([call("slow", json!({}))], vec![slow]).await;
+    let turn = rig.post("go").await;
+    began.notified().await;
+
+    let stopped = rig.submit(Action::Cancel { turn: None }).await;
+
+    assert_eq!(stopped, Ok(Accepted::Cancelled { stopped: true }));
+    let is_about = |event: &Event| event.turn.as_ref() == Some(&turn);
+    let ended = rig.sees(|event| {
+        let is_told = matches!(
+            event.kind,
+            Kind::CallStarted { .. } | Kind::TurnFinished { .. }
+        );
+        is_told && is_about(event)
+    });
+    let ended = ended.await;
+    assert!(
+        matches!(ended.kind, Kind::TurnFinished { .. }),
+        "it never began: {ended:?}"
+    );
+}
+
+// proves DU-13
+#[tokio::test]
+async fn a_damaged_session_keeps_nobody_from_the_open_calls_of_the_others() {
+    let other = samovar_core::SessionId::new("other").unwrap();
+    let ask = TestTool::asks("ask");
+    let rig = Rig::with([call("ask", json!({})).forever()], vec![ask]).await;
+    rig.open(other.clone()).await;
+    let go = || said("go", Delivery::Queue);
+    rig.submit(go()).await.unwrap();
+    send(&rig.engine, other.clone(), go()).await.unwrap();
+    while rig.engine.open_calls().await.unwrap().len() < 2 {
+        tokio::task::yield_now().await;
+    }
+
+    let rig = rig.again(other).await;
+
+    let open = rig.engine.open_calls().await.unwrap();
+    let [open] = open.as_slice() else {
+        panic!("{open:?}");
+    };
+    assert_eq!(open.session, session());
+    let (by, outcome) = (samovar_core::Sender::Embedder, Outcome::done("at noon"));
+    let settled = rig.engine.settle(by, open.call.id.clone(), outcome).await;
+    assert_eq!(settled, Ok(()));
+}
+
+// proves DU-1
+#[tokio::test]
+async fn the_journal_is_swept_although_something_new_comes_with_every_write_of_the_history() {
+    let other = samovar_core::SessionId::new("other").unwrap();
+    let rig = Rig::new([say("never")]).await;
+    rig.open(other.clone()).await;
+    rig.bustle.begin();
+    let bustle = async {
+        for number in 0_u64.. {
+            for session in [session(), other.clone()] {
+                let title = samovar_core::Title::new(&number.to_string()).ok();
+                let change = Action::Change { model: None, title };
+                send(&rig.engine, session, change).await.unwrap();
+            }
+        }
+    };
+    let swept = async {
+        for _ in 0..3 {
+            rig.bustle.sweeps().await;
+        }
+    };
+
+    tokio::select! {
+        () = swept => {}
+        () = bustle => {}
+    }
+}
