@@ -13,6 +13,7 @@ use samovar_engine::{Cut, Follower, Lost, Resumption, Since};
 use samovar_locale as locale;
 use samovar_wire::agent::{Encoder, Profile, Snapshot, SnapshotFold, TurnState};
 use samovar_wire::sse::{self, FrameId};
+use tokio::time::Instant;
 
 use crate::pace::Stalled;
 
@@ -178,9 +179,11 @@ impl Reading {
         if self.stalled.is_set() {
             self.encoder.abort(&stalled(self.at), &mut out);
         }
+        // What comes and is not shown here, such as thoughts, is no sign of life.
+        let silent_until = Instant::now() + self.ping_every;
         while out.is_empty() {
             // Safe to drop halfway: the reader moves only when it has something.
-            let pulled = tokio::time::timeout(self.ping_every, self.reader.next()).await;
+            let pulled = tokio::time::timeout_at(silent_until, self.reader.next()).await;
             match pulled {
                 Err(_) => out.extend_from_slice(sse::PING.as_bytes()),
                 Ok(Err(why)) => self.end(why, &mut out),

@@ -150,6 +150,21 @@ async fn a_stream_that_has_nothing_to_say_says_that_it_lives() {
     );
 }
 
+// proves AS-4
+#[tokio::test]
+async fn a_stream_says_that_it_lives_while_what_comes_is_not_shown_in_it() {
+    let thoughts = think("hm ".repeat(60)).deltas_of(3);
+    let app = AppBuilder::new()
+        .with(|config| config.ping_every = Duration::from_millis(200))
+        .start([thoughts.and_say("well").pace(Duration::from_millis(10))])
+        .await;
+    let session = app.session().await;
+    let message = json!({"sessionId": session, "content": "hello"});
+    let read = app.post_stream(message).await.text().await.unwrap();
+    let (before, _) = read.split_once("text_delta").expect(&read);
+    assert!(before.contains(": ping\n\n"), "{read}");
+}
+
 // proves AS-4, AS-5
 #[tokio::test]
 async fn a_call_is_shown_whole_and_its_result_is_a_text() {
