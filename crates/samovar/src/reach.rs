@@ -78,7 +78,7 @@ impl Reached {
             }
             if !was_told && began.elapsed() >= SILENT {
                 was_told = true;
-                say(&text::client::waits_for_holder(&held));
+                say(text::client::waits_for_holder());
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }

@@ -21,7 +21,7 @@ pub struct ToolInfo {
     pub effect: Effect,
     /// Where it comes from.
     pub origin: ToolOrigin,
-    /// How long one call may run, in milliseconds; nothing for one that a client settles.
+    /// How long one call may run, in milliseconds; one that a client settles has no limit.
     pub timeout_ms: u64,
     /// Whether its calls stay open until a client settles them.
     #[serde(default)]
