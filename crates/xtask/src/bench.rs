@@ -2,27 +2,36 @@
 //! budget.
 //!
 //! Here: one run from the first row to the page with the results.
-//! What is measured is the table in [`figures`]; how a row is measured stands there too, with
-//! [`program`] for the binary in folders of its own, [`children`] for what the system knows about
-//! it and [`http`] for asking it.
+//! What is measured is the table in [`figures`]; how a row is measured stands there too, or in a file
+//! named after what becomes of its turns, with [`program`] for the binary in folders of its own,
+//! [`children`] for what the system knows about it, [`chat`] for asking it and [`model`] for whom it
+//! asks.
 
 use std::fs;
 use std::path::Path;
 
-use self::figures::{FIGURES, Figure};
+use self::figures::{EXPERIMENTS, Experiment};
 use self::machine::{Commit, Machine};
 use self::page::{Page, Row};
 use self::program::Bench;
 
+mod cancelled;
+mod chat;
 mod children;
+mod commits;
+mod events;
 mod figures;
 mod http;
+mod killed;
 mod local;
 mod machine;
+mod model;
 mod page;
 mod program;
+mod repeated;
 mod running;
 mod sample;
+mod stalled;
 
 /// Where the pages with the results are kept, from the root.
 const RESULTS: &str = "bench/results";
@@ -38,9 +47,9 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     let bench = Bench::prepare()?;
     let commit = Commit::read(root);
     let began = Machine::read();
-    let rows: Vec<Row> = FIGURES
+    let rows: Vec<Row> = EXPERIMENTS
         .iter()
-        .map(|figure| measure(figure, &bench))
+        .flat_map(|experiment| measure(experiment, &bench))
         .collect();
     let page = Page {
         commit,
@@ -58,12 +67,28 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     }
 }
 
-fn measure(figure: &'static Figure, bench: &Bench) -> Row {
-    eprintln!("... {}", figure.name);
+fn measure(experiment: &'static Experiment, bench: &Bench) -> Vec<Row> {
+    let figures = experiment.figures;
+    for figure in figures {
+        eprintln!("... {}", figure.name);
+    }
+    let name = figures
+        .first()
+        .map_or_else(String::new, |figure| figure.name.to_owned());
     let measured = bench
-        .program(figure.name)
-        .and_then(|program| (figure.measure)(&program));
-    Row { figure, measured }
+        .program(&name)
+        .and_then(|program| (experiment.measure)(&program));
+    let mut samples = measured.map(Vec::into_iter);
+    let rows = figures.iter().map(|figure| Row {
+        figure,
+        measured: match &mut samples {
+            Ok(samples) => samples
+                .next()
+                .ok_or_else(|| "nothing was told of it".to_owned()),
+            Err(why) => Err(why.clone()),
+        },
+    });
+    rows.collect()
 }
 
 /// Says where it is, from the root.

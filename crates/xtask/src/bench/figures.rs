@@ -5,90 +5,195 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
-use super::children;
-use super::http::Connection;
+use super::chat::{Chat, share_out};
 use super::local::MODEL;
-use super::program::{Program, WayIn};
+use super::program::Program;
 use super::sample::Sample;
+use super::{cancelled, children, commits, killed, repeated, stalled};
 
 /// One row of the table.
 pub(crate) struct Figure {
     /// What a reader calls it; no other row has it.
     pub(crate) name: &'static str,
     pub(crate) unit: Unit,
-    /// What the median may be, at most.
-    pub(crate) budget: f64,
-    /// Measures it, with the binary in folders that are the row's own.
-    pub(crate) measure: fn(&Program) -> Result<Sample, String>,
+    /// What the median may be, at most; none when it is told for information alone.
+    pub(crate) budget: Option<f64>,
+}
+
+/// What is measured together.
+pub(crate) struct Experiment {
+    pub(crate) figures: &'static [Figure],
+    /// Measures them in this order, with the binary in folders that are the experiment's own.
+    pub(crate) measure: fn(&Program) -> Result<Vec<Sample>, String>,
 }
 
 /// What a value counts.
 #[derive(Clone, Copy)]
 pub(crate) enum Unit {
     Milliseconds,
+    Microseconds,
     /// Of 1,000,000 bytes.
     Megabytes,
+    /// Of 1024 bytes.
+    Kibibytes,
+    Commits,
+    Turns,
 }
 
-/// Every row. To add one, add it here, with the function that measures it below.
-pub(crate) const FIGURES: &[Figure] = &[
-    Figure {
-        name: "size of the binary",
-        unit: Unit::Megabytes,
-        budget: 30.0,
-        measure: size,
+/// Every row. To add one, add it here, with the function that measures it: below, or in a file of its
+/// own when it needs turns.
+pub(crate) const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        figures: &[Figure {
+            name: "size of the binary",
+            unit: Unit::Megabytes,
+            budget: Some(30.0),
+        }],
+        measure: |program| one(size(program)),
     },
-    Figure {
-        name: "CPU of `samovar --help`",
-        unit: Unit::Milliseconds,
-        budget: 10.0,
-        measure: |program| cpu(program, &["--help"], 100),
+    Experiment {
+        figures: &[Figure {
+            name: "CPU of `samovar --help`",
+            unit: Unit::Milliseconds,
+            budget: Some(10.0),
+        }],
+        measure: |program| one(cpu(program, &["--help"], 100)),
     },
-    Figure {
-        name: "CPU of `samovar sessions list`, 50 sessions",
-        unit: Unit::Milliseconds,
-        budget: 40.0,
+    Experiment {
+        figures: &[Figure {
+            name: "CPU of `samovar sessions list`, 50 sessions",
+            unit: Unit::Milliseconds,
+            budget: Some(40.0),
+        }],
         measure: |program| {
             fill(program, 50)?;
-            cpu(program, &["sessions", "list"], 25)
+            one(cpu(program, &["sessions", "list"], 25))
         },
     },
-    Figure {
-        name: "added to `samovar run` by model servers that hang",
-        unit: Unit::Milliseconds,
-        budget: 250.0,
+    Experiment {
+        figures: &[Figure {
+            name: "added to `samovar run` by model servers that hang",
+            unit: Unit::Milliseconds,
+            budget: Some(250.0),
+        }],
         measure: |program| {
             let program = program.looking();
             // Who names a model looks for none.
             let named = format!("vllm/{MODEL}");
             let without = || program.run(&["run", "hi", "--model", &named]);
-            added(without, || program.run(&["run", "hi"]))
+            one(added(without, || program.run(&["run", "hi"])))
         },
     },
-    Figure {
-        // Nothing, but for the noise: who waits for them adds 250 ms.
-        name: "added to the first `/readyz` by model servers that hang",
-        unit: Unit::Milliseconds,
-        budget: 10.0,
-        measure: |program| added(|| start(program), || start(&program.looking())),
+    Experiment {
+        figures: &[Figure {
+            // Nothing, but for the noise: who waits for them adds 250 ms.
+            name: "added to the first `/readyz` by model servers that hang",
+            unit: Unit::Milliseconds,
+            budget: Some(10.0),
+        }],
+        measure: |program| one(added(|| start(program), || start(&program.looking()))),
     },
-    Figure {
-        name: "start to the first `/readyz`, no session",
-        unit: Unit::Milliseconds,
-        budget: 50.0,
-        measure: |program| starts(program, 0),
+    Experiment {
+        figures: &[Figure {
+            name: "start to the first `/readyz`, no session",
+            unit: Unit::Milliseconds,
+            budget: Some(50.0),
+        }],
+        measure: |program| one(starts(program, 0)),
     },
-    Figure {
-        name: "start to the first `/readyz`, 10,000 sessions",
-        unit: Unit::Milliseconds,
-        budget: 30.0,
-        measure: |program| starts(program, 10_000),
+    Experiment {
+        figures: &[Figure {
+            name: "start to the first `/readyz`, 10,000 sessions",
+            unit: Unit::Milliseconds,
+            budget: Some(30.0),
+        }],
+        measure: |program| one(starts(program, 10_000)),
     },
-    Figure {
-        name: "memory of an idle server, no session",
-        unit: Unit::Megabytes,
-        budget: 15.0,
-        measure: |program| Sample::take(5, || memory(program)),
+    Experiment {
+        figures: &[Figure {
+            name: "memory of an idle server, no session",
+            unit: Unit::Megabytes,
+            budget: Some(15.0),
+        }],
+        measure: |program| one(Sample::take(5, || memory(program))),
+    },
+    Experiment {
+        figures: &[
+            Figure {
+                name: "synced commits of a text turn",
+                unit: Unit::Commits,
+                budget: Some(2.0),
+            },
+            Figure {
+                name: "synced commits of a turn with a call that reads",
+                unit: Unit::Commits,
+                budget: Some(4.0),
+            },
+            Figure {
+                name: "synced commits of a turn with a call that writes",
+                unit: Unit::Commits,
+                budget: Some(5.0),
+            },
+        ],
+        measure: commits::measure,
+    },
+    Experiment {
+        figures: &[Figure {
+            name: "cancel to quiet, p99 of 200, 10 at once",
+            unit: Unit::Milliseconds,
+            budget: Some(500.0),
+        }],
+        measure: cancelled::measure,
+    },
+    Experiment {
+        figures: &[
+            Figure {
+                name: "memory of a stalled reader, with the system's buffers",
+                unit: Unit::Kibibytes,
+                budget: Some(1024.0),
+            },
+            Figure {
+                name: "of that in the system's buffers",
+                unit: Unit::Kibibytes,
+                budget: None,
+            },
+        ],
+        measure: stalled::measure,
+    },
+    Experiment {
+        figures: &[
+            Figure {
+                name: "second turns of 100,000 duplicate submits",
+                unit: Unit::Turns,
+                budget: Some(0.0),
+            },
+            Figure {
+                name: "CPU of a duplicate submit",
+                unit: Unit::Microseconds,
+                budget: None,
+            },
+        ],
+        measure: repeated::measure,
+    },
+    Experiment {
+        figures: &[
+            Figure {
+                name: "`kill -9` with 1,000 turns of 200 deltas to `/readyz`",
+                unit: Unit::Milliseconds,
+                budget: Some(500.0),
+            },
+            Figure {
+                name: "CPU of the new process until then",
+                unit: Unit::Milliseconds,
+                budget: None,
+            },
+            Figure {
+                name: "the same kill until all 1,000 turns go on",
+                unit: Unit::Milliseconds,
+                budget: None,
+            },
+        ],
+        measure: killed::measure,
     },
 ];
 
@@ -102,10 +207,15 @@ const BATCHES: u32 = 7;
 const STARTS: u32 = 15;
 
 /// How many clients fill a data directory at once: they share its commits.
-const CLIENTS: u32 = 16;
+const CLIENTS: usize = 16;
 
 /// How long a server is left alone before it counts as idle.
 const IDLE: Duration = Duration::from_secs(1);
+
+/// An experiment of one figure.
+fn one(measured: Result<Sample, String>) -> Result<Vec<Sample>, String> {
+    measured.map(|sample| vec![sample])
+}
 
 fn size(program: &Program) -> Result<Sample, String> {
     let file = program.binary();
@@ -141,7 +251,7 @@ fn added(
 }
 
 /// Time from the start of a server to its first `/readyz`, with so many sessions on the disk.
-fn starts(program: &Program, sessions: u32) -> Result<Sample, String> {
+fn starts(program: &Program, sessions: usize) -> Result<Sample, String> {
     fill(program, sessions)?;
     // The first one does what was left to do.
     start(program)?;
@@ -163,35 +273,13 @@ fn memory(program: &Program) -> Result<f64, String> {
 }
 
 /// Makes so many sessions.
-fn fill(program: &Program, sessions: u32) -> Result<(), String> {
+fn fill(program: &Program, sessions: usize) -> Result<(), String> {
     let serving = program.serve()?;
-    let way_in = &serving.way_in;
-    thread::scope(|scope| {
-        let shares = (0..CLIENTS).map(|client| {
-            let share = sessions / CLIENTS + u32::from(client < sessions % CLIENTS);
-            scope.spawn(move || make_sessions(way_in, share))
-        });
-        let clients: Vec<_> = shares.collect();
-        let done = clients.into_iter().map(|client| match client.join() {
-            Ok(done) => done,
-            Err(_) => Err("a client of the bench broke".to_owned()),
-        });
-        done.collect::<Result<(), String>>()
+    share_out(CLIENTS, sessions, |mut numbers| {
+        let mut chat = Chat::open(&serving.way_in)?;
+        numbers.try_for_each(|_| chat.call("createSession", "{}").map(drop))
     })?;
     serving.running.stop()
-}
-
-fn make_sessions(way_in: &WayIn, count: u32) -> Result<(), String> {
-    let unmade = |why: &dyn fmt::Display| format!("no session was made: {why}");
-    let mut server = Connection::open(way_in.address).map_err(|cause| unmade(&cause))?;
-    for _ in 0..count {
-        let made = server.post("/services/agent/createSession", &way_in.token, "{}");
-        match made.map_err(|cause| unmade(&cause))? {
-            200 => {}
-            status => return Err(unmade(&format!("the server answered {status}"))),
-        }
-    }
-    Ok(())
 }
 
 fn milliseconds(duration: Duration) -> f64 {
@@ -206,7 +294,11 @@ impl fmt::Display for Unit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Unit::Milliseconds => "ms",
+            Unit::Microseconds => "µs",
             Unit::Megabytes => "MB",
+            Unit::Kibibytes => "KiB",
+            Unit::Commits => "commits",
+            Unit::Turns => "turns",
         })
     }
 }
@@ -223,9 +315,13 @@ mod tests {
             let letters = figure.name.chars().filter(char::is_ascii_alphanumeric);
             letters.collect::<String>()
         };
-        let folders: BTreeSet<_> = FIGURES.iter().map(folder).collect();
+        let figures: Vec<_> = EXPERIMENTS
+            .iter()
+            .flat_map(|experiment| experiment.figures)
+            .collect();
+        let folders: BTreeSet<_> = figures.iter().map(|figure| folder(figure)).collect();
 
-        assert_eq!(folders.len(), FIGURES.len());
+        assert_eq!(folders.len(), figures.len());
     }
 
     #[test]

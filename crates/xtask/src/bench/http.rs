@@ -4,6 +4,8 @@ use std::io::{self, BufRead, BufReader, Error, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use super::events::Events;
+
 /// How long the server may take to say something.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -37,62 +39,142 @@ impl Connection {
     ///
     /// There is no answer, or it is no HTTP.
     pub(crate) fn get(&mut self, path: &str) -> io::Result<u16> {
-        self.ask(&format!(
-            "GET {path} HTTP/1.1\r\nhost: {}\r\n\r\n",
-            self.address
-        ))
+        let host = self.address;
+        let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\n\r\n");
+        Ok(self.ask(&request)?.status)
     }
 
-    /// The status of the answer to a JSON document.
+    /// The answer to the server's owner.
     ///
     /// # Errors
     ///
     /// There is no answer, or it is no HTTP.
-    pub(crate) fn post(&mut self, path: &str, token: &str, json: &str) -> io::Result<u16> {
-        self.ask(&format!(
-            "POST {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\n\
-             content-type: application/json\r\ncontent-length: {}\r\n\r\n{json}",
-            self.address,
-            json.len(),
-        ))
+    pub(crate) fn get_as(&mut self, token: &str, path: &str) -> io::Result<Answer> {
+        let head = self.head("GET", path, token);
+        self.ask(&format!("{head}\r\n"))
     }
 
-    fn ask(&mut self, request: &str) -> io::Result<u16> {
+    /// The answer to a JSON document of the server's owner.
+    ///
+    /// # Errors
+    ///
+    /// There is no answer, or it is no HTTP.
+    pub(crate) fn post(&mut self, token: &str, path: &str, json: &str) -> io::Result<Answer> {
+        let request = self.document(token, path, json);
+        self.ask(&request)
+    }
+
+    /// The same, where the answer is a stream of events.
+    ///
+    /// # Errors
+    ///
+    /// The answer is no stream.
+    pub(crate) fn post_for_events(self, token: &str, path: &str, json: &str) -> io::Result<Events> {
+        let request = self.document(token, path, json);
+        self.events(&request)
+    }
+
+    /// Asks for a stream of events, and reads not even the head of the answer.
+    ///
+    /// # Errors
+    ///
+    /// What the system said.
+    pub(crate) fn ask_and_leave_unread(mut self, token: &str, path: &str) -> io::Result<TcpStream> {
+        let head = self.head("GET", path, token);
+        let stream = self.stream.get_mut();
+        stream.write_all(format!("{head}\r\n").as_bytes())?;
+        Ok(self.stream.into_inner())
+    }
+
+    fn document(&self, token: &str, path: &str, json: &str) -> String {
+        let (head, length) = (self.head("POST", path, token), json.len());
+        format!("{head}content-type: application/json\r\ncontent-length: {length}\r\n\r\n{json}")
+    }
+
+    fn head(&self, verb: &str, path: &str, token: &str) -> String {
+        let host = self.address;
+        format!("{verb} {path} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\n")
+    }
+
+    fn ask(&mut self, request: &str) -> io::Result<Answer> {
         self.stream.get_mut().write_all(request.as_bytes())?;
         answer(&mut self.stream)
     }
+
+    fn events(mut self, request: &str) -> io::Result<Events> {
+        self.stream.get_mut().write_all(request.as_bytes())?;
+        let (first, length) = head(&mut self.stream)?;
+        if status(&first)? != 200 || length.is_some() {
+            return Err(wrong("no stream", &first));
+        }
+        Ok(Events::new(self.stream))
+    }
 }
 
-/// Reads one answer to its end, and gives its status.
-fn answer(stream: &mut impl BufRead) -> io::Result<u16> {
-    let first = message(stream)?;
+/// What a server said.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: String,
+}
+
+/// What a client asked for.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Request {
+    pub(crate) path: String,
+    pub(crate) body: String,
+}
+
+/// Reads one answer to its end.
+fn answer(stream: &mut impl BufRead) -> io::Result<Answer> {
+    let (first, body) = message(stream)?;
+    let status = status(&first)?;
+    Ok(Answer { status, body })
+}
+
+fn status(first: &str) -> io::Result<u16> {
     let status = first
         .strip_prefix("HTTP/1.1 ")
         .and_then(|rest| rest.split(' ').next());
     let status = status.and_then(|status| status.parse().ok());
-    status.ok_or_else(|| wrong("no status", &first))
+    status.ok_or_else(|| wrong("no status", first))
 }
 
-/// Reads one request to its end, and gives its path.
+/// Reads one request to its end.
 ///
 /// # Errors
 ///
 /// It is cut, or no HTTP.
-pub(crate) fn request(stream: &mut impl BufRead) -> io::Result<String> {
-    let first = message(stream)?;
+pub(crate) fn request(stream: &mut impl BufRead) -> io::Result<Request> {
+    let (first, body) = message(stream)?;
     let path = first.split(' ').nth(1).map(str::to_owned);
-    path.ok_or_else(|| wrong("no path", &first))
+    let path = path.ok_or_else(|| wrong("no path", &first))?;
+    Ok(Request { path, body })
 }
 
-/// Reads a message to its end, and gives its first line. One without a length is no answer.
-fn message(stream: &mut impl BufRead) -> io::Result<String> {
+/// Reads a message to its end, and gives its first line and its body. One without a length is none.
+fn message(stream: &mut impl BufRead) -> io::Result<(String, String)> {
     let mut stream = stream.take(MAX_MESSAGE_BYTES);
-    let first = line(&mut stream)?;
-    let mut length = first.starts_with("GET ").then_some(0_u64);
+    let (first, length) = head(&mut stream)?;
+    let is_get = first.starts_with("GET ");
+    let length = length.or(is_get.then_some(0));
+    let length = length.ok_or_else(|| wrong("a message without its length", &first))?;
+    let mut body = String::new();
+    stream.take(length).read_to_string(&mut body)?;
+    if (body.len() as u64) < length {
+        return Err(ErrorKind::UnexpectedEof.into());
+    }
+    Ok((first, body))
+}
+
+/// Reads a head to its end, and gives its first line and how long its body is, if it says so.
+fn head(stream: &mut impl BufRead) -> io::Result<(String, Option<u64>)> {
+    let first = line(stream)?;
+    let mut length = None;
     loop {
-        let header = line(&mut stream)?;
+        let header = line(stream)?;
         if header.is_empty() {
-            break;
+            return Ok((first, length));
         }
         if let Some((name, value)) = header.split_once(':')
             && name.eq_ignore_ascii_case("content-length")
@@ -100,15 +182,10 @@ fn message(stream: &mut impl BufRead) -> io::Result<String> {
             length = value.trim().parse().ok();
         }
     }
-    let length = length.ok_or_else(|| wrong("a message without its length", &first))?;
-    let read = io::copy(&mut stream.take(length), &mut io::sink())?;
-    if read < length {
-        return Err(ErrorKind::UnexpectedEof.into());
-    }
-    Ok(first)
 }
 
-fn line(stream: &mut impl BufRead) -> io::Result<String> {
+/// Reads a line of a head.
+pub(crate) fn line(stream: &mut impl BufRead) -> io::Result<String> {
     let mut line = String::new();
     stream.read_line(&mut line)?;
     match line.strip_suffix("\r\n") {
@@ -117,7 +194,8 @@ fn line(stream: &mut impl BufRead) -> io::Result<String> {
     }
 }
 
-fn wrong(what: &str, first: &str) -> Error {
+/// What is no HTTP.
+pub(crate) fn wrong(what: &str, first: &str) -> Error {
     Error::new(ErrorKind::InvalidData, format!("{what}: {first:?}"))
 }
 
@@ -137,7 +215,9 @@ mod tests {
 
         let read = [answer(&mut stream).unwrap(), answer(&mut stream).unwrap()];
 
-        assert_eq!((read, stream), ([200, 503], &b""[..]));
+        let read = read.map(|answer| (answer.status, answer.body));
+        let wanted = [(200, "body".to_owned()), (503, String::new())];
+        assert_eq!((read, stream), (wanted, &b""[..]));
     }
 
     #[test]
@@ -148,9 +228,10 @@ mod tests {
 
         let read = [request(&mut stream).unwrap(), request(&mut stream).unwrap()];
 
+        let read = read.map(|request| format!("{} {}", request.path, request.body));
         assert_eq!(
-            (read.join(" "), stream),
-            ("/v1/x /v1/models".to_owned(), &b""[..])
+            (read.join(";").as_str(), stream),
+            ("/v1/x body;/v1/models ", &b""[..])
         );
     }
 

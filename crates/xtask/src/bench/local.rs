@@ -41,7 +41,12 @@ pub(crate) fn answering() -> io::Result<SocketAddr> {
     })
 }
 
-fn start(serve: fn(&TcpListener)) -> io::Result<SocketAddr> {
+/// Listens, for as long as this program lives, and says where.
+///
+/// # Errors
+///
+/// What the system said.
+pub(crate) fn start(serve: impl FnOnce(&TcpListener) + Send + 'static) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let address = listener.local_addr()?;
     thread::spawn(move || serve(&listener));
@@ -54,7 +59,7 @@ fn converse(stream: TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut stream = BufReader::new(stream);
     loop {
-        let path = http::request(&mut stream)?;
+        let path = http::request(&mut stream)?.path;
         let (kind, body) = if path.ends_with("/chat/completions") {
             ("text/event-stream", completion())
         } else {
@@ -70,14 +75,20 @@ fn converse(stream: TcpStream) -> io::Result<()> {
 }
 
 fn completion() -> String {
-    let chunk = |delta: &str, finish: &str| {
-        format!(
-            r#"data: {{"id":"1","object":"chat.completion.chunk","created":1,"model":"{MODEL}","choices":[{{"index":0,"delta":{delta},"finish_reason":{finish}}}]}}"#
-        )
-    };
     let said = chunk(r#"{"role":"assistant","content":"hi"}"#, "null");
-    let ended = chunk("{}", r#""stop""#);
-    format!("{said}\n\n{ended}\n\ndata: [DONE]\n\n")
+    said + &end("stop")
+}
+
+/// A piece of an answer of [`MODEL`]: what it adds, and why it ends there if it does, as JSON.
+pub(crate) fn chunk(delta: &str, finish: &str) -> String {
+    format!(
+        r#"data: {{"id":"1","object":"chat.completion.chunk","created":1,"model":"{MODEL}","choices":[{{"index":0,"delta":{delta},"finish_reason":{finish}}}]}}"#
+    ) + "\n\n"
+}
+
+/// The end of an answer, and why it ends there.
+pub(crate) fn end(finish: &str) -> String {
+    chunk("{}", &format!("\"{finish}\"")) + "data: [DONE]\n\n"
 }
 
 fn take(listener: &TcpListener) {

@@ -9,6 +9,9 @@ use super::sample::Sample;
 /// The heads of the columns.
 const HEADS: [&str; 7] = ["figure", "budget", "median", "min", "max", "values", "is"];
 
+/// What stands where there is nothing to say.
+const NOTHING: &str = "–";
+
 /// A row that was measured, or why not.
 pub(crate) struct Row {
     pub(crate) figure: &'static Figure,
@@ -31,6 +34,8 @@ enum Standing {
     Ok,
     Over,
     NotMeasured,
+    /// It has none.
+    Told,
 }
 
 impl Page {
@@ -76,25 +81,25 @@ impl fmt::Display for Page {
 
 impl Row {
     fn standing(&self) -> Standing {
-        match &self.measured {
-            Ok(sample) if sample.median() > self.figure.budget => Standing::Over,
-            Ok(_) => Standing::Ok,
-            Err(_) => Standing::NotMeasured,
+        match (&self.measured, self.figure.budget) {
+            (Err(_), _) => Standing::NotMeasured,
+            (Ok(_), None) => Standing::Told,
+            (Ok(sample), Some(budget)) if sample.median() > budget => Standing::Over,
+            (Ok(_), Some(_)) => Standing::Ok,
         }
     }
 
     fn cells(&self) -> [String; HEADS.len()] {
-        let Figure {
-            name, unit, budget, ..
-        } = self.figure;
+        let Figure { name, unit, budget } = self.figure;
         let sample = self.measured.as_ref().ok();
         let value = |value: fn(&Sample) -> f64| {
             let value = sample.map(|sample| unit.spell(value(sample)));
-            value.unwrap_or_else(|| "–".to_owned())
+            value.unwrap_or_else(|| NOTHING.to_owned())
         };
+        let budget = budget.map(|budget| format!("≤ {budget:.0} {unit}"));
         [
             (*name).to_owned(),
-            format!("≤ {budget:.0} {unit}"),
+            budget.unwrap_or_else(|| NOTHING.to_owned()),
             value(Sample::median),
             value(Sample::min),
             value(Sample::max),
@@ -110,6 +115,7 @@ impl fmt::Display for Standing {
             Standing::Ok => "ok",
             Standing::Over => "over",
             Standing::NotMeasured => "not measured",
+            Standing::Told => NOTHING,
         })
     }
 }

@@ -8,8 +8,10 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use super::chat;
 use super::http::Connection;
-use super::local;
+use super::local::{self, MODEL};
+use super::model::Model;
 use super::running::{LOOK_EVERY, Running};
 use crate::task::now;
 
@@ -36,11 +38,15 @@ pub(crate) struct Bench {
     answering: SocketAddr,
 }
 
-/// Whether the binary looks for model servers of this machine.
+/// Where the binary finds models.
 #[derive(Clone, Copy)]
 enum Environment {
+    /// Nowhere.
     Quiet,
+    /// It looks for model servers of this machine.
     Looking,
+    /// It is told which one answers, and that tools run unasked.
+    Asking(SocketAddr),
 }
 
 /// The binary for one row.
@@ -101,18 +107,32 @@ impl Bench {
     /// They cannot be made.
     pub(crate) fn program(&self, row: &str) -> Result<Program<'_>, String> {
         let name: String = row.chars().filter(char::is_ascii_alphanumeric).collect();
-        let root = self.scratch.0.join(name);
+        self.program_in(self.scratch.0.join(name), Environment::Quiet)
+    }
+
+    fn program_in(&self, root: PathBuf, environment: Environment) -> Result<Program<'_>, String> {
         make(&root.join("home"))?;
         make(&root.join("work"))?;
         Ok(Program {
             bench: self,
             root,
-            environment: Environment::Quiet,
+            environment,
         })
     }
 }
 
-impl Program<'_> {
+impl<'a> Program<'a> {
+    /// The same in fresh folders, whose turns all ask this model.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be made.
+    pub(crate) fn asking(&self, model: &Model) -> Result<Program<'a>, String> {
+        let root = self.root.join(model.address.port().to_string());
+        let environment = Environment::Asking(model.address);
+        self.bench.program_in(root, environment)
+    }
+
     /// The same in the same folders, that finds one model server of this machine among four that
     /// hang.
     pub(crate) fn looking(&self) -> Self {
@@ -192,14 +212,19 @@ impl Program<'_> {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(said);
+        let url = |address| format!("http://{address}");
         match self.environment {
             Environment::Quiet => {
                 command.env("SAMOVAR__MODELS__PROBE", "false");
             }
             Environment::Looking => {
-                let url = |address| format!("http://{address}");
                 command.env(ANSWERING, url(self.bench.answering));
                 command.envs(SILENT.map(|name| (name, url(self.bench.silent))));
+            }
+            Environment::Asking(model) => {
+                command.env(ANSWERING, url(model));
+                command.env("AGENT_MODEL", format!("vllm/{MODEL}"));
+                command.env("SAMOVAR__TOOLS__APPROVAL", "auto");
             }
         }
         Running::start(&mut command)
@@ -231,13 +256,9 @@ impl WayIn {
     }
 
     fn of(note: &str) -> Option<WayIn> {
-        let field = |name: &str| {
-            let (_, rest) = note.split_once(&format!("\"{name}\":\""))?;
-            rest.split_once('"').map(|(value, _)| value)
-        };
         Some(WayIn {
-            address: field("address")?.parse().ok()?,
-            token: field("token")?.to_owned(),
+            address: chat::text(note, "address")?.parse().ok()?,
+            token: chat::text(note, "token")?.to_owned(),
         })
     }
 

@@ -11,19 +11,34 @@ impl Sample {
         (!values.is_empty()).then_some(Sample(values))
     }
 
+    /// The same, where none is a failure.
+    ///
+    /// # Errors
+    ///
+    /// Nothing was measured.
+    pub(crate) fn of(values: Vec<f64>) -> Result<Sample, String> {
+        Sample::new(values).ok_or_else(|| "it was measured no time".to_owned())
+    }
+
     /// Measures so many times; the first failure is the row's.
     pub(crate) fn take(
         times: u32,
         mut measure: impl FnMut() -> Result<f64, String>,
     ) -> Result<Sample, String> {
         let values: Result<Vec<f64>, String> = (0..times).map(|_| measure()).collect();
-        Sample::new(values?).ok_or_else(|| "it was measured no time".to_owned())
+        Sample::of(values?)
     }
 
     /// The middle value, or the mean of the two in the middle.
     pub(crate) fn median(&self) -> f64 {
         let (low, high) = (self.0[(self.0.len() - 1) / 2], self.0[self.0.len() / 2]);
         f64::midpoint(low, high)
+    }
+
+    /// The smallest value that so many of a hundred are not above.
+    pub(crate) fn percentile(&self, percent: usize) -> f64 {
+        let rank = (self.0.len() * percent).div_ceil(100);
+        self.0[rank.clamp(1, self.0.len()) - 1]
     }
 
     /// The smallest value.
@@ -58,6 +73,20 @@ mod tests {
         check(&[3.0], 3.0, 3.0, 3.0);
         check(&[9.0, 1.0, 2.0], 1.0, 2.0, 9.0);
         check(&[9.0, -1.0, 2.0, 4.0], -1.0, 3.0, 9.0);
+    }
+
+    #[test]
+    fn a_percentile_is_a_value_that_so_many_are_not_above() {
+        let values: Vec<f64> = (1..=200).map(f64::from).collect();
+        let sample = Sample::new(values).unwrap();
+        let read = [0, 1, 50, 99, 100].map(|percent| sample.percentile(percent));
+
+        assert_eq!(
+            format!("{read:?}"),
+            format!("{:?}", [1.0, 2.0, 100.0, 198.0, 200.0])
+        );
+        let one = Sample::new(vec![7.0]).unwrap();
+        assert!((one.percentile(99) - 7.0).abs() < 1e-9);
     }
 
     #[test]

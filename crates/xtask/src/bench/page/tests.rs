@@ -1,22 +1,21 @@
 use super::*;
-use crate::bench::program::Program;
 
 static FAST: Figure = Figure {
     name: "CPU of `x`",
     unit: Unit::Milliseconds,
-    budget: 10.0,
-    measure: unmeasured,
+    budget: Some(10.0),
 };
 static SMALL: Figure = Figure {
     name: "size",
     unit: Unit::Megabytes,
-    budget: 30.0,
-    measure: unmeasured,
+    budget: Some(30.0),
 };
 
-fn unmeasured(_: &Program) -> Result<Sample, String> {
-    Err("nothing is measured here".to_owned())
-}
+static TOLD: Figure = Figure {
+    name: "told",
+    unit: Unit::Kibibytes,
+    budget: None,
+};
 
 fn row(figure: &'static Figure, values: &[f64]) -> Row {
     let measured = Sample::new(values.to_vec()).ok_or_else(|| "it hung".to_owned());
@@ -38,6 +37,7 @@ fn the_table_has_a_line_for_every_row_and_one_width_for_every_column() {
         row(&FAST, &[4.0, 2.0, 12.04]),
         row(&SMALL, &[30.04]),
         row(&SMALL, &[]),
+        row(&TOLD, &[7.0]),
     ];
 
     let wanted = "\
@@ -46,6 +46,7 @@ fn the_table_has_a_line_for_every_row_and_one_width_for_every_column() {
 | CPU of `x` | ≤ 10 ms | 4.0 ms  | 2.0 ms  | 12.0 ms | 3      | ok           |
 | size       | ≤ 30 MB | 30.0 MB | 30.0 MB | 30.0 MB | 1      | over         |
 | size       | ≤ 30 MB | –       | –       | –       | 0      | not measured |
+| told       | –       | 7.0 KiB | 7.0 KiB | 7.0 KiB | 1      | –            |
 ";
     assert_eq!(table(&rows), wanted);
 }
@@ -59,6 +60,8 @@ fn the_median_decides_and_what_meets_its_budget_is_within() {
     assert!(standing(&[1.0, 2.0, 50.0]) == Standing::Ok);
     assert!(standing(&[9.0, 11.0, 11.0]) == Standing::Over);
     assert!(standing(&[]) == Standing::NotMeasured);
+    assert!(row(&TOLD, &[99.0]).standing() == Standing::Told);
+    assert!(row(&TOLD, &[]).standing() == Standing::NotMeasured);
 }
 
 #[test]
