@@ -3,8 +3,10 @@
 
 use std::io::Write as _;
 
+use samovar_core::event::Fragment;
 use samovar_core::journal::LogNo;
-use samovar_core::{Broken, Epoch, Event, Seq};
+use samovar_core::{AgentPath, Author, Broken, Epoch, Event, Kind, MessageId, Millis, Seq, TurnId};
+use serde::Deserialize;
 
 const HEADER_BYTES: usize = 32;
 const CRC_BYTES: usize = 4;
@@ -24,10 +26,68 @@ pub(crate) struct Frame<'a> {
 impl Frame<'_> {
     /// Its event; none when this program cannot read it.
     pub(crate) fn event(&self) -> Option<Event> {
+        if let Ok(said) = serde_json::from_slice::<Said>(self.json) {
+            return Some(said.into());
+        }
         let event = serde_json::from_slice(self.json);
         event
             .inspect_err(|error| tracing::error!(%error, seq = self.seq.0, "an unreadable frame"))
             .ok()
+    }
+}
+
+/// An event that says more, as nearly all in the spool do. A boot reads them in half the time when
+/// the tag of their kind need not be looked for first; what is anything else does not fit in here.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Said {
+    seq: Seq,
+    epoch: Epoch,
+    at: Millis,
+    #[serde(default)]
+    turn: Option<TurnId>,
+    agent: AgentPath,
+    author: Author,
+    kind: SaidKind,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SaidKind {
+    #[serde(rename = "type")]
+    _tag: Tag,
+    message: MessageId,
+    part: u16,
+    fragment: Fragment,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Tag {
+    Delta,
+}
+
+impl From<Said> for Event {
+    fn from(said: Said) -> Self {
+        let SaidKind {
+            _tag: Tag::Delta,
+            message,
+            part,
+            fragment,
+        } = said.kind;
+        Self {
+            seq: said.seq,
+            epoch: said.epoch,
+            at: said.at,
+            turn: said.turn,
+            agent: said.agent,
+            author: said.author,
+            kind: Kind::Delta {
+                message,
+                part,
+                fragment,
+            },
+        }
     }
 }
 
@@ -75,4 +135,72 @@ fn split(bytes: &[u8]) -> Option<(Frame<'_>, &[u8])> {
         json,
     };
     (u32::from_le_bytes(*crc) == crc32fast::hash(content)).then_some((frame, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use samovar_core::{CallId, Part, Role};
+
+    use super::*;
+
+    fn event(turn: Option<&str>, kind: Kind) -> Event {
+        Event {
+            seq: Seq(9),
+            epoch: Epoch(1_795_000_000),
+            at: Millis(-1),
+            turn: turn.map(|turn| TurnId::new(turn).unwrap()),
+            agent: AgentPath::root("master").child("helper"),
+            author: Author::Agent,
+            kind,
+        }
+    }
+
+    // proves DU-3
+    #[test]
+    fn a_frame_says_what_its_event_said() {
+        let message = MessageId::new("m \"1\"").unwrap();
+        let fragments = [
+            Fragment::Text("é\n\"\\ \u{1f600}".to_owned()),
+            Fragment::Reasoning(String::new()),
+            Fragment::Args("{\"a\":1}".to_owned()),
+            Fragment::Call {
+                id: CallId::new("call-1").unwrap(),
+                name: "list_dir".to_owned(),
+            },
+        ];
+        let deltas = fragments.map(|fragment| Kind::Delta {
+            message: message.clone(),
+            part: 3,
+            fragment,
+        });
+        let others = [
+            Kind::MessageStarted {
+                message: message.clone(),
+                role: Role::Assistant,
+            },
+            Kind::PartAdded {
+                message: message.clone(),
+                index: 3,
+                part: Part::Text {
+                    text: "whole".to_owned(),
+                },
+            },
+        ];
+        for kind in deltas.into_iter().chain(others) {
+            for turn in [None, Some("turn\\1")] {
+                let event = event(turn, kind.clone());
+                let mut bytes = Vec::new();
+                append(&mut bytes, LogNo(1), &event).unwrap();
+                let frame = frames(&bytes).next().unwrap();
+
+                let is_said = serde_json::from_slice::<Said>(frame.json).is_ok();
+                assert_eq!(
+                    is_said,
+                    matches!(event.kind, Kind::Delta { .. }),
+                    "{event:?}"
+                );
+                assert_eq!(frame.event(), Some(event));
+            }
+        }
+    }
 }
