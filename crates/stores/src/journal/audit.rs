@@ -1,7 +1,7 @@
 //! What the small tables say of each other: all of it stands twice, so what one of them has lost is
 //! put back from the other, whose rows have checksums.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use heed::{RoTxn, RwTxn};
 use samovar_core::journal::LogNo;
@@ -74,26 +74,21 @@ impl Mending {
 impl Tables {
     fn compare(&self, txn: &RoTxn<'_>) -> Result<Mending, Fault> {
         let mut mending = Mending::default();
-        let mut rows = BTreeMap::new();
+        let open = self.open.iter(txn)?.collect::<Result<HashMap<_, _>, _>>()?;
         for entry in self.logs.iter(txn)? {
-            let log = LogNo(entry?.0);
-            match self.log_row(txn, log) {
-                Err(fault) if fault.is_damage() => {
+            let (log, bytes) = entry?;
+            let noted = open.get(&log).copied().map(Seq);
+            let log = LogNo(log);
+            match LogRow::read(log, bytes) {
+                Ok(row) => self.compare_log(txn, (log, &row), noted, &mut mending)?,
+                Err(damaged) => {
                     let session = self.session_of(txn, log)?;
-                    mending.note(log, session.as_ref(), &fault.to_string(), false);
-                }
-                row => {
-                    rows.extend(row?.map(|row| (log, row)));
+                    mending.note(log, session.as_ref(), &damaged.to_string(), false);
                 }
             }
         }
-        for (log, row) in &rows {
-            self.compare_log(txn, *log, row, &mut mending)?;
-        }
-        let marked = self.unsettled(txn)?;
-        for log in marked.into_iter().filter(|log| !rows.contains_key(log)) {
-            let is_known = self.logs.get(txn, &log.0)?.is_some();
-            if !is_known {
+        for log in self.unsettled(txn)? {
+            if self.logs.get(txn, &log.0)?.is_none() {
                 mending.stray.push(log);
                 mending.note(log, None, "it is marked, and there is no such log", true);
             }
@@ -104,19 +99,20 @@ impl Tables {
     fn compare_log(
         &self,
         txn: &RoTxn<'_>,
-        log: LogNo,
-        row: &LogRow,
+        (log, row): (LogNo, &LogRow),
+        noted: Option<Seq>,
         mending: &mut Mending,
     ) -> Result<(), Fault> {
+        if row.deleted {
+            return Ok(());
+        }
         let session = Some(&row.session);
-        let found = self.log_of(txn, &row.session)?;
-        if found.is_none() && !row.deleted {
+        if self.log_of(txn, &row.session)?.is_none() {
             mending.sessions.push((row.session.clone(), log));
             mending.note(log, session, "its session did not lead to it", true);
         }
-        let expected = (row.finished < row.head && !row.deleted).then(|| row.finished.next());
-        let noted = self.open_from(txn, log)?;
-        if expected != noted && !row.deleted {
+        let expected = (row.finished < row.head).then(|| row.finished.next());
+        if expected != noted {
             mending.open.push((log, expected));
             mending.note(log, session, "its unfinished turns were not noted", true);
         }

@@ -180,7 +180,7 @@ pub(super) fn sealed_json(key: &[u8], value: &impl Serialize) -> Result<Vec<u8>,
 
 /// Reads what [`sealed_json`] wrote; `what` names it for a person.
 pub(super) fn unseal_json<T: DeserializeOwned>(
-    what: &str,
+    what: &dyn fmt::Display,
     key: &[u8],
     bytes: &[u8],
 ) -> Result<T, Broken> {

@@ -78,6 +78,14 @@ pub(super) struct LogRow {
     pub(super) deleted: bool,
 }
 
+impl LogRow {
+    /// Reads what was found under a log's number.
+    pub(super) fn read(log: LogNo, bytes: &[u8]) -> Result<Self, Broken> {
+        let what = format_args!("log {}", log.0);
+        row::unseal_json(&what, &log.0.to_be_bytes(), bytes)
+    }
+}
+
 impl Tables {
     /// Opens the environment, makes what is missing, and frees the slots of readers that a killed
     /// process left.
@@ -130,7 +138,7 @@ impl Tables {
             return Ok(Meta::default());
         };
         Ok(row::unseal_json(
-            "the journal's meta",
+            &"the journal's meta",
             META_KEY.as_bytes(),
             bytes,
         )?)
@@ -150,8 +158,7 @@ impl Tables {
         let Some(bytes) = self.logs.get(txn, &log.0)? else {
             return Ok(None);
         };
-        let what = format!("log {}", log.0);
-        Ok(Some(row::unseal_json(&what, &log.0.to_be_bytes(), bytes)?))
+        Ok(Some(LogRow::read(log, bytes)?))
     }
 
     pub(super) fn put_log_row(
