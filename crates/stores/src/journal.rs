@@ -233,6 +233,38 @@ impl LmdbJournal {
         })
     }
 
+    /// Goes over the rows behind a position, each with its size in bytes, for as long as more are
+    /// wanted. Answers with the last position that was looked at.
+    fn scan(
+        &self,
+        log: LogNo,
+        after: Seq,
+        mut wants_more: impl FnMut(&Row<'_>, usize) -> Result<bool, Broken>,
+    ) -> Result<Seq, Broken> {
+        let tables = self.shared.tables()?;
+        let txn = tables.read_txn()?;
+        let start = tables.covering(&txn, Place::new(log, Seq(after.0.saturating_add(1))))?;
+        let mut seen = None;
+        for row in tables.rows(&txn, start)? {
+            let (place, bytes) = row?;
+            let row = Row::read(place, bytes)?;
+            let is_gap = seen.is_some_and(|seen: Seq| seen.next() != place.seq);
+            // What this run has spooled may be missing between its rows; the boot has noted all else.
+            if is_gap && row.epoch()? < self.shared.epoch {
+                return Err(gap(place));
+            }
+            seen = Some(row.last());
+            if !wants_more(&row, bytes.len())? {
+                return Ok(row.last());
+            }
+        }
+        let seen = seen.unwrap_or(after);
+        if tables.is_short(&txn, log, seen)? {
+            return Err(gap(Place::new(log, seen.next())));
+        }
+        Ok(seen)
+    }
+
     fn ask(
         &self,
         job: impl FnOnce(writer::Waiter) -> Job + Send + 'static,
@@ -281,35 +313,13 @@ impl Journal for LmdbJournal {
     }
 
     fn read(&self, log: LogNo, after: Seq, max_bytes: usize) -> Result<Vec<Event>, Broken> {
-        let tables = self.shared.tables()?;
-        let txn = tables.read_txn()?;
-        let next = Seq(after.0.saturating_add(1));
-        let start = tables.covering(&txn, Place::new(log, next))?;
         let (mut events, mut bytes) = (Vec::new(), 0);
-        let (mut next, mut is_cut) = (None, false);
-        for row in tables.rows(&txn, start)? {
-            let (place, row) = row?;
-            let size = row.len();
-            let row = Row::read(place, row)?;
+        self.scan(log, after, |row, size| {
             let unpacked = row.events()?;
-            // What this run has spooled may be missing between its rows; the boot has noted all else.
-            let is_older = |event: &Event| event.epoch < self.shared.epoch;
-            let is_gap = next.is_some_and(|next| next != place.seq);
-            if is_gap && unpacked.first().is_some_and(is_older) {
-                return Err(gap(place));
-            }
-            next = Some(row.last().next());
             bytes += size + unpacked.len() * size_of::<Event>();
             events.extend(unpacked.into_iter().filter(|event| event.seq > after));
-            if bytes >= max_bytes && !events.is_empty() {
-                is_cut = true;
-                break;
-            }
-        }
-        let last = next.map_or(after, |next| Seq(next.0.saturating_sub(1)));
-        if !is_cut && tables.is_short(&txn, log, last)? {
-            return Err(gap(Place::new(log, last.next())));
-        }
+            Ok(bytes < max_bytes || events.is_empty())
+        })?;
         Ok(events)
     }
 
@@ -319,22 +329,14 @@ impl Journal for LmdbJournal {
         after: Seq,
         max_bytes: usize,
     ) -> Result<(Vec<Event>, Seq), Broken> {
-        let tables = self.shared.tables()?;
-        let txn = tables.read_txn()?;
-        let start = tables.covering(&txn, Place::new(log, Seq(after.0.saturating_add(1))))?;
-        let (mut events, mut bytes, mut seen) = (Vec::new(), 0, after);
-        for row in tables.rows(&txn, start)? {
-            let (place, row) = row?;
-            bytes += row.len();
-            let row = Row::read(place, row)?;
-            seen = row.last();
+        let (mut events, mut bytes) = (Vec::new(), 0);
+        let seen = self.scan(log, after, |row, size| {
+            bytes += size;
             if !row.is_run() {
                 events.extend(row.events()?.into_iter().filter(|event| event.seq > after));
             }
-            if bytes >= max_bytes {
-                break;
-            }
-        }
+            Ok(bytes < max_bytes)
+        })?;
         Ok((events, seen))
     }
 

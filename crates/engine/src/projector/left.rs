@@ -101,12 +101,13 @@ pub(crate) fn read_kept(
     let mut events = Vec::new();
     let mut at = after;
     while at < head {
-        let more = journal.read(log, at, READ_BYTES)?;
-        let Some(last) = more.last() else { break };
-        at = last.seq;
+        let (more, seen) = journal.read_durable(log, at, READ_BYTES)?;
+        if seen <= at {
+            break;
+        }
+        at = seen;
         // A session that goes on meanwhile has more, which whoever runs it brings in.
-        let wanted = |event: &Event| event.kind.is_durable() && event.seq <= head;
-        events.extend(more.into_iter().filter(wanted));
+        events.extend(more.into_iter().filter(|event| event.seq <= head));
     }
     Ok(events.into_iter().map(Arc::new).collect())
 }

@@ -6,9 +6,9 @@
 use std::fmt;
 
 use samovar_core::journal::LogNo;
-use samovar_core::{Broken, Event, Seq};
-use serde::Serialize;
+use samovar_core::{Broken, Epoch, Event, Seq};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::run;
 
@@ -75,6 +75,18 @@ enum RowKind {
     Hole = 3,
 }
 
+/// What is read of an event to know when it was made.
+#[derive(Deserialize)]
+struct Made {
+    epoch: Epoch,
+}
+
+/// The same of a run.
+#[derive(Deserialize)]
+struct MadeTogether {
+    shared: Made,
+}
+
 /// A row that was read and whose checksum holds.
 #[derive(Debug)]
 pub(super) struct Row<'a> {
@@ -119,6 +131,16 @@ impl<'a> Row<'a> {
     /// Whether it holds live events alone, which no turn is made of.
     pub(super) fn is_run(&self) -> bool {
         self.kind == RowKind::Run
+    }
+
+    /// The epoch of its first event.
+    pub(super) fn epoch(&self) -> Result<Epoch, Broken> {
+        let made = match self.kind {
+            RowKind::Event | RowKind::Hole => serde_json::from_slice(self.body),
+            RowKind::Run => serde_json::from_slice(self.body).map(|run: MadeTogether| run.shared),
+        };
+        let made: Made = made.map_err(|error| damaged(self.place, &error.to_string()))?;
+        Ok(made.epoch)
     }
 
     /// Its events, in order.

@@ -69,6 +69,31 @@ async fn a_damaged_row_is_named_by_whoever_reads_it_and_by_nobody_else() {
 
 // proves DU-13
 #[tokio::test]
+async fn rows_that_went_missing_are_noticed_by_whoever_reads_past_them() {
+    let dir = TempDir::new().unwrap();
+    let (journal, log) = written(dir.path()).await;
+    journal.close().await.unwrap();
+    drop(journal);
+    let (journal, _) = LmdbJournal::open(dir.path(), 1000).unwrap();
+
+    for (lost, named) in [(5, "log 1, seq 5"), (3, "log 1, seq 4")] {
+        let tables = &journal.shared.tables;
+        let mut txn = tables.env.write_txn().unwrap();
+        let place = Place::new(log, Seq(lost));
+        assert!(tables.events.delete(&mut txn, &place.key()).unwrap());
+        txn.commit().unwrap();
+
+        let all = journal.read(log, Seq(0), usize::MAX).unwrap_err();
+        let durable = journal.read_durable(log, Seq(0), usize::MAX).unwrap_err();
+        for broken in [all, durable] {
+            let is_named = broken.to_string().contains(named);
+            assert!(matches!(broken, Broken::Damaged(_)) && is_named, "{broken}");
+        }
+    }
+}
+
+// proves DU-13
+#[tokio::test]
 async fn a_log_whose_own_row_is_damaged_does_not_stop_the_others() {
     let dir = TempDir::new().unwrap();
     let (journal, log) = written(dir.path()).await;
