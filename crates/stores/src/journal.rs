@@ -206,12 +206,17 @@ impl LmdbJournal {
     }
 
     /// Whether the pages of the journal in a data directory fit together, as far as they may be looked
-    /// at before it is opened: one whose file is larger than `max_bytes` is taken for sound.
+    /// at before it is opened: one whose file is larger than `max_bytes` is taken for sound, and so is
+    /// one that is wiped when it is opened.
     ///
     /// # Errors
     /// [`Broken::Damaged`] when they do not; [`Broken::Io`] when they cannot be read.
     pub fn check(dir: &Path, max_bytes: u64) -> Result<(), Broken> {
-        pages::check(&dir.join("journal").join(FILE), max_bytes).map(drop)
+        let journal_dir = dir.join("journal");
+        if unsynced::is_torn(&journal_dir)? {
+            return Ok(());
+        }
+        pages::check(&journal_dir.join(FILE), max_bytes).map(drop)
     }
 
     /// How many commits there were since the journal was opened, that of its epoch included; each is

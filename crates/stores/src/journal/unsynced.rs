@@ -46,11 +46,19 @@ pub(super) fn look(journal_dir: &Path, boot_id: &str) -> Result<Left, Broken> {
     match fs::read_to_string(&path) {
         Ok(then) if then == boot_id && !boot_id.is_empty() => Ok(Left::InMemory),
         Ok(_) => Ok(Left::Torn),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Left::Synced),
+        // What stands in the way of the folder, whoever opens it tells.
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(Left::Synced)
+        }
         // Not what was written there: a power cut tore it as well.
         Err(error) if error.kind() == ErrorKind::InvalidData => Ok(Left::Torn),
         Err(error) => Err(from_io(&path.display().to_string(), &error)),
     }
+}
+
+/// Whether what an earlier run left is not to be opened, but wiped.
+pub(super) fn is_torn(journal_dir: &Path) -> Result<bool, Broken> {
+    Ok(look(journal_dir, &boot_id())? == Left::Torn)
 }
 
 /// Removes the environment that nobody can trust.

@@ -11,7 +11,7 @@ use super::fault::Fault;
 use super::pages;
 use super::row::{Place, Row};
 use super::tables::Tables;
-use super::{FILE, Settings};
+use super::{FILE, Settings, unsynced};
 
 /// Bytes that are written on trial, so that the list of free pages is used, too.
 const TRIAL_BYTES: usize = 2048;
@@ -35,7 +35,7 @@ pub struct Walked {
 /// [`Broken`]: it cannot be used as it is.
 pub fn walk(dir: &Path) -> Result<Walked, Broken> {
     let dir = dir.join("journal");
-    if !dir.exists() {
+    if !dir.exists() || unsynced::is_torn(&dir)? {
         return Ok(Walked::default());
     }
     pages::check(&dir.join(FILE), u64::MAX)?;
