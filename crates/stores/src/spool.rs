@@ -37,8 +37,8 @@ struct State {
     /// The number of the last segment that was begun.
     last: u64,
     holdings: Holdings,
-    /// Set when a torn frame could not be cut off.
-    failed: Option<Broken>,
+    /// What a failed write left, when it could not be taken back either, and how that write failed.
+    torn: Option<(Segment, Broken)>,
 }
 
 impl Spool {
@@ -90,10 +90,14 @@ impl Spool {
             state.holdings.take_idle(current)
         };
         for number in idle {
-            let path = self.path(number);
-            if let Err(error) = fs::remove_file(&path) {
-                tracing::warn!(%error, path = %path.display(), "a segment stays until the next start");
-            }
+            self.delete(number);
+        }
+    }
+
+    fn delete(&self, number: u64) {
+        let path = self.path(number);
+        if let Err(error) = fs::remove_file(&path) {
+            tracing::warn!(%error, path = %path.display(), "a segment stays until the next start");
         }
     }
 
@@ -109,8 +113,9 @@ impl Spool {
 impl State {
     /// Appends to the current segment, or to a new one when it has no room; answers with its number.
     fn append(&mut self, bytes: &[u8], spool: &Spool) -> Result<u64, Broken> {
-        if let Some(failed) = &self.failed {
-            return Err(failed.clone());
+        if let Some((segment, broken)) = &self.torn {
+            segment.cut().map_err(|_| broken.clone())?;
+            self.torn = None;
         }
         let mut segment = match self.current.take() {
             Some(segment) if segment.has_room(bytes.len(), spool.segment_bytes) => segment,
@@ -120,16 +125,26 @@ impl State {
         // From here to the end `current` is none, so a failed write ends the segment.
         if let Err(error) = segment.append(bytes) {
             let broken = from_io("the spool", &error);
-            if let Err(error) = segment.cut() {
-                tracing::error!(%error, "the spool takes nothing more until the next start");
-                self.failed = Some(broken.clone());
-            }
+            self.take_back(segment, &broken, spool);
             return Err(broken);
         }
         failpoint!("spool.write.after");
         let number = segment.number;
         self.current = Some(segment);
         Ok(number)
+    }
+
+    /// Takes back what a failed write may have left: its events are not kept, and their positions may
+    /// be given to others. Until that is done nothing more is taken.
+    fn take_back(&mut self, segment: Segment, broken: &Broken, spool: &Spool) {
+        if let Err(error) = segment.cut() {
+            tracing::error!(%error, "the spool takes nothing until a torn write is cut off");
+            self.torn = Some((segment, broken.clone()));
+        } else if segment.len == 0 {
+            // Who waits for room tries again and again, each time with a new segment.
+            self.holdings.end(segment.number);
+            spool.delete(segment.number);
+        }
     }
 
     fn begin_segment(&mut self, spool: &Spool) -> Result<Segment, Broken> {
@@ -171,8 +186,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Takes back what a failed write may have left: its events are not kept, and their positions
-    /// may be given to others.
+    /// Cuts off all behind the last whole write.
     fn cut(&self) -> io::Result<()> {
         self.file.set_len(self.len)
     }
@@ -217,3 +231,6 @@ fn segment_paths(dir: &Path) -> Result<Vec<PathBuf>, Broken> {
     paths.sort();
     Ok(paths)
 }
+
+#[cfg(test)]
+mod tests;

@@ -84,6 +84,11 @@ impl Holdings {
         self.segments.insert(segment, 0);
     }
 
+    /// A segment in which nothing came to lie exists no longer.
+    pub(super) fn end(&mut self, segment: u64) {
+        self.segments.remove(&segment);
+    }
+
     /// A live event was appended to a segment.
     pub(super) fn hold(&mut self, segment: u64, log: LogNo, event: &Event) {
         let Some(message) = live_message(&event.kind) else {
