@@ -143,7 +143,7 @@ impl Engine {
     pub async fn submit(&self, command: Command) -> Result<Accepted, Error> {
         // Before the look whether it stops: a stop that comes later waits for what this begins.
         let _here = self.attend();
-        self.check(&command.action)?;
+        self.check(&command)?;
         self.bus.submit(command).await
     }
 
@@ -154,13 +154,17 @@ impl Engine {
     }
 
     /// Refuses what cannot be done now, or not here.
-    fn check(&self, action: &Action) -> Result<(), Error> {
-        let (starts_work, concerns_turns) = match action {
-            Action::Post { .. } | Action::Continue => (true, true),
-            Action::Open { .. } => (true, false),
-            Action::Settle { .. } | Action::Cancel { .. } => (false, true),
-            Action::Change { .. } | Action::Undo | Action::Close => (false, false),
+    fn check(&self, command: &Command) -> Result<(), Error> {
+        let (starts_work, concerns_turns, adds) = match command.action {
+            Action::Post { .. } | Action::Continue => (true, true, true),
+            Action::Open { .. } => (true, false, true),
+            Action::Settle { .. } | Action::Cancel { .. } => (false, true, false),
+            Action::Change { .. } | Action::Undo => (false, false, true),
+            Action::Close => (false, false, false),
         };
+        if adds && self.parts.damages.is_damaged(&command.session) {
+            return Err(damaged());
+        }
         if starts_work && self.is_stopping() {
             return Err(Error::new(Code::Unavailable, locale::server::stopping()));
         }
@@ -187,13 +191,15 @@ impl Engine {
 
     /// A reader that ends when the engine does.
     pub(crate) fn reader(&self, log: &Log, after: Seq) -> Follower {
-        log.follow(after).until(self.parts.stop.clone())
+        let reader = log.follow(after).until(self.parts.stop.clone());
+        reader.telling(self.parts.damages.clone())
     }
 
     /// One session.
     ///
     /// # Errors
-    /// [`Code::UnknownSession`] when there is no such session.
+    /// [`Code::UnknownSession`] when there is no such session, [`Code::SessionDamaged`] when some of it
+    /// is lost: what is left would look like all of it.
     pub async fn session(&self, id: &SessionId) -> Result<SessionRow, Error> {
         let lag = self.lag(id).await?;
         let row = self
@@ -206,14 +212,11 @@ impl Engine {
             None => row,
             Some(events) => projection::overlay_session(row, id, &events),
         };
-        row.ok_or_else(|| {
-            // A new history never got to know it.
-            if self.parts.damages.is_damaged(id) {
-                damaged()
-            } else {
-                unknown(id)
-            }
-        })
+        // Who waited for the history may have waited for just that.
+        if self.parts.damages.is_damaged(id) {
+            return Err(damaged());
+        }
+        row.ok_or_else(|| unknown(id))
     }
 
     /// Messages of a session.
@@ -224,10 +227,6 @@ impl Engine {
     pub async fn messages(&self, query: MessageQuery) -> Result<Vec<MessageRow>, Error> {
         let id = query.session.clone();
         self.session(&id).await?;
-        // What is left of it would look like all of it.
-        if self.parts.damages.is_damaged(&id) {
-            return Err(damaged());
-        }
         let (limit, is_newest) = (query.limit as usize, query.before.is_none());
         // Before the rows are read: what is projected in between is in both, and not in neither.
         // What the history lacks is newer than all it has.
@@ -365,7 +364,7 @@ impl Engine {
     }
 
     /// Why a session was not read: its store is closed already, or broken, or this of it is damaged.
-    fn broke_in(&self, id: &SessionId, broken: &Broken) -> Error {
+    pub(crate) fn broke_in(&self, id: &SessionId, broken: &Broken) -> Error {
         if self.parts.stop.is_cancelled() {
             return Error::new(Code::Unavailable, locale::server::stopping());
         }

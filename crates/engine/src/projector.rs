@@ -7,7 +7,7 @@ use std::time::Duration;
 use samovar_core::history::{Change, Projection};
 use samovar_core::journal::LogNo;
 use samovar_core::{
-    Broken, Clock, Damages, Event, History, Journal, Millis, Seq, failpoint, planted,
+    Broken, Clock, Damages, Event, History, Journal, Kind, Millis, Seq, failpoint, planted,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -230,10 +230,13 @@ impl Projector {
                     return Err(broken);
                 }
                 Err(broken @ Broken::Damaged(_)) => {
-                    // One bad log must not keep the others back; its rows stay in the journal.
-                    tracing::error!(session = %log.session(), %broken, "a log cannot be read");
-                    self.damages.session(log.session(), &broken.to_string());
-                    continue;
+                    let Some(deletion) = deletion(log).await else {
+                        // One bad log must not keep the others back; its rows stay in the journal.
+                        tracing::error!(session = %log.session(), %broken, "a log cannot be read");
+                        self.damages.session(log.session(), &broken.to_string());
+                        continue;
+                    };
+                    vec![deletion]
                 }
             };
             let Some(projection) = projection::project(log.session(), &events) else {
@@ -323,6 +326,14 @@ impl Projector {
 /// The published durable events of a log behind a position.
 pub(crate) async fn read_all(log: &Log, from: Seq, to: Seq) -> Result<Vec<Arc<Event>>, Broken> {
     read_those(log, from, to, |event| event.kind.is_durable()).await
+}
+
+/// The deletion that a log ends with; what stands before it need not be read any longer.
+async fn deletion(log: &Log) -> Option<Arc<Event>> {
+    let last = log.published();
+    let before = Seq(last.0.saturating_sub(1));
+    let event = read_all(log, before, last).await.ok()?.pop()?;
+    matches!(event.kind, Kind::SessionClosed).then_some(event)
 }
 
 /// Those of a log's published events behind a position that are wanted, live ones too.

@@ -57,7 +57,8 @@ impl Engine {
     /// kept any longer.
     ///
     /// # Errors
-    /// [`Code::UnknownSession`](samovar_core::Code::UnknownSession), and
+    /// [`Code::UnknownSession`](samovar_core::Code::UnknownSession),
+    /// [`Code::SessionDamaged`](samovar_core::Code::SessionDamaged) when some of it is lost, and
     /// [`Code::Internal`](samovar_core::Code::Internal) when the journal cannot be read.
     pub async fn resume(
         &self,
@@ -71,7 +72,7 @@ impl Engine {
             Wanted::Turn(turn, after) => named(&log, &turn, after, since).await,
             Wanted::Latest => latest(&log, since).await,
         };
-        let found = found.map_err(|broken| self.broke(&broken))?;
+        let found = found.map_err(|broken| self.broke_in(session, &broken))?;
         Ok(found.and_then(|(place, cut)| self.resumption(&log, place, cut)))
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use samovar_core::{Broken, Event, Kind, Seq, planted};
+use samovar_core::{Broken, Damages, Event, Kind, Seq, planted};
 use samovar_locale as locale;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -19,6 +19,7 @@ pub struct Follower {
     pub(super) at: Seq,
     published: watch::Receiver<Seq>,
     stop: CancellationToken,
+    damages: Option<Arc<dyn Damages>>,
 }
 
 /// Why a follower cannot go on.
@@ -42,12 +43,19 @@ impl Follower {
             at,
             published,
             stop: CancellationToken::new(),
+            damages: None,
         }
     }
 
     /// Ends the reader once this is cancelled and it has all that was shown before.
     pub(crate) fn until(mut self, stop: CancellationToken) -> Self {
         self.stop = stop;
+        self
+    }
+
+    /// Tells of what it finds damaged.
+    pub(crate) fn telling(mut self, damages: Arc<dyn Damages>) -> Self {
+        self.damages = Some(damages);
         self
     }
 
@@ -63,7 +71,7 @@ impl Follower {
                 let events = self.pull().await.map_err(|lost| match lost {
                     // The stores are closed last: not everybody has read all by then.
                     Lost::Broken(_) if self.stop.is_cancelled() => Lost::Stopping,
-                    lost => lost,
+                    lost => self.told(lost),
                 })?;
                 let last = events.last().ok_or(Lost::Gone(self.at))?;
                 self.at = last.seq;
@@ -82,6 +90,13 @@ impl Follower {
                 () = self.stop.cancelled() => return Err(Lost::Stopping),
             }
         }
+    }
+
+    fn told(&self, lost: Lost) -> Lost {
+        if let (Lost::Broken(Broken::Damaged(why)), Some(damages)) = (&lost, &self.damages) {
+            damages.session(self.log.session(), why);
+        }
+        lost
     }
 
     async fn pull(&self) -> Result<Vec<Arc<Event>>, Lost> {

@@ -226,6 +226,10 @@ impl Found {
             let Some(entry) = journal.entry(&id)? else {
                 return Ok((None, Vec::new()));
             };
+            if entry.deleted {
+                // Nobody needs what stands before the deletion, and some of it may be damaged.
+                return Ok((Some(entry), Vec::new()));
+            }
             let lacks = entry.unprojected.then_some(projected);
             let needs = entry.open_from.map(|seq| Seq(seq.0.saturating_sub(1)));
             let Some(from) = lacks.into_iter().chain(needs).min() else {
