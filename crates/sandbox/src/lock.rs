@@ -118,13 +118,24 @@ fn open_dir(dir: &Path) -> Result<OwnedFd, LockError> {
             path: dir.to_owned(),
         });
     }
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(dir)
-        .map_err(not_writable)?;
+    if !dir.exists() {
+        make_dir(dir).map_err(not_writable)?;
+    }
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     fs::open(dir, flags, Mode::empty()).map_err(|errno| not_writable(errno.into()))
+}
+
+/// Makes it with all that is missing above it, so that a power cut does not take it away with what it
+/// holds by then.
+fn make_dir(dir: &Path) -> io::Result<()> {
+    let dir = std::path::absolute(dir)?;
+    let missing: Vec<_> = dir
+        .ancestors()
+        .take_while(|above| !above.exists())
+        .collect();
+    DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+    let mut above = missing.iter().filter_map(|made| made.parent());
+    above.try_for_each(|above| File::open(above)?.sync_all())
 }
 
 fn open_lock_file(held: &OwnedFd, dir: &Path) -> Result<File, LockError> {
