@@ -51,7 +51,7 @@ pub(crate) async fn restore(args: Restore) -> Result<Exit, Failure> {
     } else {
         Replace::Never
     };
-    let (from, to) = (path.clone(), found.config.data_dir.clone());
+    let (from, to) = (PathBuf::from(&path), found.config.data_dir.clone());
     let work = tokio::task::spawn_blocking(move || put_back(&from, &to, replace));
     let done = saying(text::backup::restoring(), async {
         work.await.map_err(|error| Failure::broken(&error))
@@ -85,7 +85,7 @@ pub(crate) async fn restore(args: Restore) -> Result<Exit, Failure> {
 }
 
 /// Lets the server put a backup back, and waits until it serves again.
-async fn through(client: &Client, found: &Found, path: &Path) -> Result<BackupInfo, Failure> {
+async fn through(client: &Client, found: &Found, path: &str) -> Result<BackupInfo, Failure> {
     let before: BackupState = client.get("/api/backup").await?;
     let params = json!({ "path": path });
     let restored = client.post_patiently("/api/restore", &params);
@@ -124,7 +124,9 @@ async fn saying<T>(
     }
 }
 
-/// The folder as the server can find it, whatever folder it stands in itself.
-fn absolute(folder: &Path) -> Result<PathBuf, Failure> {
-    std::path::absolute(folder).map_err(|error| Failure::broken(&error))
+/// The folder as the server can find it, whatever folder it stands in itself; in text, as it is sent.
+fn absolute(folder: &Path) -> Result<String, Failure> {
+    let path = std::path::absolute(folder).map_err(|error| Failure::broken(&error))?;
+    let path = path.into_os_string().into_string();
+    path.map_err(|_| Failure::usage(text::typed::not_text()))
 }

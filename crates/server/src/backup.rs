@@ -18,14 +18,18 @@ use samovar_sandbox::{SmallFiles, Survival};
 use samovar_stores::history::SqliteHistory;
 use samovar_stores::journal::LmdbJournal;
 use samovar_wire::api::BackupInfo;
-use tokio::sync::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinError;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::clock::SystemClock;
 use crate::stores::{Stores, blocking, sync_dir};
 
 use files::{Listed, Manifest};
+pub(crate) use restore::finish;
+use restore::stage;
 pub use restore::{Replace, Restored, restore};
-pub(crate) use restore::{finish, stage};
 
 /// The files of a backup.
 const HISTORY: &str = "history.db";
@@ -42,8 +46,10 @@ pub(crate) struct Backups {
     files: SmallFiles,
     journal: Arc<LmdbJournal>,
     history: Arc<SqliteHistory>,
-    /// Held while one is made.
-    one: Mutex<()>,
+    /// Taken while one is made, and for good once one is to be put back.
+    one: Arc<Semaphore>,
+    /// What goes on when nobody waits for it any longer.
+    tasks: TaskTracker,
 }
 
 /// The last backup of a data directory that need not be held.
@@ -62,7 +68,8 @@ impl Backups {
             files,
             journal: stores.journal.clone(),
             history: stores.history.clone(),
-            one: Mutex::default(),
+            one: Arc::new(Semaphore::new(1)),
+            tasks: TaskTracker::new(),
         }
     }
 
@@ -76,20 +83,54 @@ impl Backups {
         &self.data_dir
     }
 
-    /// Makes a backup in a folder that is not there yet; it appears when it is whole.
+    /// Makes a backup in a folder that is not there yet; it appears when it is whole. Who asked may
+    /// go away meanwhile.
     ///
     /// # Errors
     /// [`Code::BackupUnusable`] when it cannot be made there, [`Code::Busy`] when another is being
-    /// made.
-    pub(crate) async fn make(&self, target: &Path) -> Result<BackupInfo, Error> {
-        let Ok(_one) = self.one.try_lock() else {
-            return Err(Error::new(Code::Busy, locale::backup::busy()));
-        };
-        let part = part_of(target, &self.data_dir)?;
+    /// made or put back.
+    pub(crate) async fn make(self: &Arc<Self>, target: PathBuf) -> Result<BackupInfo, Error> {
+        let (own, alone) = (self.clone(), self.alone()?);
+        let making = self.tasks.spawn(async move {
+            let made = own.make_alone(&target).await;
+            drop(alone);
+            made
+        });
+        making.await.unwrap_or_else(|error| Err(broke(&error)))
+    }
+
+    /// Copies a backup to where the next start takes it from, and asks for that start. Who asked may
+    /// go away meanwhile: a restore must not wait there for a start that somebody makes some day.
+    ///
+    /// # Errors
+    /// As [`Backups::make`]; nothing changes then.
+    pub(crate) async fn put_back(
+        &self,
+        folder: PathBuf,
+        restart: CancellationToken,
+    ) -> Result<BackupInfo, Error> {
+        let (data_dir, alone) = (self.data_dir.clone(), self.alone()?);
+        let staging = self.tasks.spawn_blocking(move || {
+            let staged = stage(&folder, &data_dir)?;
+            alone.forget();
+            restart.cancel();
+            Ok(staged)
+        });
+        staging.await.unwrap_or_else(|error| Err(broke(&error)))
+    }
+
+    fn alone(&self) -> Result<OwnedSemaphorePermit, Error> {
+        let busy = |_| Error::new(Code::Busy, locale::backup::busy());
+        self.one.clone().try_acquire_owned().map_err(busy)
+    }
+
+    async fn make_alone(&self, target: &Path) -> Result<BackupInfo, Error> {
+        let part = part_of(target, &self.data_dir, self.epoch())?;
         let unusable = |why: &dyn std::fmt::Display| {
             let target = locale::quoted(target);
             Error::new(Code::BackupUnusable, locale::backup::not_made(target, why))
         };
+        files::make_new(&part).map_err(|error| unusable(&error))?;
         let made = self.fill(&part).await;
         let kept = match made {
             Ok(manifest) => place(&part, target).map(|()| manifest).map_err(from_io),
@@ -109,7 +150,6 @@ impl Backups {
     }
 
     async fn fill(&self, part: &Path) -> Result<Manifest, Broken> {
-        files::make_new(part).map_err(from_io)?;
         let pause = self.journal.pause_removal();
         self.history.copy_to(&part.join(HISTORY)).await?;
         let (journal, folder) = (self.journal.clone(), part.join(JOURNAL));
@@ -133,8 +173,9 @@ impl Backups {
     }
 }
 
-/// The folder that a backup is made in, beside where it is to be.
-fn part_of(target: &Path, data_dir: &Path) -> Result<PathBuf, Error> {
+/// The folder that a backup is made in, beside where it is to be. Each run of the server has a name of
+/// its own for it, so that what a kill has left is in nobody's way.
+fn part_of(target: &Path, data_dir: &Path, epoch: u64) -> Result<PathBuf, Error> {
     let refuse = |why: String| Error::new(Code::BackupUnusable, why);
     let shown = || locale::quoted(target);
     let (Some(parent), Some(name)) = (target.parent(), target.file_name()) else {
@@ -153,7 +194,7 @@ fn part_of(target: &Path, data_dir: &Path) -> Result<PathBuf, Error> {
         }
         _ => {
             let mut part = name.to_owned();
-            part.push(format!(".part-{}", std::process::id()));
+            part.push(format!(".part-{epoch}"));
             Ok(parent.join(part))
         }
     }
@@ -164,6 +205,11 @@ fn place(part: &Path, target: &Path) -> io::Result<()> {
     sync_dir(part)?;
     std::fs::rename(part, target)?;
     target.parent().map_or(Ok(()), sync_dir)
+}
+
+fn broke(error: &JoinError) -> Error {
+    tracing::error!(%error, "the care of a backup broke off");
+    Error::new(Code::Internal, locale::store::broke())
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it stands in `map_err`")]

@@ -1,6 +1,7 @@
 //! The care of what is kept, under `/api`: what is damaged, backups, and putting one back.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use samovar_core::{Code, Error};
 use samovar_locale as locale;
@@ -58,24 +59,20 @@ async fn state(call: Call, _params: NoParams) -> Result<BackupState, Error> {
 }
 
 async fn make(call: Call, params: BackupParams) -> Result<BackupInfo, Error> {
-    backups(&call).await?.make(Path::new(&params.path)).await
+    backups(&call).await?.make(PathBuf::from(params.path)).await
 }
 
-/// What was copied takes its place when the server begins anew, which it is asked to here.
+/// What was copied takes its place when the server begins anew, which it is asked to then.
 async fn restore(call: Call, params: BackupParams) -> Result<BackupInfo, Error> {
-    let data_dir = backups(&call).await?.data_dir().to_owned();
-    let restart = call.shared.restart.as_ref().ok_or_else(|| {
+    let backups = backups(&call).await?;
+    let restart = call.shared.restart.clone().ok_or_else(|| {
         let why = locale::backup::no_server();
         Error::new(Code::Unavailable, why)
     })?;
-    let path = PathBuf::from(params.path);
-    let staged = tokio::task::spawn_blocking(move || backup::stage(&path, &data_dir)).await;
-    let staged = staged.map_err(|_| Error::new(Code::Internal, locale::store::broke()))??;
-    restart.cancel();
-    Ok(staged)
+    backups.put_back(PathBuf::from(params.path), restart).await
 }
 
-async fn backups(call: &Call) -> Result<&Backups, Error> {
+async fn backups(call: &Call) -> Result<&Arc<Backups>, Error> {
     // It is there as soon as the engine is.
     call.engine().await?;
     let starting = || Error::new(Code::Unavailable, locale::server::starting());

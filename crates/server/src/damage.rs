@@ -12,6 +12,7 @@ use samovar_wire::api::{DamageInfo, DamagedPart};
 
 use crate::clock::SystemClock;
 use crate::stores::make_folder;
+use crate::stores::run::Run;
 
 /// The folder for reports and for what was set aside.
 pub(crate) const FOLDER: &str = "damaged";
@@ -83,6 +84,7 @@ impl Reports {
     /// loss that nobody was told of.
     pub(crate) fn store(&self, part: DamagedPart, why: &str, kept_in: Option<String>) {
         let lost = match part {
+            DamagedPart::Journal if kept_in.is_none() => locale::damage::journal_wiped(),
             DamagedPart::Journal => locale::damage::journal(),
             DamagedPart::History if kept_in.is_none() => locale::damage::history_cut(),
             DamagedPart::History => locale::damage::history(),
@@ -98,9 +100,14 @@ impl Reports {
         why: &str,
         (lost, kept_in): (&str, Option<String>),
     ) {
+        let reason: String = why.chars().take(MAX_REASON).collect();
         let mut found = self.found();
-        let is_known = |info: &DamageInfo| info.part == part && info.session_id.as_ref() == session;
-        if session.is_some() && found.iter().any(is_known) {
+        // One report a session; where nothing was moved, one a reason, though every start meets it.
+        let is_known = |info: &DamageInfo| match session {
+            Some(session) => info.session_id.as_ref() == Some(session),
+            None => info.part == part && info.kept_in.is_none() && info.reason == reason,
+        };
+        if kept_in.is_none() && found.iter().any(is_known) {
             return;
         }
         let at = SystemClock.now();
@@ -110,7 +117,7 @@ impl Reports {
             at,
             part,
             session_id: session.cloned(),
-            reason: why.chars().take(MAX_REASON).collect(),
+            reason,
             lost: lost.to_owned(),
             kept_in,
         };
@@ -174,13 +181,61 @@ impl Damages for Reports {
 
     fn history(&self, why: &str) {
         let mut is_suspicious = lock(&self.is_history_suspicious);
-        if !*is_suspicious {
-            tracing::error!(why, "the history is checked at the next start");
+        if std::mem::replace(&mut *is_suspicious, true) {
+            return;
         }
-        *is_suspicious = true;
+        tracing::error!(why, "the history is checked at the next start");
+        // At once: this run may not come to its end.
+        if let Err(error) = Run::suspect_history(&self.data_dir) {
+            tracing::warn!(%error, "only a good end lets the next start know");
+        }
     }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use samovar_sandbox::DirLock;
+
+    use super::*;
+    use crate::stores::run::RunFile;
+
+    fn reasons(reports: &Reports) -> Vec<String> {
+        let found = reports.list().into_iter();
+        found.map(|info| info.reason).collect()
+    }
+
+    // proves DU-13
+    #[test]
+    fn what_every_start_meets_again_is_told_once_and_pushes_nothing_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let session = SessionId::new("s").unwrap();
+        Reports::open(dir.path()).session(&session, "a row");
+        for _ in 0..MAX_REPORTS {
+            let reports = Reports::open(dir.path());
+            reports.store(DamagedPart::Session, "log 7", None);
+            reports.store(DamagedPart::Journal, "log 7", None);
+        }
+        let reports = Reports::open(dir.path());
+        assert_eq!(reasons(&reports), ["a row", "log 7", "log 7"]);
+        assert!(reports.is_damaged(&session));
+        reports.store(DamagedPart::Session, "log 8", None);
+        assert_eq!(reasons(&reports).len(), 4);
+    }
+
+    // proves DU-13
+    #[test]
+    fn a_history_that_cannot_be_read_is_known_to_the_next_start_also_when_this_run_is_killed() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = DirLock::acquire(dir.path()).unwrap();
+        let begin = || RunFile::begin(lock.small_files().unwrap());
+        let mut run = begin();
+        run.ready(7);
+        Reports::open(dir.path()).history("page 7");
+        assert!(begin().last.is_history_suspicious);
+        assert_eq!(begin().last.epoch, 7);
+    }
 }

@@ -93,7 +93,7 @@ pub(crate) struct Shared {
     pub(crate) tools: Arc<RegisteredTools>,
     pub(crate) reports: Arc<Reports>,
     /// Empty until the stores are open.
-    pub(crate) backups: OnceLock<Backups>,
+    pub(crate) backups: OnceLock<Arc<Backups>>,
     /// Cancelled when the server is to end and begin anew; none where nobody would begin it.
     pub(crate) restart: Option<CancellationToken>,
     pub(crate) workspace: PathBuf,
@@ -144,6 +144,14 @@ pub enum OpenError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A restore that was cut off cannot be finished.
+    #[error("{}", locale::backup::unfinished(locale::quoted(.dir), .source))]
+    Restore {
+        /// The data directory.
+        dir: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// The journal cannot be opened.
     #[error("{}", locale::store::journal_unusable(locale::quoted(.dir), .source))]
     Journal {
@@ -184,7 +192,7 @@ impl OpenError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::DataDir(LockError::Held { .. }) => "data_dir_busy",
-            Self::DataDir(_) => "data_dir_unusable",
+            Self::DataDir(_) | Self::Restore { .. } => "data_dir_unusable",
             Self::Workspace(_) => "workspace_unusable",
             Self::Token { .. } | Self::Tokens { .. } => "token_unusable",
             Self::Journal { .. } | Self::History { .. } => "store_unusable",
@@ -207,8 +215,8 @@ impl Opening {
             source,
         })?;
         AddressFile::sweep(&files);
-        backup::finish(dir).map_err(|source| LockError::Io {
-            path: dir.clone(),
+        backup::finish(dir).map_err(|source| OpenError::Restore {
+            dir: dir.clone(),
             source,
         })?;
         let token_error = |source| OpenError::Token {
@@ -318,7 +326,7 @@ impl Opening {
         let stores = self.shared.stores.get_or_init(|| stores).clone();
         failpoint!("boot.serve.before");
         run.ready(stores.journal.epoch().0);
-        let backups = Backups::new(dir, self.files.clone(), &stores);
+        let backups = Arc::new(Backups::new(dir, self.files.clone(), &stores));
         if self.shared.backups.set(backups).is_err() {
             tracing::error!("the stores were opened twice");
         }
@@ -353,7 +361,12 @@ impl Home {
     /// # Errors
     /// [`OpenError::DataDir`].
     pub fn try_data_dir(config: &Config) -> Result<(), OpenError> {
-        hold(config).map(drop)
+        match DirLock::acquire(&config.data_dir) {
+            // A start gives up the ballast for that; who only looks does not.
+            Err(LockError::NotWritable { source, .. }) if is_full(&source) => {}
+            acquired => mark(&acquired?, config),
+        }
+        Ok(())
     }
 
     /// Whether the token and the lists of tokens and tools in the data directory could be used, if
@@ -458,6 +471,14 @@ impl Home {
         self.files.clone()
     }
 
+    /// Notes that everything is about to be written out, before whoever serves this begins with it: from
+    /// here on a store that was closed is none that lacks something.
+    pub(crate) fn leave(&mut self) {
+        if let Some(run) = &mut self.run {
+            run.closing(self.shared.reports.is_history_suspicious());
+        }
+    }
+
     /// Lets running turns end, for as long as was configured, then writes everything out.
     pub async fn close(self) {
         let drain = self.drain;
@@ -495,7 +516,7 @@ async fn close(engine: &Engine, run: Option<RunFile>, reports: &Reports, drain: 
     let Some(mut run) = run else {
         return engine.shutdown(drain).await;
     };
-    run.closing();
+    run.closing(reports.is_history_suspicious());
     engine.shutdown(drain).await;
     run.closed(reports.is_history_suspicious());
 }
@@ -510,13 +531,17 @@ fn hold(config: &Config) -> Result<DirLock, OpenError> {
         }
         acquired => acquired?,
     };
+    mark(&lock, config);
+    Ok(lock)
+}
+
+fn mark(lock: &DirLock, config: &Config) {
     if let Some(owner) = &config.owner
         && let Err(error) = lock.mark(owner)
     {
         // It can be used all the same, as long as it is named.
         tracing::warn!(%error, "it will not be remembered whose data directory this is");
     }
-    Ok(lock)
 }
 
 fn is_full(error: &std::io::Error) -> bool {

@@ -91,7 +91,7 @@ impl Server {
         let router = router::router(&opening.shared, &door::authorities(address));
         let socket = Socket::open(listener, router, &config);
         let local = opening.address(address);
-        let home = match opening.finish().await {
+        let mut home = match opening.finish().await {
             Ok(home) => home,
             Err(error) => {
                 socket.close().await;
@@ -106,6 +106,7 @@ impl Server {
                 address,
             }),
             Err(error) => {
+                home.leave();
                 home.engine().shutdown(Duration::ZERO).await;
                 socket.close().await;
                 home.close_now().await;
@@ -144,9 +145,10 @@ impl Server {
         self.end(Duration::ZERO).await;
     }
 
-    async fn end(self, drain: Duration) {
+    async fn end(mut self, drain: Duration) {
         // First, so that no command of the owner's comes to a server that is leaving.
         drop(self.file);
+        self.home.leave();
         self.home.engine().shutdown(drain).await;
         self.socket.close().await;
         self.home.close_now().await;

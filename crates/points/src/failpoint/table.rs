@@ -24,13 +24,15 @@ pub enum When {
     Stop,
     /// When turns that are over are removed.
     Sweep,
+    /// When a backup is put back, something damaged is set aside, or tables are brought up to date.
+    Care,
 }
 
 const fn point(when: When, name: &'static str, here: &'static str) -> Point {
     Point { name, when, here }
 }
 
-use When::{Resume, Run, Start, Stop, Sweep};
+use When::{Care, Resume, Run, Start, Stop, Sweep};
 
 /// In the middle of an answer.
 const ASKING: When = Resume("show.after");
@@ -297,4 +299,35 @@ pub const POINTS: &[Point] = &[
         "turns that are over are about to leave the journal",
     ),
     point(Sweep, "sweep.after", "they have left it"),
+    point(
+        Care,
+        "history.migrate.before",
+        "a step of a migration is done, and about to be committed",
+    ),
+    point(
+        Care,
+        "aside.move.after",
+        "one of several names is moved, to be out of the way or to its place",
+    ),
+    point(
+        Care,
+        "restore.staged.before",
+        "a backup is copied, and nothing is to be done with it",
+    ),
+    point(Care, "restore.staged.after", "it waits for its place"),
+    point(
+        Care,
+        "restore.moved.after",
+        "what it replaces is out of the way",
+    ),
+    point(
+        Care,
+        "restore.run.after",
+        "it has its place, and the next start knows",
+    ),
+    point(
+        Care,
+        "restore.unstaged.after",
+        "it waits no longer, what is left of it is there",
+    ),
 ];

@@ -87,16 +87,19 @@ fn refused(code: &str, why: String) -> Failure {
 #[cfg(feature = "failpoints")]
 fn points() -> Vec<Point> {
     use samovar_points::failpoint::{POINTS, When};
-    let point = |point: &samovar_points::failpoint::Point| Point {
-        name: point.name.to_owned(),
-        needs: match point.when {
+    let point = |point: &samovar_points::failpoint::Point| {
+        let needs = match point.when {
             When::Start | When::Run => Needs::Load,
             When::Resume(cut_at) => Needs::Cut(cut_at.to_owned()),
             When::Stop => Needs::Stop,
             When::Sweep => Needs::Sweep,
-        },
+            // No load comes there.
+            When::Care => return None,
+        };
+        let name = point.name.to_owned();
+        Some(Point { name, needs })
     };
-    POINTS.iter().map(point).collect()
+    POINTS.iter().filter_map(point).collect()
 }
 
 #[cfg(not(feature = "failpoints"))]

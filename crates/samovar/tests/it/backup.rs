@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use reqwest::Method;
 use samovar_model_server::{Gate, When, call, say};
@@ -213,6 +214,114 @@ async fn what_is_no_whole_backup_changes_nothing_and_nothing_is_overwritten() {
         .await;
     let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
     assert_eq!(listed["totalCount"], 1);
+}
+
+async fn epoch(server: &Serving) -> u64 {
+    let state = server.request(Method::GET, "/api/backup");
+    server.answer(state).await.body["epoch"].as_u64().unwrap()
+}
+
+// proves DU-13
+#[tokio::test]
+async fn a_restore_whose_client_hangs_up_is_not_left_for_some_later_start() {
+    let (program, _model) = with_model([say("an answer").forever()]).await;
+    let server = program.serve(&["--data-dir", "data"]).await;
+    let session = server.session().await;
+    server.turn(&session, "first").await;
+    backup(&program, "saved").await;
+    server.turn(&session, "second").await;
+    // Whoever copies the backup waits here for its bytes.
+    let history = program.folder().join("saved/history.db");
+    let bytes = fs::read(&history).unwrap();
+    fs::remove_file(&history).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&history).status();
+    assert!(made.unwrap().success());
+    let before = epoch(&server).await;
+    let saved = json!({"path": program.folder().join("saved")});
+    let ask = |what: &str| server.request(Method::POST, &format!("/api/{what}"));
+
+    let mut client = JoinSet::new();
+    client.spawn(ask("restore").json(&saved).send());
+    // It is being copied, and no other may begin meanwhile.
+    let part = program.folder().join("data/restore.part");
+    while !part.join("history.db").exists() {
+        let ended = client.try_join_next();
+        assert!(ended.is_none(), "{ended:?}");
+        tokio::task::yield_now().await;
+    }
+    let elsewhere = json!({"path": program.folder().join("another")});
+    for (what, params) in [("restore", &saved), ("backup", &elsewhere)] {
+        let busy = server.answer(ask(what).json(params)).await;
+        assert_eq!(busy.code(), "busy", "{what}: {busy:?}");
+    }
+    client.shutdown().await;
+    let feed = tokio::task::spawn_blocking(move || fs::write(history, bytes));
+    feed.await.unwrap().unwrap();
+
+    let now = async || {
+        let state = server
+            .request(Method::GET, "/api/backup")
+            .send()
+            .await
+            .ok()?;
+        state.json::<Value>().await.ok()?["epoch"].as_u64()
+    };
+    // It begins anew at once, also for nobody.
+    let anew = async { while now().await.is_none_or(|now| now == before) {} };
+    let anew = tokio::time::timeout(Duration::from_mins(1), anew).await;
+    assert!(anew.is_ok(), "the restore waits for some later start");
+    assert_eq!(
+        messages(&server, &session).await,
+        ["user: first", "assistant: an answer"]
+    );
+}
+
+// proves DU-13
+#[tokio::test]
+async fn a_session_that_was_damaged_is_whole_again_when_its_backup_is_restored() {
+    let (program, _model) = with_model([say("an answer").forever()]).await;
+    let server = program.serve(&["--data-dir", "data"]).await;
+    let session = server.session().await;
+    server.turn(&session, "this is flipped").await;
+    backup(&program, "saved").await;
+    server.kill().await;
+    let data = program.folder().join("data");
+    let journal = data.join("journal/data.mdb");
+    let mut bytes = fs::read(&journal).unwrap();
+    let needle = b"this is flipped";
+    for at in 0..bytes.len() - needle.len() {
+        if bytes[at..].starts_with(needle) {
+            bytes[at] ^= 1;
+        }
+    }
+    fs::write(&journal, bytes).unwrap();
+    for name in ["history.db", "history.db-wal", "history.db-shm"] {
+        fs::remove_file(data.join(name)).unwrap();
+    }
+    let server = program.serve(&["--data-dir", "data"]).await;
+    for (method, params) in [
+        ("getSession", json!({"sessionId": session})),
+        ("getMessages", json!({"sessionId": session})),
+        ("createSession", json!({"sessionId": session})),
+        (
+            "sendMessage",
+            json!({"sessionId": session, "content": "are you there?"}),
+        ),
+    ] {
+        let refused = server.call(method, params).await;
+        assert_eq!(refused.code(), "session_damaged", "{method}");
+    }
+    server.kill().await;
+
+    let restored = ["restore", "saved", "--force", "--data-dir", "data"];
+    let restored = program.run(restored).await;
+    assert_eq!(restored.code, Some(0), "{restored:?}");
+
+    let server = program.serve(&["--data-dir", "data"]).await;
+    let rows = messages(&server, &session).await;
+    assert_eq!(rows, ["user: this is flipped", "assistant: an answer"]);
+    let damage = server.request(Method::GET, "/api/damage");
+    assert_eq!(server.answer(damage).await.body["items"], json!([]));
 }
 
 fn has_stores(data: &Path) -> bool {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::setup::with_model;
+use crate::setup::{messages, with_model};
 
 /// Sessions that there are; in every second one a turn runs.
 const SESSIONS: usize = 8;
@@ -300,4 +300,40 @@ async fn a_start_that_died_is_followed_by_one_that_lets_another_process_read_fir
     let kept: Value = serde_json::from_str(&kept).unwrap();
     assert_eq!(kept["state"], "ready");
     assert!(kept["epoch"].as_u64() > Some(7), "{kept}");
+}
+
+// proves DU-3, DU-13
+#[tokio::test]
+async fn an_unsynced_journal_that_a_power_cut_tore_is_wiped_and_that_is_told() {
+    let (program, _model) = with_model([say("an answer").forever()]).await;
+    let program = program.set("SAMOVAR__STORE__DURABILITY", "process");
+    let args = ["--data-dir", "data"];
+    let server = program.serve(&args).await;
+    let session = server.session().await;
+    server.turn(&session, "first").await;
+    let rows = messages(&server, &session).await;
+    server.kill().await;
+    let data = program.folder().join("data");
+    // Another start of the system; what it had in memory is gone.
+    fs::write(data.join("journal/unsynced"), "another").unwrap();
+    let mut torn = fs::read(data.join(JOURNAL)).unwrap();
+    torn[4096..].fill(0);
+    fs::write(data.join(JOURNAL), torn).unwrap();
+    // Also after a start that died.
+    for state in ["ready", "starting"] {
+        let run = format!(r#"{{"state":"{state}","epoch":7}}"#);
+        fs::write(data.join("run.json"), run).unwrap();
+        let server = program.serve(&args).await;
+        assert_eq!(messages(&server, &session).await, rows, "{state}");
+        let reports = server.request(Method::GET, "/api/damage");
+        let reports = server.answer(reports).await.body["items"].clone();
+        let [report] = reports.as_array().unwrap().as_slice() else {
+            panic!("{reports:#?}");
+        };
+        assert_eq!(report["part"], "journal");
+        assert_eq!(report["keptIn"], Value::Null, "it is wiped, not kept");
+        server.kill().await;
+        fs::write(data.join("journal/unsynced"), "another").unwrap();
+        fs::write(data.join(JOURNAL), vec![7; 9000]).unwrap();
+    }
 }

@@ -9,6 +9,8 @@
 
 mod alike;
 mod backup;
+#[cfg(feature = "failpoints")]
+mod care;
 mod chat;
 mod config;
 mod crash;
@@ -22,6 +24,7 @@ mod exits;
 mod failed;
 #[cfg(feature = "failpoints")]
 mod failpoints;
+mod full;
 mod hook;
 mod keys;
 mod local;

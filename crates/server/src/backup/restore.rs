@@ -6,21 +6,24 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use samovar_core::{Clock, Code, Error};
+use samovar_core::{Clock, Code, Error, failpoint};
 use samovar_locale as locale;
 use samovar_sandbox::{DirLock, SmallFiles, Survival};
+use samovar_stores::disk::Disk;
 use samovar_wire::api::BackupInfo;
 use serde::{Deserialize, Serialize};
 
 use super::files::{self, Manifest};
 use super::{HISTORY, JOURNAL, JOURNAL_FILE};
 use crate::clock::SystemClock;
+use crate::damage;
 use crate::home::OpenError;
 use crate::stores::run::{Run, RunState};
 use crate::stores::{self, make_folder, move_all, sync_dir};
 
-/// What is copied and waits for its place.
+/// What is copied and waits for its place. It comes and goes in one step, so it is always whole.
 const STAGED: &str = "restore";
+/// Half of that: what is being copied, or removed. No start needs it.
 const PART: &str = "restore.part";
 /// Inside it: what is to be done, and whether what was there is out of the way.
 const PLAN: &str = "plan.json";
@@ -62,6 +65,10 @@ pub fn restore(
     replace: Replace,
 ) -> Result<Result<Restored, Error>, OpenError> {
     let _lock = DirLock::acquire(data_dir)?;
+    // One that was cut off goes first, so that this one begins with what is there.
+    if let Err(error) = finish(data_dir) {
+        return Ok(Err(not_restored(backup, &error)));
+    }
     if replace == Replace::Never && is_used(data_dir) {
         let why = locale::backup::used(locale::quoted(data_dir));
         return Ok(Err(Error::new(Code::BackupUnusable, why)));
@@ -96,25 +103,50 @@ pub(crate) fn stage(backup: &Path, data_dir: &Path) -> Result<BackupInfo, Error>
         Ok(_) | Err(_) => return Err(no_backup(backup)),
     };
     let part = data_dir.join(PART);
-    for old in [&part, &data_dir.join(STAGED)] {
-        match std::fs::remove_dir_all(old) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(broken(error)),
-            Ok(()) | Err(_) => {}
-        }
+    let staged = clear(&part)
+        .and_then(|()| copy(&manifest, backup, &part))
+        .and_then(|is_whole| {
+            if is_whole {
+                failpoint!("restore.staged.before");
+                std::fs::rename(&part, data_dir.join(STAGED))?;
+                sync_dir(data_dir)?;
+                failpoint!("restore.staged.after");
+            }
+            Ok(is_whole)
+        });
+    if !matches!(staged, Ok(true))
+        && let Err(error) = unstage(data_dir)
+    {
+        tracing::warn!(%error, "half a restore stays behind until the next start");
     }
-    let is_whole = copy(&manifest, backup, &part).map_err(broken)?;
-    if !is_whole {
-        if let Err(error) = std::fs::remove_dir_all(&part) {
-            tracing::warn!(%error, "half a restore stays behind");
+    match staged {
+        Ok(true) => Ok(manifest.info(backup)),
+        Ok(false) => {
+            let why = locale::backup::damaged(locale::quoted(backup));
+            Err(Error::new(Code::BackupUnusable, why))
         }
-        return Err(Error::new(
-            Code::BackupUnusable,
-            locale::backup::damaged(locale::quoted(backup)),
-        ));
+        Err(error) => Err(broken(error)),
     }
-    let placed = std::fs::rename(&part, data_dir.join(STAGED)).and_then(|()| sync_dir(data_dir));
-    placed.map_err(broken)?;
-    Ok(manifest.info(backup))
+}
+
+/// Takes away what is staged. What is renamed first, no start takes for a restore that waits, however
+/// much of it a crash leaves.
+fn unstage(data_dir: &Path) -> io::Result<()> {
+    let part = data_dir.join(PART);
+    match std::fs::rename(data_dir.join(STAGED), &part) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    sync_dir(data_dir)?;
+    failpoint!("restore.unstaged.after");
+    clear(&part)
+}
+
+fn clear(folder: &Path) -> io::Result<()> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 /// Whether it lists what a backup has, and nothing that could lead elsewhere.
@@ -153,10 +185,13 @@ fn copy(manifest: &Manifest, backup: &Path, part: &Path) -> io::Result<bool> {
 /// # Errors
 /// What the system said; the next start tries again.
 pub(crate) fn finish(data_dir: &Path) -> io::Result<Option<PathBuf>> {
+    clear(&data_dir.join(PART))?;
     let staged = data_dir.join(STAGED);
     if !staged.is_dir() {
         return Ok(None);
     }
+    // The copy has its room; what is written from here on may need a little more.
+    Disk::drop_ballast(data_dir);
     let small = SmallFiles::of(&staged)?;
     let text = small.read(PLAN, MAX_BYTES)?.unwrap_or_default();
     let plan: Plan = serde_json::from_str(&text)?;
@@ -165,8 +200,11 @@ pub(crate) fn finish(data_dir: &Path) -> io::Result<Option<PathBuf>> {
     if !staged.join(MOVED).exists() {
         move_all(data_dir, &aside, &stores::HISTORY)?;
         move_all(data_dir, &aside, &stores::JOURNAL)?;
+        // What was damaged there is not damaged in the backup.
+        move_all(data_dir, &aside, &[damage::FOLDER])?;
         File::create(staged.join(MOVED))?.sync_all()?;
         sync_dir(&staged)?;
+        failpoint!("restore.moved.after");
     }
     move_all(&staged, data_dir, &[HISTORY, JOURNAL])?;
     let files = SmallFiles::of(data_dir)?;
@@ -179,8 +217,8 @@ pub(crate) fn finish(data_dir: &Path) -> io::Result<Option<PathBuf>> {
         ..Run::default()
     };
     run.write(&files, Survival::Crash)?;
-    std::fs::remove_dir_all(&staged)?;
-    sync_dir(data_dir)?;
+    failpoint!("restore.run.after");
+    unstage(data_dir)?;
     // It stays when something is in it.
     Ok(std::fs::remove_dir(&aside).is_err().then_some(aside))
 }

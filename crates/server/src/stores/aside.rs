@@ -5,6 +5,8 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use samovar_core::failpoint;
+
 use crate::damage::FOLDER;
 
 /// The names of the history's files.
@@ -35,6 +37,7 @@ pub(crate) fn move_all(from: &Path, to: &Path, names: &[&str]) -> io::Result<()>
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             moved => moved?,
         }
+        failpoint!("aside.move.after");
     }
     sync_dir(to)?;
     sync_dir(from)

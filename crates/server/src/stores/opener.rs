@@ -102,6 +102,10 @@ impl Opener<'_> {
             Ok((disk, journal, recovered))
         };
         let (disk, journal, recovered) = blocking(open).await?;
+        if recovered.was_wiped {
+            let why = "the system stopped while the journal was not synced, so it was wiped";
+            self.reports.store(DamagedPart::Journal, why, None);
+        }
         for hole in recovered.holes {
             tracing::warn!(
                 ?hole,

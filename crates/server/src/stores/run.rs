@@ -63,6 +63,19 @@ impl Run {
         run.unwrap_or_default()
     }
 
+    /// Notes in the file of a run that goes on that the history could not be read.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub(crate) fn suspect_history(data_dir: &Path) -> std::io::Result<()> {
+        let files = SmallFiles::of(data_dir)?;
+        let suspicious = Self {
+            is_history_suspicious: true,
+            ..Self::read(&files)
+        };
+        suspicious.write(&files, Survival::Writer)
+    }
+
     /// Writes it.
     ///
     /// # Errors
@@ -116,8 +129,9 @@ impl RunFile {
     }
 
     /// Everything is about to be written out.
-    pub(crate) fn closing(&mut self) {
+    pub(crate) fn closing(&mut self, is_history_suspicious: bool) {
         self.now.state = RunState::Closing;
+        self.now.is_history_suspicious = is_history_suspicious;
         self.write();
     }
 

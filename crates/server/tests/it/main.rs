@@ -9,6 +9,7 @@
 mod again;
 mod bounds;
 mod by_hand;
+mod care;
 mod client_tools;
 mod continued;
 mod contract;

@@ -71,6 +71,9 @@ impl Options {
             .max_connections(READERS)
             .test_before_acquire(false)
             .max_lifetime(None)
+            // As long as one of them is there, `SQLite` leaves the WAL where it is when the writer's
+            // connection fails; a WAL that is missing after a crash means that somebody removed it.
+            .idle_timeout(None)
             .connect_lazy_with(options)
     }
 }
@@ -111,8 +114,20 @@ pub(super) async fn apply(
     });
     let versions: Vec<_> = versions.collect();
     let one = SqlitePoolOptions::new().max_connections(1);
+    let one = one.after_connect(|connection, _| Box::pin(stop_at_commits(connection)));
     let one = one.connect_with(options.clone()).await?;
     let migrator = Migrator::with_migrations(versions);
     migrator.run(&one).await?;
-    Ok(one.acquire().await?.detach())
+    let mut migrated = one.acquire().await?.detach();
+    migrated.lock_handle().await?.remove_commit_hook();
+    Ok(migrated)
+}
+
+/// Lets a proof end the process in the middle of each transaction.
+async fn stop_at_commits(connection: &mut SqliteConnection) -> sqlx::Result<()> {
+    connection.lock_handle().await?.set_commit_hook(|| {
+        samovar_core::failpoint!("history.migrate.before");
+        true
+    });
+    Ok(())
 }

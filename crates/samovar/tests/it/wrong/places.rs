@@ -1,5 +1,8 @@
 //! Folders that cannot be used.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
 use super::{check, line, wrong};
 
 // proves FC-2, FC-6
@@ -43,6 +46,33 @@ async fn an_address_that_others_can_reach_is_refused() {
     check([
         line("serve --host 0.0.0.0").is(3, CODE, "0.0.0.0 is not a loopback address; a server that others can reach needs TLS, which this version does not have: listen on 127.0.0.1 and put a proxy in front"),
         line("serve").with("SAMOVAR_HOST", "::").is(3, CODE, ":: is not a loopback address; a server that others can reach needs TLS, which this version does not have: listen on 127.0.0.1 and put a proxy in front"),
+    ])
+    .await;
+}
+
+// proves DU-13, FC-2, FC-6
+#[tokio::test]
+async fn a_folder_that_cannot_take_a_backup_or_is_none_is_named_and_nothing_is_changed() {
+    const CODE: &str = "backup_unusable";
+    const TYPED: &str = "invalid_params";
+    let in_data = |args: &str| line(&format!("{args} --data-dir data"));
+    let not_text = || OsString::from_vec(b"caf\xe9".to_vec());
+    let hello = ["run", "hello", "--data-dir", "data"];
+    check([
+        line("backup").is(2, TYPED, "<FOLDER> is missing; type: samovar backup <FOLDER>"),
+        wrong(["backup", ""]).is(2, TYPED, "<FOLDER> needs a value"),
+        wrong(["backup".into(), not_text()]).is(2, TYPED, "an argument is not UTF-8; type it as text"),
+        wrong(["restore".into(), not_text()]).is(2, TYPED, "an argument is not UTF-8; type it as text"),
+        in_data("backup nowhere/saved").is(2, CODE, "\"{work}/nowhere/saved\" cannot be made: its parent must be there; name it with an absolute path"),
+        in_data("backup file/saved").beside("file", b"").is(2, CODE, "\"{work}/file/saved\" cannot be made: its parent must be there; name it with an absolute path"),
+        in_data("backup /").is(2, CODE, "\"/\" cannot be made: its parent must be there; name it with an absolute path"),
+        in_data("backup taken").beside("taken/file", b"").is(2, CODE, "\"{work}/taken\" is there already; nothing was overwritten, name a new folder"),
+        in_data("backup data/saved").is(2, CODE, "\"{work}/data/saved\" lies in the data directory, which it would save; name a folder elsewhere"),
+        in_data("backup /proc/saved").is(2, CODE, "no backup was made in \"/proc/saved\": No such file or directory (os error 2); nothing is left there, make room or repair, then try again"),
+        in_data("restore nowhere").is(2, CODE, "\"{work}/nowhere\" is no backup of this program: it has no manifest.json that can be read; nothing was changed"),
+        in_data("restore file").beside("file/manifest.json", b"{").is(2, CODE, "\"{work}/file\" is no backup of this program: it has no manifest.json that can be read; nothing was changed"),
+        in_data("restore nowhere").after(hello).is(2, CODE, "\"{work}/data\" holds sessions already; nothing was changed, add --force to move them aside"),
+        in_data("restore nowhere --force").after(hello).is(2, CODE, "\"{work}/nowhere\" is no backup of this program: it has no manifest.json that can be read; nothing was changed"),
     ])
     .await;
 }
