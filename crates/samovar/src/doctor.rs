@@ -6,6 +6,7 @@ mod data;
 mod files;
 mod hooks;
 mod minds;
+mod room;
 
 use samovar_locale::doctor as text;
 use samovar_server::Home;
@@ -64,6 +65,7 @@ pub(crate) async fn doctor(args: &args::Doctor) -> Result<Exit, Failure> {
 
 async fn examine(found: &Found, care: Care) -> Vec<Finding> {
     let mut findings = data::examine(found, care).await;
+    findings.extend(room::examine(found));
     findings.extend(damage::examine(found));
     findings.push(workspace(found));
     findings.extend(hooks::examine(found).await);
@@ -135,6 +137,9 @@ fn name(what: &str) -> &'static str {
         "key" => text::what_key(),
         "backup" => text::what_backup(),
         "damage" => text::what_damage(),
+        "disk" => text::what_disk(),
+        "durability" => text::what_durability(),
+        "aside" => text::what_aside(),
         "start" => text::what_start(),
         "links" => text::what_links(),
         "tokens" => text::what_tokens(),

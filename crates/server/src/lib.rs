@@ -56,6 +56,7 @@ pub use config::{Config, ConfiguredTool, Reach, Token};
 pub use home::{Home, OpenError, Opening, WayIn};
 pub use listener::{Server, StartError};
 pub use samovar_sandbox::{Foreign, Owner, Standing, close_to_others};
+pub use samovar_stores::disk::Room;
 pub use samovar_stores::journal::Durability;
 pub use stores::run::{Run, RunState};
 pub use stores::{Walker, walk};

@@ -42,6 +42,31 @@ struct Inner {
     failed: watch::Sender<Option<Broken>>,
 }
 
+/// How much room a data directory has, looked at from outside: nothing is made or given up for that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Bytes that can be written.
+    pub free_bytes: u64,
+    /// Whether the ballast is there.
+    pub has_ballast: bool,
+    /// Whether a server refuses what is new there.
+    pub is_full: bool,
+}
+
+impl Room {
+    /// The room of a data directory; none when the system does not tell.
+    pub fn of(dir: &Path) -> Option<Self> {
+        let free_bytes = free_bytes(dir)?;
+        let has_ballast = is_ballast(dir, BALLAST_BYTES);
+        let missing = if has_ballast { 0 } else { BALLAST_BYTES };
+        Some(Self {
+            free_bytes,
+            has_ballast,
+            is_full: free_bytes < missing + SPARE_BYTES,
+        })
+    }
+}
+
 impl Disk {
     /// The disk of a data directory, with its ballast; full from the start when there is no room
     /// for that and 4 MiB more.
@@ -80,8 +105,7 @@ impl Disk {
 
     /// Bytes that can be written, as far as the system knows.
     pub fn free_bytes(&self) -> Option<u64> {
-        let disk = statvfs(&self.0.dir).ok()?;
-        Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+        free_bytes(&self.0.dir)
     }
 
     /// Waits until a store failed in a way after which nothing is known of its file. It takes nothing
@@ -188,15 +212,9 @@ impl Inner {
         self.is_full.store(is_full, Ordering::Relaxed);
     }
 
-    /// Makes the ballast, unless it is there and has its blocks.
+    /// Makes the ballast, unless it is there.
     fn make_ballast(&self) -> io::Result<()> {
-        const BLOCK_BYTES: u64 = 512;
-        let is_whole = |file: fs::Metadata| {
-            let (is_file, len) = (file.is_file(), file.len());
-            is_file && len == self.ballast_bytes && file.blocks() * BLOCK_BYTES >= len
-        };
-        let there = fs::symlink_metadata(self.dir.join(BALLAST));
-        if self.ballast_bytes == 0 || there.is_ok_and(is_whole) {
+        if self.ballast_bytes == 0 || is_ballast(&self.dir, self.ballast_bytes) {
             return Ok(());
         }
         self.remove(BALLAST);
@@ -218,6 +236,21 @@ impl Inner {
     fn remove(&self, name: &str) {
         remove(&self.dir, name);
     }
+}
+
+fn free_bytes(dir: &Path) -> Option<u64> {
+    let disk = statvfs(dir).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+/// Whether the ballast is there and has its blocks.
+fn is_ballast(dir: &Path, bytes: u64) -> bool {
+    const BLOCK_BYTES: u64 = 512;
+    let is_whole = |file: fs::Metadata| {
+        let (is_file, len) = (file.is_file(), file.len());
+        is_file && len == bytes && file.blocks() * BLOCK_BYTES >= len
+    };
+    fs::symlink_metadata(dir.join(BALLAST)).is_ok_and(is_whole)
 }
 
 fn remove(dir: &Path, name: &str) {

@@ -6,7 +6,7 @@ use samovar_server::damage::damages;
 use samovar_server::{Run, RunState};
 use samovar_wire::api::DamageInfo;
 
-use super::Finding;
+use super::{Finding, room};
 use crate::config::Found;
 use crate::exit::Exit;
 use crate::when::moment;
@@ -45,12 +45,16 @@ fn damage(found: &Found, info: &DamageInfo) -> Finding {
     let dir = &found.config.data_dir;
     let fact = match (&info.session_id, &info.kept_in) {
         (Some(session), _) => text::damaged_session(session, &info.reason),
-        (None, Some(kept)) => text::damaged_store(dir.join(kept).display(), &info.reason),
+        (None, Some(kept)) => {
+            let kept = dir.join(kept);
+            let mebibytes = room::mebibytes(&kept);
+            text::damaged_store(kept.display(), mebibytes, &info.reason)
+        }
         (None, None) => info.reason.clone(),
     };
     let command = match (&info.session_id, &info.kept_in) {
         (Some(session), _) => format!("samovar sessions delete {session}"),
-        (None, Some(kept)) => format!("rm -r '{}'", dir.join(kept).display()),
+        (None, Some(kept)) => room::remove(&dir.join(kept)),
         (None, None) => {
             let report = dir.join("damaged").join(format!("{}.json", info.id));
             format!("rm '{}'", report.display())

@@ -15,7 +15,7 @@ use crate::exit::Exit;
 const FIX: &str = "samovar doctor --fix";
 
 /// What a data directory has, by its names; what lies in a folder of these counts, too.
-const OURS: [&str; 14] = [
+const OURS: [&str; 17] = [
     "lock",
     "owner",
     "token",
@@ -24,6 +24,9 @@ const OURS: [&str; 14] = [
     "server.json",
     "run.json",
     "last-backup.json",
+    "ballast",
+    "restore",
+    "restore.part",
     "damaged",
     "history.db",
     "history.db-wal",

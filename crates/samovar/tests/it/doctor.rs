@@ -32,7 +32,15 @@ async fn every_finding_is_a_fact_a_reason_and_a_command() {
     );
     let findings = found["findings"].as_array().unwrap();
     let names: Vec<_> = findings.iter().map(|finding| &finding["what"]).collect();
-    assert_eq!(names, ["data", "workspace", "model", "local", "providers"]);
+    let expected = [
+        "data",
+        "durability",
+        "workspace",
+        "model",
+        "local",
+        "providers",
+    ];
+    assert_eq!(names, expected);
     for finding in findings {
         assert!(!finding["fact"].as_str().unwrap().is_empty(), "{finding}");
         assert!(!finding["reason"].as_str().unwrap().is_empty(), "{finding}");
@@ -177,6 +185,69 @@ async fn a_link_among_the_files_is_found_and_not_followed() {
     assert_eq!(finding(&found, "tokens")["ok"], false);
     let mode = std::fs::metadata(&victim).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o644);
+}
+
+// proves FC-1, DU-3, DU-12
+#[tokio::test]
+async fn it_says_how_much_room_there_is_and_what_an_accepted_message_outlives() {
+    let program = program();
+    assert_eq!(program.run(["run", "hello"]).await.code, Some(0));
+    let found = document(&program.run(["doctor", "--json"]).await);
+    let fact = |found: &Value, what| finding(found, what)["fact"].as_str().unwrap().to_owned();
+    let room = fact(&found, "disk");
+    assert!(room.contains(" MiB are free for "), "{room}");
+    assert_eq!(
+        fact(&found, "durability"),
+        "what was accepted outlives a power cut"
+    );
+
+    let program = program.set("SAMOVAR__STORE__DURABILITY", "process");
+    let found = document(&program.run(["doctor", "--json"]).await);
+    let kept = fact(&found, "durability");
+    assert!(
+        kept.starts_with("what was accepted outlives a killed process;"),
+        "{kept}"
+    );
+}
+
+// proves FC-1, DU-13
+#[tokio::test]
+async fn what_lies_aside_is_told_with_its_size_and_the_command_that_removes_it() {
+    let program = program();
+    let run = ["run", "hello", "--data-dir", "data"];
+    assert_eq!(program.run(run).await.code, Some(0));
+    let data = program.folder().join("data");
+    for folder in ["replaced-7", "damaged/journal-7"] {
+        std::fs::create_dir_all(data.join(folder)).unwrap();
+        std::fs::write(data.join(folder).join("big"), vec![1; 3 << 20]).unwrap();
+    }
+
+    let found = document(
+        &program
+            .run(["doctor", "--json", "--data-dir", "data"])
+            .await,
+    );
+
+    let findings = found["findings"].as_array().unwrap().iter();
+    let aside: Vec<_> = findings
+        .filter(|finding| finding["what"] == "aside")
+        .collect();
+    let [journal, replaced] = aside.as_slice() else {
+        panic!("{found:#}");
+    };
+    for (finding, name) in [(journal, "damaged/journal-7"), (replaced, "replaced-7")] {
+        let path = data.join(name).canonicalize().unwrap();
+        let fact = finding["fact"].as_str().unwrap();
+        // A folder takes a little itself, on some systems.
+        let sizes = ["3 MiB", "4 MiB"].map(|size| format!("{name} takes {size}"));
+        assert!(sizes.iter().any(|told| fact.ends_with(told)), "{fact}");
+        let command = finding["command"].as_str().unwrap();
+        assert!(command.starts_with("rm -r '"), "{command}");
+        let mut shell = std::process::Command::new("sh");
+        let shell = shell.args(["-c", command]).current_dir(program.folder());
+        assert!(shell.status().unwrap().success());
+        assert!(!path.exists());
+    }
 }
 
 // proves FC-1
