@@ -4,10 +4,10 @@ use std::net::TcpListener;
 
 use samovar_model_server::{Ending, ModelServer, Part, Point, call, fail, page, reset, say};
 use samovar_model_server::{Failure, Reply};
-use samovar_testkit::Program;
+use samovar_testkit::{Finished, Program, Signal, send};
 use serde_json::json;
 
-use crate::setup::{ended_with, program, with_model};
+use crate::setup::{ended_with, program, says, with_model};
 
 const KEY: &str = "sk-a-wrong-key-of-32-letters-----";
 
@@ -245,4 +245,18 @@ async fn a_data_directory_that_somebody_holds_who_does_not_answer_exits_8() {
         .run(["run", "go", "--timeout", "1", "--data-dir", "data"])
         .await;
     ended_with(&said, 124, "timeout");
+}
+
+// proves AS-14, FC-6
+#[tokio::test]
+async fn a_run_whose_models_server_is_down_says_at_once_that_it_asks_again_and_can_be_stopped() {
+    let program = program().set("CUSTOM_BASE_URL", "http://127.0.0.1:1/v1");
+    let run = program.command(["run", "go", "--model", "custom/x"]);
+    let mut run = { run }.spawn().unwrap();
+
+    says(&mut run, "the model is asked again in").await;
+    send(Signal::INT, &run);
+
+    let said = Finished::of(run).await;
+    ended_with(&said, 130, "cancelled");
 }

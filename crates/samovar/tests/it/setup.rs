@@ -3,6 +3,8 @@
 use samovar_model_server::{ModelServer, Script};
 use samovar_testkit::{Finished, Frame, MODEL, Program, Serving};
 use serde_json::{Value, json};
+use tokio::io::AsyncReadExt;
+use tokio::process::Child;
 
 /// The program in fresh folders, without any model but `demo`.
 pub(crate) fn program() -> Program {
@@ -28,6 +30,20 @@ pub(crate) fn ended_with(said: &Finished, exit: i32, code: &str) {
     let last = said.stderr.lines().next_back().unwrap_or_default();
     assert!(last.starts_with("samovar: "), "{said:?}");
     assert!(last.ends_with(&format!(" [{code}]")), "{said:?}");
+}
+
+/// Waits until a program that runs has said this on stderr.
+pub(crate) async fn says(run: &mut Child, words: &str) {
+    let mut said = Vec::new();
+    let stderr = run.stderr.as_mut().unwrap();
+    while !String::from_utf8_lossy(&said).contains(words) {
+        let read = stderr.read_buf(&mut said).await.unwrap();
+        assert!(
+            read > 0,
+            "it ended early: {}",
+            String::from_utf8_lossy(&said)
+        );
+    }
 }
 
 /// The messages of a session as `role: content`, oldest first.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::io::AsyncReadExt;
 use tokio::process::Child;
 
-use crate::setup::{ended_with, messages, with_model};
+use crate::setup::{ended_with, messages, says, with_model};
 
 /// A turn of a server, shown by `run` up to the middle of its answer.
 struct Cut {
@@ -104,14 +104,7 @@ async fn a_run_whose_server_is_killed_and_stays_away_ends_its_turn_itself() {
 async fn a_run_that_is_stopped_while_its_server_is_away_has_stopped_its_turn() {
     let mut cut = Cut::in_mid_answer("text").await;
     cut.server.kill().await;
-    let mut said = String::new();
-    let stderr = cut.run.stderr.as_mut().unwrap();
-    while !said.contains("the server went away") {
-        let mut piece = [0; 4096];
-        let read = stderr.read(&mut piece).await.unwrap();
-        assert!(read > 0, "it ended early: {said}");
-        said.push_str(std::str::from_utf8(&piece[..read]).unwrap());
-    }
+    says(&mut cut.run, "the server went away").await;
 
     send(Signal::INT, &cut.run);
     let said = ended(&cut.shown, cut.run).await;
