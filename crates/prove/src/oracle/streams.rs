@@ -88,7 +88,7 @@ struct Canon<'c> {
     frames: Vec<&'c Frame>,
     is_done: bool,
     profile: Profile,
-    /// Whether the turn gave up because it was cut too often.
+    /// Whether the end of the turn may be the first that is told behind a loss.
     gave_up: bool,
     places: HashMap<&'c str, usize>,
     spool: Spool,
@@ -108,7 +108,12 @@ impl<'c> Canon<'c> {
         let frames: Vec<_> = numbered(&whole.reading.frames).collect();
         let places = frames.iter().enumerate();
         let places = places.map(|(at, frame)| (id(frame), at));
-        let gave_up = |end: &End| matches!(end, End::Fault(code) if code == CUT_TOO_OFTEN);
+        let gave_up = |end: &End| match end {
+            End::Fault(code) => code == CUT_TOO_OFTEN,
+            // Of what is void, the default profile shows nothing but the pass that begins again.
+            End::Cancelled => whole.reading.profile == Profile::Default,
+            End::Model(_) | End::Other(_) => false,
+        };
         Self {
             places: places.collect(),
             frames,
@@ -246,9 +251,12 @@ impl<'c> Canon<'c> {
     }
 }
 
-/// Whether a frame of the full profile keeps the whole of what is left, or ends the turn.
+/// Whether a frame keeps the whole of what is left, or ends the turn.
 fn gives_up(frame: &Frame) -> bool {
-    matches!(kind(frame).as_str(), "message_finished" | "turn_finished")
+    matches!(
+        kind(frame).as_str(),
+        "message_finished" | "turn_finished" | "completed"
+    )
 }
 
 /// Whether a frame says that something before it is void or gone: a hole, a reset, a pass that

@@ -205,6 +205,45 @@ fn what_a_power_cut_took_may_be_missing_when_it_is_told() {
 
 // proves DU-14
 #[test]
+fn a_turn_that_ends_right_behind_a_loss_tells_it_by_its_end_when_it_was_ended_by_force() {
+    let spoilt = |end: End| {
+        let mut day = good_day();
+        day.spool = Spool::Cut;
+        end_m1(&mut day, end);
+        change(&mut day, "m1", FULL, r#""in_a_row":1"#, r#""in_a_row":5"#);
+        day.stops.push(stop(Some("t1"), 2));
+        for one in day.retold.iter_mut().chain(&mut day.readings) {
+            if one.message == "m1" && one.profile == Profile::Default {
+                // The default profile shows that a pass begins again, and here none does.
+                let end = one.frames.pop().unwrap();
+                one.frames
+                    .retain(|frame| frame.id.as_ref().unwrap().starts_with("7."));
+                one.frames.push(end);
+            }
+        }
+        let lost = Frame {
+            id: Some("7.77".to_owned()),
+            data: r#"{"type":"text_delta","content":"m1.1.1.002 "}"#.to_owned(),
+        };
+        let one = reading(&mut day.readings, "m1", Profile::Default);
+        (one.is_done, _) = (false, one.frames.pop());
+        one.frames.push(lost);
+        found(&day)
+    };
+    assert_eq!(spoilt(CANCELLED), BTreeSet::new());
+
+    assert!(spoilt(EXHAUSTED).contains(&Broken::EndedWrong));
+    assert!(!spoilt(EXHAUSTED).contains(&Broken::LossUntold));
+    let well = [
+        r#""reason":{"model":"stop"}"#,
+        r#""completed""#,
+        r#""finishReason":"stop""#,
+    ];
+    assert!(spoilt(well).contains(&Broken::LossUntold));
+}
+
+// proves DU-14
+#[test]
 fn who_comes_back_behind_what_a_cut_took_is_told_so_first() {
     let mut day = good_day();
     day.spool = Spool::Cut;
