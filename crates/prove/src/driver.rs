@@ -14,7 +14,7 @@ use crate::scene;
 use crate::stage::Stage;
 
 /// Readers beside whom a client says one thing more.
-const MOST_QUEUED: usize = 5;
+const MOST_QUEUED: usize = 8;
 
 /// A model of the other dialect.
 pub(crate) const OTHER_MODEL: &str = "anthropic/claude-scripted";
@@ -38,7 +38,7 @@ impl Driver {
             said += 1;
             let message = format!("{}-m{said}", self.session);
             self.say(&message, &mut readers).await;
-            let may_queue = self.dice.percent(50) && readers.len() < MOST_QUEUED;
+            let may_queue = self.dice.percent(60) && readers.len() < MOST_QUEUED;
             if !may_queue {
                 if self.dice.percent(15) {
                     self.cancel(&message).await;
@@ -70,11 +70,11 @@ impl Driver {
 
     /// What is to become of a message beside the turns that are read still.
     fn delivery(&mut self, is_idle: bool) -> Delivery {
-        let others = if is_idle { 15 } else { 70 };
+        let others = if is_idle { 15 } else { 65 };
         let all = [
             Delivery::Steer,
             Delivery::Steer,
-            Delivery::Steer,
+            Delivery::Interrupt,
             Delivery::Interrupt,
             Delivery::Reject,
         ];
