@@ -418,8 +418,17 @@ impl Turn {
         self.continuations
     }
 
-    /// Takes back what was to begin and was not kept: a call that did not start after all.
+    /// Takes back what was to begin and was not kept, before the turn ends: a call, or a pass, that
+    /// did not start after all.
     pub(crate) fn take_back(&mut self, kind: &Kind) {
+        if let Kind::StepStarted {
+            iteration,
+            attempt: 1,
+            ..
+        } = kind
+        {
+            self.iteration = iteration.saturating_sub(1);
+        }
         if let Kind::CallStarted { call, .. } = kind {
             let open = self.calls.iter_mut().find(|open| open.call.id == *call);
             if let Some(open) = open {
