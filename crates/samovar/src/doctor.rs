@@ -70,6 +70,7 @@ async fn examine(found: &Found, care: Care) -> Vec<Finding> {
     findings.push(workspace(found));
     findings.extend(hooks::examine(found).await);
     findings.push(minds::answers(found).await);
+    findings.extend(minds::fallbacks(found));
     findings.push(minds::near(found).await);
     findings.push(minds::keys(found));
     findings.extend(found.registry.idle_keys().iter().map(minds::idle));
@@ -133,6 +134,7 @@ fn name(what: &str) -> &'static str {
         "recovery" => text::what_recovery(),
         "workspace" => text::what_workspace(),
         "model" => text::what_model(),
+        "fallback" => text::what_fallback(),
         "local" => text::what_local(),
         "key" => text::what_key(),
         "backup" => text::what_backup(),

@@ -1,6 +1,7 @@
 //! Who could answer: the model that does, the servers of this machine, the keys.
 
-use samovar_locale::doctor as text;
+use samovar_core::Models as _;
+use samovar_locale::{self as locale, doctor as text};
 use samovar_server::models;
 use samovar_server::providers::{Idle, IdleKey, SPECS, Way};
 use samovar_wire::api::ModelReason;
@@ -29,6 +30,28 @@ pub(super) async fn answers(found: &Found) -> Finding {
                 .with_command(command)
         }
     }
+}
+
+/// The models that are asked when that one keeps failing.
+pub(super) fn fallbacks(found: &Found) -> impl Iterator<Item = Finding> {
+    let names = found.config.settings.fallback.iter();
+    names.map(|name| {
+        let reason = text::fallback_why();
+        let error = match found.registry.resolve(name) {
+            Ok(model) => {
+                return Finding::good("fallback", text::fallback_asked(model.name), reason);
+            }
+            Err(error) => error,
+        };
+        let set = error.details.as_ref();
+        let set = set.and_then(|details| details["set"][0].as_str());
+        let command = match set {
+            Some(variable) => format!("export {variable}=YOUR_KEY"),
+            None => "samovar config explain defaults.fallback".to_owned(),
+        };
+        let fact = text::fallback_refused(locale::quoted(name), error.message);
+        Finding::bad("fallback", Exit::Configuration, fact, reason).with_command(command)
+    })
 }
 
 /// What to type when a model cannot be used.

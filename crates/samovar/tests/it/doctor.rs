@@ -50,6 +50,37 @@ async fn every_finding_is_a_fact_a_reason_and_a_command() {
     assert_eq!(model["command"], "export OPENAI_API_KEY=YOUR_KEY");
 }
 
+// proves FC-1, AS-14
+#[tokio::test]
+async fn a_fallback_model_that_cannot_be_asked_is_told_before_it_is_needed() {
+    let program = program()
+        .set(
+            "SAMOVAR__DEFAULTS__FALLBACK",
+            "demo, gpt-5-mini, no-such-model",
+        )
+        .set("AGENT_MODEL", "demo");
+
+    let said = program.run(["doctor", "--json"]).await;
+
+    let found = document(&said);
+    let findings = found["findings"].as_array().unwrap().iter();
+    let fallbacks: Vec<_> = findings
+        .filter(|finding| finding["what"] == "fallback")
+        .map(|finding| (&finding["ok"], &finding["command"]))
+        .collect();
+    let [demo, keyless, unknown] = fallbacks.as_slice() else {
+        panic!("{found}");
+    };
+    assert_eq!(*demo, (&json!(true), &Value::Null));
+    assert_eq!(
+        *keyless,
+        (&json!(false), &json!("export OPENAI_API_KEY=YOUR_KEY"))
+    );
+    let explain = json!("samovar config explain defaults.fallback");
+    assert_eq!(*unknown, (&json!(false), &explain));
+    assert_eq!(said.code, Some(3), "{said:?}");
+}
+
 // proves FC-4
 #[tokio::test]
 async fn a_key_that_nothing_can_use_is_named() {
