@@ -108,7 +108,7 @@ impl Client {
         self.ask(Method::POST, path, Some(params)).await
     }
 
-    /// Posts to a path whose answer takes as long as there is to copy.
+    /// Posts to a path whose answer takes as long as there is to copy, or as a tool works.
     ///
     /// # Errors
     /// As [`Client::agent`].

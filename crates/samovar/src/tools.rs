@@ -71,7 +71,8 @@ async fn run(call: CallTool) -> Result<Exit, Failure> {
     found.warn();
     let path = format!("/api/tools/{}/call", segment(&name));
     let params = json!({ "args": args, "approval": level });
-    let called = async |client: &Client| client.post(&path, &params).await;
+    // A tool may take as long as its own timeout says.
+    let called = async |client: &Client| client.post_patiently(&path, &params).await;
     let result: ToolResult = once(&found, Repeat::Untaken, called).await?;
     output::one(common.machine.format(), "tool_result", &result, |result| {
         result.text.trim_end().to_owned() + "\n"
