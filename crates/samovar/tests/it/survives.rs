@@ -116,6 +116,23 @@ async fn a_run_that_is_stopped_while_its_server_is_away_has_stopped_its_turn() {
     assert_eq!(cut.model.requests().len(), 2, "the turn does not go on");
 }
 
+// proves FC-1
+#[tokio::test]
+async fn a_run_that_nobody_hears_when_it_is_stopped_does_not_say_that_its_turn_was() {
+    let cut = Cut::in_mid_answer("text").await;
+    cut.server.send(Signal::STOP);
+
+    send(Signal::INT, &cut.run);
+    let said = ended(&cut.shown, cut.run).await;
+
+    ended_with(&said, 8, "server_unreachable");
+    let command = format!("samovar sessions cancel {}", cut.session);
+    assert!(said.stderr.contains(&command), "{said:?}");
+    cut.server.send(Signal::CONT);
+    let cancel = ["sessions", "cancel", &cut.session];
+    assert_eq!(cut.program.run(cancel).await.code, Some(0));
+}
+
 // proves FC-1, DU-7
 #[tokio::test]
 async fn a_run_whose_server_is_killed_and_comes_back_goes_on_at_the_very_next_event() {
