@@ -211,16 +211,23 @@ async fn a_history_that_is_no_history_is_moved_aside_and_made_again_of_the_journ
         let bytes = fs::read(&path).unwrap();
         fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
     };
-    let noise: Change = |data| fs::write(data.join("history.db"), vec![0xff; 9000]).unwrap();
-    let script: Change = |data| fs::write(data.join("history.db"), "#!/bin/sh\n").unwrap();
+    let noise: Change = |data| {
+        fs::remove_file(data.join("history.db-wal")).unwrap();
+        fs::write(data.join("history.db"), vec![0xff; 9000]).unwrap();
+    };
+    let script: Change = |data| {
+        fs::remove_file(data.join("history.db-wal")).unwrap();
+        fs::write(data.join("history.db"), "#!/bin/sh\n").unwrap();
+    };
     let no_log: Change = |data| fs::remove_file(data.join("history.db-wal")).unwrap();
-    let changes: [(&str, Change); 4] = [
-        ("half", half),
-        ("noise", noise),
-        ("script", script),
-        ("no log", no_log),
+    let changes: [(&str, Change, bool); 4] = [
+        // The log beside it has all of its pages still.
+        ("half", half, false),
+        ("noise", noise, true),
+        ("script", script, true),
+        ("no log", no_log, true),
     ];
-    for (what, change) in changes {
+    for (what, change, is_damage) in changes {
         let data = left.changed(what.len(), "history.db", |_| {});
         change(&data);
         let server = left.serve(&data).await;
@@ -234,10 +241,8 @@ async fn a_history_that_is_no_history_is_moved_aside_and_made_again_of_the_journ
         server.kill().await;
         let told = ["doctor", "--json", "--data-dir", data.to_str().unwrap()];
         let told = left.program.run(told).await;
-        assert!(
-            told.stdout.contains("\"what\":\"damage\",\"ok\":false"),
-            "{what}: {told:?}"
-        );
+        let finding = format!("\"what\":\"damage\",\"ok\":{}", !is_damage);
+        assert!(told.stdout.contains(&finding), "{what}: {told:?}");
         fs::remove_dir_all(&data).unwrap();
     }
 }
@@ -300,6 +305,18 @@ async fn a_start_that_died_is_followed_by_one_that_lets_another_process_read_fir
     let kept: Value = serde_json::from_str(&kept).unwrap();
     assert_eq!(kept["state"], "ready");
     assert!(kept["epoch"].as_u64() > Some(7), "{kept}");
+}
+
+// proves DU-13
+#[tokio::test]
+async fn kill_after_kill_the_stores_are_looked_at_and_what_the_look_leaves_is_no_damage() {
+    let left = Left::new().await;
+    let data = left.changed(0, JOURNAL, |_| {});
+    assert!(data.join("history.db-wal").exists());
+    let run = r#"{"state":"ready","epoch":7,"unclean":5}"#;
+    fs::write(data.join("run.json"), run).unwrap();
+
+    assert_eq!(left.check(&data, "a sound history").await, 0);
 }
 
 // proves DU-3, DU-13

@@ -143,15 +143,15 @@ impl Opener<'_> {
     ) -> Result<Arc<SqliteHistory>, Broken> {
         let path = self.dir.join(HISTORY[0]);
         let last = &self.run.last;
+        // Only a history that was closed has no log beside it; whoever looks at it closes it.
+        let has_log = self.dir.join(HISTORY[1]).exists();
         let is_suspicious = self.run.is_suspicious()
             || last.is_history_suspicious
             || SqliteHistory::looks_short(&path);
         if is_suspicious && let Err(Broken::Damaged(why)) = SqliteHistory::check(&path).await {
             self.set_aside(DamagedPart::History, &HISTORY, &why)?;
         }
-        // Only a history that was closed has no log beside it.
-        let is_cut =
-            last.state == RunState::Ready && path.exists() && !self.dir.join(HISTORY[1]).exists();
+        let is_cut = last.state == RunState::Ready && path.exists() && !has_log;
         if is_cut {
             let why = "history.db-wal is missing, and nobody had closed the history";
             self.reports.store(DamagedPart::History, why, None);
