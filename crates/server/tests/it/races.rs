@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use futures_util::future::{join_all, join3};
 use samovar_core::{
     Accepted, Action, CallId, Code, Delivery, Effect, Error, Event, FinishReason, Kind, Outcome,
     Reply as Said, TurnId,
@@ -367,5 +368,35 @@ async fn the_journal_is_swept_although_something_new_comes_with_every_write_of_t
     tokio::select! {
         () = swept => {}
         () = bustle => {}
+    }
+}
+
+// proves AS-19
+#[tokio::test]
+async fn a_session_is_deleted_however_much_its_turn_has_to_read_first() {
+    let (slow, began, go) = held("slow");
+    let never = say("never").hold_head(&Gate::new("never"));
+    let rig = Rig::with([call("slow", json!({})), never], vec![slow]).await;
+    rig.post("go").await;
+    began.notified().await;
+    rig.bustle.hold(|| go.notify_one()).await;
+    let settle = |_| {
+        let (call, outcome) = (CallId::new("nobody").unwrap(), Outcome::done("at noon"));
+        rig.submit(Action::Settle { call, outcome })
+    };
+    let rest = async {
+        // One letter is read after the other, so by this answer those before it are, too.
+        let turn = Some(TurnId::new("nobody").unwrap());
+        rig.submit(Action::Cancel { turn }).await.unwrap();
+        rig.bustle.let_go();
+    };
+
+    // Each is sent in this order.
+    let settling = join_all((0..32).map(settle));
+    let (settled, closed, ()) = join3(settling, rig.submit(Action::Close), rest).await;
+
+    assert_eq!(closed, Ok(Accepted::Closed));
+    for settled in settled {
+        assert_eq!(settled.unwrap_err().code, Code::UnknownCall);
     }
 }

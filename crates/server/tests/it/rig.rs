@@ -59,6 +59,8 @@ impl Full {
 #[derive(Clone, Default)]
 pub(crate) struct Bustle {
     is_on: Arc<AtomicBool>,
+    /// Whether nobody hears of commits.
+    is_held: Arc<AtomicBool>,
     commits: Arc<AtomicU64>,
     swept: Arc<Notify>,
 }
@@ -66,6 +68,26 @@ pub(crate) struct Bustle {
 impl Bustle {
     pub(crate) fn begin(&self) {
         self.is_on.store(true, Ordering::SeqCst);
+    }
+
+    /// Lets nobody hear of what is committed, from the next commit on, for which it waits.
+    pub(crate) async fn hold(&self, begin: impl FnOnce()) {
+        self.is_held.store(true, Ordering::SeqCst);
+        let before = self.commits.load(Ordering::SeqCst);
+        begin();
+        while self.commits.load(Ordering::SeqCst) == before {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    pub(crate) fn let_go(&self) {
+        self.is_held.store(false, Ordering::SeqCst);
+    }
+
+    async fn held(&self) {
+        while self.is_held.load(Ordering::SeqCst) {
+            tokio::task::yield_now().await;
+        }
     }
 
     /// Waits until the journal is swept.
@@ -101,7 +123,12 @@ impl Journal for FullJournal {
         match self.1.check() {
             Ok(()) => {
                 self.3.commits.fetch_add(1, Ordering::SeqCst);
-                self.0.commit(batch)
+                let (kept, bustle) = (self.0.commit(batch), self.3.clone());
+                Box::pin(async move {
+                    let kept = kept.await;
+                    bustle.held().await;
+                    kept
+                })
             }
             Err(broken) => Box::pin(std::future::ready(Err(broken))),
         }
