@@ -218,7 +218,7 @@ pub(crate) fn read(places: &Places, who: &Who, local: LocalData) -> Result<Found
     protect(&mut config, &resolved, &sources, owner);
     let registry = Arc::new(Registry::new(config.providers.clone()));
     config.registry = Some(registry.clone());
-    config.walker = walk::walker();
+    config.walker = Some(walk::walker());
     let level = settings.tools.approval.map(approval);
     config.settings.approval = level.unwrap_or(config.settings.approval);
     config.settings.workspace_note = note(&config);

@@ -13,11 +13,15 @@ use crate::screen::put;
 /// Bytes of memory that the reader may take; a journal that is read has no need of so much.
 const MAX_MEMORY: u64 = 1 << 30;
 
+/// The program that runs, also when another version stands in its place by now.
+const OWN: &str = "/proc/self/exe";
+
 /// This very program, as it is started to read a journal.
-pub(crate) fn walker() -> Option<Walker> {
-    let program = std::env::current_exe().ok()?;
-    let args = vec![WALK.into()];
-    Some(Walker { program, args })
+pub(crate) fn walker() -> Walker {
+    Walker {
+        program: OWN.into(),
+        args: vec![WALK.into()],
+    }
 }
 
 /// Reads the journal of a data directory, whose holder waits for it.

@@ -17,7 +17,7 @@ use crate::stores::run::Run;
 /// The folder for reports and for what was set aside.
 pub(crate) const FOLDER: &str = "damaged";
 
-/// Reports that are kept, at most; of more the oldest goes.
+/// Reports that are kept, at most; of more the oldest goes, one of a session last.
 const MAX_REPORTS: usize = 64;
 
 /// Bytes of a report, at most.
@@ -132,7 +132,9 @@ impl Reports {
         );
         found.push(info);
         while found.len() > MAX_REPORTS {
-            let oldest = found.remove(0);
+            // A session's report is what refuses the session, so those go last.
+            let of_store = found.iter().position(|info| info.session_id.is_none());
+            let oldest = found.remove(of_store.unwrap_or(0));
             self.remove(&oldest);
         }
     }
@@ -224,6 +226,12 @@ mod tests {
         assert!(reports.is_damaged(&session));
         reports.store(DamagedPart::Session, "log 8", None);
         assert_eq!(reasons(&reports).len(), 4);
+        for number in 0..2 * MAX_REPORTS {
+            reports.store(DamagedPart::History, &format!("page {number}"), None);
+        }
+        let reports = Reports::open(dir.path());
+        assert_eq!(reasons(&reports).len(), MAX_REPORTS);
+        assert!(reports.is_damaged(&session), "who is refused stays refused");
     }
 
     // proves DU-13

@@ -185,11 +185,15 @@ fn copy(manifest: &Manifest, backup: &Path, part: &Path) -> io::Result<bool> {
 /// # Errors
 /// What the system said; the next start tries again.
 pub(crate) fn finish(data_dir: &Path) -> io::Result<Option<PathBuf>> {
-    clear(&data_dir.join(PART))?;
+    let cleared = clear(&data_dir.join(PART));
     let staged = data_dir.join(STAGED);
     if !staged.is_dir() {
+        if let Err(error) = cleared {
+            tracing::warn!(%error, "half a restore stays behind");
+        }
         return Ok(None);
     }
+    cleared?;
     // The copy has its room; what is written from here on may need a little more.
     Disk::drop_ballast(data_dir);
     let small = SmallFiles::of(&staged)?;

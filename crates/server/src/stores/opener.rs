@@ -177,6 +177,10 @@ impl Opener<'_> {
             DamagedPart::Session => "session",
         };
         let epoch = self.run.last.epoch;
+        if part == DamagedPart::Journal {
+            // A folder and a report need room, and nobody has the disk yet who could make some.
+            Disk::drop_ballast(self.dir);
+        }
         let moved = free_folder(self.dir, word, epoch).and_then(|folder| {
             let shown = folder.strip_prefix(self.dir).unwrap_or(&folder);
             let shown = shown.display().to_string();
