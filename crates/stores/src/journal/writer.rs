@@ -74,6 +74,16 @@ struct Writer {
     failed: Option<Broken>,
 }
 
+impl Drop for Writer {
+    /// A thread that panicked takes nothing more; a new start does.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let why = "the journal's thread has panicked";
+            self.shared.disk.fail(&Broken::Io(why.to_owned()));
+        }
+    }
+}
+
 type Commit = (PackedBatch, Waiter);
 
 enum Next {

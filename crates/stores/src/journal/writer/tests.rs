@@ -5,19 +5,43 @@ use tempfile::TempDir;
 use super::super::LmdbJournal;
 use super::*;
 
+/// A writer beside the journal's own, whom nobody asks.
+fn writer(journal: &LmdbJournal) -> Writer {
+    let (_, jobs) = mpsc::channel(1);
+    Writer {
+        shared: journal.shared.clone(),
+        jobs,
+        held: None,
+        sweep: None,
+        failed: None,
+    }
+}
+
+// proves DU-12
+#[tokio::test]
+async fn a_writer_that_panics_is_told_of_as_a_store_that_failed() {
+    let dir = TempDir::new().unwrap();
+    let (journal, _) = LmdbJournal::open(dir.path(), 1000).unwrap();
+    let disk = journal.shared.disk.clone();
+    drop(writer(&journal));
+    assert!(futures_util::poll!(Box::pin(disk.failed())).is_pending());
+
+    let writer = writer(&journal);
+    let panicked = std::thread::spawn(move || {
+        let _writer = writer;
+        panic!("as a bug would");
+    });
+    assert!(panicked.join().is_err());
+
+    assert!(matches!(disk.failed().await, Broken::Io(_)));
+}
+
 // proves DU-12
 #[tokio::test]
 async fn after_a_failed_fsync_nothing_more_is_taken_for_kept() {
     let dir = TempDir::new().unwrap();
     let (journal, _) = LmdbJournal::open(dir.path(), 1000).unwrap();
-    let (_jobs, receiver) = mpsc::channel(1);
-    let mut writer = Writer {
-        shared: journal.shared.clone(),
-        jobs: receiver,
-        held: None,
-        sweep: None,
-        failed: None,
-    };
+    let mut writer = writer(&journal);
     let batch = Batch {
         log: LogNo(1),
         session: SessionId::new("s").unwrap(),
