@@ -78,8 +78,8 @@ impl Drop for Writer {
     /// A thread that panicked takes nothing more; a new start does.
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let why = "the journal's thread has panicked";
-            self.shared.disk.fail(&Broken::Io(why.to_owned()));
+            let broken = Broken::Io("the journal's thread has panicked".to_owned());
+            self.shared.disk.fail(&broken);
         }
     }
 }
