@@ -78,10 +78,13 @@ impl Drop for Writer {
     /// A thread that panicked takes nothing more; a new start does.
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let broken = Broken::Io("the journal's thread has panicked".to_owned());
-            self.shared.disk.fail(&broken);
+            self.shared.disk.fail(&panicked());
         }
     }
+}
+
+fn panicked() -> Broken {
+    Broken::Io("the journal's thread has panicked".to_owned())
 }
 
 type Commit = (PackedBatch, Waiter);
