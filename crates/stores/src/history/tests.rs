@@ -133,6 +133,63 @@ async fn a_history_of_the_first_version_gets_titles_from_what_its_clients_gave()
     }
 }
 
+/// Set in the process that is to be killed: where its history is, and at which commit of a migration.
+#[cfg(feature = "failpoints")]
+const VICTIM: [&str; 2] = ["SAMOVAR_TEST_MIGRATED_HISTORY", "SAMOVAR_TEST_COMMIT"];
+
+/// Ends the process at the commit that its parent has named.
+#[cfg(feature = "failpoints")]
+fn ends(point: &'static str) {
+    static SEEN: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(1);
+    if point == "history.migrate.before" {
+        let seen = SEEN
+            .fetch_add(1, std::sync::atomic::Ordering::SeqCst)
+            .to_string();
+        if std::env::var_os(VICTIM[1]).is_some_and(|wanted| wanted == *seen) {
+            std::process::abort();
+        }
+    }
+}
+
+// proves DU-13
+#[cfg(feature = "failpoints")]
+#[tokio::test]
+async fn a_migration_that_is_killed_in_a_transaction_is_made_by_the_next_start() {
+    if let Some(path) = std::env::var_os(VICTIM[0]) {
+        samovar_core::failpoint::arm(ends).unwrap();
+        SqliteHistory::open(path).await.unwrap();
+        return;
+    }
+    for commit in 1.. {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("history.db");
+        let file = file::Options::new(&path).unwrap();
+        let old = file::apply(&file.writer(), &file::VERSIONS[..1]).await;
+        let mut old = old.unwrap();
+        let insert = "INSERT INTO sessions (id, model, agent, metadata, created_at, updated_at, \
+                      found_by) VALUES ('s', 'demo', 'master', '{\"title\":\"Tea\"}', 1, 1, '')";
+        sqlx::query(insert).execute(&mut old).await.unwrap();
+        sqlx::Connection::close(old).await.unwrap();
+
+        let mut victim = std::process::Command::new(std::env::current_exe().unwrap());
+        let test =
+            "history::tests::a_migration_that_is_killed_in_a_transaction_is_made_by_the_next_start";
+        victim.args(["--exact", test]).env(VICTIM[0], &path);
+        let output = victim.env(VICTIM[1], commit.to_string()).output().unwrap();
+
+        let history = SqliteHistory::open(&path).await.unwrap();
+        let id = SessionId::new("s").unwrap();
+        let session = history.session(&id).await.unwrap().unwrap();
+        let title = session.title.as_ref().map(samovar_core::Title::as_str);
+        assert_eq!(title, Some("Tea"), "{commit}");
+        if output.status.success() {
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(said.contains("1 passed") && commit > 1, "{said}");
+            break;
+        }
+    }
+}
+
 // proves DU-12
 #[tokio::test]
 async fn a_full_disk_keeps_nothing_of_the_batch_and_is_over_when_there_is_room() {
