@@ -132,6 +132,17 @@ impl Client {
         frames(self.send(at, Method::GET, &path, None, None)).await
     }
 
+    /// What the server has found damaged.
+    pub(crate) async fn damage(&self, at: &Address) -> Result<Result<Value, Refusal>, Gone> {
+        let asked = async {
+            let response = self.send(at, Method::GET, "/api/damage", None, None);
+            read(response.await?).await
+        };
+        tokio::time::timeout(PATIENCE, asked)
+            .await
+            .map_err(|_| Gone)?
+    }
+
     /// Whether a server is ready.
     pub(crate) async fn is_ready(&self, at: &Address) -> bool {
         let sent = self.send(at, Method::GET, "/readyz", None, None);

@@ -231,4 +231,6 @@ pub(crate) enum Incident {
     Panicked(String),
     /// What a client was about was not over in time.
     Unfinished(String),
+    /// It reports damage.
+    Damage(String),
 }

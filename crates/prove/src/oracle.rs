@@ -278,6 +278,7 @@ fn incidents(observed: &Observed, verdict: &mut Verdict) {
             Incident::Refused { message, why } => verdict.find(Broken::Refused, message, why),
             Incident::Malformed(frame) => verdict.find(Broken::StreamBroken, "", frame),
             Incident::Panicked(line) => verdict.find(Broken::Panicked, "", line),
+            Incident::Damage(report) => verdict.find(Broken::DamageInvented, "", report),
             Incident::Unfinished(what) => verdict.find(Broken::Unfinished, "", what),
         }
     }

@@ -35,6 +35,7 @@ pub(crate) async fn read_again(stage: &Arc<Stage>, at: &Address, patience: Durat
         stage.keeps(rows(stage, at, &session).await);
         totals(stage, at, &session).await;
     }
+    damage(stage, at).await;
     for session in observed.deleted {
         let params = json!({ "sessionId": session });
         match stage.client.call(at, "getSession", &params).await {
@@ -146,6 +147,20 @@ async fn totals(stage: &Stage, at: &Address, session: &str) {
         }
         Ok(Err(refusal)) => refused(stage, session, refusal),
         Err(Gone) => stage.note(Incident::Unfinished(session.to_owned())),
+    }
+}
+
+/// What the server says is damaged; a kill damages nothing.
+async fn damage(stage: &Stage, at: &Address) {
+    match stage.client.damage(at).await {
+        Ok(Ok(said)) => {
+            let items = said["items"].as_array().map(Vec::as_slice);
+            for item in items.unwrap_or_default() {
+                stage.note(Incident::Damage(item.to_string()));
+            }
+        }
+        Ok(Err(refusal)) => refused(stage, "/api/damage", refusal),
+        Err(Gone) => stage.note(Incident::Unfinished("/api/damage".to_owned())),
     }
 }
 

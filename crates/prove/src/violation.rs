@@ -112,6 +112,8 @@ broken! {
     Unfinished = "unfinished", says::unfinished;
     /// A part of the server broke.
     Panicked = "server_panicked", says::server_panicked;
+    /// Damage was reported, and nothing was damaged.
+    DamageInvented = "damage_invented", says::damage_invented;
     /// The server ended by itself.
     ServerEnded = "server_ended", says::server_ended;
     /// The server did not come up.

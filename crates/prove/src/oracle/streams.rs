@@ -134,13 +134,18 @@ impl<'c> Canon<'c> {
             return Behind::Frame(at + 1);
         }
         let own = streams.own(&reading.message, reading.profile);
-        let mut own = own
+        let own = own
             .into_iter()
             .flat_map(|own| numbered(&own.reading.frames));
-        let named = place(after).filter(|_| own.any(|frame| id(frame) == after));
+        let own: Vec<_> = own.map(id).collect();
+        let named = place(after).filter(|_| own.contains(&after));
         let Some((_, seq, _)) = named else {
             return Behind::Nothing;
         };
+        if reading.frames.is_empty() && own.last() == Some(&after) {
+            // Behind the end of its own turn there is nothing.
+            return Behind::Frame(self.frames.len());
+        }
         let is_before = |frame: &&Frame| place(id(frame)).is_some_and(|(_, at, _)| at <= seq);
         Behind::Frame(self.frames.partition_point(is_before))
     }

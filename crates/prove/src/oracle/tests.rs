@@ -59,7 +59,7 @@ fn a_good_day_breaks_no_promise_and_everything_is_counted() {
         (4, 1, 0)
     );
     assert_eq!((counts.idempotent_effects, counts.idempotent_again), (1, 1));
-    assert_eq!((counts.resumed, counts.continued, counts.resets), (2, 2, 1));
+    assert_eq!((counts.resumed, counts.continued, counts.resets), (3, 2, 1));
 }
 
 // proves DU-14

@@ -94,7 +94,7 @@ fn turns() -> Vec<Broken> {
     vec![
         check(Broken::StuckTurn, |day| {
             for one in day.readings.iter_mut().chain(&mut day.retold) {
-                let kept = one.frames.len() - 1;
+                let kept = one.frames.len().saturating_sub(1);
                 one.frames.truncate(kept);
                 one.is_done = false;
             }
@@ -401,6 +401,9 @@ fn servers() -> Vec<Broken> {
         }),
         check(Broken::Panicked, |day| {
             day.incidents.push(Incident::Panicked(text()));
+        }),
+        check(Broken::DamageInvented, |day| {
+            day.incidents.push(Incident::Damage(text()));
         }),
         check(Broken::Unfinished, |day| {
             day.incidents.push(Incident::Unfinished(text()));

@@ -206,8 +206,15 @@ fn joined(observed: &mut Observed, own: Vec<Frame>) {
     frames.retain(|frame| frame.id.as_deref().map(at) > after.as_deref().map(at));
     observed.readings.push(Reading {
         message: "m3".to_owned(),
-        after,
+        after: after.clone(),
         frames,
+        is_done: true,
+        ..Reading::default()
+    });
+    // Another had seen all of it but the word that it is over.
+    observed.readings.push(Reading {
+        message: "m3".to_owned(),
+        after,
         is_done: true,
         ..Reading::default()
     });
