@@ -177,6 +177,8 @@ impl Driver {
         match answer {
             Ok(Ok(answer)) => is_confirmed = answer["cancelled"] == true,
             Ok(Err(refusal)) if self.stage.is_put_off(&refusal) => {}
+            // A message that is just joining a turn has none of its own any more to be stopped.
+            Ok(Err(refusal)) if refusal.status == 429 && refusal.code == "busy" => {}
             Ok(Err(refusal)) => self.refused(&self.session, &refusal.body),
             // What a dead server was asked is done or will never be.
             Err(Gone) => self.stage.is_over(at.life).await,
