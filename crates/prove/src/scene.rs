@@ -39,10 +39,10 @@ pub(crate) fn edited_file(message: &str) -> String {
 /// One of the scenes. What may join another's turn does not bring that to its end.
 pub(crate) fn choose(dice: &mut Dice, delivery: Delivery) -> Scene {
     match dice.within(0..=99) {
-        0..=37 => Scene::Text,
-        38..=77 => Scene::Tools,
-        78..=87 => Scene::Fault,
-        88..=95 => Scene::Long,
+        0..=33 => Scene::Text,
+        34..=71 => Scene::Tools,
+        72..=81 => Scene::Fault,
+        82..=95 => Scene::Long,
         _ if delivery == Delivery::Steer => Scene::Text,
         _ => Scene::Refused,
     }
