@@ -74,6 +74,8 @@ pub(crate) enum End {
     /// By itself, because it was asked to.
     #[default]
     Stopped,
+    /// By itself, and nobody had asked: a promise is broken.
+    Unasked,
     /// It was killed.
     Killed,
     /// It killed itself at this named point.
@@ -142,8 +144,7 @@ impl Arena {
             }
             Some(Started::Hanging) => {
                 life.is_last = true;
-                self.stage
-                    .note(Incident::NotServing(self.folders.last_words()));
+                self.note_hanging();
             }
             // How it ended is looked at below.
             Some(Started::Ended) | None => {}
@@ -194,24 +195,42 @@ impl Arena {
             at_last: SWEEPING,
         };
         let mut server = self.start(ending.failpoint(), Keeping::Never)?;
-        if let Started::Serving(_, took) = server.is_up(&self.folders, &self.stage.client).await {
-            life.ready_after = Some(took);
-            serve_until(&mut server, &ending).await?;
+        match server.is_up(&self.folders, &self.stage.client).await {
+            Started::Serving(_, took) => {
+                life.ready_after = Some(took);
+                serve_until(&mut server, &ending).await?;
+            }
+            Started::Hanging => self.note_hanging(),
+            // How it ended is looked at below.
+            Started::Ended => {}
         }
         match server.kill().await {
             Some(status) => self.explain(&ending, status, &mut life),
             None => life.end = End::Killed,
         }
         let mut server = self.start(None, Keeping::Long)?;
-        if let Started::Serving(at, _) = server.is_up(&self.folders, &self.stage.client).await {
-            for (session, before) in self.stage.rows() {
-                let after = retelling::rows(&self.stage, &at, &session).await;
-                let is_gone = |row: &Stored| !after.contains(row);
-                self.stage.lost(before.into_iter().filter(is_gone));
-            }
+        match server.is_up(&self.folders, &self.stage.client).await {
+            Started::Serving(at, _) => self.look_for_lost_rows(&at).await,
+            Started::Hanging => self.note_hanging(),
+            // What ends unasked is noted below.
+            Started::Ended => {}
         }
         self.end(server).await;
         Ok(life)
+    }
+
+    /// What was in the history before finished turns were swept has to be there after it.
+    async fn look_for_lost_rows(&self, at: &Address) {
+        for (session, before) in self.stage.rows() {
+            let after = retelling::rows(&self.stage, at, &session).await;
+            let is_gone = |row: &Stored| !after.contains(row);
+            self.stage.lost(before.into_iter().filter(is_gone));
+        }
+    }
+
+    fn note_hanging(&self) {
+        let why = self.folders.last_words();
+        self.stage.note(Incident::NotServing(why));
     }
 
     /// Ends a life in which nobody may end before.
@@ -288,6 +307,7 @@ impl Arena {
                 let how = format!("{status}: {}", self.folders.last_words());
                 let is_up = life.ready_after.is_some();
                 life.is_last = !is_up;
+                life.end = End::Unasked;
                 self.stage.note(if is_up {
                     Incident::Ended(how)
                 } else {

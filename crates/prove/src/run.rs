@@ -195,11 +195,36 @@ impl Tally {
                 self.report.unreached.remove(point);
             }
             End::Killed => counts.random_kills += 1,
+            // It counts against the kills that are to be, or a program that always dies would never
+            // be done with.
+            End::Unasked => {}
             // Nobody was killed.
             End::Stopped => {
                 counts.stopped += 1;
                 self.begun -= 1;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // proves DU-14
+    #[tokio::test]
+    async fn a_program_that_always_dies_by_itself_is_told_of_and_done_with() {
+        let plan = Plan {
+            kills: 3,
+            lanes: 1,
+            ..Plan::new(PathBuf::from("/bin/false"))
+        };
+        let report = Proof::new(plan).run().await.unwrap();
+        for told in &report.violations {
+            // Several share a folder.
+            std::fs::remove_dir_all(&told.kept_in).ok();
+        }
+        assert!(report.broken["not_serving"] >= 3, "{:?}", report.broken);
+        assert_eq!(report.counts.random_kills, 0);
     }
 }

@@ -135,7 +135,12 @@ fn make_dir(dir: &Path) -> io::Result<()> {
         .collect();
     DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
     let mut above = missing.iter().filter_map(|made| made.parent());
-    above.try_for_each(|above| File::open(above)?.sync_all())
+    above.try_for_each(|above| match File::open(above) {
+        Ok(above) => above.sync_all(),
+        // A folder that may be written and not be read cannot be synced by us.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        Err(error) => Err(error),
+    })
 }
 
 fn open_lock_file(held: &OwnedFd, dir: &Path) -> Result<File, LockError> {

@@ -11,6 +11,7 @@ mod restore;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use samovar_core::{Broken, Clock, Code, Error, Journal};
 use samovar_locale as locale;
@@ -20,6 +21,7 @@ use samovar_stores::journal::LmdbJournal;
 use samovar_wire::api::BackupInfo;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinError;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -117,6 +119,16 @@ impl Backups {
             Ok(staged)
         });
         staging.await.unwrap_or_else(|error| Err(broke(&error)))
+    }
+
+    /// Takes no further backup on, and waits for the one that is being made or put back, so that nobody
+    /// writes to the data directory who does not hold it any longer.
+    pub(crate) async fn end(&self, within: Duration) {
+        self.one.close();
+        self.tasks.close();
+        if timeout(within, self.tasks.wait()).await.is_err() {
+            tracing::warn!("the server stops while a backup is made or put back");
+        }
     }
 
     fn alone(&self) -> Result<OwnedSemaphorePermit, Error> {

@@ -81,8 +81,20 @@ impl Reports {
     }
 
     /// Tells that a store is set aside, or had to be; before it is moved, so that no crash leaves a
-    /// loss that nobody was told of.
+    /// loss that nobody was told of. Where nothing is moved every start meets the same again, and it is
+    /// told once.
     pub(crate) fn store(&self, part: DamagedPart, why: &str, kept_in: Option<String>) {
+        let is_same = |info: &DamageInfo| {
+            info.part == part && info.kept_in.is_none() && info.reason == shortened(why)
+        };
+        if kept_in.is_none() && self.found().iter().any(is_same) {
+            return;
+        }
+        self.happened(part, why, kept_in);
+    }
+
+    /// Tells of a loss that no start meets again.
+    pub(crate) fn happened(&self, part: DamagedPart, why: &str, kept_in: Option<String>) {
         let lost = match part {
             DamagedPart::Journal if kept_in.is_none() => locale::damage::journal_wiped(),
             DamagedPart::Journal => locale::damage::journal(),
@@ -100,14 +112,10 @@ impl Reports {
         why: &str,
         (lost, kept_in): (&str, Option<String>),
     ) {
-        let reason: String = why.chars().take(MAX_REASON).collect();
         let mut found = self.found();
-        // One report a session; where nothing was moved, one a reason, though every start meets it.
-        let is_known = |info: &DamageInfo| match session {
-            Some(session) => info.session_id.as_ref() == Some(session),
-            None => info.part == part && info.kept_in.is_none() && info.reason == reason,
-        };
-        if kept_in.is_none() && found.iter().any(is_known) {
+        // One report a session.
+        let is_its = |info: &DamageInfo| info.session_id.as_ref() == session;
+        if session.is_some() && found.iter().any(is_its) {
             return;
         }
         let at = SystemClock.now();
@@ -117,7 +125,7 @@ impl Reports {
             at,
             part,
             session_id: session.cloned(),
-            reason,
+            reason: shortened(why),
             lost: lost.to_owned(),
             kept_in,
         };
@@ -132,8 +140,9 @@ impl Reports {
         );
         found.push(info);
         while found.len() > MAX_REPORTS {
-            // A session's report is what refuses the session, so those go last.
-            let of_store = found.iter().position(|info| info.session_id.is_none());
+            // A session's report is what refuses the session, so those go last; the newest stays.
+            let older = found.iter().take(found.len() - 1);
+            let of_store = older.map(|info| &info.session_id).position(Option::is_none);
             let oldest = found.remove(of_store.unwrap_or(0));
             self.remove(&oldest);
         }
@@ -194,6 +203,10 @@ impl Damages for Reports {
     }
 }
 
+fn shortened(why: &str) -> String {
+    why.chars().take(MAX_REASON).collect()
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -232,6 +245,25 @@ mod tests {
         let reports = Reports::open(dir.path());
         assert_eq!(reasons(&reports).len(), MAX_REPORTS);
         assert!(reports.is_damaged(&session), "who is refused stays refused");
+    }
+
+    // proves DU-13
+    #[test]
+    fn a_loss_that_comes_again_is_told_again_and_the_newest_report_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let reports = Reports::open(dir.path());
+        reports.happened(DamagedPart::Journal, "wiped", None);
+        reports.happened(DamagedPart::Journal, "wiped", None);
+        assert_eq!(reasons(&Reports::open(dir.path())), ["wiped", "wiped"]);
+        for number in 0..MAX_REPORTS {
+            let session = SessionId::new(&format!("s{number}")).unwrap();
+            reports.session(&session, "a row");
+        }
+        let kept_in = Some("damaged/history".to_owned());
+        reports.store(DamagedPart::History, "a page", kept_in);
+        let told = reasons(&reports);
+        assert_eq!(told.len(), MAX_REPORTS);
+        assert_eq!(told.last().map(String::as_str), Some("a page"));
     }
 
     // proves DU-13

@@ -492,7 +492,14 @@ impl Home {
 
     async fn end(mut self, drain: Duration) {
         let run = self.run.take();
-        close(&self.engine, run, &self.shared.reports, drain).await;
+        let backups = self.shared.backups.get().cloned();
+        let backed_up = async {
+            if let Some(backups) = backups {
+                backups.end(drain).await;
+            }
+        };
+        let closed = close(&self.engine, run, &self.shared.reports, drain);
+        tokio::join!(closed, backed_up);
         self.lock = None;
     }
 }

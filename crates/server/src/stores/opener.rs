@@ -104,7 +104,7 @@ impl Opener<'_> {
         let (disk, journal, recovered) = blocking(open).await?;
         if recovered.was_wiped {
             let why = "the system stopped while the journal was not synced, so it was wiped";
-            self.reports.store(DamagedPart::Journal, why, None);
+            self.reports.happened(DamagedPart::Journal, why, None);
         }
         for hole in recovered.holes {
             tracing::warn!(
@@ -154,7 +154,7 @@ impl Opener<'_> {
         let is_cut = last.state == RunState::Ready && path.exists() && !has_log;
         if is_cut {
             let why = "history.db-wal is missing, and nobody had closed the history";
-            self.reports.store(DamagedPart::History, why, None);
+            self.reports.happened(DamagedPart::History, why, None);
         }
         if is_cut || !path.exists() || last.is_restored {
             project_again(journal).await?;
