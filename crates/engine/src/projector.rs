@@ -103,7 +103,11 @@ impl Projector {
 
     /// Notes how far a log that comes into memory is in the history.
     pub(crate) fn begin(&self, log: &Log, projected: Seq) {
-        self.state().done.entry(log.number()).or_insert(projected);
+        let mut state = self.state();
+        // The history may have been given more since the session was looked up in it.
+        let brought_in = state.unsynced.get(&log.number()).copied();
+        let at = brought_in.unwrap_or_default().max(projected);
+        state.done.entry(log.number()).or_insert(at);
     }
 
     /// Notes that a log has durable events which the history lacks.

@@ -72,6 +72,11 @@ impl Queue {
         self.lock().queued.pop_front()
     }
 
+    /// The turn that is next.
+    pub(crate) fn next(&self) -> Option<TurnId> {
+        self.lock().queued.front().map(|next| next.turn.clone())
+    }
+
     /// Takes out the message of a turn, so that nobody else does.
     pub(crate) fn take(&self, turn: &TurnId) -> Taken {
         let mut waiting = self.lock();

@@ -38,12 +38,15 @@ pub(crate) enum Input {
 }
 
 /// Whom a cancel means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Whom {
     /// The turn that it was sent to, and no other.
     This,
     /// Whichever runs.
-    Running,
+    Running {
+        /// The turn that waited behind it at that time.
+        next: Option<TurnId>,
+    },
 }
 
 /// How the sender of a command hears whether it was accepted.
@@ -56,6 +59,8 @@ pub(crate) struct Ended {
     pub(crate) transcript: Transcript,
     /// What was sent to the turn and not read.
     pub(crate) leftover: Vec<Input>,
+    /// Whether it is over because somebody stopped it.
+    pub(crate) was_stopped: bool,
     pub(crate) how: How,
 }
 
@@ -91,6 +96,8 @@ pub(crate) struct Runner {
     pub(crate) pending: Vec<Draft>,
     /// Who is told once the turn's end is kept.
     pub(crate) stopped_for: Vec<Reply>,
+    /// Whether somebody has stopped it.
+    pub(crate) is_stopped: bool,
     /// Whether what was to be kept last had no room.
     pub(crate) is_waiting: bool,
 }
@@ -105,6 +112,7 @@ impl Runner {
                 How::Broken(broken)
             }
         };
+        let was_stopped = how == How::Finished && self.is_stopped;
         for reply in self.stopped_for {
             answer(reply, stopped(&how));
         }
@@ -119,6 +127,7 @@ impl Runner {
             turn,
             transcript,
             leftover,
+            was_stopped,
             how,
         }
     }
@@ -258,6 +267,7 @@ impl Runner {
                 self.note(kind);
             }
         }
+        self.is_stopped = true;
         self.stopped_for.push(reply);
     }
 

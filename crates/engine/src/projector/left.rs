@@ -83,7 +83,11 @@ impl Projector {
                 return Ok(());
             }
         }
-        self.state().unsynced.insert(log, head);
+        let mut state = self.state();
+        state.unsynced.insert(log, head);
+        if let Some(done) = state.done.get_mut(&log) {
+            *done = head.max(*done);
+        }
         Ok(())
     }
 }

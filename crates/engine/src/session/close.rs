@@ -11,7 +11,11 @@ impl Mailbox {
     /// between is finished at the next start, and a replay brings nothing back (AS-19).
     pub(super) async fn close(&mut self, reply: Reply) {
         let Some(open) = &mut self.open else {
-            return answer(reply, Err(self.missing()));
+            let is_damaged = self.parts.damages.is_damaged(&self.id);
+            // A reader that was slower than the deletion may have told of it again.
+            self.parts.damages.removed(&self.id);
+            let closed = is_damaged.then_some(Accepted::Closed);
+            return answer(reply, closed.ok_or_else(|| self.missing()));
         };
         open.closing.push(reply);
         if open.closing.len() > 1 {

@@ -45,12 +45,12 @@ impl Mailbox {
             How::Broken(_) => self.set_stuck(FaultCode::StoreFailed),
         }
         // What came too late for the task is for this turn as it is now; but who means whichever runs
-        // means the next one by now.
+        // means the one that follows, if that was there already.
         let mut for_the_next = Vec::new();
         for input in ended.leftover {
             match input {
                 input if self.is_current(&ended.turn_id) => self.forward(input).await,
-                Input::Cancel(Whom::Running, reply) => for_the_next.push(reply),
+                Input::Cancel(Whom::Running { next }, reply) => for_the_next.push((next, reply)),
                 input => refuse_late(input),
             }
         }
@@ -59,8 +59,8 @@ impl Mailbox {
             return;
         });
         self.go_on().await;
-        for reply in for_the_next {
-            self.cancel(None, reply).await;
+        for (next, reply) in for_the_next {
+            self.cancel_late(ended.was_stopped, next, reply).await;
         }
     }
 

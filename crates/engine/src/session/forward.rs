@@ -80,14 +80,33 @@ impl Mailbox {
     /// Something comes for a turn whose task has just read its last: how that ended is heard first,
     /// since the turn may wait for this very thing.
     async fn forward_late(&mut self, turn: &TurnId, input: Input) {
+        let mut was_stopped = false;
         if let Some(ended) = self.turns.join_next().await {
+            was_stopped = ended.as_ref().is_ok_and(|ended| ended.was_stopped);
             self.turn_ended(ended).await;
         }
         match input {
-            Input::Cancel(Whom::Running, reply) => self.cancel(None, reply).await,
             input if self.is_current(turn) => self.forward(input).await,
+            Input::Cancel(Whom::Running { next }, reply) => {
+                self.cancel_late(was_stopped, next, reply).await;
+            }
             input => refuse_late(input),
         }
+    }
+
+    /// Stops the turn that has followed the one which ran when that was asked for. Who stops twice, or
+    /// stops and then says something else, means no turn but the first.
+    pub(super) async fn cancel_late(
+        &mut self,
+        was_stopped: bool,
+        next: Option<TurnId>,
+        reply: Reply,
+    ) {
+        if let Some(next) = next.filter(|_| !was_stopped) {
+            return self.cancel(Some(next), reply).await;
+        }
+        let stopped = was_stopped;
+        answer(reply, Ok(Accepted::Cancelled { stopped }));
     }
 
     pub(super) async fn cancel(&mut self, turn: Option<TurnId>, reply: Reply) {
@@ -100,7 +119,8 @@ impl Mailbox {
             planted!("cancelled-turn-continues", {
                 return answer(reply, Ok(Accepted::Cancelled { stopped: true }));
             });
-            let whom = turn.map_or(Whom::Running, |_| Whom::This);
+            let next = open.queue.next();
+            let whom = turn.map_or(Whom::Running { next }, |_| Whom::This);
             return self.forward(Input::Cancel(whom, reply)).await;
         }
         // Taken out, it can neither begin nor join the turn that runs.

@@ -128,6 +128,7 @@ impl Mailbox {
             patience: Patience::default(),
             pending: Vec::new(),
             stopped_for: Vec::new(),
+            is_stopped: false,
             is_waiting: false,
         };
         open.current = Some(Current {

@@ -123,6 +123,29 @@ async fn who_stops_whatever_runs_while_one_turn_follows_another_stops_the_next()
     }
 }
 
+// proves DU-10, AS-11
+#[tokio::test]
+async fn who_stops_a_turn_twice_stops_none_that_waited_behind_it() {
+    let held = say("first").hold_head(&Gate::new("never")).forever();
+    // What nobody has answered is shown together with what was said next.
+    let second = say("second").forever().when(When::user("second."));
+    let rig = Rig::new(Script::new().then(second).then(held)).await;
+    for _ in 0..10 {
+        let first = rig.post("first.").await;
+        let second = rig.post("second.").await;
+        let stop = || send(&rig.engine, session(), Action::Cancel { turn: None });
+        let stopped = tokio::join!(stop(), stop());
+        let yes = Ok(Accepted::Cancelled { stopped: true });
+        assert_eq!(stopped, (yes.clone(), yes));
+        rig.over(&first).await;
+        let end = rig.sees(ends(second)).await;
+        let Kind::TurnFinished { reason, .. } = &end.kind else {
+            unreachable!()
+        };
+        assert_eq!(*reason, FinishReason::Model("stop".to_owned()));
+    }
+}
+
 // proves AS-11
 #[tokio::test]
 async fn of_two_that_interrupt_the_later_one_stops_the_turn_of_the_earlier_one() {

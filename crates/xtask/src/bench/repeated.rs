@@ -41,7 +41,7 @@ pub(crate) fn measure(program: &Program) -> Result<Vec<Sample>, String> {
     // A turn that nobody was told of would show in one of the others.
     let messages = chat.number_at("/services/agent/getStats", "messages")?;
     let told = u32::try_from(turns.len()).unwrap_or(u32::MAX);
-    let begun = told.max(model.asked()).max(messages / 2);
+    let begun = told.max(model.asked()).max(messages.div_ceil(2));
     serving.running.stop()?;
     let second = f64::from(begun) - 1.0;
     let each = spent.as_secs_f64() * 1_000_000.0 / f64::from(SUBMITS);
