@@ -21,7 +21,7 @@ mod follower;
 mod places;
 mod tail;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use follower::{Follower, Lost};
 pub(crate) use places::TurnPlace;

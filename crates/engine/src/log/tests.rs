@@ -11,13 +11,22 @@ type Kept = oneshot::Sender<Result<(), Broken>>;
 
 /// A journal whose commits are answered by the test, one by one.
 #[derive(Default)]
-struct SlowJournal {
+pub(crate) struct SlowJournal {
+    /// What it gives to whoever reads, whatever was committed.
+    events: Vec<Event>,
     commits: Mutex<Vec<(Batch, Kept)>>,
     spooled: Mutex<Vec<Seq>>,
     is_spool_full: Mutex<bool>,
 }
 
 impl SlowJournal {
+    pub(crate) fn with(events: Vec<Event>) -> Self {
+        Self {
+            events,
+            ..Self::default()
+        }
+    }
+
     fn answer(&self, kept: Result<(), Broken>) -> Batch {
         let (batch, reply) = self.commits.lock().unwrap().remove(0);
         reply.send(kept).unwrap();
@@ -53,8 +62,9 @@ impl Journal for SlowJournal {
     fn entry(&self, _session: &SessionId) -> Result<Option<LogEntry>, Broken> {
         Ok(None)
     }
-    fn read(&self, _log: LogNo, _after: Seq, _max: usize) -> Result<Vec<Event>, Broken> {
-        Ok(Vec::new())
+    fn read(&self, _log: LogNo, after: Seq, _max: usize) -> Result<Vec<Event>, Broken> {
+        let behind = self.events.iter().filter(|event| event.seq > after);
+        Ok(behind.cloned().collect())
     }
     fn give_up(
         &self,
