@@ -1,8 +1,9 @@
 //! The stores, one a file, behind the ports of `samovar-core`.
 //!
 //! Here: [`journal`], the hot store and the truth about every turn (LMDB, with the spool for live
-//! events beside it), [`history`], the cold store that is projected from it (`SQLite`), and
-//! [`disk`], what both know of the disk that they share.
+//! events beside it), [`history`], the cold store that is projected from it (`SQLite`),
+//! [`disk`], what both know of the disk that they share, and [`memory`], a hot store for sessions
+//! that are gone with the process.
 //! Not here: what is kept when, what a turn does next, and who may open a data directory: one
 //! process at a time, which the owner of its lock sees to before it opens anything here.
 //!
@@ -12,4 +13,5 @@
 pub mod disk;
 pub mod history;
 pub mod journal;
+pub mod memory;
 mod spool;
