@@ -141,10 +141,9 @@ impl Text {
     /// Takes a text as it was given; it is kept unchanged.
     ///
     /// # Errors
-    /// [`Code::BlankContent`] when it holds nothing but white space, in the sense of Unicode, and
-    /// characters that have no width.
+    /// [`Code::BlankContent`] when there is nothing to see in it.
     pub fn new(raw: String) -> Result<Self, Error> {
-        if raw.chars().all(is_blank) {
+        if is_blank(&raw) {
             return Err(Error::new(Code::BlankContent, locale::message::blank()));
         }
         Ok(Self(raw))
@@ -161,12 +160,36 @@ impl Text {
     }
 }
 
-fn is_blank(character: char) -> bool {
-    let is_widthless = matches!(
+/// Whether a text holds nothing but what leaves no ink: white space in the sense of Unicode, control
+/// characters, what is ignorable by default (`Default_Ignorable_Code_Point`), annotation marks, and the
+/// few characters that are drawn empty.
+pub fn is_blank(text: &str) -> bool {
+    text.chars().all(is_inkless)
+}
+
+fn is_inkless(character: char) -> bool {
+    let is_ignorable = matches!(
         character,
-        '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}'
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
     );
-    is_widthless || character.is_whitespace()
+    let is_drawn_empty = matches!(character, '\u{2800}' | '\u{1d159}');
+    is_ignorable || is_drawn_empty || character.is_whitespace() || character.is_control()
 }
 
 #[cfg(test)]
@@ -181,10 +204,21 @@ mod tests {
             "\u{a0}\u{3000}",
             "\u{200b}\u{feff}",
             "\u{ad} \u{2060}",
+            "\u{0}\u{7}\u{85}",
+            "\u{2800}\u{3164}\u{115f}",
+            "\u{2066}\u{202e}\u{e0020}\u{fe0f}\u{fffb}",
         ] {
             let refused = Text::new(blank.to_owned()).unwrap_err();
             assert_eq!(refused.code, Code::BlankContent, "{blank:?}");
         }
         assert_eq!(Text::new(" x ".to_owned()).unwrap().as_str(), " x ");
+        for seen in [
+            "\u{200b}.",
+            "\u{1f468}\u{200d}\u{1f469}",
+            "\u{644}",
+            "\u{301}",
+        ] {
+            assert!(Text::new(seen.to_owned()).is_ok(), "{seen:?}");
+        }
     }
 }

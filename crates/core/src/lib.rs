@@ -1,12 +1,13 @@
 //! The words of Samovar and the borders between its parts.
 //!
-//! Here: identifiers, messages, events, commands, the error codes, and the ports that the leaves
+//! Here: identifiers, messages (those of the chat too), events, commands, the error codes, and the ports that the leaves
 //! implement ([`Provider`], [`Models`], [`Toolset`], [`Journal`], [`History`], [`Clock`], [`Ids`], [`Damages`]).
 //! Not here: I/O, a runtime, HTTP, SQL, the spelling of any protocol.
 //!
 //! Start with [`event`]: a session is an ordered log of events, commands go in, turns decide, events
 //! come out, and every protocol is only a spelling of those two words.
 
+pub mod chat;
 pub mod command;
 pub mod error;
 pub mod event;
@@ -19,6 +20,7 @@ pub mod provider;
 pub mod title;
 pub mod tool;
 
+pub use chat::{ChatMessage, ChatMeta, ChatRole, PendingInput};
 pub use command::{Accepted, Action, Command, Delivery, Sender};
 pub use error::{Code, Error};
 pub use event::{Author, Bounds, Entry, Event, FinishReason, Kind, Limits};

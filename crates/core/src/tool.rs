@@ -35,6 +35,8 @@ pub enum Capability {
     WriteWorkspace,
     /// Whatever a tool does that was registered from outside.
     Registered,
+    /// Speaks with the person in the chat.
+    Person,
 }
 
 /// How much a person is asked before a call runs (TL-4).
@@ -95,6 +97,19 @@ pub enum Closer {
     /// Somebody outside, whenever they will: a person, a host, a child's turn. Nothing waits in
     /// memory meanwhile, and a restart changes nothing.
     Outside,
+    /// The person who is asked, whenever they will, as with [`Closer::Outside`]; nothing else of the
+    /// turn runs meanwhile, be it a call behind this one (CH-4).
+    Person,
+}
+
+impl Closer {
+    /// Whether somebody else than the tool brings the outcome.
+    pub fn is_outside(self) -> bool {
+        match self {
+            Self::Tool => false,
+            Self::Outside | Self::Person => true,
+        }
+    }
 }
 
 /// Whether a call may run beside the others of its batch (AS-13).
@@ -128,7 +143,7 @@ pub enum Reply {
     /// The call is answered.
     Closed(Outcome),
     /// The question was passed on; the call stays open until somebody settles it. Only for tools
-    /// whose [`Closer`] is outside.
+    /// whose [`Closer`] is not the tool.
     Open,
 }
 

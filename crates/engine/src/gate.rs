@@ -21,7 +21,7 @@ pub enum Verdict {
 pub fn judge(level: Approval, spec: &ToolSpec) -> Verdict {
     let name = &spec.name;
     match (level, spec.capability) {
-        (_, Capability::ReadWorkspace) | (Approval::Auto, _) => Verdict::Allow,
+        (_, Capability::ReadWorkspace | Capability::Person) | (Approval::Auto, _) => Verdict::Allow,
         (Approval::Supervised, Capability::WriteWorkspace) => {
             Verdict::Ask(format!("{name} changes files"))
         }
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn each_level_lets_through_what_its_name_says() {
         use Approval::{Auto, ReadOnly, Supervised};
-        use Capability::{ReadWorkspace, Registered, WriteWorkspace};
+        use Capability::{Person, ReadWorkspace, Registered, WriteWorkspace};
         let rows = [
             (Auto, ReadWorkspace, Effect::Read, "allow"),
             (Auto, WriteWorkspace, Effect::Verifiable, "allow"),
@@ -115,6 +115,8 @@ mod tests {
             (Supervised, Registered, Effect::Read, "ask"),
             (ReadOnly, ReadWorkspace, Effect::Read, "allow"),
             (ReadOnly, WriteWorkspace, Effect::Verifiable, "deny"),
+            (Supervised, Person, Effect::Idempotent, "allow"),
+            (ReadOnly, Person, Effect::Idempotent, "allow"),
             (ReadOnly, Registered, Effect::Read, "allow"),
             (ReadOnly, Registered, Effect::Unsafe, "deny"),
         ];

@@ -29,7 +29,7 @@ pub mod turn;
 
 pub use engine::{Attendance, Engine, Ports};
 pub use log::{Follower, Lost};
-pub use open_calls::OpenCall;
+pub use open_calls::{CallWatch, OpenCall};
 pub use recovered::Recovered;
 pub use resume::{Cut, Resumption, Since, Wanted};
 pub use settings::{Recovery, Resume, Retry, Settings};

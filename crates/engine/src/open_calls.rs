@@ -1,11 +1,15 @@
 //! The calls that wait for somebody outside, over all sessions: who settles one need not know where
-//! it stands.
+//! it stands. One may watch them, and is told which sessions to look at again.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use samovar_core::{CallId, SessionId, ToolCall, TurnId};
+use samovar_core::{AgentPath, CallId, SessionId, ToolCall, TurnId};
+use tokio::sync::Notify;
 
+use crate::parts::Parts;
+use crate::session::master;
 use crate::turn::Turn;
 
 /// A call that waits for somebody outside.
@@ -15,6 +19,8 @@ pub struct OpenCall {
     pub session: SessionId,
     /// Its turn.
     pub turn: TurnId,
+    /// The agent that asks.
+    pub agent: AgentPath,
     /// What is asked.
     pub call: ToolCall,
 }
@@ -24,11 +30,17 @@ pub struct OpenCall {
 #[derive(Default)]
 pub(crate) struct OpenCalls {
     known: Mutex<HashMap<SessionId, Waiting>>,
+    /// The sessions whose calls are others than when they were looked at last; nothing where nobody
+    /// looks. Locked behind `known`.
+    changed: Mutex<BTreeSet<SessionId>>,
+    is_watched: AtomicBool,
+    bell: Notify,
     /// Sessions that a former run left and that were not in memory since, as far as anybody looked.
     pub(crate) unread: tokio::sync::Mutex<Vec<SessionId>>,
 }
 
 /// What waits in one session, which has one turn at a time.
+#[derive(PartialEq)]
 struct Waiting {
     turn: TurnId,
     calls: Vec<ToolCall>,
@@ -42,7 +54,12 @@ impl OpenCalls {
             return self.forget(session, turn_id);
         }
         let turn = turn_id.clone();
-        self.lock().insert(session.clone(), Waiting { turn, calls });
+        let waiting = Waiting { turn, calls };
+        let mut known = self.lock();
+        if known.get(session) != Some(&waiting) {
+            known.insert(session.clone(), waiting);
+            self.has_changed(session);
+        }
     }
 
     /// Takes in that a turn waits no more.
@@ -53,6 +70,14 @@ impl OpenCalls {
             .is_some_and(|waiting| waiting.turn == *turn_id)
         {
             known.remove(session);
+            self.has_changed(session);
+        }
+    }
+
+    fn has_changed(&self, session: &SessionId) {
+        if self.is_watched.load(Ordering::Relaxed) {
+            lock(&self.changed).insert(session.clone());
+            self.bell.notify_one();
         }
     }
 
@@ -67,23 +92,81 @@ impl OpenCalls {
     /// All that are known, those of the oldest turn first.
     pub(crate) fn list(&self) -> Vec<OpenCall> {
         let known = self.lock();
-        let mut calls: Vec<_> = known
+        let all = known
             .iter()
-            .flat_map(|(session, waiting)| {
-                waiting.calls.iter().map(|call| OpenCall {
-                    session: session.clone(),
-                    turn: waiting.turn.clone(),
-                    call: call.clone(),
-                })
-            })
-            .collect();
+            .flat_map(|(session, waiting)| waiting.list(session));
+        let mut calls: Vec<_> = all.collect();
         drop(known);
         // Ids of turns are made in the order of time, and the calls of one stand as they were asked.
         calls.sort_by(|a, b| a.turn.cmp(&b.turn));
         calls
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Waiting>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn of(&self, session: &SessionId) -> Vec<OpenCall> {
+        let known = self.lock();
+        let waiting = known.get(session);
+        waiting.map_or_else(Vec::new, |waiting| waiting.list(session).collect())
     }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Waiting>> {
+        lock(&self.known)
+    }
+}
+
+impl Waiting {
+    fn list(&self, session: &SessionId) -> impl Iterator<Item = OpenCall> {
+        self.calls.iter().map(|call| OpenCall {
+            session: session.clone(),
+            turn: self.turn.clone(),
+            agent: master(),
+            call: call.clone(),
+        })
+    }
+}
+
+/// Somebody who watches the calls that wait for somebody outside; the only one of an engine.
+pub struct CallWatch {
+    parts: Arc<Parts>,
+}
+
+impl CallWatch {
+    /// Those that are known now are all new to it.
+    pub(crate) fn new(parts: Arc<Parts>) -> Self {
+        let calls = &parts.open_calls;
+        calls.is_watched.store(true, Ordering::Relaxed);
+        let known = calls.lock();
+        lock(&calls.changed).extend(known.keys().cloned());
+        drop(known);
+        calls.bell.notify_one();
+        Self { parts }
+    }
+
+    /// The sessions whose open calls have changed, each with those that it has now, in the order in
+    /// which they were asked; those of a session that has none any more are empty. Waits until there
+    /// is one; none when the engine ends. What is dropped halfway is told again.
+    pub async fn next(&mut self) -> Option<Vec<(SessionId, Vec<OpenCall>)>> {
+        let calls = &self.parts.open_calls;
+        loop {
+            let changed = std::mem::take(&mut *lock(&calls.changed));
+            if !changed.is_empty() {
+                let with_calls = changed.into_iter().map(|session| {
+                    let open = calls.of(&session);
+                    (session, open)
+                });
+                let mut changed: Vec<_> = with_calls.collect();
+                let oldest = |calls: &[OpenCall]| calls.first().map(|open| open.turn.clone());
+                changed.sort_by_key(|(_, calls)| oldest(calls));
+                return Some(changed);
+            }
+            // Both are safe to drop halfway: a bell that rang unheard rings again.
+            tokio::select! {
+                () = calls.bell.notified() => {}
+                () = self.parts.stop.cancelled() => return None,
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

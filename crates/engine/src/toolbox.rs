@@ -228,7 +228,7 @@ pub(crate) fn outcome_of(
     match ran {
         Ok(Reply::Closed(outcome)) => Some(outcome),
         Ok(Reply::Open) => match closer {
-            Closer::Outside => None,
+            Closer::Outside | Closer::Person => None,
             Closer::Tool => Some(Outcome::failed("the tool gave no result")),
         },
         Err(error) => {

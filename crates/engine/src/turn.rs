@@ -107,7 +107,19 @@ enum CallState {
     Fresh,
     Running,
     Outside,
+    /// Open on a person, and all that is fresh waits for that.
+    Asked,
     Closed,
+}
+
+impl CallState {
+    /// Whether somebody outside closes it.
+    fn is_outside(self) -> bool {
+        match self {
+            Self::Outside | Self::Asked => true,
+            Self::Fresh | Self::Running | Self::Closed => false,
+        }
+    }
 }
 
 impl Default for Turn {
@@ -246,6 +258,7 @@ impl Turn {
             open.state = match intent.closer {
                 Closer::Tool => CallState::Running,
                 Closer::Outside => CallState::Outside,
+                Closer::Person => CallState::Asked,
             };
             open.intent = Some(intent);
         }
@@ -283,6 +296,9 @@ impl Turn {
     }
 
     fn next_call(&self) -> Step {
+        if self.asks_a_person() {
+            return Step::Wait;
+        }
         let fresh = self
             .calls
             .iter()
@@ -365,9 +381,15 @@ impl Turn {
         kinds
     }
 
+    /// Whether a person is asked, so that nothing else of it runs (CH-4).
+    pub fn asks_a_person(&self) -> bool {
+        let asked = |open: &Open| open.state == CallState::Asked;
+        self.calls.iter().any(asked)
+    }
+
     /// The tool of a call that is open on somebody outside, so that they may settle it.
     pub fn waiting_tool(&self, id: &CallId) -> Option<&str> {
-        let outside = |open: &&Open| open.call.id == *id && open.state == CallState::Outside;
+        let outside = |open: &&Open| open.call.id == *id && open.state.is_outside();
         self.calls
             .iter()
             .find(outside)
@@ -376,7 +398,7 @@ impl Turn {
 
     /// The calls that are open on somebody outside.
     pub fn outside_calls(&self) -> impl Iterator<Item = &ToolCall> {
-        let outside = |open: &&Open| open.state == CallState::Outside;
+        let outside = |open: &&Open| open.state.is_outside();
         self.calls.iter().filter(outside).map(|open| &open.call)
     }
 
@@ -495,7 +517,7 @@ fn close(open: &Open, words: &str) -> Kind {
     let begun = open.intent.as_ref().map(|intent| intent.closer);
     let outcome = match begun {
         Some(Closer::Tool) => unknown(words),
-        Some(Closer::Outside) | None => Outcome::new(Status::Cancelled, words),
+        Some(Closer::Outside | Closer::Person) | None => Outcome::new(Status::Cancelled, words),
     };
     Kind::CallClosed {
         call: open.call.id.clone(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use samovar_core::message::Status;
 use samovar_core::{
-    Action, Approval, CallContext, CallId, Closer, Code, Command, Effect, Error, Outcome, Sender,
+    Action, Approval, CallContext, CallId, Code, Command, Effect, Error, Outcome, Sender,
     SessionId, ToolCall, TurnId,
 };
 use samovar_locale as locale;
@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use super::Engine;
 use crate::gate::{self, Verdict};
-use crate::open_calls::OpenCall;
+use crate::open_calls::{CallWatch, OpenCall};
 use crate::runner::not_open;
 use crate::session::master;
 use crate::toolbox::{Tool, outcome_of};
@@ -75,6 +75,12 @@ impl Engine {
         Ok(open_calls.list())
     }
 
+    /// Watches the calls that wait for somebody outside, from those on that are known now. For one
+    /// watcher: what one was told, another is not.
+    pub fn watch_calls(&self) -> CallWatch {
+        CallWatch::new(self.parts.clone())
+    }
+
     /// Closes a call that waits for somebody outside.
     ///
     /// # Errors
@@ -123,7 +129,7 @@ impl Engine {
 /// The gate's last word; nobody is asked for an approval of what they asked for themselves.
 fn admit(tool: Arc<Tool>, level: Approval) -> Result<Arc<Tool>, Outcome> {
     let spec = &tool.spec;
-    if spec.closer == Closer::Outside {
+    if spec.closer.is_outside() {
         let name = &spec.name;
         let why = format!("{name} is answered from outside, and only a turn can wait for that");
         return Err(Outcome::failed(why));

@@ -112,6 +112,10 @@ impl<'a> Calls<'a> {
     /// together with one commit.
     async fn start_some(&mut self) -> Result<(), Broken> {
         let mut admitted = Vec::new();
+        // What waits is found by whoever goes on when the person has answered.
+        if self.runner.turn.asks_a_person() {
+            return Ok(());
+        }
         while let Some(call) = self.waiting.pop_front() {
             match self.admit(&call) {
                 Err(outcome) => self.refuse(call, outcome),
@@ -222,7 +226,7 @@ impl<'a> Calls<'a> {
         let timeout = i64::try_from(spec.timeout.as_millis()).unwrap_or(i64::MAX);
         let deadline = match spec.closer {
             Closer::Tool => Some(Millis(self.runner.now().0.saturating_add(timeout))),
-            Closer::Outside => None,
+            Closer::Outside | Closer::Person => None,
         };
         self.runner.note(Kind::CallStarted {
             call: call.id.clone(),

@@ -158,11 +158,12 @@ impl SnapshotFold {
 
     /// The turn behind the last event that was taken.
     pub fn snapshot(self) -> Snapshot {
-        let is_outside = |open: &Open| open.closer == Some(Closer::Outside);
+        let is_outside = |open: &Open| open.closer.is_some_and(Closer::is_outside);
+        let asks = |open: &Open| open.closer == Some(Closer::Person);
+        let is_parked =
+            !self.open.is_empty() && self.open.iter().all(is_outside) || self.open.iter().any(asks);
         let state = match self.snapshot.state {
-            TurnState::Running if !self.open.is_empty() && self.open.iter().all(is_outside) => {
-                TurnState::Parked
-            }
+            TurnState::Running if is_parked => TurnState::Parked,
             state => state,
         };
         let calls = self.open.iter().map(|open| (&open.call).into()).collect();

@@ -44,7 +44,9 @@ impl From<&ToolSpec> for ToolInfo {
     fn from(spec: &ToolSpec) -> Self {
         use samovar_core::Capability;
         let origin = match spec.capability {
-            Capability::ReadWorkspace | Capability::WriteWorkspace => ToolOrigin::BuiltIn,
+            Capability::ReadWorkspace | Capability::WriteWorkspace | Capability::Person => {
+                ToolOrigin::BuiltIn
+            }
             Capability::Registered => ToolOrigin::Registered,
         };
         Self {
