@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use samovar_chat::Bounds;
 use samovar_core::{Effect, Toolset};
 use samovar_egress::Range;
 use samovar_engine::Settings;
@@ -94,6 +95,8 @@ pub struct Config {
     /// Whether who started the server begins it anew when it asks for that, as a restore does; see
     /// [`Server::restart_asked`](crate::Server::restart_asked).
     pub restarts: bool,
+    /// The global chat.
+    pub chat: ChatConfig,
     /// How the engine behaves.
     pub settings: Settings,
     /// The models.
@@ -101,6 +104,47 @@ pub struct Config {
     /// The models again, made by whoever asked them something before the start; none makes them of
     /// `providers`.
     pub registry: Option<Arc<Registry>>,
+}
+
+/// The global chat (CH-8, CH-9, CH-12).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChatConfig {
+    /// Who hears what nobody waits for.
+    pub agent: ChatAgent,
+    /// What is said there at start; none for nothing. At most 64 KiB.
+    pub greeting: Option<String>,
+    /// Messages that are kept, at most; the oldest leave first.
+    pub max_messages: usize,
+    /// Bytes that they cost, at most.
+    pub max_bytes: usize,
+}
+
+impl Default for ChatConfig {
+    fn default() -> Self {
+        let bounds = Bounds::default();
+        Self {
+            agent: ChatAgent::default(),
+            greeting: None,
+            max_messages: bounds.max_messages,
+            max_bytes: bounds.max_bytes,
+        }
+    }
+}
+
+/// Who hears what the person says in the chat and nobody waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChatAgent {
+    /// The `AdaptiveAgent`.
+    #[default]
+    Adaptive,
+    /// Nobody.
+    Nobody,
+}
+
+impl ChatAgent {
+    /// Every choice, as configuration spells it.
+    pub const ALL: [(&'static str, Self); 2] =
+        [("adaptive", Self::Adaptive), ("nobody", Self::Nobody)];
 }
 
 /// A tool behind a webhook, which is there from the start. Its address may hold a key.
@@ -164,6 +208,7 @@ impl Config {
             tools: Vec::new(),
             walker: None,
             restarts: false,
+            chat: ChatConfig::default(),
             settings: Settings::default(),
             providers: ProviderConfig::default(),
             registry: None,

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
+use samovar_chat::Chat;
 use samovar_core::{
     Approval, Broken, Code, Error, Journal, MessageId, Models, SessionId, failpoint,
 };
@@ -21,6 +22,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::address::{Address, AddressFile};
 use crate::backup::{self, Backups};
+use crate::chatting::Chatting;
 use crate::clock::{SystemClock, UuidV7};
 use crate::config::{Config, Reach, Token};
 use crate::damage::Reports;
@@ -92,6 +94,7 @@ pub(crate) struct Shared {
     pub(crate) tokens: Tokens,
     pub(crate) tools: Arc<RegisteredTools>,
     pub(crate) reports: Arc<Reports>,
+    pub(crate) chatting: Arc<Chatting>,
     /// Empty until the stores are open.
     pub(crate) backups: OnceLock<Arc<Backups>>,
     /// Cancelled when the server is to end and begin anew; none where nobody would begin it.
@@ -249,6 +252,7 @@ impl Opening {
             tokens,
             tools: Arc::new(tools),
             reports: Arc::new(Reports::open(dir)),
+            chatting: Arc::new(Chatting::open(&config.chat)),
             backups: OnceLock::new(),
             restart: config.restarts.then(CancellationToken::new),
             workspace: config.workspace.clone(),
@@ -291,6 +295,8 @@ impl Opening {
         let config = self.config;
         let dir = &config.data_dir;
         let toolbox = toolbox(&config)?;
+        let of_chat = toolbox.add_built_in(&self.shared.chatting.tools());
+        of_chat.map_err(OpenError::Tools)?;
         let furnished = self.shared.tools.furnish(&toolbox, &config.tools);
         furnished.map_err(OpenError::Tools)?;
         // Here a start ends what a tool of an earlier run has left running, before any turn goes on
@@ -330,6 +336,7 @@ impl Opening {
         if self.shared.backups.set(backups).is_err() {
             tracing::error!("the stores were opened twice");
         }
+        self.shared.chatting.begin(&engine);
         self.filler.fill(engine.clone());
         failpoint!("boot.serve.after");
         Ok(Home {
@@ -427,6 +434,11 @@ impl Home {
         &self.engine
     }
 
+    /// The global chat, for agents of the program that has the server inside.
+    pub fn chat(&self) -> &Chat {
+        &self.shared.chatting.chat
+    }
+
     /// The providers, for whoever explains which model answers and why.
     pub fn registry(&self) -> &Registry {
         &self.shared.registry
@@ -498,7 +510,7 @@ impl Home {
                 backups.end(drain).await;
             }
         };
-        let closed = close(&self.engine, run, &self.shared.reports, drain);
+        let closed = close(&self.engine, run, &self.shared, drain);
         tokio::join!(closed, backed_up);
         self.lock = None;
     }
@@ -508,9 +520,9 @@ impl Drop for Home {
     fn drop(&mut self) {
         if let (Some(lock), Ok(runtime)) = (self.lock.take(), Handle::try_current()) {
             let (engine, run) = (self.engine.clone(), self.run.take());
-            let reports = self.shared.reports.clone();
+            let shared = self.shared.clone();
             let end = async move {
-                close(&engine, run, &reports, Duration::ZERO).await;
+                close(&engine, run, &shared, Duration::ZERO).await;
                 drop((engine, lock));
             };
             TaskTracker::new().spawn_on(end, &runtime);
@@ -519,13 +531,17 @@ impl Drop for Home {
 }
 
 /// Writes everything out, and notes that it was.
-async fn close(engine: &Engine, run: Option<RunFile>, reports: &Reports, drain: Duration) {
-    let Some(mut run) = run else {
-        return engine.shutdown(drain).await;
-    };
-    run.closing(reports.is_history_suspicious());
+async fn close(engine: &Engine, run: Option<RunFile>, shared: &Shared, drain: Duration) {
+    let is_suspicious = || shared.reports.is_history_suspicious();
+    let mut run = run;
+    if let Some(run) = &mut run {
+        run.closing(is_suspicious());
+    }
     engine.shutdown(drain).await;
-    run.closed(reports.is_history_suspicious());
+    if let Some(run) = &mut run {
+        run.closed(is_suspicious());
+    }
+    shared.chatting.close().await;
 }
 
 fn hold(config: &Config) -> Result<DirLock, OpenError> {

@@ -150,6 +150,7 @@ impl Server {
         drop(self.file);
         self.home.leave();
         self.home.engine().shutdown(drain).await;
+        self.home.shared.chatting.close().await;
         self.socket.close().await;
         self.home.close_now().await;
     }

@@ -33,6 +33,7 @@ const TABLE: &[Row] = &[
     row("points", &[], &[]),
     row("config", &[], &[]),
     row("engine", &["core"], &[]),
+    row("chat", &["core", "engine"], &[]),
     row("providers", &["core"], &["model-server"]),
     row("tools", &["core", "sandbox", "egress"], &[]),
     row("sandbox", &[], &[]),
@@ -43,6 +44,7 @@ const TABLE: &[Row] = &[
         "server",
         &[
             "core",
+            "chat",
             "engine",
             "providers",
             "tools",

@@ -1,0 +1,266 @@
+//! The questions that wait for the person, oldest first, and those who wait for what they say.
+
+use std::collections::VecDeque;
+use std::sync::Weak;
+
+use samovar_core::{CallId, Code, Error, Outcome, PendingInput, Sender, TurnId};
+use samovar_engine::Engine;
+use samovar_locale as locale;
+use tokio::sync::oneshot;
+
+/// Questions that wait at once, at most.
+const MAX_QUESTIONS: usize = 16 * 1024;
+/// Questions of this program itself whose answers nobody has fetched, at most; and who listens.
+const MAX_WAITERS: usize = 1_024;
+
+/// A question that waits for an answer.
+struct Question {
+    /// The message that asks.
+    id: u64,
+    author: String,
+    asker: Asker,
+    /// Whether somebody's words are being kept as its answer.
+    is_taken: bool,
+    /// Whether nobody waits for it any more, while its answer is being kept.
+    is_gone: bool,
+}
+
+/// Who hears the answer.
+enum Asker {
+    /// Part of this program.
+    Waiter(oneshot::Sender<String>),
+    /// A call of a turn.
+    Call(AskingCall),
+}
+
+/// A call that asks, which lasts longer than the chat.
+#[derive(Clone)]
+pub(crate) struct AskingCall {
+    pub(crate) engine: Weak<Engine>,
+    pub(crate) turn: TurnId,
+    pub(crate) call: CallId,
+}
+
+impl AskingCall {
+    /// Keeps the answer in the session that asked. True when it is kept, false when nobody waits for
+    /// it any more.
+    ///
+    /// # Errors
+    /// The answer could not be kept; the question still waits.
+    pub(crate) async fn settle(&self, text: String) -> Result<bool, Error> {
+        self.close(Outcome::done(text)).await
+    }
+
+    /// Tells the model that its question cannot be asked.
+    pub(crate) async fn refuse(&self, why: &Error) {
+        if let Err(error) = self.close(Outcome::failed(why.message.clone())).await {
+            tracing::warn!(call = %self.call, %error, "a question that cannot be asked stays open");
+        }
+    }
+
+    async fn close(&self, outcome: Outcome) -> Result<bool, Error> {
+        let stopping = || Error::new(Code::Unavailable, locale::server::stopping());
+        let engine = self.engine.upgrade().ok_or_else(stopping)?;
+        let settled = engine.settle(Sender::Embedder, self.call.clone(), outcome);
+        match settled.await {
+            Ok(()) => Ok(true),
+            Err(error) if is_gone(error.code) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn is_gone(code: Code) -> bool {
+    matches!(
+        code,
+        Code::UnknownCall | Code::UnknownSession | Code::SessionDamaged
+    )
+}
+
+/// All that waits for the person.
+#[derive(Default)]
+pub(crate) struct Questions {
+    open: VecDeque<Question>,
+    /// Answers, there or to come, of questions that part of this program asked and did not fetch.
+    unfetched: VecDeque<Unfetched>,
+    /// Who waits without a question.
+    listeners: VecDeque<Listener>,
+    last_listener: u64,
+}
+
+/// An answer that is to be fetched.
+pub(crate) struct Unfetched {
+    pub(crate) question: u64,
+    author: String,
+    pub(crate) answer: oneshot::Receiver<String>,
+}
+
+struct Listener {
+    number: u64,
+    sender: oneshot::Sender<String>,
+}
+
+impl Questions {
+    /// Refuses what there is no room for.
+    pub(crate) fn check_room(&self) -> Result<(), Error> {
+        check_bound(self.open.len(), MAX_QUESTIONS)
+    }
+
+    /// Refuses a question of this program itself that there is no room for.
+    pub(crate) fn check_waiters(&self) -> Result<(), Error> {
+        self.check_room()?;
+        check_bound(self.unfetched.len(), MAX_WAITERS)
+    }
+
+    /// Part of this program has asked.
+    pub(crate) fn ask(&mut self, id: u64, author: String) {
+        let (sender, answer) = oneshot::channel();
+        self.unfetched.push_back(Unfetched {
+            question: id,
+            author: author.clone(),
+            answer,
+        });
+        self.push(id, author, Asker::Waiter(sender));
+    }
+
+    /// A call has asked.
+    pub(crate) fn ask_for(&mut self, id: u64, author: String, call: AskingCall) {
+        self.push(id, author, Asker::Call(call));
+    }
+
+    fn push(&mut self, id: u64, author: String, asker: Asker) {
+        self.open.push_back(Question {
+            id,
+            author,
+            asker,
+            is_taken: false,
+            is_gone: false,
+        });
+    }
+
+    /// What the next words of the person answer, as everybody sees it.
+    pub(crate) fn pending(&self) -> Option<PendingInput> {
+        let question = self.open.front()?;
+        Some(PendingInput {
+            requested_by: question.author.clone(),
+            question: question.id,
+        })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Takes the oldest question out that nobody is answering, if part of this program asked it; one
+    /// of a call stays in its place until its answer is kept.
+    pub(crate) fn take(&mut self) -> Option<Taken> {
+        let at = self.open.iter().position(|question| !question.is_taken)?;
+        let question = &mut self.open[at];
+        if let Asker::Call(call) = &question.asker {
+            question.is_taken = true;
+            return Some(Taken::Call(question.id, call.clone()));
+        }
+        match self.open.remove(at)? {
+            Question {
+                id,
+                asker: Asker::Waiter(waiter),
+                ..
+            } => Some(Taken::Waiter(id, waiter)),
+            Question {
+                asker: Asker::Call(_),
+                ..
+            } => None,
+        }
+    }
+
+    /// The oldest who listens.
+    pub(crate) fn take_listener(&mut self) -> Option<oneshot::Sender<String>> {
+        loop {
+            let listener = self.listeners.pop_front()?;
+            if !listener.sender.is_closed() {
+                return Some(listener.sender);
+            }
+        }
+    }
+
+    /// Lets somebody else answer; whether nobody waits for that any more.
+    pub(crate) fn put_back(&mut self, id: u64) -> bool {
+        let Some(question) = self.open.iter_mut().find(|question| question.id == id) else {
+            return false;
+        };
+        question.is_taken = false;
+        question.is_gone
+    }
+
+    /// Removes a question; whether it was there.
+    pub(crate) fn remove(&mut self, id: u64) -> bool {
+        let before = self.open.len();
+        self.open.retain(|question| question.id != id);
+        self.unfetched.retain(|unfetched| unfetched.question != id);
+        self.open.len() < before
+    }
+
+    /// A call asks no longer: its question, unless that is being answered, and then whoever does that
+    /// hears of it.
+    pub(crate) fn gone(&mut self, call: &CallId) -> Option<u64> {
+        let asks = |question: &&mut Question| matches!(&question.asker, Asker::Call(asking) if asking.call == *call);
+        let found = self.open.iter_mut().find(asks)?;
+        found.is_gone = true;
+        (!found.is_taken).then_some(found.id)
+    }
+
+    /// Whether an answer to a question of this turn is being kept.
+    pub(crate) fn is_answering(&self, turn: &TurnId) -> bool {
+        let of_turn = |question: &Question| matches!(&question.asker, Asker::Call(asking) if asking.turn == *turn);
+        self.open
+            .iter()
+            .any(|question| question.is_taken && of_turn(question))
+    }
+
+    /// The answer to the author's oldest question that was not fetched, there or to come.
+    pub(crate) fn fetch(&mut self, author: &str) -> Option<Unfetched> {
+        let own = |unfetched: &Unfetched| unfetched.author == author;
+        let at = self.unfetched.iter().position(own)?;
+        self.unfetched.remove(at)
+    }
+
+    /// What is said next without being an answer; the number is for [`Questions::leave`].
+    ///
+    /// # Errors
+    /// Too many listen.
+    pub(crate) fn listen(&mut self) -> Result<(u64, oneshot::Receiver<String>), Error> {
+        self.listeners.retain(|one| !one.sender.is_closed());
+        check_bound(self.listeners.len(), MAX_WAITERS)?;
+        let (sender, heard) = oneshot::channel();
+        self.last_listener += 1;
+        let number = self.last_listener;
+        self.listeners.push_back(Listener { number, sender });
+        Ok((number, heard))
+    }
+
+    /// Listens no more.
+    pub(crate) fn leave(&mut self, number: u64) {
+        self.listeners.retain(|one| one.number != number);
+    }
+
+    /// Nobody will be answered any more.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+fn check_bound(there_are: usize, max: usize) -> Result<(), Error> {
+    if there_are < max {
+        return Ok(());
+    }
+    let why = locale::global_chat::too_many_questions(max as u64);
+    Err(Error::new(Code::Busy, why))
+}
+
+/// A question that somebody's words answer.
+pub(crate) enum Taken {
+    /// It is answered with the same stroke.
+    Waiter(u64, oneshot::Sender<String>),
+    /// Its answer is kept first.
+    Call(u64, AskingCall),
+}
