@@ -104,6 +104,7 @@ pub(crate) struct Shared {
     pub(crate) ping_every: Duration,
     pub(crate) max_body_bytes: usize,
     pub(crate) slow_client: Duration,
+    pub(crate) slow_reader: Duration,
 }
 
 impl Shared {
@@ -260,6 +261,7 @@ impl Opening {
             ping_every: config.ping_every,
             max_body_bytes: config.max_body_bytes,
             slow_client: config.slow_client,
+            slow_reader: config.slow_reader,
         };
         Ok(Self {
             shared: Arc::new(shared),

@@ -12,7 +12,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use samovar_locale as locale;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -22,6 +22,10 @@ use crate::door::{self, MAX_HEAD_BYTES};
 use crate::home::{Home, OpenError, Opening};
 use crate::pace::{self, Paced};
 use crate::router;
+use crate::upgrade::Place;
+
+#[cfg(test)]
+mod tests;
 
 /// How long a connection gets to end after the server was asked to stop.
 const LINGER: Duration = Duration::from_secs(2);
@@ -234,11 +238,8 @@ impl Accepting {
             };
             match accepted {
                 Ok((stream, _)) => {
-                    let connection = self.connection(stream);
-                    self.tasks.spawn(async move {
-                        connection.await;
-                        drop(permit);
-                    });
+                    let place = self.place(permit);
+                    self.tasks.spawn(self.connection(stream, place));
                 }
                 Err(error) => {
                     // Out of descriptors, most likely: some may come back.
@@ -249,7 +250,17 @@ impl Accepting {
         }
     }
 
-    fn connection(&self, stream: TcpStream) -> impl Future<Output = ()> + use<> {
+    /// What a connection has here, and whoever goes on with it after an upgrade.
+    fn place(&self, permit: OwnedSemaphorePermit) -> Place {
+        Place::new(
+            permit,
+            self.tasks.token(),
+            self.stop.clone(),
+            self.cut.clone(),
+        )
+    }
+
+    fn connection(&self, stream: TcpStream, place: Place) -> impl Future<Output = ()> + use<> {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection keeps its delay");
         }
@@ -261,6 +272,7 @@ impl Accepting {
         let service = service_fn(move |mut request: Request<Incoming>| {
             stalled.forget();
             request.extensions_mut().insert(stalled.clone());
+            request.extensions_mut().insert(place.clone());
             router.call(request)
         });
         let (stop, cut) = (self.stop.clone(), self.cut.clone());

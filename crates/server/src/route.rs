@@ -17,6 +17,7 @@ use crate::home::Shared;
 use crate::pace::Stalled;
 use crate::reply;
 use crate::tokens::Guest;
+use crate::upgrade::Upgrade;
 use crate::{agent, api, care, health};
 
 /// A verb that a route answers to.
@@ -80,6 +81,12 @@ pub(crate) struct Call {
     pub(crate) query: Vec<(String, String)>,
     /// The JSON body of a `POST`.
     pub(crate) body: Bytes,
+    /// Made of a request that asks to go on as a WebSocket; a route that can do so takes it.
+    #[expect(
+        dead_code,
+        reason = "the first route that goes on as a WebSocket comes next"
+    )]
+    pub(crate) upgrade: Option<Upgrade>,
 }
 
 impl Call {

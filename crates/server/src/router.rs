@@ -19,6 +19,7 @@ use crate::pace::Stalled;
 use crate::reply;
 use crate::route::{self, Call, Route, Scope, Verb};
 use crate::tokens::Guest;
+use crate::upgrade::{Pace, Upgrade};
 
 /// The router, made from the table. It answers to these authorities, and knows no path but its own:
 /// another program may mount it below a prefix.
@@ -143,6 +144,12 @@ async fn serve(route: &Route, verb: Verb, shared: Arc<Shared>, request: Request)
     };
     // None where another program serves the routes.
     let stalled = parts.extensions.remove::<Stalled>().unwrap_or_default();
+    let pace = Pace {
+        ping_every: shared.ping_every,
+        patience: shared.slow_reader,
+        stalled: stalled.clone(),
+    };
+    let upgrade = Upgrade::asked(&mut parts, pace).await;
     let last_event_id = parts.headers.get("last-event-id");
     // What is no text is no id either, and is told apart from a header that is not there.
     let last_event_id = last_event_id.map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
@@ -160,6 +167,7 @@ async fn serve(route: &Route, verb: Verb, shared: Arc<Shared>, request: Request)
             stalled,
             query,
             body,
+            upgrade,
         },
     )
     .await

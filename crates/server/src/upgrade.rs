@@ -1,0 +1,303 @@
+//! Connections that go on as a WebSocket: how a request becomes one, what it may send, when it is cut.
+//!
+//! A route takes the [`Upgrade`] out of its call and speaks over the [`Line`] that comes of it; the
+//! request has passed the door by then like every other. A line keeps its connection's [`Place`], so
+//! it counts among the connections, is paced like them, and the server's stop waits for it and cuts it.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::FromRequestParts;
+use axum::extract::ws::{CloseCode, CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Response, header};
+use bytes::Bytes;
+use futures_util::SinkExt;
+use samovar_core::{Code, Error};
+use samovar_locale as locale;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
+use tokio_tungstenite::tungstenite;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use crate::pace::Stalled;
+
+/// Bytes that are read at once, and written at once, at most; a longer message takes several.
+const CHUNK_BYTES: usize = 8 * 1024;
+/// How long the other side gets to answer a goodbye.
+const GOODBYE: Duration = Duration::from_secs(1);
+
+/// A connection's place in the server. As long as a clone of it is there, the connection counts among
+/// those that there may be at once, and the server's stop waits for it.
+#[derive(Clone, Default)]
+pub(crate) struct Place {
+    _held: Option<Arc<(OwnedSemaphorePermit, TaskTrackerToken)>>,
+    stop: CancellationToken,
+    cut: CancellationToken,
+}
+
+impl Place {
+    /// `stop` asks whoever has it to end, `cut` ends it where it is.
+    pub(crate) fn new(
+        permit: OwnedSemaphorePermit,
+        tracked: TaskTrackerToken,
+        stop: CancellationToken,
+        cut: CancellationToken,
+    ) -> Self {
+        Self {
+            _held: Some(Arc::new((permit, tracked))),
+            stop,
+            cut,
+        }
+    }
+}
+
+/// A request's wish to go on as a WebSocket.
+pub(crate) struct Upgrade {
+    handshake: Result<WebSocketUpgrade, Error>,
+    place: Place,
+    pace: Pace,
+}
+
+/// How long what is borne of a client.
+pub(crate) struct Pace {
+    /// How often a silent one is asked whether it is there.
+    pub(crate) ping_every: Duration,
+    /// How long it may owe the answer.
+    pub(crate) patience: Duration,
+    /// Whether it takes nothing of what is written.
+    pub(crate) stalled: Stalled,
+}
+
+impl Upgrade {
+    /// Takes the wish out of a request; none when there is none in it.
+    pub(crate) async fn asked(parts: &mut Parts, pace: Pace) -> Option<Self> {
+        if !names_websocket(&parts.headers) {
+            return None;
+        }
+        let handshake = WebSocketUpgrade::from_request_parts(parts, &()).await;
+        let handshake = handshake.map_err(|cause| {
+            let why = locale::request::no_handshake(cause);
+            Error::new(Code::InvalidParams, why)
+        });
+        Some(Self {
+            handshake,
+            // None where another program serves the routes.
+            place: parts.extensions.remove::<Place>().unwrap_or_default(),
+            pace,
+        })
+    }
+
+    /// Answers the request, and has its connection served when that answer is out. One message may
+    /// come with so many bytes.
+    ///
+    /// # Errors
+    /// [`Code::InvalidParams`] when the request is no handshake.
+    pub(crate) fn accept<F>(
+        self,
+        max_bytes: usize,
+        serve: impl FnOnce(Line) -> F + Send + 'static,
+    ) -> Result<Response<Body>, Error>
+    where
+        F: Future<Output = ()> + Send,
+    {
+        let Self { place, pace, .. } = self;
+        let handshake = self
+            .handshake?
+            .max_message_size(max_bytes)
+            .max_frame_size(max_bytes)
+            .read_buffer_size(CHUNK_BYTES)
+            .write_buffer_size(CHUNK_BYTES)
+            .on_failed_upgrade(|error| tracing::debug!(%error, "an upgrade came to nothing"));
+        Ok(handshake.on_upgrade(|socket| async move {
+            let line = Line::new(socket, pace, place.stop.clone());
+            tokio::select! {
+                () = serve(line) => {}
+                () = place.cut.cancelled() => {}
+            }
+            drop(place);
+        }))
+    }
+}
+
+fn names_websocket(headers: &HeaderMap) -> bool {
+    let named = headers.get_all(header::UPGRADE).iter();
+    let mut named = named.flat_map(|value| value.as_bytes().split(|&byte| byte == b','));
+    named.any(|name| name.trim_ascii().eq_ignore_ascii_case(b"websocket"))
+}
+
+/// A WebSocket as its route sees it: whole messages both ways. It asks by itself whether a silent
+/// client is still there.
+pub(crate) struct Line {
+    socket: WebSocket,
+    pace: Pace,
+    stop: CancellationToken,
+    /// When something was written last.
+    wrote: Instant,
+    /// Since when an answer to a ping is owed.
+    owed: Option<Instant>,
+}
+
+/// What a client says.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// A text.
+    Text(String),
+    /// Bytes that are no text.
+    Binary,
+}
+
+/// Why a line is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The client left, or cannot be reached.
+    Gone,
+    /// What came is no message, in the words of RFC 6455.
+    Unreadable(CloseCode),
+    /// The client took nothing for too long.
+    Stalled,
+    /// The server stops.
+    Stopping,
+    /// The client did what is not done here.
+    Refused(Code),
+}
+
+impl Line {
+    fn new(socket: WebSocket, pace: Pace, stop: CancellationToken) -> Self {
+        Self {
+            socket,
+            pace,
+            stop,
+            wrote: Instant::now(),
+            owed: None,
+        }
+    }
+
+    /// What the client says next. Safe to drop halfway: a message is taken whole or not at all.
+    ///
+    /// # Errors
+    /// [`End`]: nothing will come.
+    pub(crate) async fn hear(&mut self) -> Result<Heard, End> {
+        loop {
+            let silent = self.wrote + self.pace.ping_every;
+            let lost = self.owed.map(|since| since + self.pace.patience);
+            let wake = lost.map_or(silent, |lost| lost.min(silent));
+            let heard = tokio::select! {
+                heard = self.socket.recv() => heard,
+                () = tokio::time::sleep_until(wake) => {
+                    if lost == Some(wake) {
+                        return Err(End::Gone);
+                    }
+                    self.ping().await?;
+                    continue;
+                }
+                () = self.stop.cancelled() => return Err(End::Stopping),
+            };
+            self.owed = None;
+            match heard {
+                Some(Ok(Message::Text(text))) => return Ok(Heard::Text(text.to_string())),
+                Some(Ok(Message::Binary(_))) => return Ok(Heard::Binary),
+                // A ping is answered below.
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+                Some(Ok(Message::Close(_))) | None => return Err(End::Gone),
+                Some(Err(error)) => return Err(unreadable(error)),
+            }
+        }
+    }
+
+    /// Says texts, one message each, with few writes. What waits for the client to take it waits
+    /// here, and nothing piles up behind it.
+    ///
+    /// # Errors
+    /// [`End`]: the client takes no more.
+    pub(crate) async fn say(
+        &mut self,
+        texts: impl IntoIterator<Item = String> + Send,
+    ) -> Result<(), End> {
+        let said = async {
+            for text in texts {
+                self.socket.feed(Message::Text(text.into())).await?;
+            }
+            self.socket.flush().await
+        };
+        let said: Result<(), axum::Error> = said.await;
+        self.wrote(&said)
+    }
+
+    async fn ping(&mut self) -> Result<(), End> {
+        self.owed.get_or_insert_with(Instant::now);
+        let sent = self.socket.send(Message::Ping(Bytes::new())).await;
+        self.wrote(&sent)
+    }
+
+    fn wrote(&mut self, written: &Result<(), axum::Error>) -> Result<(), End> {
+        self.wrote = Instant::now();
+        match written {
+            Err(_) => Err(End::Gone),
+            Ok(()) if self.pace.stalled.is_set() => Err(End::Stalled),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Says why it is over, and waits a moment for the answer, so that what was said before arrives.
+    pub(crate) async fn end(mut self, why: End) {
+        let Some(code) = why.close_code() else {
+            return;
+        };
+        let frame = CloseFrame {
+            code,
+            reason: why.to_string().into(),
+        };
+        let goodbye = async {
+            self.socket.send(Message::Close(Some(frame))).await?;
+            while let Some(heard) = self.socket.recv().await {
+                heard?;
+            }
+            Ok::<_, axum::Error>(())
+        };
+        // Whether it was heard changes nothing any more.
+        let _heard = tokio::time::timeout(GOODBYE, goodbye).await.is_ok();
+    }
+}
+
+impl End {
+    fn close_code(self) -> Option<CloseCode> {
+        match self {
+            Self::Gone => None,
+            Self::Unreadable(code) => Some(code),
+            Self::Stalled | Self::Refused(_) => Some(close_code::POLICY),
+            Self::Stopping => Some(close_code::AWAY),
+        }
+    }
+}
+
+/// The reason beside the number of a close: a code as everywhere.
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gone => Ok(()),
+            Self::Unreadable(close_code::SIZE) => Code::BodyTooLarge.fmt(f),
+            Self::Unreadable(_) => Code::InvalidParams.fmt(f),
+            Self::Stalled => Code::ReaderStalled.fmt(f),
+            Self::Stopping => Code::ServerRestart.fmt(f),
+            Self::Refused(code) => code.fmt(f),
+        }
+    }
+}
+
+fn unreadable(error: axum::Error) -> End {
+    use tungstenite::Error as Fault;
+    match error.into_inner().downcast_ref() {
+        Some(Fault::Capacity(_)) => End::Unreadable(close_code::SIZE),
+        Some(Fault::Utf8(_)) => End::Unreadable(close_code::INVALID),
+        Some(Fault::Protocol(tungstenite::error::ProtocolError::ResetWithoutClosingHandshake)) => {
+            End::Gone
+        }
+        Some(Fault::Protocol(_)) => End::Unreadable(close_code::PROTOCOL),
+        Some(_) | None => End::Gone,
+    }
+}

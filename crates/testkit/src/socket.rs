@@ -1,0 +1,128 @@
+//! A WebSocket as a client sees it.
+
+use std::net::SocketAddr;
+
+use futures_util::{SinkExt, StreamExt};
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+/// A WebSocket that answers pings while it is read. Dropping it closes the connection without a word.
+pub struct Socket {
+    stream: WebSocketStream<TcpStream>,
+}
+
+/// What a server says over a WebSocket.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Heard {
+    /// A text frame's JSON; a string when it is none.
+    Json(Value),
+    /// The server asks whether we are there.
+    Ping,
+    /// The server leaves: the code and the reason.
+    Close(u16, String),
+    /// The connection has ended without a word.
+    Gone,
+}
+
+impl Socket {
+    /// Opens a WebSocket at a server's path.
+    ///
+    /// # Errors
+    /// The HTTP status with which the server refused it, 0 when it did not answer.
+    ///
+    /// # Panics
+    /// When address, path and token make no request.
+    pub async fn open(address: SocketAddr, token: &str, path: &str) -> Result<Self, u16> {
+        let stream = TcpStream::connect(address).await.expect("a connection");
+        Self::over(stream, token, path).await
+    }
+
+    /// The same over a connection that is there.
+    ///
+    /// # Errors
+    /// As [`Socket::open`].
+    ///
+    /// # Panics
+    /// As [`Socket::open`].
+    pub async fn over(stream: TcpStream, token: &str, path: &str) -> Result<Self, u16> {
+        let address = stream.peer_addr().expect("a connected socket");
+        let request = format!("ws://{address}{path}").into_client_request();
+        let mut request = request.expect("a request");
+        let bearer = format!("Bearer {token}").parse().expect("a header");
+        request.headers_mut().insert("authorization", bearer);
+        match tokio_tungstenite::client_async(request, stream).await {
+            Ok((stream, _)) => Ok(Self { stream }),
+            Err(Error::Http(response)) => Err(response.status().as_u16()),
+            Err(_) => Err(0),
+        }
+    }
+
+    /// What comes next, answers to our own pings aside.
+    pub async fn next(&mut self) -> Heard {
+        loop {
+            match self.stream.next().await {
+                Some(Ok(Message::Text(text))) => {
+                    let json = serde_json::from_str(&text);
+                    return Heard::Json(json.unwrap_or_else(|_| Value::from(text.as_str())));
+                }
+                Some(Ok(Message::Ping(_))) => return Heard::Ping,
+                Some(Ok(Message::Close(frame))) => {
+                    // The answer to it.
+                    let _was_heard = self.stream.flush().await.is_ok();
+                    let (code, reason) = frame.map_or((0, String::new()), |frame| {
+                        (frame.code.into(), frame.reason.to_string())
+                    });
+                    return Heard::Close(code, reason);
+                }
+                Some(Ok(_)) => {}
+                Some(Err(_)) | None => return Heard::Gone,
+            }
+        }
+    }
+
+    /// The next JSON, pings aside; none when the connection ends.
+    pub async fn json(&mut self) -> Option<Value> {
+        loop {
+            match self.next().await {
+                Heard::Json(json) => return Some(json),
+                Heard::Ping => {}
+                Heard::Close(..) | Heard::Gone => return None,
+            }
+        }
+    }
+
+    /// Reads to the end, and gives how the server closed.
+    pub async fn end(&mut self) -> Heard {
+        loop {
+            match self.next().await {
+                Heard::Json(_) | Heard::Ping => {}
+                end @ (Heard::Close(..) | Heard::Gone) => return end,
+            }
+        }
+    }
+
+    /// Says something; a server that has left does not hear it.
+    pub async fn say(&mut self, message: impl Into<Message> + Send) {
+        let _was_heard = self.stream.send(message.into()).await.is_ok();
+    }
+
+    /// Leaves with a word, and waits until the server has heard it.
+    pub async fn leave(mut self) {
+        let goodbye = CloseFrame {
+            code: CloseCode::Normal,
+            reason: "".into(),
+        };
+        let _was_heard = self.stream.close(Some(goodbye)).await.is_ok();
+        while let Some(Ok(_)) = self.stream.next().await {}
+    }
+
+    /// The connection itself, for bytes that are no frames.
+    pub fn into_inner(self) -> TcpStream {
+        self.stream.into_inner()
+    }
+}
