@@ -14,7 +14,7 @@ use samovar_egress::Client;
 use samovar_engine::{Engine, Ports, Toolbox};
 use samovar_locale as locale;
 use samovar_providers::Registry;
-use samovar_sandbox::{DirLock, Jail, JailError, LockError, Protected, SmallFiles};
+use samovar_sandbox::{DirLock, Jail, LockError, Protected, SmallFiles};
 use samovar_stores::disk::Disk;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
@@ -33,6 +33,10 @@ use crate::stores::run::RunFile;
 use crate::stores::{self, Opener, Stores};
 use crate::token;
 use crate::tokens::{self, Tokens};
+
+mod error;
+
+pub use error::OpenError;
 
 /// What lies in a workspace and is trusted: by the server, which reads it, or by the person's own
 /// git, which runs what stands there. No tool may write it (TL-18).
@@ -112,96 +116,6 @@ impl Shared {
     pub(crate) fn stores(&self) -> Result<&Stores, Error> {
         let starting = || Error::new(Code::Unavailable, locale::server::starting());
         self.stores.get().ok_or_else(starting)
-    }
-}
-
-/// Why a data directory cannot be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// It is held by another process, or cannot be used.
-    #[error(transparent)]
-    DataDir(#[from] LockError),
-    /// The workspace cannot be used.
-    #[error("{}", unusable_workspace(.0))]
-    Workspace(#[from] JailError),
-    /// The token cannot be read or made.
-    #[error("{}", locale::data_dir::token_unusable(locale::quoted(.dir), .source))]
-    Token {
-        /// The data directory.
-        dir: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The list of tokens cannot be read.
-    #[error("{}", locale::data_dir::tokens_unusable(locale::quoted(.dir), .source))]
-    Tokens {
-        /// The data directory.
-        dir: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The list of registered tools cannot be read.
-    #[error("{}", locale::data_dir::tools_unusable(locale::quoted(.dir), .source))]
-    Registered {
-        /// The data directory.
-        dir: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// A restore that was cut off cannot be finished.
-    #[error("{}", locale::backup::unfinished(locale::quoted(.dir), .source))]
-    Restore {
-        /// The data directory.
-        dir: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The journal cannot be opened.
-    #[error("{}", locale::store::journal_unusable(locale::quoted(.dir), .source))]
-    Journal {
-        /// The data directory.
-        dir: PathBuf,
-        /// What it said.
-        source: Broken,
-    },
-    /// The history cannot be opened.
-    #[error("{}", locale::store::history_unusable(locale::quoted(.dir), .source))]
-    History {
-        /// The data directory.
-        dir: PathBuf,
-        /// What it said.
-        source: Broken,
-    },
-    /// The tools do not fit together.
-    #[error("{}", locale::tool::unusable(.0))]
-    Tools(samovar_core::Error),
-}
-
-/// What a person can do about a folder that can be no workspace; the jail speaks to models.
-fn unusable_workspace(error: &JailError) -> String {
-    match error {
-        JailError::Io { path, source } if source.kind() == std::io::ErrorKind::NotFound => {
-            locale::workspace::missing(locale::quoted(path))
-        }
-        JailError::Io { path, source } => {
-            locale::workspace::unreadable(locale::quoted(path), source)
-        }
-        JailError::NotADirectory { path } => locale::workspace::no_directory(locale::quoted(path)),
-        other => locale::workspace::unusable(other),
-    }
-}
-
-impl OpenError {
-    /// The stable code.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::DataDir(LockError::Held { .. }) => "data_dir_busy",
-            Self::DataDir(_) | Self::Restore { .. } => "data_dir_unusable",
-            Self::Workspace(_) => "workspace_unusable",
-            Self::Token { .. } | Self::Tokens { .. } => "token_unusable",
-            Self::Journal { .. } | Self::History { .. } => "store_unusable",
-            Self::Tools(_) | Self::Registered { .. } => "tools_unusable",
-        }
     }
 }
 
