@@ -11,10 +11,10 @@ use samovar_core::{
     Approval, Broken, Code, Error, Journal, MessageId, Models, SessionId, failpoint,
 };
 use samovar_egress::Client;
-use samovar_engine::{Engine, Ports, Toolbox};
+use samovar_engine::{Engine, Ports};
 use samovar_locale as locale;
 use samovar_providers::Registry;
-use samovar_sandbox::{DirLock, Jail, LockError, Protected, SmallFiles};
+use samovar_sandbox::{DirLock, LockError, SmallFiles};
 use samovar_stores::disk::Disk;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
@@ -24,8 +24,9 @@ use crate::address::{Address, AddressFile};
 use crate::backup::{self, Backups};
 use crate::chatting::Chatting;
 use crate::clock::{SystemClock, UuidV7};
-use crate::config::{Config, Reach, Token};
+use crate::config::{Config, Token};
 use crate::damage::Reports;
+use crate::furnish;
 use crate::registered::{self, RegisteredTools};
 use crate::router;
 use crate::slot::{Filler, Slot, slot};
@@ -37,20 +38,6 @@ use crate::tokens::{self, Tokens};
 mod error;
 
 pub use error::OpenError;
-
-/// What lies in a workspace and is trusted: by the server, which reads it, or by the person's own
-/// git, which runs what stands there. No tool may write it (TL-18).
-const TRUSTED_NAMES: [&str; 9] = [
-    ".git",
-    "samovar.toml",
-    "SOUL.md",
-    "USER.md",
-    "AGENTS.md",
-    "MEMORY.md",
-    "skills",
-    "agents",
-    "memory",
-];
 
 /// A data directory that is held, and not opened yet. What is asked meanwhile waits (AS-22).
 pub struct Opening {
@@ -210,7 +197,7 @@ impl Opening {
     pub async fn finish(self) -> Result<Home, OpenError> {
         let config = self.config;
         let dir = &config.data_dir;
-        let toolbox = toolbox(&config)?;
+        let toolbox = furnish::toolbox(&config)?;
         let of_chat = toolbox.add_built_in(&self.shared.chatting.tools());
         of_chat.map_err(OpenError::Tools)?;
         let furnished = self.shared.tools.furnish(&toolbox, &config.tools);
@@ -322,7 +309,7 @@ impl Home {
     /// # Errors
     /// [`OpenError::Workspace`].
     pub fn try_workspace(config: &Config) -> Result<(), OpenError> {
-        toolbox(config).map(drop)
+        furnish::toolbox(config).map(drop)
     }
 
     /// An id for a session whose client gave none.
@@ -486,33 +473,4 @@ fn mark(lock: &DirLock, config: &Config) {
 fn is_full(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded)
-}
-
-fn toolbox(config: &Config) -> Result<Toolbox, OpenError> {
-    let workspace = &config.workspace;
-    // Before the first start there is no data directory: only `doctor` asks then.
-    let private = config.private.iter().chain([&config.data_dir]);
-    let there = private.filter(|folder| folder.is_dir());
-    // What is made later has no identity to be known by yet, so its path is kept shut as well.
-    let guarded = config.guarded.iter().chain(&config.private).cloned();
-    let protected = Protected {
-        hidden: there.cloned().collect(),
-        read_only: TRUSTED_NAMES
-            .map(PathBuf::from)
-            .into_iter()
-            .chain(guarded)
-            .collect(),
-    };
-    let jail = Arc::new(match config.reach {
-        Reach::Workspace => Jail::open(workspace, &protected)?,
-        Reach::System => Jail::open_to_system(workspace, &protected)?,
-    });
-    let toolbox = Toolbox::default();
-    for toolset in samovar_tools::catalog(&jail) {
-        toolbox.add_built_in(&toolset).map_err(OpenError::Tools)?;
-    }
-    for toolset in &config.toolsets {
-        toolbox.add(toolset).map_err(OpenError::Tools)?;
-    }
-    Ok(toolbox)
 }

@@ -37,6 +37,7 @@ mod clock;
 mod config;
 pub mod damage;
 mod door;
+mod furnish;
 mod health;
 mod home;
 mod listener;
