@@ -2,18 +2,23 @@
 //! English, Russian, Chinese and Ukrainian into real tool calls, and says on every message that it
 //! is that (FC-5). It needs no network and gives the same answer to the same prompt.
 //!
-//! It reads only the prompt: the last thing a user said, and the results of the calls since then.
+//! It reads only the prompt: the last thing a user said (in the chat that may be another agent), and
+//! the results of the calls since then.
 //! `understand` makes a request of the text, by tables of words and rules over them; `plan`
 //! looks at the request and the results and asks for the next calls, or says what came of them.
 //! A new language is a file of words and a column of sentences; a new ability is a rule, a source
 //! and a report.
 
 mod arithmetic;
+mod asking;
 mod dictated;
+mod heard;
+mod interview;
 mod lexicon;
 mod listing;
 mod names;
 mod plan;
+mod posting;
 mod reading;
 mod report;
 mod request;
@@ -30,6 +35,7 @@ use samovar_core::provider::Answer;
 use samovar_core::{CallId, Message, Part, Prompt, Provider, ProviderEvent, Role, Usage};
 use serde_json::Value;
 
+use heard::heard;
 use plan::plan;
 use say::Sentence;
 use turn::{Answered, Call, Next};
@@ -72,14 +78,23 @@ fn answer(prompt: &Prompt) -> Vec<ProviderEvent> {
         .iter()
         .skip(asked.map_or(0, |at| at + 1))
         .collect();
-    let request = understand(&text);
+    let heard = heard(&text);
+    let request = understand(&heard.text);
     let tools: Vec<_> = prompt.tools.iter().map(|tool| tool.name.as_str()).collect();
     let next = plan(&request, &tools, &answered(&since));
     let max_bytes = BYTES_PER_TOKEN.saturating_mul(prompt.max_tokens as usize);
     let mut reply = Reply::new(request.language, max_bytes);
+    let to = |said: String| match heard.author {
+        Some(author) => {
+            let author = report::bounded(author);
+            let to = request.language.fill(Sentence::To, &[("author", &author)]);
+            format!("{to} {said}")
+        }
+        None => said,
+    };
     match next {
-        Next::Ask(said, calls) => reply.ask(&said, &calls),
-        Next::Say(said) => reply.say(&said),
+        Next::Ask(said, calls) => reply.ask(&to(said), &calls),
+        Next::Say(said) => reply.say(&to(said)),
     }
     reply.complete(input_bytes(prompt))
 }

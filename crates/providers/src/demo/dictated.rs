@@ -3,7 +3,7 @@
 use super::lexicon::{Meaning, Piece};
 use super::names::{Mention, Shape};
 use super::reading::Reading;
-use super::request::{Job, Mode, Places, Sink, Source, Unclear, Understood, Wording};
+use super::request::{Job, Mode, Places, Sink, Source, Topic, Unclear, Understood, Wording};
 use super::words::Concept::{
     self, All, And, Append, Article, Calculate, Composition, Content, Count, Empty, File, Files,
     Filler, Find, First, Folder, Folders, For, From, Here, Holding, In, Inside, Largest, Last,
@@ -88,7 +88,9 @@ pub(super) fn plain(reading: &mut Reading<'_>, sink: Option<&Sink>) -> Understoo
 
 /// Words to write, unless they more likely tell what the text should be than are it.
 fn literal(reading: &mut Reading<'_>, run: (usize, usize), mode: Mode) -> Result<Source, Unclear> {
-    let (first, last) = reading.core(run).ok_or(Unclear::NoText)?;
+    let Some((first, last)) = reading.core(run) else {
+        return given(reading);
+    };
     let words = &reading.pieces[first..=last];
     if words.iter().any(|piece| piece.is(Composition)) {
         return Err(Unclear::Unable(reading.slice(first, last)));
@@ -101,7 +103,7 @@ fn literal(reading: &mut Reading<'_>, run: (usize, usize), mode: Mode) -> Result
     let is_command = words.iter().any(|piece| piece.is_any(COMMANDS));
     // Plain words are put into new files only, which the plan sees to.
     if !is_announced && (is_vague || is_command || mode == Mode::Append) {
-        return Err(Unclear::NoText);
+        return given(reading);
     }
     let wording = if is_announced {
         Wording::Marked
@@ -110,6 +112,12 @@ fn literal(reading: &mut Reading<'_>, run: (usize, usize), mode: Mode) -> Result
     };
     let text = reading.take_phrase(run).ok_or(Unclear::NoText)?;
     Ok(Source::Dictated { text, wording })
+}
+
+/// What the person has said when asked, where no words say what the text is.
+fn given(reading: &mut Reading<'_>) -> Result<Source, Unclear> {
+    let text = reading.take_given(Topic::is_open);
+    text.map(marked_text).ok_or(Unclear::NoText)
 }
 
 /// `find TODO in src`, `search docs for "a b"`, `найди в src слово TODO`, `哪些文件包含 TODO`.
@@ -121,7 +129,10 @@ pub(super) fn search(reading: &mut Reading<'_>, _: Option<&Sink>) -> Understood 
         reading,
         reading.run(behind_for.unwrap_or(verb) + 1, SEARCH_STOPS),
     );
-    let (from, to) = direct.or_else(|| elsewhere(reading))?;
+    let Some((from, to)) = direct.or_else(|| elsewhere(reading)) else {
+        let text = reading.take_given(Topic::is_open)?;
+        return Some(Ok(Source::Search { text, path: place }));
+    };
     // `grep foo src/a.rs`
     let path_last = to - from > 1 && reading.pieces[to - 1].meaning == Meaning::Path;
     let (to, last) = if path_last && place.is_none() {
@@ -175,7 +186,9 @@ fn take_place(reading: &mut Reading<'_>, verb: usize) -> Option<String> {
 /// `replace foo with bar in a.txt`, `把 a.txt 里的 foo 换成 bar`, `用 bar 替换 a.txt 里的 foo`.
 pub(super) fn replace(reading: &mut Reading<'_>) -> Result<Job, Unclear> {
     let verb = reading.first(&[Replace]).ok_or(Unclear::Unknown)?;
-    let path = edited_file(reading).ok_or(Unclear::NoFile)?;
+    let path = edited_file(reading)
+        .or_else(|| reading.take_given(|topic| *topic == Topic::File || topic.is_open()))
+        .ok_or(Unclear::NoFile)?;
     let places = if reading.has(&[All]) {
         Places::All
     } else {

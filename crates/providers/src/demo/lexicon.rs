@@ -79,6 +79,11 @@ pub(super) fn read(tokens: &[Token]) -> (Language, Vec<Piece>) {
     (best.1, best.2)
 }
 
+/// Reads tokens in a language that is known.
+pub(super) fn read_in(tokens: &[Token], language: Language) -> Vec<Piece> {
+    pieces(tokens, language)
+}
+
 /// How much of a text a piece explains: its words twice, its Han characters once.
 fn known(piece: &Piece) -> usize {
     let by_word = !piece.norm.starts_with(|c: char| c.is_ascii_digit());

@@ -3,7 +3,7 @@
 use super::lexicon::Meaning;
 use super::names::{self, Shape};
 use super::reading::Reading;
-use super::request::{Detail, Kind, Listing, Order, Sink, Source, Unclear, Understood};
+use super::request::{Detail, Kind, Listing, Order, Sink, Source, Topic, Unclear, Understood};
 use super::understand::take_number;
 use super::words::Concept::{
     self, All, Append, Article, Ascending, ByName, BySize, Content, Count, Descending, File, Files,
@@ -61,7 +61,9 @@ fn says_only(reading: &Reading<'_>, concepts: &[Concept]) -> bool {
 }
 
 fn listing(reading: &mut Reading<'_>) -> Result<Listing, Unclear> {
-    let folder = location(reading).map(|mention| reading.take_mention(&mention));
+    let folder = location(reading)
+        .map(|mention| reading.take_mention(&mention))
+        .or_else(|| reading.take_given(|topic| *topic == Topic::Folder));
     let kind = kind(reading)?;
     let order = order(reading)?;
     let by_size = matches!(order, Order::Largest | Order::Smallest);

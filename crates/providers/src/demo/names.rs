@@ -3,9 +3,9 @@
 use super::lexicon::{Meaning, Piece, has_ending};
 use super::text::{is_han, normalise};
 use super::words::Concept::{
-    self, All, Answer, Append, Article, Called, Composition, Empty, File, Files, Filler, First,
-    Folder, Folders, From, Hello, In, Inside, Largest, Last, List, Mine, Most, Names, Of,
-    OtherOrder, Read, Sizes, Smallest, To, Write,
+    self, Adding, All, Answer, Append, Article, Called, Chat, Composition, Empty, File, Files,
+    Filler, First, Folder, Folders, From, Hello, In, Inside, Largest, Last, List, Mine, Most,
+    Names, Numbers, Of, OtherOrder, Read, Sizes, Smallest, Something, To, Write,
 };
 use super::words::EXTENSIONS;
 
@@ -71,6 +71,10 @@ const IN_NAMES: &[Concept] = &[
     Most,
     Answer,
     Composition,
+    Chat,
+    Numbers,
+    Something,
+    Adding,
 ];
 /// Words that can be a part of it behind a word that leads to it.
 const IN_LED_NAMES: &[Concept] = &[
@@ -334,8 +338,10 @@ fn bare(text: &str, pieces: &[Piece], at: usize) -> Option<Mention> {
 
 /// Whether these words say how many or which files are meant, as in `to the three largest files`.
 fn is_count(pieces: &[Piece], first: usize, last: usize) -> bool {
-    let is_word =
-        |piece: &Piece| piece.meaning == Meaning::Unknown || piece.is_any(&[Answer, Composition]);
+    let is_word = |piece: &Piece| {
+        piece.meaning == Meaning::Unknown
+            || piece.is_any(&[Answer, Composition, Chat, Numbers, Something, Adding])
+    };
     let has_word = pieces[first..=last].iter().any(is_word);
     let goes_on = |next: &Piece| next.is_any(&[File, Files, Folders]) || may_be_in_name(next);
     !has_word && pieces.get(last + 1).is_some_and(goes_on)

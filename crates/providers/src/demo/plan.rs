@@ -4,7 +4,7 @@
 
 use super::report::{self, Report};
 use super::request::{
-    Detail, Goal, Job, Listing, Mode, Places, Request, Sink, Source, Unclear, Wording,
+    Asking, Detail, Goal, Job, Listing, Mode, Places, Request, Sink, Source, Unclear, Wording,
 };
 use super::results::FileText;
 use super::say::Sentence;
@@ -16,28 +16,16 @@ const TAIL: u8 = 40;
 /// Plans the next step of a request.
 pub(super) fn plan(request: &Request, tools: &[&str], answered: &[Answered<'_>]) -> Next {
     let mut turn = Turn::new(request.language, tools, answered);
-    let job = match &request.job {
-        Ok(job) => job,
-        Err(unclear) => return Next::Say(turn.refuse(unclear)),
-    };
-    match turn.run(request, job.clone()) {
-        Err(next) => next,
-        Ok(said) if request.unused.is_empty() => Next::Say(said),
-        Ok(said) => {
-            let words = request.unused.join(", ");
-            let note = request
-                .language
-                .fill(Sentence::Unused, &[("words", &words)]);
-            Next::Say(paragraphs([said, note]))
-        }
-    }
+    turn.follow(request).map_or_else(|next| next, Next::Say)
 }
 
 /// The tools that a job needs.
-fn needs(job: &Job) -> Vec<&'static str> {
+pub(super) fn needs(job: &Job) -> Vec<&'static str> {
     let (source, goal) = match job {
         Job::Report { source, goal } => (source, goal),
         Job::Replace { .. } => return vec!["edit_file"],
+        Job::Ask(_) => return vec!["ask_user"],
+        Job::Post(_) => return vec!["post_message"],
         Job::Greet | Job::Introduce | Job::Help => return Vec::new(),
     };
     let mut needs = match source {
@@ -57,6 +45,7 @@ fn needs(job: &Job) -> Vec<&'static str> {
     };
     match goal {
         Goal::Answer | Goal::Unnamed => {}
+        Goal::Chat => needs.push("post_message"),
         Goal::File(Sink {
             mode: Mode::Write, ..
         }) => needs.push("write_file"),
@@ -70,6 +59,28 @@ fn needs(job: &Job) -> Vec<&'static str> {
 }
 
 impl Turn<'_> {
+    /// Does what a request asks for, and asks the person for what it lacks.
+    pub(super) fn follow(&mut self, request: &Request) -> Step<String> {
+        let lacks = request.lacks().filter(|_| self.has(&["ask_user"]));
+        if let Some(topic) = lacks {
+            let deed = Some(request.text.clone());
+            return self.ask_first(request, &Asking { topic, deed });
+        }
+        let job = match &request.job {
+            Ok(Job::Ask(asking)) => return self.ask_first(request, asking),
+            Ok(job) => job.clone(),
+            Err(unclear) => return Ok(self.refuse(unclear)),
+        };
+        let heard = self.unplaced(request);
+        let said = self.run(request, job)?;
+        let words = request.unused.join(", ");
+        let note = (!words.is_empty()).then(|| {
+            self.language
+                .fill(Sentence::Unused, &[("words", words.as_str())])
+        });
+        Ok(paragraphs([heard, said, note.unwrap_or_default()]))
+    }
+
     fn run(&mut self, request: &Request, mut job: Job) -> Step<String> {
         if let Some(missing) = needs(&job).into_iter().find(|tool| !self.has(&[tool])) {
             return Ok(self.language.fill(Sentence::NoTool, &[("tool", missing)]));
@@ -103,7 +114,14 @@ impl Turn<'_> {
                 ];
                 Ok(self.language.fill(Sentence::Replaced, &values))
             }
-            Job::Greet => Ok(self.with_abilities(Sentence::Hello)),
+            Job::Ask(asking) => self.ask_first(request, &asking),
+            Job::Post(text) => {
+                let id = self.post(&text)?.trim().to_owned();
+                let text = report::bounded(text);
+                let values = [("text", text.as_str()), ("id", &id)];
+                Ok(self.language.fill(Sentence::Posted, &values))
+            }
+            Job::Greet => Ok(self.greeting(request)),
             Job::Introduce => Ok(self.with_abilities(Sentence::Who)),
             Job::Help => Ok(self.abilities()),
         }
@@ -111,10 +129,13 @@ impl Turn<'_> {
 
     fn report(&mut self, source: &Source, goal: &Goal) -> Step<String> {
         let sink = match goal {
-            Goal::Answer | Goal::Unnamed => None,
+            Goal::Answer | Goal::Unnamed | Goal::Chat => None,
             Goal::File(sink) => Some(sink),
         };
         let Report { said, content } = self.gather(source, sink)?;
+        if *goal == Goal::Chat {
+            return self.post_report(said);
+        }
         let Some(sink) = sink else {
             let unplaced = *goal == Goal::Unnamed;
             let note = unplaced.then(|| self.language.say(Sentence::Unplaced));
@@ -135,6 +156,19 @@ impl Turn<'_> {
         // What was found is said even when it could not be written.
         match done {
             Ok(done) => Ok(paragraphs([said, done])),
+            Err(Next::Say(failure)) => Err(Next::Say(paragraphs([said, failure]))),
+            Err(next @ Next::Ask(..)) => Err(next),
+        }
+    }
+
+    fn post_report(&mut self, said: String) -> Step<String> {
+        match self.post(&said) {
+            Ok(id) => {
+                let values = [("id", id.trim())];
+                let done = self.language.fill(Sentence::PostedReport, &values);
+                Ok(paragraphs([said, done]))
+            }
+            // What was found is said even when it could not be posted.
             Err(Next::Say(failure)) => Err(Next::Say(paragraphs([said, failure]))),
             Err(next @ Next::Ask(..)) => Err(next),
         }
@@ -228,12 +262,13 @@ impl Turn<'_> {
             Unclear::Order(order) => words(Sentence::UnknownOrder, order),
             Unclear::NoSink => language.say(Sentence::NoSink),
             Unclear::NoFile => language.say(Sentence::NoFile),
-            Unclear::NoText => language.say(Sentence::NoText),
+            Unclear::NoText | Unclear::NoPost => language.say(Sentence::NoText),
+            Unclear::NoNumbers(_) => language.say(Sentence::NoNumbers),
             Unclear::TooLong => self.with_abilities(Sentence::TooLong),
         }
     }
 
-    fn with_abilities(&self, sentence: Sentence) -> String {
+    pub(super) fn with_abilities(&self, sentence: Sentence) -> String {
         format!("{} {}", self.language.say(sentence), self.abilities())
     }
 
@@ -246,6 +281,8 @@ impl Turn<'_> {
             (&["write_file"], Sentence::CanWrite),
             (&["edit_file"], Sentence::CanEdit),
             (&[], Sentence::CanCompute),
+            (&["ask_user"], Sentence::CanAsk),
+            (&["post_message"], Sentence::CanPost),
         ];
         let mut said = self.language.say(Sentence::Can);
         for (_, sentence) in offers.iter().filter(|(tools, _)| self.has(tools)) {
@@ -302,7 +339,7 @@ fn unique_end(shown: &[&str]) -> String {
     unique.next().unwrap_or(text)
 }
 
-fn paragraphs<const N: usize>(texts: [String; N]) -> String {
+pub(super) fn paragraphs<const N: usize>(texts: [String; N]) -> String {
     let texts: Vec<_> = texts.into_iter().filter(|text| !text.is_empty()).collect();
     texts.join("\n")
 }

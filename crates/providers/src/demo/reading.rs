@@ -2,7 +2,7 @@
 
 use super::lexicon::{self, Meaning, Piece};
 use super::names::{self, Mention};
-use super::request::Doubt;
+use super::request::{Doubt, Given, Topic};
 use super::text;
 use super::words::Concept::{
     self, All, And, Article, Called, Filler, For, Lines, Mine, Of, Text, With,
@@ -20,6 +20,8 @@ pub(super) struct Reading<'a> {
     pub(super) pieces: Vec<Piece>,
     /// Names that were used up and may be longer.
     pub(super) doubts: Vec<Doubt>,
+    /// What the person has answered and has no place yet.
+    pub(super) given: Vec<Given>,
     mentions: Vec<Mention>,
     used: Vec<bool>,
 }
@@ -30,6 +32,20 @@ const LEADING: &[Concept] = &[Filler, Article, Text, All, Lines, Called, Of, For
 impl<'a> Reading<'a> {
     /// Reads a text; none when it is too long.
     pub(super) fn new(text: &'a str) -> Option<Self> {
+        Self::with(text, lexicon::read)
+    }
+
+    /// Reads a text in a language that is known; none when it is too long.
+    pub(super) fn new_in(text: &'a str, language: Language) -> Option<Self> {
+        Self::with(text, |tokens| {
+            (language, lexicon::read_in(tokens, language))
+        })
+    }
+
+    fn with(
+        text: &'a str,
+        read: impl FnOnce(&[text::Token]) -> (Language, Vec<Piece>),
+    ) -> Option<Self> {
         if text.len() > text::MAX_BYTES {
             return None;
         }
@@ -37,7 +53,7 @@ impl<'a> Reading<'a> {
         if tokens.len() > text::MAX_TOKENS {
             return None;
         }
-        let (language, pieces) = lexicon::read(&tokens);
+        let (language, pieces) = read(&tokens);
         let pieces = names::join(text, &pieces);
         let mentions = names::mentions(text, &pieces);
         let used = vec![false; pieces.len()];
@@ -46,6 +62,7 @@ impl<'a> Reading<'a> {
             language,
             pieces,
             doubts: Vec::new(),
+            given: Vec::new(),
             mentions,
             used,
         })
@@ -99,6 +116,12 @@ impl<'a> Reading<'a> {
             long: self.slice(owner, owner + 1),
         }));
         mention.text.clone()
+    }
+
+    /// Uses up an answer that the person gave to a question of this kind.
+    pub(super) fn take_given(&mut self, fits: impl Fn(&Topic) -> bool) -> Option<String> {
+        let at = self.given.iter().position(|given| fits(&given.topic))?;
+        Some(self.given.remove(at).answer)
     }
 
     /// The slice of the text from one piece to another.

@@ -7,6 +7,12 @@ use super::words::Language;
 pub(super) struct Request {
     /// The language to answer in.
     pub(super) language: Language,
+    /// What was said, as far as it was looked at.
+    pub(super) text: String,
+    /// What a person has answered so far, on being asked for it.
+    pub(super) given: Vec<Given>,
+    /// The answers of these that the job has no place for.
+    pub(super) left: Vec<Given>,
     /// What to do, or why nothing can be done.
     pub(super) job: Result<Job, Unclear>,
     /// Words of the request that changed nothing.
@@ -22,6 +28,72 @@ pub(super) struct Doubt {
     pub(super) short: String,
     /// With the owner.
     pub(super) long: String,
+}
+
+/// What a person answered on being asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Given {
+    /// What the question was about.
+    pub(super) topic: Topic,
+    /// The answer, exactly.
+    pub(super) answer: String,
+}
+
+/// What a person is asked about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Topic {
+    /// Their name.
+    Name,
+    /// A file.
+    File,
+    /// A folder.
+    Folder,
+    /// The file that something goes into.
+    Sink,
+    /// A text.
+    Text,
+    /// Numbers: so many, or at least two.
+    Numbers(Option<usize>),
+    /// Whatever they like.
+    Anything,
+    /// A question in somebody's own words, as it is to be asked.
+    Question(String),
+    /// What somebody described in their own words.
+    Words(String),
+}
+
+impl Topic {
+    /// An answer that fits, so that what comes behind a question is understood before it is asked.
+    pub(super) fn example(&self) -> String {
+        match self {
+            Self::Numbers(count) => "1 ".repeat(count.unwrap_or(2)),
+            Self::Name
+            | Self::File
+            | Self::Folder
+            | Self::Sink
+            | Self::Text
+            | Self::Anything
+            | Self::Question(_)
+            | Self::Words(_) => "x".to_owned(),
+        }
+    }
+
+    /// Whether the answer may be of any kind.
+    pub(super) fn is_open(&self) -> bool {
+        match self {
+            Self::Name | Self::Text | Self::Anything | Self::Question(_) | Self::Words(_) => true,
+            Self::File | Self::Folder | Self::Sink | Self::Numbers(_) => false,
+        }
+    }
+}
+
+/// A question to the person, and what comes behind it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Asking {
+    /// What the question is about.
+    pub(super) topic: Topic,
+    /// What is to be done with the answer, in the person's words; none to say it back.
+    pub(super) deed: Option<String>,
 }
 
 /// What to do.
@@ -45,6 +117,10 @@ pub(super) enum Job {
         /// Which of its places.
         places: Places,
     },
+    /// Ask the person something first.
+    Ask(Asking),
+    /// Post what the person said word for word in the chat.
+    Post(String),
     /// Answer a greeting.
     Greet,
     /// Say what this is.
@@ -60,12 +136,12 @@ impl Job {
             Self::Report { source, goal } => {
                 let sink = match goal {
                     Goal::File(sink) => Some(&mut sink.path),
-                    Goal::Answer | Goal::Unnamed => None,
+                    Goal::Answer | Goal::Unnamed | Goal::Chat => None,
                 };
                 source.paths().into_iter().chain(sink).collect()
             }
             Self::Replace { path, .. } => vec![path],
-            Self::Greet | Self::Introduce | Self::Help => Vec::new(),
+            Self::Ask(_) | Self::Post(_) | Self::Greet | Self::Introduce | Self::Help => Vec::new(),
         };
         for path in paths.into_iter().filter(|path| *path == from) {
             to.clone_into(path);
@@ -137,6 +213,8 @@ pub(super) enum Goal {
     Answer,
     /// Into a file that is not named.
     Unnamed,
+    /// Into the chat.
+    Chat,
     /// Into a file.
     File(Sink),
 }
@@ -233,6 +311,10 @@ pub(super) enum Unclear {
     NoFile,
     /// It does not say which text.
     NoText,
+    /// It does not say what to post.
+    NoPost,
+    /// It does not say which numbers: so many, or at least two.
+    NoNumbers(Option<usize>),
     /// It is too long.
     TooLong,
 }

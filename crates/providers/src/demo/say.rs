@@ -47,6 +47,34 @@ sentences! {
         "Записую «{path}».";
     Editing: "I am changing “{path}”.", "Изменяю «{path}».", "正在修改“{path}”。",
         "Змінюю «{path}».";
+    Asking: "I have a question.", "У меня вопрос.", "我有一个问题。", "У мене запитання.";
+    Posting: "I am posting in the chat.", "Пишу в чат.", "正在发到聊天里。", "Пишу в чат.";
+
+    // Questions.
+    AskName: "What is your name?", "Как вас зовут?", "您叫什么名字？", "Як вас звати?";
+    AskFolder: "Which folder? Please say its name.", "Какая папка? Назовите её, пожалуйста.",
+        "哪个文件夹？请说出名称。", "Яка тека? Назвіть її, будь ласка.";
+    AskText: "Which text?", "Какой текст?", "什么文字？", "Який текст?";
+    AskNumbers: "Which numbers? Please write {count} of them, with spaces between.",
+        "Какие числа? Напишите их через пробел, столько: {count}.",
+        "哪些数字？请写 {count} 个，用空格隔开。",
+        "Які числа? Напишіть їх через пробіл, стільки: {count}.";
+    AskAnyNumbers: "Which numbers? Please write at least two, with spaces between.",
+        "Какие числа? Напишите их через пробел, хотя бы два.",
+        "哪些数字？请至少写两个，用空格隔开。", "Які числа? Напишіть їх через пробіл, хоча б два.";
+    AskAnything: "What would you like to tell me?", "Что вы хотите мне сказать?",
+        "您想告诉我什么？", "Що ви хочете мені сказати?";
+    AskWords: "I am to ask you: {words}", "Меня просили спросить вас: {words}",
+        "要问您的是：{words}", "Мене просили запитати вас: {words}";
+    NotNumbers: "Those were not the numbers I need: “{answer}”.",
+        "Это не те числа, что нужны: «{answer}».", "这不是我需要的数字：“{answer}”。",
+        "Це не ті числа, що потрібні: «{answer}».";
+    Answered: "You answered: “{answer}”.", "Вы ответили: «{answer}».", "您回答：“{answer}”。",
+        "Ви відповіли: «{answer}».";
+    NoAnswer: "The answer was empty.", "Ответ был пустым.", "回答是空的。",
+        "Відповідь була порожньою.";
+    HelloName: "Hello, {name}!", "Здравствуйте, {name}!", "您好，{name}！", "Вітаю, {name}!";
+    To: "To {author}:", "Для {author}:", "致 {author}：", "Для {author}:";
 
     // Places and things.
     Here: "here", "здесь", "当前文件夹", "тут";
@@ -115,6 +143,12 @@ sentences! {
         "У кінець «{path}» додано «{text}».";
     Appended: "I added that at the end of “{path}”.", "Это добавлено в конец «{path}».",
         "以上内容已追加到“{path}”的末尾。", "Це додано в кінець «{path}».";
+    Posted: "“{text}” is in the chat now, as message {id}.",
+        "«{text}» теперь в чате, сообщение {id}.", "“{text}”已发到聊天里，消息 {id}。",
+        "«{text}» тепер у чаті, повідомлення {id}.";
+    PostedReport: "That is in the chat now, as message {id}.",
+        "Это теперь в чате, сообщение {id}.", "以上已发到聊天里，消息 {id}。",
+        "Це тепер у чаті, повідомлення {id}.";
     Replaced: "“{old}” is “{new}” now. {result}", "Вместо «{old}» теперь «{new}». {result}",
         "“{old}”已替换为“{new}”。{result}", "Замість «{old}» тепер «{new}». {result}";
     NothingToWrite: "So there was nothing to write, and “{path}” was not touched.",
@@ -188,6 +222,9 @@ sentences! {
     NoText: "Which text exactly? Please put it in quotation marks.",
         "Какой именно текст? Возьмите его, пожалуйста, в кавычки.",
         "具体是什么文字？请用引号括起来。", "Який саме текст? Візьміть його, будь ласка, у лапки.";
+    NoNumbers: "Which numbers? Please write them with a sign between, such as 12 + 30.",
+        "Какие числа? Напишите их со знаком, например 12 + 30.",
+        "哪些数字？请写出算式，例如 12 + 30。", "Які числа? Напишіть їх зі знаком, наприклад 12 + 30.";
     TooLong: "That is too long for me: I follow short, plain requests.",
         "Это слишком длинно: я понимаю короткие простые просьбы.",
         "太长了：我只懂简短的请求。", "Це задовге: я розумію короткі прості прохання.";
@@ -219,6 +256,13 @@ sentences! {
         "замінювати: заміни «foo» на «bar» у a.txt";
     CanCompute: "compute: what is 12 * (3 + 4)", "считать: сколько будет 12 * (3 + 4)",
         "计算：12 * (3 + 4) 等于多少", "рахувати: скільки буде 12 * (3 + 4)";
+    CanAsk: "ask you: ask me my name and greet me",
+        "спрашивать вас: спроси, как меня зовут, и поздоровайся",
+        "问您：问我叫什么名字，然后跟我打招呼",
+        "питати вас: запитай, як мене звати, і привітай мене";
+    CanPost: "post in the chat: tell the chat that the build is done",
+        "писать в чат: напиши в чат, что сборка готова",
+        "发到聊天里：告诉聊天室：构建完成了", "писати в чат: напиши в чат, що збірка готова";
     Connect: "For anything else connect a language model: set OPENAI_API_KEY, or OPENAI_BASE_URL \
         for a server of your own, or choose a model with AGENT_MODEL.",
         "Для остального подключите языковую модель: задайте OPENAI_API_KEY, или OPENAI_BASE_URL \

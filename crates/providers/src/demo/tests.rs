@@ -4,6 +4,7 @@ use super::say::Sentence;
 use super::words::Language;
 
 mod abilities;
+mod chatting;
 mod events;
 mod honesty;
 mod world;
@@ -39,6 +40,25 @@ const REQUESTS: &[&str] = &[
     "what is in my notes.txt",
 ];
 
+/// Requests that reach the person, with an answer for each of their questions.
+const CHATS: &[(&str, &[&str])] = &[
+    ("ask me my name and greet me", &["Olena"]),
+    ("спроси, как меня зовут, и поздоровайся", &["Олена"]),
+    ("ask me which file to read, then read it", &["notes.txt"]),
+    ("问我要读哪个文件，然后读它", &["notes.txt"]),
+    ("запитай у мене два числа й додай їх", &["2 і 3"]),
+    ("ask me what to write and write it to a.txt", &["hello"]),
+    ("ask me something", &["no"]),
+    ("ask me how I feel and post it in the chat", &["fine"]),
+    ("read the file", &["notes.txt"]),
+    ("write \"hello\"", &["a.txt"]),
+    ("add two numbers", &["1 2"]),
+    ("post in the chat", &["hello"]),
+    ("tell the chat that the build is done", &[]),
+    ("напиши в чат, сколько здесь файлов", &[]),
+    ("post the names of the two largest files in the chat", &[]),
+];
+
 /// What is only said of deeds that were done.
 const DEEDS: &[Sentence] = &[
     Sentence::WroteNames,
@@ -49,6 +69,10 @@ const DEEDS: &[Sentence] = &[
     Sentence::Appended,
     Sentence::AppendedText,
     Sentence::Replaced,
+    Sentence::Posted,
+    Sentence::PostedReport,
+    Sentence::Answered,
+    Sentence::HelloName,
 ];
 
 /// Whether a text tells of a deed, whatever its names.
@@ -56,7 +80,7 @@ fn claims(text: &str) -> bool {
     let tells = |deed: Sentence, language: Language| {
         let told = language.fill(
             deed,
-            &[("path", "\0"), ("text", "\0"), ("old", "\0"), ("new", "\0")],
+            &["path", "text", "old", "new", "id", "answer", "name"].map(|name| (name, "\0")),
         );
         told.split('\0').all(|piece| text.contains(piece))
     };

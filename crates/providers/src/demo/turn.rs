@@ -156,6 +156,18 @@ impl<'a> Turn<'a> {
         self.call(said, "edit_file", args)
     }
 
+    /// Asks the person; the result is the answer.
+    pub(super) fn ask_user(&mut self, question: &str) -> Step<&'a str> {
+        let said = self.language.say(Sentence::Asking);
+        self.call(said, "ask_user", json!({"question": question}))
+    }
+
+    /// Posts a text in the chat, and hands back the id of the message.
+    pub(super) fn post(&mut self, text: &str) -> Step<&'a str> {
+        let said = self.language.say(Sentence::Posting);
+        self.call(said, "post_message", json!({"text": text}))
+    }
+
     fn call(&mut self, said: String, tool: &'static str, args: Value) -> Step<&'a str> {
         let texts = self.calls(said, vec![Call::new(tool, args)])?;
         Ok(texts.first().copied().unwrap_or(""))

@@ -1,15 +1,19 @@
 //! From a text to a request: rules over the words that are in it, in any order and any language.
 
+use super::asking;
 use super::dictated;
 use super::lexicon::Meaning;
 use super::listing;
 use super::names::{Mention, Shape};
+use super::posting;
 use super::reading::Reading;
-use super::request::{Goal, Job, Mode, Request, Sink, Source, Unclear, Understood};
+use super::request::{Given, Goal, Job, Mode, Request, Sink, Source, Topic, Unclear, Understood};
 use super::sums;
 use super::words::Concept::{
-    self, Append, Calculate, Content, Count, File, Files, Filler, Find, First, Folder, From, Hello,
-    Help, In, Lines, List, Of, Read, Replace, Show, To, Unable, What, Who, With, Write,
+    self, Adding, Append, Ask, AskMe, Calculate, Chat, Content, Count, Dividing, File, Files,
+    Filler, Find, First, Folder, From, Hello, Help, In, Lines, List, Multiplying, MyName, Numbers,
+    Of, Post, Read, Repeat, Replace, Send, Show, Something, Subtracting, TellChat, To, Unable,
+    What, Who, With, Write,
 };
 use super::words::Language;
 
@@ -17,6 +21,22 @@ use super::words::Language;
 const HEAD_CHARACTERS: usize = 500;
 /// Words that ask for something to be done, save those that only ask to be told.
 const DEEDS: &[Concept] = &[List, Read, Find, Replace, Count, Calculate];
+/// Words about persons, the chat and numbers, which mean something to few jobs alone.
+const ASIDES: &[Concept] = &[
+    AskMe,
+    Ask,
+    Repeat,
+    Post,
+    TellChat,
+    Chat,
+    Something,
+    MyName,
+    Numbers,
+    Adding,
+    Subtracting,
+    Multiplying,
+    Dividing,
+];
 /// A request reads or counts at most so many files.
 const MAX_FILES: usize = 8;
 
@@ -30,6 +50,7 @@ const RULES: &[Rule] = &[
     dictated::search,
     listing::count,
     sums::sum,
+    sums::of_numbers,
     listing::list,
     files,
     dictated::plain,
@@ -44,23 +65,48 @@ const TALK: &[(Concept, Job)] = &[
 
 /// Understands a text as well as the rules can.
 pub(super) fn understand(text: &str) -> Request {
-    let Some(mut reading) = Reading::new(text) else {
-        let head: String = text.chars().take(HEAD_CHARACTERS).collect();
-        let language = Reading::new(&head).map_or(Language::English, |head| head.language);
-        return Request {
-            language,
-            job: Err(Unclear::TooLong),
-            unused: Vec::new(),
-            doubts: Vec::new(),
-        };
-    };
+    if let Some(reading) = Reading::new(text) {
+        return request(reading, Vec::new());
+    }
+    let head: String = text.chars().take(HEAD_CHARACTERS).collect();
+    let language = Reading::new(&head).map_or(Language::English, |head| head.language);
+    too_long(language, Vec::new())
+}
+
+/// Understands a text in a language that is known, with what the person has answered so far.
+pub(super) fn understand_with(text: &str, language: Language, given: Vec<Given>) -> Request {
+    match Reading::new_in(text, language) {
+        Some(reading) => request(reading, given),
+        None => too_long(language, given),
+    }
+}
+
+fn too_long(language: Language, given: Vec<Given>) -> Request {
+    Request {
+        language,
+        text: String::new(),
+        left: given.clone(),
+        given,
+        job: Err(Unclear::TooLong),
+        unused: Vec::new(),
+        doubts: Vec::new(),
+    }
+}
+
+fn request(mut reading: Reading<'_>, given: Vec<Given>) -> Request {
+    reading.given.clone_from(&given);
     let job = job(&mut reading);
     let unused = match &job {
-        Ok(job @ (Job::Report { .. } | Job::Replace { .. })) => reading.unused(&deeds_beside(job)),
-        Ok(Job::Greet | Job::Introduce | Job::Help) | Err(_) => Vec::new(),
+        Ok(job @ (Job::Report { .. } | Job::Replace { .. } | Job::Post(_))) => {
+            reading.unused(&deeds_beside(job))
+        }
+        Ok(Job::Ask(_) | Job::Greet | Job::Introduce | Job::Help) | Err(_) => Vec::new(),
     };
     Request {
         language: reading.language,
+        text: reading.text.to_owned(),
+        given,
+        left: reading.given,
         job,
         unused,
         doubts: reading.doubts,
@@ -75,28 +121,35 @@ fn deeds_beside(job: &Job) -> Vec<Concept> {
             Source::Count(_) => &[Count, Find, List],
             Source::Read { .. } => &[Read],
             Source::Lines(_) => &[Count, Read],
-            Source::Sum(_) => &[Calculate, Count, Find],
+            Source::Sum(_) => &[Calculate, Count, Find, Numbers, Adding],
             Source::Dictated { .. } => &[],
         },
         Job::Replace { .. } => &[Replace],
-        Job::Greet | Job::Introduce | Job::Help => DEEDS,
+        Job::Post(_) => &[Write, Append],
+        Job::Ask(_) | Job::Greet | Job::Introduce | Job::Help => DEEDS,
     };
     DEEDS
         .iter()
+        .chain(ASIDES)
         .filter(|deed| !own.contains(deed))
         .copied()
         .collect()
 }
 
 fn job(reading: &mut Reading<'_>) -> Result<Job, Unclear> {
-    let job = if replaces(reading) {
+    if let Some(asking) = asking::asking(reading) {
+        return asking.map(Job::Ask);
+    }
+    let job = if let Some(posted) = posting::post(reading) {
+        posted
+    } else if replaces(reading) {
         dictated::replace(reading)
     } else {
         let sink = sink(reading);
         report(reading, sink)
     };
     // Whatever else was understood: half of a request is not what was asked for.
-    if let Some(at) = reading.first(&[Unable]) {
+    if let Some(at) = reading.first(&[Unable, Send]) {
         return Err(Unclear::Unable(reading.slice(at, at)));
     }
     job
@@ -111,20 +164,28 @@ fn replaces(reading: &Reading<'_>) -> bool {
     })
 }
 
-fn report(reading: &mut Reading<'_>, sink: Option<Sink>) -> Result<Job, Unclear> {
-    for rule in RULES {
+/// What the first rule makes of a text that has all that the rule needs.
+pub(super) fn source(reading: &mut Reading<'_>, sink: Option<&Sink>) -> Understood {
+    RULES.iter().find_map(|rule| {
         let mut attempt = reading.clone();
-        if let Some(source) = rule(&mut attempt, sink.as_ref()) {
-            let source = source?;
+        let source = rule(&mut attempt, sink)?;
+        if source.is_ok() {
             *reading = attempt;
-            let goal = match sink {
-                Some(sink) => Goal::File(sink),
-                None if matches!(source, Source::Read { .. }) => Goal::Answer,
-                None if reading.has(&[Write, Append]) => Goal::Unnamed,
-                None => Goal::Answer,
-            };
-            return Ok(Job::Report { source, goal });
         }
+        Some(source)
+    })
+}
+
+fn report(reading: &mut Reading<'_>, sink: Option<Sink>) -> Result<Job, Unclear> {
+    if let Some(source) = source(reading, sink.as_ref()) {
+        let source = source?;
+        let goal = match sink {
+            Some(sink) => Goal::File(sink),
+            None if matches!(source, Source::Read { .. }) => Goal::Answer,
+            None if reading.has(&[Write, Append]) => Goal::Unnamed,
+            None => Goal::Answer,
+        };
+        return Ok(Job::Report { source, goal });
     }
     let asks =
         reading.has(DEEDS) || reading.has(&[Write, Append]) || !reading.mentions().is_empty();
@@ -142,8 +203,11 @@ fn sink(reading: &mut Reading<'_>) -> Option<Sink> {
     let written = |mention: &&Mention| mention.shape != Shape::Bare;
     let quoted_or_path: Vec<_> = mentions.iter().filter(written).collect();
     let mention = fittest(reading, verb, quoted_or_path)
-        .or_else(|| fittest(reading, verb, mentions.iter().collect()))?;
-    let path = reading.take_mention(mention);
+        .or_else(|| fittest(reading, verb, mentions.iter().collect()));
+    let path = match mention {
+        Some(mention) => reading.take_mention(mention),
+        None => reading.take_given(|topic| *topic == Topic::Sink)?,
+    };
     let mode = if reading.has(&[Append]) {
         Mode::Append
     } else {
@@ -222,7 +286,10 @@ fn follows_verb(reading: &Reading<'_>, verb: usize, mention: &Mention) -> bool {
 fn lines(reading: &mut Reading<'_>, _: Option<&Sink>) -> Understood {
     reading.first(&[Count])?;
     reading.first(&[Lines])?;
-    let paths = take_files(reading);
+    let mut paths = take_files(reading);
+    if paths.is_empty() {
+        paths.extend(reading.take_given(|topic| *topic == Topic::File || topic.is_open()));
+    }
     Some(if paths.is_empty() {
         Err(Unclear::NoFile)
     } else {
@@ -235,7 +302,12 @@ fn files(reading: &mut Reading<'_>, sink: Option<&Sink>) -> Understood {
     if sink.is_some() || !reading.has(&[Read, Show, What, Content]) {
         return None;
     }
-    let paths = take_files(reading);
+    let mut paths = take_files(reading);
+    if paths.is_empty() {
+        let reads = reading.has(&[Read]);
+        let fits = |topic: &Topic| *topic == Topic::File || (reads && topic.is_open());
+        paths.extend(reading.take_given(fits));
+    }
     if paths.is_empty() {
         return reading.has(&[File]).then_some(Err(Unclear::NoFile));
     }

@@ -79,6 +79,21 @@ pub(super) enum Concept {
     Calculate,
     What,
     Content,
+    // What is done with a person.
+    /// What says who is asked, too: `ask me`.
+    AskMe,
+    Ask,
+    /// What a question is about when it may be about anything.
+    Something,
+    /// What stands for the person's own name: `who I am`.
+    MyName,
+    Repeat,
+    // What is done with the chat.
+    Post,
+    Send,
+    /// What says the place, too: `tell the chat`.
+    TellChat,
+    Chat,
     // Things.
     File,
     Files,
@@ -87,6 +102,7 @@ pub(super) enum Concept {
     Names,
     Sizes,
     Lines,
+    Numbers,
     Text,
     Empty,
     /// What a computation brought.
@@ -131,6 +147,11 @@ pub(super) enum Concept {
     Times,
     Over,
     Power,
+    // What is done with numbers that are spoken of: `multiply them`.
+    Adding,
+    Subtracting,
+    Multiplying,
+    Dividing,
     // Talk.
     Hello,
     Who,
@@ -157,3 +178,8 @@ pub(super) const EXTENSIONS: &str = "|7z|avi|bak|bat|bin|bmp|bz2|c|cfg|conf|cpp|
     |tgz|tmp|toml|ts|tsv|tsx|txt|vue|wasm|wav|webp|xls|xlsx|xml|xz|yaml|yml|zip|";
 /// Endings of numbers written with digits, as in `3-х`.
 pub(super) const NUMBER_ENDINGS: &str = "|х|ти|рех|ох|ьох|м|мя|";
+/// Words behind which somebody's words follow, as in `tell the chat that`.
+pub(super) const THAT: &str = "|that|что|що|说|";
+/// Words that may stand before a plea, as in `could you please`.
+pub(super) const POLITE: &str = "|please|kindly|can|could|would|will|you|now|just|ok|okay\
+    |пожалуйста|ты|вы|можешь|можете|сейчас|будьласка|ти|ви|можеш|зараз|请|你|您|能|可以|先|";

@@ -6,7 +6,9 @@ use serde_json::json;
 use super::super::say::Sentence;
 use super::super::understand::understand;
 use super::super::words::Language;
-use super::world::{TOOLS, World, ask, call, calls, message, outcome, prompt, text, user};
+use super::world::{
+    CHAT_TOOLS, TOOLS, World, ask, call, calls, message, outcome, prompt, text, user,
+};
 use super::{FILES, claims};
 
 #[test]
@@ -116,8 +118,9 @@ mod properties {
     proptest! {
         #[test]
         fn any_text_gets_one_whole_answer_and_always_the_same(request in texts()) {
-            let events = ask(prompt(TOOLS, vec![user(&request)]));
-            prop_assert_eq!(&events, &ask(prompt(TOOLS, vec![user(&request)])));
+            let tools = [TOOLS, CHAT_TOOLS].concat();
+            let events = ask(prompt(&tools, vec![user(&request)]));
+            prop_assert_eq!(&events, &ask(prompt(&tools, vec![user(&request)])));
             let complete = |event: &ProviderEvent| matches!(event, ProviderEvent::MessageComplete { .. });
             prop_assert!(events.last().is_some_and(complete));
             prop_assert_eq!(events.iter().filter(|event| complete(event)).count(), 1);
@@ -134,7 +137,7 @@ mod properties {
         ) {
             let statuses =
                 [Status::Done, Status::Failed, Status::Denied, Status::Cancelled, Status::Unknown];
-            let mut world = World::new(FILES);
+            let mut world = World::with_chat(FILES, &["notes.txt", "1 2", "x", "y"]);
             world.accident = Some((0, Outcome::new(statuses[status], answer)));
             world.turn(&request);
         }

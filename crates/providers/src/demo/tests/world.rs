@@ -1,7 +1,7 @@
 //! A folder in memory with the built-in tools, which answer in their formats, and a loop that runs
 //! the calls that are asked for.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt};
@@ -21,6 +21,8 @@ pub(super) const TOOLS: &[&str] = &[
     "search_files",
     "write_file",
 ];
+/// The tools with which a turn reaches the person.
+pub(super) const CHAT_TOOLS: &[&str] = &["ask_user", "post_message"];
 /// What the tool `read_file` shows at once.
 pub(super) const MAX_LINES: usize = 100;
 /// A plan that asks more often than this asks without end.
@@ -34,6 +36,10 @@ pub(super) struct World {
     pub(super) files: BTreeMap<String, String>,
     pub(super) tools: Vec<&'static str>,
     pub(super) accident: Accident,
+    /// What the person will answer, the next first.
+    pub(super) answers: VecDeque<String>,
+    /// What was posted in the chat.
+    pub(super) posts: Vec<String>,
 }
 
 /// What a turn was.
@@ -156,7 +162,16 @@ impl World {
         Self {
             files: files.collect(),
             tools: TOOLS.to_vec(),
-            accident: None,
+            ..Self::default()
+        }
+    }
+
+    /// The same with a chat, in which a person answers so.
+    pub(super) fn with_chat(files: &[(&str, &str)], answers: &[&str]) -> Self {
+        Self {
+            tools: [TOOLS, CHAT_TOOLS].concat(),
+            answers: answers.iter().map(|answer| (*answer).to_owned()).collect(),
+            ..Self::new(files)
         }
     }
 
@@ -238,6 +253,17 @@ impl World {
                     "edited {}: {count} replacement(s)\n\n--- a\n+++ b",
                     arg("path")
                 ))
+            }
+            "ask_user" => {
+                assert!(!arg("question").trim().is_empty(), "a blank question");
+                Ok(self.answers.pop_front().unwrap_or_default())
+            }
+            "post_message" => {
+                if arg("text").trim().is_empty() {
+                    return Err("a message needs a text".to_owned());
+                }
+                self.posts.push(arg("text").to_owned());
+                Ok(format!("{}", 40 + self.posts.len()))
             }
             "search_files" => Ok(self.search(arg("pattern"), args["path"].as_str())),
             _ => Err(format!("unknown tool {name}")),

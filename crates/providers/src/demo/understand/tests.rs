@@ -4,7 +4,10 @@ use super::*;
 
 /// A request in one line: language, job, `>` file, `!` words that were not used.
 fn brief(text: &str) -> String {
-    let request = understand(text);
+    brief_request(&understand(text))
+}
+
+fn brief_request(request: &Request) -> String {
     let language = match request.language {
         Language::English => "en",
         Language::Russian => "ru",
@@ -12,6 +15,16 @@ fn brief(text: &str) -> String {
         Language::Ukrainian => "uk",
     };
     let job = match &request.job {
+        Ok(Job::Ask(asking)) => {
+            let deed = asking.trial(request.language, &request.given);
+            let deed = deed.map(|deed| brief_request(&deed));
+            let deed = deed.map(|deed| deed.split_once(": ").unwrap().1.to_owned());
+            format!(
+                "ask {:?}, {}",
+                asking.topic,
+                deed.unwrap_or("say".to_owned())
+            )
+        }
         Ok(job) => brief_job(job),
         Err(unclear) => format!("{unclear:?}"),
     };
@@ -29,6 +42,7 @@ fn brief_job(job: &Job) -> String {
             match goal {
                 Goal::Answer => source,
                 Goal::Unnamed => format!("{source} > ?"),
+                Goal::Chat => format!("{source} > chat"),
                 Goal::File(Sink {
                     path,
                     mode: Mode::Write,
@@ -48,7 +62,8 @@ fn brief_job(job: &Job) -> String {
             let all = if *places == Places::All { "all " } else { "" };
             format!("replace {all}<{old}> <{new}> in {path}")
         }
-        Job::Greet | Job::Introduce | Job::Help => format!("{job:?}"),
+        Job::Post(text) => format!("post <{text}>"),
+        Job::Ask(_) | Job::Greet | Job::Introduce | Job::Help => format!("{job:?}"),
     }
 }
 
@@ -142,6 +157,18 @@ fn plain_requests_in_chinese_are_understood() {
 #[test]
 fn plain_requests_in_ukrainian_are_understood() {
     check(include_str!("tests/ukrainian.txt"));
+}
+
+// proves FC-5
+#[test]
+fn requests_to_ask_first_are_understood_in_every_language() {
+    check(include_str!("tests/asking.txt"));
+}
+
+// proves FC-5
+#[test]
+fn requests_to_post_in_the_chat_are_understood_in_every_language() {
+    check(include_str!("tests/posting.txt"));
 }
 
 // proves FC-5

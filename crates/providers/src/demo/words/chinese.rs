@@ -1,11 +1,12 @@
 //! What is understood in Chinese; see [`super`] for how to read the tables.
 
 use super::Concept::{
-    self, All, And, Answer, Append, Article, Ascending, ByName, BySize, Calculate, Called,
-    Composition, Content, Count, Descending, Empty, File, Filler, Find, First, Folder, Folders,
-    From, Hello, Help, Here, Holding, In, Inside, Largest, Last, Lines, List, Mine, Minus, Most,
-    Names, OtherOrder, Over, Plus, Power, Read, Replace, Show, Sizes, Smallest, Take, Text, Times,
-    To, Unable, Using, What, Who, With, Write,
+    self, Adding, All, And, Answer, Append, Article, Ascending, AskMe, ByName, BySize, Calculate,
+    Called, Chat, Composition, Content, Count, Descending, Dividing, Empty, File, Filler, Find,
+    First, Folder, Folders, From, Hello, Help, Here, Holding, In, Inside, Largest, Last, Lines,
+    List, Mine, Minus, Most, Multiplying, MyName, Names, Numbers, OtherOrder, Over, Plus, Post,
+    Power, Read, Repeat, Replace, Send, Show, Sizes, Smallest, Something, Subtracting, Take,
+    TellChat, Text, Times, To, Unable, Using, What, Who, With, Write,
 };
 
 pub(super) const WORDS: &[(Concept, &str)] = &[
@@ -38,7 +39,7 @@ pub(super) const WORDS: &[(Concept, &str)] = &[
     (Lines, "行|行数"),
     (
         Text,
-        "文字|文本|单词|词|字符串|字样|字|句子|这句话|这个词|这个字",
+        "消息|文字|文本|单词|词|字符串|字样|字|句子|这句话|这个词|这个字",
     ),
     (Empty, "空|空白|空的"),
     (
@@ -78,7 +79,7 @@ pub(super) const WORDS: &[(Concept, &str)] = &[
     (All, "所有|全部|每个|一切|各个|都|全|所有的|全部的"),
     (
         Filler,
-        "的|请|帮我|帮忙|帮|我|你|您|给|给我|吧|吗|呢|了|一下|它们|他们|它|它们的|这些|那些|个|份|条|只|想|要|能|可以|能否|可不可以|能不能|是不是|谢谢\
+        "的|请|请问|想问|我想问|想问一下|我想问一下|帮我|帮忙|帮|我|你|您|给|给我|吧|吗|呢|了|一下|它们|他们|它|它们的|这些|那些|个|份|条|只|想|要|能|可以|能否|可不可以|能不能|是不是|谢谢\
         |麻烦|是|有|一些|现在|这|那|起来|出来|排序|排列|顺序|各|就|上|后|进行|分别|共|共有|一共|一共有|总共|总共有|其|按|我想|我要|说|写着|写了|以|在哪里\
         |在哪|哪里|哪儿|出现在|里面有|每行一个|一行一个|为什么|怎么",
     ),
@@ -87,7 +88,10 @@ pub(super) const WORDS: &[(Concept, &str)] = &[
     (Times, "乘以|乘|乘上"),
     (Over, "除以"),
     (Power, "的幂"),
-    (Hello, "你好|您好|嗨|哈喽|早上好|晚上好|大家好|下午好"),
+    (
+        Hello,
+        "问好|向我问好|打招呼|打个招呼|跟我打招呼|和我打招呼|跟我打个招呼|和我打个招呼|问候|问候我|你好|您好|嗨|哈喽|早上好|晚上好|大家好|下午好",
+    ),
     (
         Who,
         "你是谁|您是谁|你是什么|你叫什么|你是人工智能|你是机器人|什么模型|你是谁啊|你叫什么名字",
@@ -98,7 +102,7 @@ pub(super) const WORDS: &[(Concept, &str)] = &[
     ),
     (
         Unable,
-        "删除|删掉|删|移除|重命名|改名|移动|复制|拷贝|运行|执行|安装|下载|上传|发送|翻译|总结|解释|压缩|除了|除外|不要|别|不|没有|大于|小于|超过|如果|递归\
+        "删除|删掉|删|移除|重命名|改名|移动|复制|拷贝|运行|执行|安装|下载|上传|翻译|总结|解释|压缩|除了|除外|不要|别|不|没有|大于|小于|超过|如果|递归\
         |子目录|子文件夹|修改过",
     ),
     (
@@ -106,6 +110,31 @@ pub(super) const WORDS: &[(Concept, &str)] = &[
         "诗|故事|作文|文章|封信|笑话|歌|脚本|程序|代码|函数|报告|小说|邮件|首诗",
     ),
     (Answer, "结果|答案|数字|匹配"),
+    (
+        AskMe,
+        "问我|问问我|问一下我|问一问我|询问我|先问我|问用户|询问用户|问我们|问个问题|问一个问题|提个问题|提一个问题",
+    ),
+    (
+        Something,
+        "问题|个问题|一个问题|点什么|些什么|点事|随便什么|随便",
+    ),
+    (
+        MyName,
+        "我叫什么|我叫什么名字|我是谁|怎么称呼我|如何称呼我|怎么称呼|如何称呼",
+    ),
+    (Repeat, "重复|重复一遍|复述|说一遍|再说一遍"),
+    (Post, "发|发布|宣布|公布|发出|发表"),
+    (Send, "发送"),
+    (
+        TellChat,
+        "告诉聊天|告诉聊天室|通知聊天|通知聊天室|在聊天里说|在聊天中说|在聊天室里说|在聊天室中说|在聊天室说",
+    ),
+    (Chat, "聊天|聊天室|全局聊天|公共聊天|全局聊天室"),
+    (Numbers, "数|个数|个数字"),
+    (Adding, "相加|加起来|求和|加在一起"),
+    (Subtracting, "相减"),
+    (Multiplying, "相乘|乘起来"),
+    (Dividing, "相除"),
 ];
 
 pub(super) const NUMBERS: &[(u64, &str)] = &[

@@ -1,11 +1,12 @@
 //! What is understood in English; see [`super`] for how to read the tables.
 
 use super::Concept::{
-    self, All, And, Answer, Append, Article, Ascending, ByName, BySize, Calculate, Called,
-    Composition, Content, Count, Descending, Empty, File, Files, Filler, Find, First, Folder,
-    Folders, For, From, Hello, Help, Here, Holding, In, Largest, Last, Lines, List, Mine, Minus,
-    Most, Names, Of, OtherOrder, Over, Plus, Power, Read, Replace, Show, Sizes, Smallest, Text,
-    Times, To, Unable, What, Who, With, Write,
+    self, Adding, All, And, Answer, Append, Article, Ascending, Ask, AskMe, ByName, BySize,
+    Calculate, Called, Chat, Composition, Content, Count, Descending, Dividing, Empty, File, Files,
+    Filler, Find, First, Folder, Folders, For, From, Hello, Help, Here, Holding, In, Largest, Last,
+    Lines, List, Mine, Minus, Most, Multiplying, MyName, Names, Numbers, Of, OtherOrder, Over,
+    Plus, Post, Power, Read, Repeat, Replace, Send, Show, Sizes, Smallest, Something, Subtracting,
+    TellChat, Text, Times, To, Unable, What, Who, With, Write,
 };
 
 pub(super) const WORDS: &[(Concept, &str)] = &[
@@ -42,7 +43,7 @@ pub(super) const WORDS: &[(Concept, &str)] = &[
     (Names, "name|names|filenames|file names|filename"),
     (Sizes, "size|sizes|file size|file sizes"),
     (Lines, "line|lines"),
-    (Text, "text|word|words|string|phrase|sentence"),
+    (Text, "text|message|word|words|string|phrase|sentence"),
     (Empty, "empty|blank"),
     (
         Here,
@@ -110,7 +111,7 @@ pub(super) const WORDS: &[(Concept, &str)] = &[
     (Power, "to the power of|to the power"),
     (
         Hello,
-        "hi|hello|hey|good morning|good evening|good afternoon|good day|greetings|howdy",
+        "hi|hello|hey|greet|greet me|say hello|say hi|say hello to me|say hi to me|welcome|welcome me|good morning|good evening|good afternoon|good day|greetings|howdy",
     ),
     (
         Who,
@@ -124,7 +125,7 @@ pub(super) const WORDS: &[(Concept, &str)] = &[
     ),
     (
         Unable,
-        "delete|remove|erase|rename|move|copy|run|execute|install|download|upload|send|email\
+        "delete|remove|erase|rename|move|copy|run|execute|install|download|upload|email\
         |translate|summarize|summarise|explain|compress|unzip|except|excluding|without|not|don't\
         |never|but|unless|if|recursively|recursive|including|older|newer|than|larger|bigger\
         |smaller|more|less|instead|undo|at least|at most|between|modified|changed",
@@ -138,6 +139,32 @@ pub(super) const WORDS: &[(Concept, &str)] = &[
         Answer,
         "result|results|the result|answer|the answer|number|the number|matches|hits",
     ),
+    (AskMe, "ask me|ask us|ask the user|ask the person"),
+    (Ask, "ask"),
+    (Something, "something|anything|whatever|question|questions"),
+    (
+        MyName,
+        "who i am|what to call me|how to call me|what i am called",
+    ),
+    (
+        Repeat,
+        "repeat|echo|repeat back|repeat it back|say it back|tell it back|tell me it|say it|tell me what i said|say what i said",
+    ),
+    (Post, "post|announce|publish"),
+    (Send, "send"),
+    (
+        TellChat,
+        "tell the chat|tell chat|tell the global chat|let the chat know|inform the chat|notify the chat|say in the chat|say in the global chat",
+    ),
+    (Chat, "chat|global chat|chat room|chatroom"),
+    (Numbers, "numbers|integers"),
+    (Adding, "sum|sum up|add up|add together|the sum of|sum of"),
+    (Subtracting, "subtract"),
+    (
+        Multiplying,
+        "multiply|multiply together|product of|the product of",
+    ),
+    (Dividing, "divide"),
 ];
 
 pub(super) const NUMBERS: &[(u64, &str)] = &[

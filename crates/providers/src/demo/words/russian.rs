@@ -1,11 +1,12 @@
 //! What is understood in Russian; see [`super`] for how to read the tables.
 
 use super::Concept::{
-    self, All, And, Answer, Append, Article, Ascending, ByName, BySize, Calculate, Called,
-    Composition, Content, Count, Descending, Empty, File, Files, Filler, Find, First, Folder,
-    Folders, From, Hello, Help, Here, Holding, In, Largest, Last, Lines, List, Mine, Minus, Most,
-    Names, OtherOrder, Over, Plus, Power, Read, Replace, Show, Sizes, Smallest, Text, Times, To,
-    Unable, What, Who, With, Write,
+    self, Adding, All, And, Answer, Append, Article, Ascending, Ask, AskMe, ByName, BySize,
+    Calculate, Called, Chat, Composition, Content, Count, Descending, Dividing, Empty, File, Files,
+    Filler, Find, First, Folder, Folders, From, Hello, Help, Here, Holding, In, Largest, Last,
+    Lines, List, Mine, Minus, Most, Multiplying, MyName, Names, Numbers, OtherOrder, Over, Plus,
+    Post, Power, Read, Repeat, Replace, Send, Show, Sizes, Smallest, Something, Subtracting,
+    TellChat, Text, Times, To, Unable, What, Who, With, Write,
 };
 
 pub(super) const WORDS: &[(Concept, &str)] = &[
@@ -48,7 +49,7 @@ pub(super) const WORDS: &[(Concept, &str)] = &[
     ),
     (
         What,
-        "что|какие|какой|какая|какое|каких|что за|что лежит|что находится|что есть|что написано\
+        "что|какие|какой|какая|какое|каких|какую|какого|каком|что за|что лежит|что находится|что есть|что написано\
         |что записано|что содержится|что внутри",
     ),
     (
@@ -82,7 +83,7 @@ pub(super) const WORDS: &[(Concept, &str)] = &[
     (Lines, "строк|строки|строка|строке|строчек|строчки|строчка"),
     (
         Text,
-        "текст|текстом|текста|слово|слова|словом|слов|фраза|фразу|фразой|фразы|строку",
+        "сообщение|сообщением|текст|текстом|текста|слово|слова|словом|слов|фраза|фразу|фразой|фразы|строку",
     ),
     (Empty, "пуст*"),
     (
@@ -162,7 +163,7 @@ pub(super) const WORDS: &[(Concept, &str)] = &[
     (Power, "в степени"),
     (
         Hello,
-        "привет*|здравствуй*|добрый день|доброе утро|добрый вечер|хай|здорово|салют",
+        "привет*|поприветств*|здравствуй*|поздоров*|скажи привет|добрый день|доброе утро|добрый вечер|хай|здорово|салют",
     ),
     (
         Who,
@@ -177,7 +178,7 @@ pub(super) const WORDS: &[(Concept, &str)] = &[
     (
         Unable,
         "удали*|удаля*|сотри*|стер*|переимен*|перемести*|перенес*|скопир*|копир*|запусти*|выполни*\
-        |установи*|скачай*|загрузи*|отправ*|перевед*|перевод*|объясн*|резюмир*|перескаж*|архивир*\
+        |установи*|скачай*|загрузи*|перевед*|перевод*|объясн*|резюмир*|перескаж*|архивир*\
         |кроме|исключая|за исключением|без|не|нельзя|если|больше|меньше|более|менее|рекурсивно\
         |подпапк*|вложенн*|измененн*|чем",
     ),
@@ -187,6 +188,32 @@ pub(super) const WORDS: &[(Concept, &str)] = &[
         |код|кода|отчет*|статью|статья|сочинени*|план|рецепт*|резюме",
     ),
     (Answer, "результат|результаты|ответ|совпадения|найденное"),
+    (
+        AskMe,
+        "спроси меня|спроси у меня|спросите меня|спросите у меня|спроси нас|спроси у нас|узнай у меня|узнайте у меня|спроси пользователя|спроси у пользователя|задай мне|задайте мне",
+    ),
+    (Ask, "спроси|спросите|задай|задайте|уточни|уточните"),
+    (
+        Something,
+        "что-нибудь|что нибудь|что-то|что угодно|о чем-нибудь|о чем нибудь|о чем-то|о чем угодно|про что-нибудь|вопрос|вопросы|какой-нибудь вопрос|какой-то вопрос",
+    ),
+    (
+        MyName,
+        "как меня зовут|как ко мне обращаться|как меня называть|как мое имя",
+    ),
+    (Repeat, "повтори*|скажи его|скажи это"),
+    (Post, "опублику*|объяви*|сообщи*|размест*"),
+    (Send, "отправ*"),
+    (
+        TellChat,
+        "скажи чату|скажите чату|сообщи чату|сообщите чату|передай чату|передайте чату|скажи в чате|скажите в чате|скажи в общем чате|скажи общему чату",
+    ),
+    (Chat, "чат|чате|чата|чату|общ* чат*|глобальн* чат*"),
+    (Numbers, "числа|чисел|числами"),
+    (Adding, "слож*|просуммир*|суммир*|прибавь*"),
+    (Subtracting, "вычти*|отними*"),
+    (Multiplying, "умнож*|перемнож*|помнож*"),
+    (Dividing, "раздели|разделите|подели|поделите"),
 ];
 
 pub(super) const NUMBERS: &[(u64, &str)] = &[
