@@ -116,9 +116,9 @@ impl Turn<'_> {
             }
             Job::Ask(asking) => self.ask_first(request, &asking),
             Job::Post(text) => {
-                let id = self.post(&text)?.trim().to_owned();
+                let id = self.post(&text)?;
                 let text = report::bounded(text);
-                let values = [("text", text.as_str()), ("id", &id)];
+                let values = [("text", text.as_str()), ("id", id)];
                 Ok(self.language.fill(Sentence::Posted, &values))
             }
             Job::Greet => Ok(self.greeting(request)),
@@ -164,8 +164,7 @@ impl Turn<'_> {
     fn post_report(&mut self, said: String) -> Step<String> {
         match self.post(&said) {
             Ok(id) => {
-                let values = [("id", id.trim())];
-                let done = self.language.fill(Sentence::PostedReport, &values);
+                let done = self.language.fill(Sentence::PostedReport, &[("id", id)]);
                 Ok(paragraphs([said, done]))
             }
             // What was found is said even when it could not be posted.

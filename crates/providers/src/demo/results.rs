@@ -220,5 +220,13 @@ impl<'a> Matches<'a> {
     }
 }
 
+/// The id that `post_message` answered, else what it answered.
+pub(super) fn posted(text: &str) -> &str {
+    let text = text.trim();
+    let last = text.rsplit(' ').next();
+    let is_id = |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    last.filter(is_id).unwrap_or(text)
+}
+
 #[cfg(test)]
 mod tests;

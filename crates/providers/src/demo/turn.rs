@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::report;
 use super::request::Places;
-use super::results::{Entries, FileText};
+use super::results::{self, Entries, FileText};
 use super::say::Sentence;
 use super::words::Language;
 
@@ -165,7 +165,8 @@ impl<'a> Turn<'a> {
     /// Posts a text in the chat, and hands back the id of the message.
     pub(super) fn post(&mut self, text: &str) -> Step<&'a str> {
         let said = self.language.say(Sentence::Posting);
-        self.call(said, "post_message", json!({"text": text}))
+        let posted = self.call(said, "post_message", json!({"text": text}))?;
+        Ok(results::posted(posted))
     }
 
     fn call(&mut self, said: String, tool: &'static str, args: Value) -> Step<&'a str> {

@@ -138,3 +138,15 @@ fn matches_are_told_from_notes() {
         (vec!["a:1: x", "[b]:2: [x]"], vec!["[1 file is not text]"])
     );
 }
+
+#[test]
+fn a_post_is_known_by_its_number() {
+    for (answer, id) in [
+        ("posted as message 41", "41"),
+        (" 7\n", "7"),
+        ("posted", "posted"),
+        ("", ""),
+    ] {
+        assert_eq!(posted(answer), id);
+    }
+}

@@ -263,7 +263,7 @@ impl World {
                     return Err("a message needs a text".to_owned());
                 }
                 self.posts.push(arg("text").to_owned());
-                Ok(format!("{}", 40 + self.posts.len()))
+                Ok(format!("posted as message {}", 40 + self.posts.len()))
             }
             "search_files" => Ok(self.search(arg("pattern"), args["path"].as_str())),
             _ => Err(format!("unknown tool {name}")),
