@@ -7,6 +7,7 @@
 )]
 
 mod again;
+mod asking;
 mod bounds;
 mod by_hand;
 mod care;
