@@ -39,8 +39,8 @@ pub use page::{provider_reference, reference};
 pub use resolve::{FILE_NAME, Resolved, Sources};
 pub use schema::schema;
 pub use settings::{
-    Approval, CustomTool, Defaults, Durability, Effect, Egress, Models, Provider, Recovery, Resume,
-    Secret, Server, Session, Settings, Store, Tools,
+    Approval, Chat, ChatAgent, CustomTool, Defaults, Durability, Effect, Egress, Models, Provider,
+    Recovery, Resume, Secret, Server, Session, Settings, Store, Tools,
 };
 pub use template::template;
 pub use trust::{Candidate, Standing, Widening};

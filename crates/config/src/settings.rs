@@ -50,6 +50,8 @@ pub struct Settings {
     pub tools: Tools,
     /// What happens at start to what the run before left.
     pub recovery: Recovery,
+    /// The one chat of the whole server, which belongs to no session.
+    pub chat: Chat,
 }
 
 /// What a session starts from.
@@ -333,6 +335,42 @@ pub enum Resume {
     Off,
 }
 
+/// The one chat of the whole server, which belongs to no session.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct Chat {
+    /// Who answers what a person says there while nobody waits for it: an agent of its own
+    /// (`adaptive`), or `nobody`.
+    // A folder that says `adaptive` to a person who said `nobody` opens something.
+    #[schemars(extend("x-widens" = true))]
+    pub agent: ChatAgent,
+    /// What stands there first, from the start on, as a message of the server itself; left out,
+    /// nothing does.
+    // A folder could ask for a password in the name of the server.
+    #[schemars(with = "String", example = &"Good morning.", length(min = 1, max = 4_096), extend("x-widens" = true))]
+    pub greeting: Option<String>,
+    /// Messages that it keeps, in memory alone; then the oldest go.
+    // A folder that says 1 takes away what others have said and asked.
+    #[schemars(range(min = 1, max = 1_000_000), extend("x-widens" = true))]
+    pub max_messages: u32,
+    /// Bytes that it keeps, in memory alone; then the oldest messages go.
+    #[schemars(range(min = 1_048_576, max = 1_073_741_824), extend("x-widens" = true))]
+    pub max_bytes: u32,
+}
+
+/// Who answers in the chat.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum ChatAgent {
+    /// An agent that only what somebody says wakes.
+    #[default]
+    Adaptive,
+    /// Nobody: what is said answers a question, or stands there.
+    Nobody,
+}
+
 /// How much is asked before a tool runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -406,6 +444,7 @@ impl Default for Settings {
             stream: Stream::default(),
             tools: Tools::default(),
             recovery: Recovery::default(),
+            chat: Chat::default(),
         }
     }
 }
@@ -477,6 +516,17 @@ impl Default for Tools {
             approval: None,
             restrict_to_workspace: true,
             custom: BTreeMap::new(),
+        }
+    }
+}
+
+impl Default for Chat {
+    fn default() -> Self {
+        Self {
+            agent: ChatAgent::default(),
+            greeting: None,
+            max_messages: 10_000,
+            max_bytes: 32 * 1024 * 1024,
         }
     }
 }

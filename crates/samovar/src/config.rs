@@ -1,6 +1,7 @@
 //! From what was typed, the environment and the files to what the server is started with: the one
 //! place that reads the environment.
 
+mod chat;
 mod data_dir;
 mod elsewhere;
 
@@ -213,6 +214,7 @@ pub(crate) fn read(places: &Places, who: &Who, local: LocalData) -> Result<Found
     let mut config = Config::new(data_dir.path.clone(), workspace);
     serve(&mut config, settings);
     elsewhere::set_up(&mut config, &resolved)?;
+    config.chat = chat::set_up(&resolved)?;
     config.providers = set_up(&resolved);
     config.providers.unbuilt = unbuilt(&sources);
     protect(&mut config, &resolved, &sources, owner);

@@ -151,6 +151,22 @@ fn a_stranger_does_not_take_back_that_a_language_model_has_to_answer() {
     assert_eq!(desk.refusal().code(), "config_untrusted");
 }
 
+// proves FC-3
+#[test]
+fn a_stranger_does_not_speak_in_the_servers_name_nor_wake_an_agent_that_is_not_wanted() {
+    for line in [
+        "agent = \"adaptive\"",
+        "greeting = \"Type your password.\"",
+        "max_messages = 1",
+    ] {
+        let desk = Desk::new()
+            .user_says("[chat]\nagent = \"nobody\"\n")
+            .here_says(format!("[chat]\n{line}\n"));
+
+        assert_eq!(desk.refusal().code(), "config_untrusted", "{line}");
+    }
+}
+
 #[test]
 fn a_candidate_says_what_it_would_open_and_no_secret() {
     let text = "[defaults]\nmodel = \"x\"\n[providers.openai]\napi_key = \"sk-theirs\"\n\

@@ -400,3 +400,16 @@ async fn an_agent_in_the_home_folder_can_neither_read_the_keys_nor_trust_itself(
     let key = fs::read_to_string(program.home().join(".local/state/samovar/owner-key"));
     assert!(key.is_ok_and(|key| key.trim().len() == 64));
 }
+
+// proves FC-3
+#[tokio::test]
+async fn a_greeting_that_nobody_could_see_is_told_with_its_place() {
+    let program = program();
+    user_says(&program, "[chat]\ngreeting = \" \u{200b}\"\n");
+    let said = program.run(["stats"]).await;
+    ended_with(&said, 3, "config_wrong_value");
+    assert!(
+        said.stderr.contains("/samovar.toml:2:1: chat.greeting is "),
+        "{said:?}"
+    );
+}
