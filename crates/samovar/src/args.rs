@@ -140,8 +140,6 @@ pub(crate) struct Run {
         default_value_t = Delivery::Queue,
     )]
     pub(crate) delivery: Delivery,
-    #[arg(long, help = help::no_input())]
-    pub(crate) no_input: bool,
     #[command(flatten)]
     pub(crate) show: Show,
 }
@@ -151,6 +149,8 @@ pub(crate) struct Run {
 pub(crate) struct Show {
     #[arg(long, value_name = "SECONDS", help = help::timeout(), value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
+    #[arg(long, help = help::no_input())]
+    pub(crate) no_input: bool,
     #[arg(
         short,
         long,

@@ -7,10 +7,12 @@ use samovar_core::command::Text;
 use samovar_locale as text;
 
 use self::command::{Next, Slash};
-use self::lines::{Line, Lines, Terminal};
+use self::lines::{Line, Lines};
+use crate::answer::Person;
 use crate::args::{self, Delivery};
 use crate::config::{self, Found, LocalData};
 use crate::exit::{Exit, Failure};
+use crate::keyboard::Terminal;
 use crate::output::TurnFormat;
 use crate::screen::say;
 use crate::stop::Stop;
@@ -22,7 +24,7 @@ pub(crate) async fn chat(args: args::Chat) -> Result<Exit, Failure> {
     let found = config::read(&args.talk.places, &args.talk.who, LocalData::UseOnly)?;
     let mut stop = Stop::listen()?;
     let talk = tokio::select! {
-        talk = Talk::enter(&args.talk, &found) => talk?,
+        talk = Talk::enter(&args.talk, &found, Person::find()) => talk?,
         () = stop.asked() => return Ok(Exit::Interrupted),
     };
     found.warn();

@@ -16,6 +16,7 @@ use crate::args::{Args, Command};
 use crate::exit::{Exit, Failure};
 
 mod again;
+mod answer;
 mod args;
 mod backup;
 mod chat;
@@ -28,6 +29,7 @@ mod exit;
 mod failpoints;
 mod follow;
 mod init;
+mod keyboard;
 mod lists;
 mod model;
 mod output;

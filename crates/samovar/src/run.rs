@@ -7,6 +7,7 @@ use samovar_core::{Code, Error};
 use samovar_locale as text;
 use tokio::time::Instant;
 
+use crate::answer::Person;
 use crate::args;
 use crate::config::{self, Found, LocalData};
 use crate::exit::{Exit, Failure};
@@ -65,8 +66,13 @@ async fn turn(
 ) -> Result<Exit, Failure> {
     let deadline = show.timeout.map(|timeout| Instant::now() + timeout);
     let mut stop = Stop::listen()?;
+    let person = if show.no_input {
+        Person::Absent
+    } else {
+        Person::find()
+    };
     let mut talk = tokio::select! {
-        talk = Talk::enter(args, found) => talk?,
+        talk = Talk::enter(args, found, person) => talk?,
         () = stop.asked() => return Ok(farewell(&Left::Asked)),
         () = until(deadline) => return Ok(farewell(&Left::Late)),
     };
@@ -124,7 +130,7 @@ fn prompt(args: &args::Run) -> Result<String, Failure> {
         return Ok(args.prompt.clone());
     }
     if std::io::stdin().is_terminal() {
-        if args.no_input {
+        if args.show.no_input {
             return Err(Failure::usage(text::run::no_stdin()));
         }
         say(text::run::reading_stdin());

@@ -1,6 +1,8 @@
 //! Talking in a session: what `run` and `chat` have in common.
 
 mod enter;
+mod listen;
+mod questions;
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -10,18 +12,20 @@ use samovar_core::{Approval, Code, SessionId};
 use samovar_locale as text;
 use samovar_server::Home;
 use samovar_wire::agent::SessionInfo;
-use samovar_wire::api::{ModelsAnswer, RecoveryInfo};
+use samovar_wire::api::{ModelsAnswer, OpenCalls, RecoveryInfo};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use self::questions::Questions;
+use crate::answer::Person;
 use crate::args::{self, Delivery};
 use crate::client::Client;
 use crate::config::Found;
 use crate::exit::{Exit, Failure, Gone, complaint};
 use crate::follow::Followed;
 use crate::reach::Purpose;
-use crate::screen::{Reader, say};
+use crate::screen::say;
 use crate::stop::Stop;
 use crate::view::{Ending, View};
 use crate::way::{Repeat, Way};
@@ -46,6 +50,7 @@ pub(crate) struct Talk {
     /// The session as it was when it was entered.
     pub(crate) session: SessionInfo,
     bounds: Bounds,
+    person: Person,
 }
 
 /// How far each turn may go.
@@ -99,7 +104,11 @@ impl Talk {
     ///
     /// # Errors
     /// What keeps it out.
-    pub(crate) async fn enter(talk: &args::Talk, found: &Found) -> Result<Self, Failure> {
+    pub(crate) async fn enter(
+        talk: &args::Talk,
+        found: &Found,
+        person: Person,
+    ) -> Result<Self, Failure> {
         enter::check_before(talk, found).await?;
         let fresh = Home::fresh_session();
         let mut way = Way::new(&found.config, Purpose::Turns);
@@ -109,6 +118,7 @@ impl Talk {
                 way,
                 session,
                 bounds: Bounds::of(talk, found),
+                person,
             }),
             Err(failure) => {
                 way.close_now().await;
@@ -183,11 +193,20 @@ impl Talk {
         if let Err(refused) = told {
             // Where this process has just opened the data directory, it may go on by itself.
             let goes_on = self.way.is_here() && self.recovery().await?.continued > 0;
-            if refused.code != Code::UnknownTurn.as_str() || !goes_on {
+            let is_known = refused.code == Code::UnknownTurn.as_str();
+            if !is_known || !(goes_on || self.waits_for_somebody().await?) {
                 return Err(refused);
             }
         }
         self.show(&Source::Running, view, stop, deadline).await
+    }
+
+    /// Whether a turn of the session waits until somebody closes a call of it, such as a question.
+    async fn waits_for_somebody(&mut self) -> Result<bool, Failure> {
+        let asked = async |client: &Client| client.get("/api/calls").await;
+        let open: OpenCalls = self.way.ask(Repeat::Harmless, asked).await?;
+        let mut open = open.items.iter();
+        Ok(open.any(|call| call.session_id == self.session.id))
     }
 
     async fn recovery(&mut self) -> Result<RecoveryInfo, Failure> {
@@ -292,8 +311,19 @@ impl Talk {
         stop: &mut Stop,
         mut late: Pin<&mut impl Future<Output = ()>>,
     ) -> Result<Left, Failure> {
+        let mut questions = Questions::new(self.person);
         loop {
-            let lost = match watch(turn, view, stop, late.as_mut()).await {
+            let left = {
+                let showing = self.listen(turn, view, &mut questions);
+                tokio::pin!(showing);
+                tokio::select! {
+                    left = &mut showing => left,
+                    () = stop.asked() => Ok(Left::Asked),
+                    () = late.as_mut() => Ok(Left::Late),
+                }
+            };
+            questions.lose_server().await;
+            let lost = match left {
                 Err(lost) if lost.gone != Gone::No => lost,
                 left => return left,
             };
@@ -407,30 +437,6 @@ impl Talk {
     /// Leaves the session: turns that run in this process get their time to end.
     pub(crate) async fn leave(self) {
         self.way.close().await;
-    }
-}
-
-/// Shows a turn until its stream ends.
-async fn watch(
-    turn: &mut Followed,
-    view: &mut View,
-    stop: &mut Stop,
-    late: Pin<&mut impl Future<Output = ()>>,
-) -> Result<Left, Failure> {
-    let mut late = late;
-    loop {
-        let shown = tokio::select! {
-            told = turn.next() => told?.show(view)?,
-            () = view.tick() => None,
-            () = stop.asked() => return Ok(Left::Asked),
-            () = &mut late => return Ok(Left::Late),
-        };
-        if let Some(ending) = shown {
-            return Ok(Left::Ended(ending));
-        }
-        if view.reader() == Reader::Gone {
-            return Ok(Left::Unread);
-        }
     }
 }
 

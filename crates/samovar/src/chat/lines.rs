@@ -1,17 +1,13 @@
 //! Where the lines of a chat come from: an editor with a history at a terminal, else a pipe.
 
-use std::borrow::Cow;
 use std::io::{self, BufRead, IsTerminal};
 
-use reedline::{
-    DefaultPrompt, DefaultPromptSegment, FileBackedHistory, Prompt, PromptEditMode,
-    PromptHistorySearch, Reedline, Signal,
-};
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+use reedline::{FileBackedHistory, Reedline, Signal};
 use samovar_core::{Code, Error};
 use samovar_locale as text;
 
 use crate::exit::Failure;
+use crate::keyboard::{Sign, editor};
 use crate::screen::say;
 
 /// Lines that the editor remembers while the chat lasts.
@@ -28,27 +24,6 @@ pub(super) enum Line {
     Empty,
     /// There will be no more.
     End,
-}
-
-/// How the terminal was before the editor changed it. Put back when the chat is left, however it is:
-/// the editor itself may be in the middle of a line then.
-pub(super) struct Terminal(Option<Termios>);
-
-impl Terminal {
-    /// Notes how it is.
-    pub(super) fn note() -> Self {
-        Self(tcgetattr(io::stdin()).ok())
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        if let Some(before) = &self.0
-            && let Err(error) = tcsetattr(io::stdin(), OptionalActions::Now, before)
-        {
-            tracing::debug!(%error, "the terminal stays as it is");
-        }
-    }
 }
 
 /// Where the lines come from.
@@ -70,7 +45,7 @@ impl Lines {
         if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
             return Self::Pipe;
         }
-        let mut reedline = Reedline::create().with_ansi_colors(false);
+        let mut reedline = editor();
         // Kept for this chat alone: what was said is in the session.
         if let Ok(history) = FileBackedHistory::new(REMEMBERED) {
             reedline = reedline.with_history(Box::new(history));
@@ -156,37 +131,4 @@ fn from_pipe() -> Result<Line, Failure> {
 
 fn unreadable(error: io::Error) -> Failure {
     Failure::usage(text::run::stdin_unreadable(error))
-}
-
-/// What stands before a line.
-struct Sign(DefaultPrompt);
-
-impl Default for Sign {
-    fn default() -> Self {
-        let none = DefaultPromptSegment::Empty;
-        Self(DefaultPrompt::new(none.clone(), none))
-    }
-}
-
-impl Prompt for Sign {
-    fn render_prompt_left(&self) -> Cow<'_, str> {
-        "".into()
-    }
-
-    fn render_prompt_right(&self) -> Cow<'_, str> {
-        "".into()
-    }
-
-    fn render_prompt_indicator(&self, _mode: PromptEditMode) -> Cow<'_, str> {
-        "> ".into()
-    }
-
-    fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {
-        ". ".into()
-    }
-
-    fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> Cow<'_, str> {
-        let shown = self.0.render_prompt_history_search_indicator(search);
-        shown.into_owned().into()
-    }
 }

@@ -8,6 +8,7 @@
 )]
 
 mod alike;
+mod asked;
 mod backup;
 #[cfg(feature = "failpoints")]
 mod care;

@@ -1,0 +1,87 @@
+//! Listening to a turn: it is shown, and the person answers what it asks.
+
+use samovar_core::Code;
+use samovar_locale as text;
+use serde_json::Value;
+
+use super::questions::{Closing, Next, Questions};
+use super::{Left, Talk};
+use crate::client::{Client, segment};
+use crate::exit::Failure;
+use crate::follow::Followed;
+use crate::screen::{Reader, say};
+use crate::view::View;
+use crate::way::Repeat;
+
+impl Talk {
+    /// Shows a turn until its stream ends, and lets the person answer what it asks.
+    pub(super) async fn listen(
+        &mut self,
+        turn: &mut Followed,
+        view: &mut View,
+        questions: &mut Questions,
+    ) -> Result<Left, Failure> {
+        loop {
+            tokio::select! {
+                told = turn.next() => {
+                    let told = told?;
+                    questions.take(&told).await;
+                    if let Some(ending) = told.show(view)? {
+                        return Ok(Left::Ended(ending));
+                    }
+                }
+                next = questions.next() => match next {
+                    Next::Show => self.put_question(view, questions).await?,
+                    Next::Close(closing) => self.close(closing, questions).await?,
+                    Next::Stop => return Ok(Left::Asked),
+                },
+                () = view.tick(), if !questions.is_prompting() => {}
+            }
+            if view.reader() == Reader::Gone {
+                return Ok(Left::Unread);
+            }
+        }
+    }
+
+    /// Shows the question that waits. Where nobody can answer it, and nobody else was there before
+    /// this program, it is closed; who serves others may have somebody who answers.
+    async fn put_question(
+        &mut self,
+        view: &mut View,
+        questions: &mut Questions,
+    ) -> Result<(), Failure> {
+        view.end_line()?;
+        questions.show();
+        if !questions.is_unheard() {
+            return Ok(());
+        }
+        if !self.way.is_here() {
+            say(text::ask::waits_elsewhere());
+            return Ok(());
+        }
+        say(text::ask::nobody());
+        match questions.unheard() {
+            Some(closing) => self.close(closing, questions).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Closes the call of a question. The first answer counts, so it may be sent twice.
+    async fn close(&mut self, closing: Closing, questions: &mut Questions) -> Result<(), Failure> {
+        let path = format!("/api/calls/{}", segment(closing.call().as_str()));
+        let how = closing.how();
+        let asked = async |client: &Client| client.post::<Value>(&path, &how).await;
+        match self.way.ask(Repeat::Harmless, asked).await {
+            Ok(_) => questions.closed(&closing),
+            Err(refused) if refused.code == Code::UnknownCall.as_str() => {
+                questions.outrun(closing);
+            }
+            Err(failure) if questions.is_unheard() => return Err(failure),
+            Err(refused) => {
+                refused.report();
+                questions.refused(closing);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,319 @@
+//! The questions of a turn that wait for a person, and what this program does about them.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use samovar_core::tool::Closer;
+use samovar_core::{CallId, Kind, Outcome, Part, Status};
+use samovar_locale as text;
+use samovar_wire::agent::{ShownEvent, Snapshot};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::answer::{Person, Prompt, Typed, forget_typed};
+use crate::follow::Told;
+use crate::screen::say;
+
+/// The tool whose calls are questions to a person.
+const ASK_USER: &str = "ask_user";
+
+/// How long a stream must say nothing before a question is put: one that tells of the past may have
+/// its answer in hand.
+const CALM: Duration = Duration::from_millis(150);
+
+/// What a model is told where nobody can answer.
+const NOBODY: &str = "nobody is here to answer: the program that runs this turn has no terminal; go \
+                      on without an answer, or end the turn and say what has to be known";
+
+/// What a model is told when the person has no answer.
+const DECLINED: &str = "the person gave no answer to this question; go on without one, or end the \
+                        turn and say what has to be known";
+
+/// The questions of a turn.
+pub(super) struct Questions {
+    person: Person,
+    /// What calls without an outcome ask.
+    asked: BTreeMap<CallId, String>,
+    /// Those that wait for an answer, the oldest first.
+    open: VecDeque<Question>,
+    /// When the stream said something last.
+    told_at: Instant,
+    prompt: Option<Prompt>,
+}
+
+/// A question that waits.
+struct Question {
+    call: CallId,
+    text: String,
+    standing: Standing,
+    /// What stands in the line that is not entered yet.
+    draft: String,
+}
+
+/// How far a question is here.
+#[derive(PartialEq, Eq)]
+enum Standing {
+    /// Nobody was told of it.
+    New,
+    /// It stands on the screen.
+    Shown,
+    /// It was answered, and nobody knows whether this answer was the first.
+    Answered(String),
+}
+
+/// What is to be done about a question.
+pub(super) enum Next {
+    /// It is to be shown.
+    Show,
+    /// Its call is to be closed.
+    Close(Closing),
+    /// The person stops the turn.
+    Stop,
+}
+
+/// How a call is to be closed.
+pub(super) struct Closing {
+    call: CallId,
+    answer: Result<String, &'static str>,
+}
+
+impl Questions {
+    /// No question yet, and who can be asked.
+    pub(super) fn new(person: Person) -> Self {
+        Self {
+            person,
+            asked: BTreeMap::new(),
+            open: VecDeque::new(),
+            told_at: Instant::now(),
+            prompt: None,
+        }
+    }
+
+    /// Whether the person types, or is about to, so that nothing else may be written meanwhile.
+    pub(super) fn is_prompting(&self) -> bool {
+        let first = self.open.front();
+        !self.is_unheard() && first.is_some_and(|first| first.standing == Standing::Shown)
+    }
+
+    /// Whether nobody is here to be asked.
+    pub(super) fn is_unheard(&self) -> bool {
+        self.person == Person::Absent
+    }
+
+    /// Takes what the stream says, before it is shown; a prompt makes room for that.
+    pub(super) async fn take(&mut self, told: &Told) {
+        self.suspend().await;
+        self.told_at = Instant::now();
+        match told {
+            Told::Event(event, _) => self.apply(event),
+            Told::Reset(turn, _) => self.begin_anew(turn),
+        }
+    }
+
+    /// Waits for something that is to be done. Safe to drop halfway.
+    pub(super) async fn next(&mut self) -> Next {
+        loop {
+            let Some(question) = self.open.front() else {
+                return std::future::pending().await;
+            };
+            match (&question.standing, self.person) {
+                (Standing::New, _) => {
+                    tokio::time::sleep_until(self.told_at + CALM).await;
+                    return Next::Show;
+                }
+                (Standing::Shown, Person::AtEditor | Person::AtTerminal) => {
+                    if let Some(next) = self.ask().await {
+                        return next;
+                    }
+                }
+                (Standing::Shown, Person::Absent) | (Standing::Answered(_), _) => {
+                    return std::future::pending().await;
+                }
+            }
+        }
+    }
+
+    /// Shows the first question.
+    pub(super) fn show(&mut self) {
+        let is_heard = !self.is_unheard();
+        let Some(question) = self.open.front_mut() else {
+            return;
+        };
+        question.standing = Standing::Shown;
+        if is_heard {
+            forget_typed();
+        }
+        say(&text::ask::question(question.text.replace('\n', "\n  ")));
+        if is_heard {
+            say(text::ask::how());
+        }
+    }
+
+    /// What closes the first question where nobody can answer it.
+    pub(super) fn unheard(&self) -> Option<Closing> {
+        let question = self.open.front()?;
+        Some(Closing {
+            call: question.call.clone(),
+            answer: Err(NOBODY),
+        })
+    }
+
+    /// A call was closed from here.
+    pub(super) fn closed(&mut self, closing: &Closing) {
+        self.open.retain(|question| question.call != closing.call);
+    }
+
+    /// Somebody else was faster, as it seems: what the stream says of the call will tell.
+    pub(super) fn outrun(&mut self, closing: Closing) {
+        if let Some(question) = self.of(&closing.call) {
+            let answer = closing.answer.unwrap_or_else(str::to_owned);
+            question.standing = Standing::Answered(answer);
+        }
+    }
+
+    /// An answer was refused: it stands in the line again.
+    pub(super) fn refused(&mut self, closing: Closing) {
+        if let Some(question) = self.of(&closing.call) {
+            question.draft = closing.answer.unwrap_or_default();
+        }
+    }
+
+    /// The server went away: what it asked is asked again when it is found.
+    pub(super) async fn lose_server(&mut self) {
+        self.suspend().await;
+        for question in &mut self.open {
+            if question.standing == Standing::Shown {
+                question.standing = Standing::New;
+            }
+        }
+    }
+
+    /// Takes the prompt away, if there is one.
+    pub(super) async fn suspend(&mut self) {
+        if let Some(prompt) = self.prompt.take() {
+            let draft = prompt.close().await;
+            if let Some(question) = self.open.front_mut() {
+                question.draft = draft;
+            }
+        }
+    }
+
+    /// Lets the person type; none where another way to ask has to be found.
+    async fn ask(&mut self) -> Option<Next> {
+        let question = self.open.front()?;
+        if self.prompt.is_none() {
+            match Prompt::open(self.person, &question.draft) {
+                Ok(prompt) => self.prompt = prompt,
+                Err(error) => return self.worse(&error),
+            }
+        }
+        let typed = self.prompt.as_mut()?.typed().await;
+        self.prompt = None;
+        let answer = match typed {
+            Ok(Typed::Answer(answer)) => Ok(answer),
+            Ok(Typed::Nothing) => Err(DECLINED),
+            Ok(Typed::Stop) => return Some(Next::Stop),
+            Err(error) => return self.worse(&error),
+        };
+        let call = self.open.front()?.call.clone();
+        Some(Next::Close(Closing { call, answer }))
+    }
+
+    /// Without an editor there are still plain lines, and without a terminal nobody is here.
+    fn worse(&mut self, error: &std::io::Error) -> Option<Next> {
+        tracing::debug!(%error, person = ?self.person, "nobody can be asked this way");
+        self.person = match self.person {
+            Person::AtEditor => Person::AtTerminal,
+            Person::AtTerminal | Person::Absent => Person::Absent,
+        };
+        self.is_unheard().then_some(Next::Show)
+    }
+
+    fn apply(&mut self, event: &ShownEvent) {
+        match &event.kind {
+            Kind::PartAdded {
+                part: Part::Call(call),
+                ..
+            } => self.learn(&call.id, &call.name, &call.args),
+            Kind::MessageFinished { message, .. } => message
+                .calls()
+                .for_each(|call| self.learn(&call.id, &call.name, &call.args)),
+            Kind::CallStarted { call, closer, .. } if *closer == Closer::Person => self.open(call),
+            Kind::CallClosed { call, outcome, .. } => self.close(call, outcome),
+            _ => {}
+        }
+    }
+
+    /// What a call asks, if it asks something.
+    fn learn(&mut self, call: &CallId, tool: &str, args: &Value) {
+        if let (ASK_USER, Some(question)) = (tool, args["question"].as_str()) {
+            self.asked.insert(call.clone(), question.to_owned());
+        }
+    }
+
+    fn open(&mut self, call: &CallId) {
+        if let Some(question) = self.of(call) {
+            question.standing = Standing::New;
+        } else if let Some(asked) = self.asked.get(call) {
+            self.open.push_back(Question {
+                call: call.clone(),
+                text: asked.clone(),
+                standing: Standing::New,
+                draft: String::new(),
+            });
+        }
+    }
+
+    fn close(&mut self, call: &CallId, outcome: &Outcome) {
+        self.asked.remove(call);
+        let is_it = |question: &Question| question.call == *call;
+        let Some(question) = self.open.iter().position(is_it) else {
+            return;
+        };
+        let Some(question) = self.open.remove(question) else {
+            return;
+        };
+        let is_seen = match question.standing {
+            Standing::New => false,
+            Standing::Shown => true,
+            Standing::Answered(answer) => answer != outcome.text,
+        };
+        if is_seen && outcome.status == Status::Done {
+            say(text::ask::elsewhere());
+        }
+    }
+
+    /// The turn as it stands. Calls behind the first have not begun; the stream tells when they do.
+    fn begin_anew(&mut self, turn: &Snapshot) {
+        self.asked.clear();
+        for call in &turn.calls {
+            self.learn(&call.id, &call.name, &call.args);
+        }
+        let asked = &self.asked;
+        self.open
+            .retain(|question| asked.contains_key(&question.call));
+        let mut calls = turn.calls.iter();
+        if let Some(first) = calls.find(|call| self.asked.contains_key(&call.id)) {
+            self.open(&first.id);
+        }
+    }
+
+    fn of(&mut self, call: &CallId) -> Option<&mut Question> {
+        self.open.iter_mut().find(|question| question.call == *call)
+    }
+}
+
+impl Closing {
+    /// Which call.
+    pub(super) fn call(&self) -> &CallId {
+        &self.call
+    }
+
+    /// What is sent to close it.
+    pub(super) fn how(&self) -> Value {
+        match &self.answer {
+            Ok(answer) => json!({ "result": answer }),
+            Err(why) => json!({ "error": why }),
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! Questions of a turn to the person: shown by `run` and `chat`, answered at their terminal, or not.
+
+use std::process::Stdio;
+
+use reqwest::Method;
+use samovar_model_server::{Gate, ModelServer, call, say};
+use samovar_testkit::{Program, Serving, Terminal, keys};
+use serde_json::{Value, json};
+
+use crate::setup::{says, with_model};
+
+/// What a person sees before they type.
+const HOW: &str = "type the answer; Ctrl-D gives none, Ctrl-C stops the turn";
+
+/// A turn that asks this, and then says what it was told.
+async fn asking(question: &str) -> (Program, ModelServer) {
+    let asks = call("ask_user", json!({ "question": question }));
+    with_model([asks, say("Noted.")]).await
+}
+
+/// What the model was told in its last prompt of the call before.
+fn told(model: &ModelServer) -> String {
+    let prompts = model.prompts();
+    let body = prompts.last().unwrap().body().clone();
+    let messages = body["messages"].as_array().unwrap();
+    let result = messages.iter().rfind(|message| message["role"] == "tool");
+    let told = result.map(|message| message["content"].clone());
+    told.unwrap_or_default()
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+async fn sees_question(terminal: &Terminal, question: &str) {
+    terminal
+        .sees(&format!("the agent asks: {question}\n{HOW}\n>"))
+        .await;
+    terminal.sees_prompt("> ").await;
+}
+
+/// Waits for the one open call of a server.
+async fn open_call(server: &Serving) -> Value {
+    loop {
+        let listed = server
+            .request(Method::GET, "/api/calls")
+            .send()
+            .await
+            .unwrap();
+        let listed: Value = listed.json().await.unwrap();
+        if let Some(call) = listed["items"].get(0) {
+            return call.clone();
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn settle(server: &Serving, call: &Value, how: Value) {
+    let path = format!("/api/calls/{}", call["id"].as_str().unwrap());
+    let settled = server.request(Method::POST, &path).json(&how).send().await;
+    assert_eq!(settled.unwrap().status(), 200);
+}
+
+// proves CH-10, FC-1
+#[tokio::test]
+async fn a_question_is_shown_and_what_is_typed_is_the_answer_of_the_call() {
+    let (program, model) = asking("When do you fly?").await;
+    let terminal = program.at_terminal(["run", "book a flight"]);
+    sees_question(&terminal, "When do you fly?").await;
+
+    terminal.enters("   ").await;
+    terminal
+        .sees("type an answer that can be seen; Ctrl-D gives none\n>")
+        .await;
+    terminal.enters("  at noon ").await;
+
+    let left = terminal.leaves().await;
+    assert_eq!(left.code, Some(0), "{left:?}");
+    assert!(
+        left.screen.ends_with("\n< ask_user: at noon\nNoted."),
+        "{left:?}"
+    );
+    assert_eq!(told(&model), "at noon");
+}
+
+// proves CH-10
+#[tokio::test]
+async fn a_text_that_is_pasted_is_one_answer_however_many_lines_it_has() {
+    let (program, model) = asking("Where to?").await;
+    let terminal = program.at_terminal(["run", "book a flight"]);
+    sees_question(&terminal, "Where to?").await;
+    terminal
+        .types("\u{1b}[200~Riga\nor Tallinn\u{1b}[201~")
+        .await;
+    terminal.sees_prompt(". or Tallinn").await;
+    terminal.types(keys::ENTER).await;
+    assert_eq!(terminal.leaves().await.code, Some(0));
+    assert_eq!(told(&model), "Riga\nor Tallinn");
+
+    let (program, model) = asking("Where to?").await;
+    let terminal = program
+        .seat(["run", "book a flight"])
+        .stdout(Stdio::piped())
+        .start();
+    sees_question(&terminal, "Where to?").await;
+    terminal.types("Riga\nor Tallinn\n").await;
+    let left = terminal.leaves().await;
+    assert_eq!(
+        (left.code, left.stdout.as_str()),
+        (Some(0), "Noted.\n"),
+        "{left:?}"
+    );
+    assert_eq!(told(&model), "Riga\nor Tallinn");
+}
+
+// proves CH-10, FC-2
+#[tokio::test]
+async fn ctrl_c_at_a_question_stops_the_turn_and_ctrl_d_lets_it_go_on_without_an_answer() {
+    let (program, model) = asking("When?").await;
+    let terminal = program.at_terminal(["run", "go"]);
+    sees_question(&terminal, "When?").await;
+    terminal.types("half an ans").await;
+    terminal.sees_prompt("> half an ans").await;
+    terminal.types(keys::CTRL_C).await;
+    let left = terminal.leaves().await;
+    assert_eq!(left.code, Some(130), "{left:?}");
+    assert_eq!(model.prompts().len(), 1);
+
+    for stdout in [None, Some(Stdio::piped())] {
+        let (program, model) = asking("When?").await;
+        let mut seat = program.seat(["run", "go"]);
+        if let Some(stdout) = stdout {
+            seat = seat.stdout(stdout);
+        }
+        let terminal = seat.start();
+        sees_question(&terminal, "When?").await;
+        terminal.types(keys::CTRL_D).await;
+        let left = terminal.leaves().await;
+        assert_eq!(left.code, Some(0), "{left:?}");
+        assert!(
+            told(&model).contains("the person gave no answer"),
+            "{}",
+            told(&model)
+        );
+    }
+}
+
+// proves CH-10, FC-1
+#[tokio::test]
+async fn where_nobody_is_the_model_is_told_so_and_what_is_for_programs_stays_clean() {
+    for format in ["text", "json", "jsonl"] {
+        let (program, model) = asking("When?").await;
+        let said = program.run(["run", "-o", format, "go"]).await;
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert!(
+            told(&model).contains("nobody is here to answer: "),
+            "{}",
+            told(&model)
+        );
+        assert!(
+            said.stderr
+                .contains("\nthe agent asks: When?\nsamovar: nobody is here to answer; "),
+            "{said:?}"
+        );
+        match format {
+            "text" => assert_eq!(said.stdout, "Noted.\n"),
+            _ => {
+                for line in said.stdout.lines() {
+                    serde_json::from_str::<Value>(line).unwrap();
+                }
+            }
+        }
+    }
+    let (program, model) = asking("When?").await;
+    let left = program
+        .at_terminal(["run", "--no-input", "go"])
+        .leaves()
+        .await;
+    assert_eq!(left.code, Some(0), "{left:?}");
+    assert!(
+        told(&model).contains("nobody is here to answer: "),
+        "{}",
+        told(&model)
+    );
+}
+
+// proves CH-10, FC-1
+#[tokio::test]
+async fn a_prompt_goes_away_when_somebody_else_was_faster() {
+    for stdout in [None, Some(Stdio::piped())] {
+        let (program, model) = asking("When?").await;
+        let server = program.serve(&[]).await;
+        let mut seat = program.seat(["run", "go"]);
+        if let Some(stdout) = stdout {
+            seat = seat.stdout(stdout);
+        }
+        let terminal = seat.start();
+        sees_question(&terminal, "When?").await;
+        terminal.types("half an ans").await;
+
+        settle(
+            &server,
+            &open_call(&server).await,
+            json!({"result": "at one"}),
+        )
+        .await;
+
+        let left = terminal.leaves().await;
+        assert_eq!(left.code, Some(0), "{left:?}");
+        let end = "samovar: the question was answered elsewhere\n< ask_user: at one";
+        assert!(left.screen.contains(end), "{left:?}");
+        assert_eq!(told(&model), "at one");
+    }
+}
+
+// proves CH-10, FC-1
+#[tokio::test]
+async fn who_cannot_answer_beside_a_server_says_who_can_and_waits() {
+    let (program, model) = asking("When?").await;
+    let server = program.serve(&[]).await;
+    let mut run = program.command(["run", "go"]).spawn().unwrap();
+    says(
+        &mut run,
+        "samovar: nobody can answer here, so the turn waits; ",
+    )
+    .await;
+
+    settle(
+        &server,
+        &open_call(&server).await,
+        json!({"result": "at two"}),
+    )
+    .await;
+
+    let output = run.wait_with_output().await.unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "Noted.\n");
+    assert_eq!(told(&model), "at two");
+}
+
+// proves CH-10
+#[tokio::test]
+async fn what_was_typed_before_a_question_is_no_answer_and_an_answer_is_no_line_of_the_chat() {
+    let head = Gate::new("head");
+    let asks = call("ask_user", json!({"question": "When?"}));
+    let (program, model) = with_model([asks.hold_head(&head), say("Noted.")]).await;
+    let terminal = program.at_terminal(["chat"]);
+    terminal.sees_prompt("> ").await;
+    terminal.enters("book").await;
+    model.seen(1).await;
+    terminal.enters("typed ahead").await;
+    terminal.sees("typed ahead\n").await;
+
+    model.open(&head).unwrap();
+    sees_question(&terminal, "When?").await;
+    terminal.enters("at three").await;
+    terminal.sees("\n< ask_user: at three\nNoted.\n>").await;
+
+    terminal.types(keys::UP).await;
+    terminal.sees_prompt("> book").await;
+    terminal.types(keys::CTRL_C).await;
+    terminal.sees("\nCtrl-D leaves\n>").await;
+    terminal.types(keys::CTRL_D).await;
+    assert_eq!(terminal.leaves().await.code, Some(0));
+    assert_eq!(told(&model), "at three");
+}
+
+// proves CH-10, FC-1
+#[tokio::test]
+async fn a_question_outlives_its_server_and_is_asked_again_where_it_is_watched() {
+    let (program, model) = asking("When?").await;
+    let server = program.serve(&[]).await;
+    let terminal = program.at_terminal(["run", "-v", "go"]);
+    sees_question(&terminal, "When?").await;
+    terminal.types("at f").await;
+    terminal.sees_prompt("> at f").await;
+
+    server.kill().await;
+    let server = program.serve(&[]).await;
+
+    terminal.sees("samovar: the server went away").await;
+    terminal
+        .sees_that("the question again", |screen| {
+            screen.matches("the agent asks: ").count() == 2
+        })
+        .await;
+    terminal.sees_prompt("> at f").await;
+    terminal.enters("our").await;
+    let left = terminal.leaves().await;
+    assert_eq!(left.code, Some(0), "{left:?}");
+    assert_eq!(told(&model), "at four");
+    drop(server);
+}
+
+#[tokio::test]
+async fn a_terminal_obeys_nothing_that_a_question_says() {
+    let hostile = "\u{1b}]0;gone\u{7}\u{1b}[2JWhen?\nsamovar: all is well [ok]";
+    let (program, _model) = asking(hostile).await;
+    let terminal = program.at_terminal(["run", "go"]);
+    terminal.sees(HOW).await;
+    terminal.enters("no").await;
+    let left = terminal.leaves().await;
+    for sequence in ["\u{1b}]", "\u{7}", "\u{1b}[2J"] {
+        assert!(!left.written.contains(sequence), "{left:?}");
+    }
+    assert!(
+        left.screen.contains("When?\n  samovar: all is well [ok]\n"),
+        "{left:?}"
+    );
+}
+
+// proves CH-10, FC-1
+#[tokio::test]
+async fn a_turn_that_waits_for_an_answer_is_gone_on_with_by_its_session() {
+    for serves in [true, false] {
+        let (program, model) = asking("When?").await;
+        let server = program.serve(&[]).await;
+        let session = server.session().await;
+        drop(server.say(&session, "go").await);
+        open_call(&server).await;
+        let server = if serves {
+            Some(server)
+        } else {
+            server.kill().await;
+            None
+        };
+
+        let terminal = program.at_terminal(["sessions", "resume", &session]);
+        sees_question(&terminal, "When?").await;
+        terminal.enters("at six").await;
+
+        let left = terminal.leaves().await;
+        assert_eq!(left.code, Some(0), "{left:?}");
+        assert!(left.screen.ends_with("Noted."), "{left:?}");
+        assert_eq!(told(&model), "at six");
+        drop(server);
+    }
+}
