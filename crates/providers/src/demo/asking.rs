@@ -9,9 +9,9 @@ use super::words::Concept::{
     self, Adding, And, Answer, Append, Article, Ask, AskMe, Calculate, Called, Content, Count,
     Dividing, File, Filler, Find, First, Folder, Folders, For, Hello, In, Last, List, Mine,
     Multiplying, MyName, Names, Numbers, Of, Post, Read, Repeat, Replace, Send, Show, Something,
-    Subtracting, TellChat, Text, To, Unable, What, Write,
+    Subtracting, Take, TellChat, Text, To, Unable, What, Write,
 };
-use super::words::{Language, POLITE};
+use super::words::{FILE_NAMES, Language, POLITE};
 
 /// Behind so many answers no further question is understood.
 const MAX_QUESTIONS: usize = 4;
@@ -62,7 +62,10 @@ pub(super) fn asking(reading: &mut Reading<'_>) -> Option<Result<Asking, Unclear
         reading.pieces.get(verb + 1).map(|piece| &piece.meaning),
         Some(Meaning::Mark(':' | '：'))
     );
-    let passing = |at: &usize| is_mark(&reading.pieces[*at]) || is_polite(&reading.pieces[*at]);
+    let passing = |at: &usize| {
+        let piece = &reading.pieces[*at];
+        is_mark(piece) || is_polite(piece) || piece.is(For)
+    };
     let count = reading.pieces.len();
     let from = (verb + 1..count).find(|at| !passing(at)).unwrap_or(count);
     let (to, deed) = deed(reading, from);
@@ -135,7 +138,10 @@ fn deed(reading: &Reading<'_>, from: usize) -> (usize, Option<usize>) {
     let begins = |at: usize| {
         let behind = |piece: &Piece| is_mark(piece) || is_polite(piece) || piece.is(And);
         let next = (at..pieces.len()).find(|at| !behind(&pieces[*at]))?;
-        pieces[next].is_any(DEEDS).then_some((at, Some(next)))
+        let is_deed = |piece: &Piece| piece.is_any(DEEDS);
+        // In Chinese the verb may stand behind its object.
+        let later = pieces[next].is(Take) && pieces[next..].iter().any(is_deed);
+        (later || is_deed(&pieces[next])).then_some((at, Some(next)))
     };
     let found = (from..pieces.len()).filter(parts).find_map(begins);
     found.unwrap_or((pieces.len(), None))
@@ -166,9 +172,15 @@ fn topic(reading: &Reading<'_>, from: usize, to: usize, literal: bool) -> Topic 
         pieces.iter().all(|piece| fits(&piece))
     };
     let has = |concepts: &[Concept]| pieces.iter().any(|piece| piece.is_any(concepts));
-    let quoted = pieces.iter().find_map(|piece| match piece.meaning {
+    let inside = |piece: &Piece| match piece.meaning {
         Meaning::Quoted(from, to) => Some(reading.text[from..to].trim()),
         _ => None,
+    };
+    let around = |piece: &Piece| is_mark(piece) || piece.is_any(&[Filler, Article, Something]);
+    let quoted = pieces.iter().find_map(inside);
+    let quoted = quoted.filter(|_| {
+        let fits = |piece: &Piece| around(piece) || inside(piece).is_some();
+        pieces.iter().all(fits)
     });
     match quoted {
         Some(question) if !question.is_empty() => return Topic::Question(question.to_owned()),
@@ -180,9 +192,13 @@ fn topic(reading: &Reading<'_>, from: usize, to: usize, literal: bool) -> Topic 
     if let Some(numbers) = sums::spoken_of(reading, from, to) {
         return numbers;
     }
+    let of_files = |piece: &Piece| FILE_NAMES.contains(&format!("|{}|", piece.norm));
+    let of_files = pieces.iter().any(of_files);
     let names = has(&[Names]) && only(&[Names]);
     if has(&[Something]) && only(&[Something]) {
         Topic::Anything
+    } else if names && of_files {
+        Topic::File
     } else if names || (has(&[MyName]) && only(&[MyName, Names])) {
         Topic::Name
     } else if has(&[File]) && only(&[File, Names, Read, Show, Content, Find, In]) {

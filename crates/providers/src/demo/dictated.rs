@@ -4,15 +4,20 @@ use super::lexicon::{Meaning, Piece};
 use super::names::{Mention, Shape};
 use super::reading::Reading;
 use super::request::{Job, Mode, Places, Sink, Source, Topic, Unclear, Understood, Wording};
+use super::understand::ASIDES;
 use super::words::Concept::{
-    self, All, And, Append, Article, Calculate, Composition, Content, Count, Empty, File, Files,
-    Filler, Find, First, Folder, Folders, For, From, Here, Holding, In, Inside, Largest, Last,
-    Lines, List, Mine, Names, Of, Read, Replace, Show, Smallest, Take, Text, To, Using, With,
-    Write,
+    self, All, And, Answer, Append, Article, Calculate, Composition, Content, Count, Empty, File,
+    Files, Filler, Find, First, Folder, Folders, For, From, Here, Holding, In, Inside, Largest,
+    Last, Lines, List, Mine, MyName, Names, Of, Read, Replace, Show, Smallest, Something, Take,
+    Text, To, Using, With, Write,
 };
 
 /// Beginnings that more likely point to a text than are one.
 const VAGUE: &[Concept] = &[Article, Mine, Filler, All, Content, Names];
+/// Words that point to what somebody has said and are no text, where somebody has said something.
+pub(super) const POINTERS: &[Concept] = &[
+    Filler, Article, Mine, Text, Answer, Names, MyName, Something, Content,
+];
 /// Words that more likely ask for something else than are a part of a text.
 const COMMANDS: &[Concept] = &[Read, Show, List, Find, Replace, Count, Calculate, Content];
 /// Where a text that is looked for ends.
@@ -102,6 +107,10 @@ fn literal(reading: &mut Reading<'_>, run: (usize, usize), mode: Mode) -> Result
     let is_vague = reading.pieces[run.0].is_any(VAGUE);
     let is_command = words.iter().any(|piece| piece.is_any(COMMANDS));
     // Plain words are put into new files only, which the plan sees to.
+    let points = words.iter().all(|piece| piece.is_any(POINTERS));
+    if points && let Ok(source) = given(reading) {
+        return Ok(source);
+    }
     if !is_announced && (is_vague || is_command || mode == Mode::Append) {
         return given(reading);
     }
@@ -154,7 +163,8 @@ fn elsewhere(reading: &Reading<'_>) -> Option<(usize, usize)> {
         (0..reading.pieces.len()).filter(|at| !things || reading.is(*at, &[With, Text]));
     starts.find_map(|at| {
         let (from, to) = searched(reading, reading.run(at, SEARCH_STOPS))?;
-        let plain = |piece: &Piece| !matches!(piece.meaning, Meaning::Is(_));
+        let plain =
+            |piece: &Piece| !matches!(piece.meaning, Meaning::Is(_)) || piece.is_any(ASIDES);
         let meant = reading.is(at, &[Text]) || reading.pieces[from..to].iter().any(plain);
         meant.then_some((from, to))
     })

@@ -3,9 +3,10 @@
 use super::lexicon::{Meaning, Piece, has_ending};
 use super::text::{is_han, normalise};
 use super::words::Concept::{
-    self, Adding, All, Answer, Append, Article, Called, Chat, Composition, Empty, File, Files,
-    Filler, First, Folder, Folders, From, Hello, In, Inside, Largest, Last, List, Mine, Most,
-    Names, Numbers, Of, OtherOrder, Read, Sizes, Smallest, Something, To, Write,
+    self, Adding, All, Answer, Append, Article, Ask, AskMe, Called, Chat, Composition, Dividing,
+    Empty, File, Files, Filler, First, Folder, Folders, From, Hello, In, Inside, Largest, Last,
+    List, Mine, Most, Multiplying, MyName, Names, Numbers, Of, OtherOrder, Post, Read, Repeat,
+    Sizes, Smallest, Something, Subtracting, To, Write,
 };
 use super::words::EXTENSIONS;
 
@@ -75,10 +76,26 @@ const IN_NAMES: &[Concept] = &[
     Numbers,
     Something,
     Adding,
+    Subtracting,
+    Multiplying,
+    Dividing,
+];
+/// Those of them that make a name of words that otherwise would be a number or an order.
+const IN_COUNTED_NAMES: &[Concept] = &[
+    Answer,
+    Composition,
+    Chat,
+    Numbers,
+    Something,
+    Adding,
+    Subtracting,
+    Multiplying,
+    Dividing,
 ];
 /// Words that can be a part of it behind a word that leads to it.
 const IN_LED_NAMES: &[Concept] = &[
-    List, Names, Sizes, Files, File, Of, All, Article, Mine, Called, Filler, Empty, Hello,
+    List, Names, Sizes, Files, File, Of, All, Article, Mine, Called, Filler, Empty, Hello, Post,
+    Ask, AskMe, Repeat, MyName,
 ];
 /// Words that can stand between a preposition and a name.
 const INTRODUCTIONS: &[Concept] = &[Article, Called, File, Folder, Folders, Filler, Mine];
@@ -338,10 +355,8 @@ fn bare(text: &str, pieces: &[Piece], at: usize) -> Option<Mention> {
 
 /// Whether these words say how many or which files are meant, as in `to the three largest files`.
 fn is_count(pieces: &[Piece], first: usize, last: usize) -> bool {
-    let is_word = |piece: &Piece| {
-        piece.meaning == Meaning::Unknown
-            || piece.is_any(&[Answer, Composition, Chat, Numbers, Something, Adding])
-    };
+    let is_word =
+        |piece: &Piece| piece.meaning == Meaning::Unknown || piece.is_any(IN_COUNTED_NAMES);
     let has_word = pieces[first..=last].iter().any(is_word);
     let goes_on = |next: &Piece| next.is_any(&[File, Files, Folders]) || may_be_in_name(next);
     !has_word && pieces.get(last + 1).is_some_and(goes_on)

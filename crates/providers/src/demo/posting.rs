@@ -1,14 +1,15 @@
 //! Requests to post something in the chat: `tell the chat that the build is done`.
 
+use super::dictated::POINTERS;
 use super::lexicon::{Meaning, Piece};
 use super::names::Shape;
 use super::reading::Reading;
-use super::request::{Goal, Job, Topic, Unclear};
+use super::request::{Given, Goal, Job, Topic, Unclear};
 use super::understand::source;
 use super::words::Concept::{
-    self, Answer, Append, Article, Calculate, Chat, Composition, Content, Count, Filler, Find, In,
-    Inside, Largest, List, Mine, MyName, Names, Post, Read, Send, Show, Smallest, Something, Take,
-    TellChat, Text, To, What, Write,
+    self, Append, Article, Calculate, Chat, Composition, Content, Count, Filler, Find, In, Inside,
+    Largest, List, Mine, Names, Post, Read, Send, Show, Smallest, Take, TellChat, Text, To, What,
+    Write,
 };
 use super::words::THAT;
 
@@ -16,11 +17,6 @@ use super::words::THAT;
 const REPORTS: &[Concept] = &[
     List, Read, Find, Count, Calculate, What, Content, Names, Largest, Smallest, Show,
 ];
-/// Words that point to a text and are none.
-const POINTERS: &[Concept] = &[
-    Filler, Article, Mine, Text, Answer, Names, MyName, Something, Content,
-];
-
 /// What is to be posted, if the text names the chat as the place for it.
 pub(super) fn post(reading: &mut Reading<'_>) -> Option<Result<Job, Unclear>> {
     let (first, last) = place(reading)?;
@@ -41,7 +37,8 @@ fn posted(reading: &mut Reading<'_>, verb: usize, place: (usize, usize)) -> Resu
     if let Some(said) = announced(reading, place.1) {
         return Ok(Job::Post(said));
     }
-    if reading.has(REPORTS) {
+    let numbers = |given: &Given| matches!(given.topic, Topic::Numbers(_));
+    if reading.has(REPORTS) || reading.given.iter().any(numbers) {
         let mut attempt = reading.clone();
         if let Some(found) = source(&mut attempt, None) {
             let source = found?;
@@ -85,17 +82,17 @@ fn verb(reading: &Reading<'_>, place: usize) -> Option<usize> {
 fn announced(reading: &mut Reading<'_>, place: usize) -> Option<String> {
     let says = |piece: &Piece| THAT.contains(&format!("|{}|", piece.norm));
     let marks = |piece: &Piece| matches!(piece.meaning, Meaning::Mark(':' | '：' | ',' | '，'));
-    let behind = reading.pieces[place + 1..].iter();
-    let leading = behind
-        .take_while(|piece| marks(piece) || says(piece))
-        .count();
-    let from = place + 1 + leading;
-    if leading == 0 || from >= reading.pieces.len() {
+    let from = (place + 1..reading.pieces.len()).find(|at| {
+        let piece = &reading.pieces[*at];
+        reading.is_free(*at) && !marks(piece) && !says(piece)
+    })?;
+    let leading = &reading.pieces[place + 1..from];
+    if !leading.iter().any(|piece| marks(piece) || says(piece)) {
         return None;
     }
     let comma = |piece: &Piece| matches!(piece.meaning, Meaning::Mark(',' | '，'));
     let asks = reading.pieces[from].is_any(REPORTS);
-    if asks && reading.pieces[place + 1..from].iter().all(comma) {
+    if asks && leading.iter().all(comma) {
         return None;
     }
     let last = reading.pieces.len() - 1;
@@ -145,7 +142,7 @@ fn plain(
     Ok(Job::Post(reading.slice(from, to - 1)))
 }
 
-/// How many of the words announce the text: `the message`.
+/// How many of the words announce the text: `the message`, `that`.
 fn introduction(reading: &Reading<'_>, from: usize, to: usize) -> usize {
     let leading = (from..to)
         .take_while(|at| reading.is(*at, &[Article, Filler, Text, In, To]))
@@ -153,5 +150,6 @@ fn introduction(reading: &Reading<'_>, from: usize, to: usize) -> usize {
     let text = (from..from + leading)
         .rev()
         .find(|at| reading.is(*at, &[Text]));
-    text.map_or(0, |at| at + 1 - from)
+    let that = THAT.contains(&format!("|{}|", reading.pieces[from].norm));
+    text.map_or(usize::from(that), |at| at + 1 - from)
 }

@@ -22,7 +22,7 @@ const HEAD_CHARACTERS: usize = 500;
 /// Words that ask for something to be done, save those that only ask to be told.
 const DEEDS: &[Concept] = &[List, Read, Find, Replace, Count, Calculate];
 /// Words about persons, the chat and numbers, which mean something to few jobs alone.
-const ASIDES: &[Concept] = &[
+pub(super) const ASIDES: &[Concept] = &[
     AskMe,
     Ask,
     Repeat,

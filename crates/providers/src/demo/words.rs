@@ -178,6 +178,9 @@ pub(super) const EXTENSIONS: &str = "|7z|avi|bak|bat|bin|bmp|bz2|c|cfg|conf|cpp|
     |tgz|tmp|toml|ts|tsv|tsx|txt|vue|wasm|wav|webp|xls|xlsx|xml|xz|yaml|yml|zip|";
 /// Endings of numbers written with digits, as in `3-х`.
 pub(super) const NUMBER_ENDINGS: &str = "|х|ти|рех|ох|ьох|м|мя|";
+/// Words for the name of a file, among those for names.
+pub(super) const FILE_NAMES: &str = "|filename|filenames|文件名|文件名称|文件名字|档名\
+    |именафайлов|названияфайлов|іменафайлів|назвифайлів|";
 /// Words behind which somebody's words follow, as in `tell the chat that`.
 pub(super) const THAT: &str = "|that|что|що|说|";
 /// Words that may stand before a plea, as in `could you please`.

@@ -111,7 +111,8 @@ pub(super) const WORDS: &[(Concept, &str)] = &[
     (Power, "to the power of|to the power"),
     (
         Hello,
-        "hi|hello|hey|greet|greet me|say hello|say hi|say hello to me|say hi to me|welcome|welcome me|good morning|good evening|good afternoon|good day|greetings|howdy",
+        "hi|hello|hey|greet|greet me|say hello|say hi|say hello to me|say hi to me|welcome\
+        |welcome me|good morning|good evening|good afternoon|good day|greetings|howdy",
     ),
     (
         Who,
@@ -148,21 +149,31 @@ pub(super) const WORDS: &[(Concept, &str)] = &[
     ),
     (
         Repeat,
-        "repeat|echo|repeat back|repeat it back|say it back|tell it back|tell me it|say it|tell me what i said|say what i said",
+        "repeat|echo|repeat back|repeat it back|say it back|tell it back|tell me it|say it\
+        |tell me what i said|say what i said",
     ),
     (Post, "post|announce|publish"),
     (Send, "send"),
     (
         TellChat,
-        "tell the chat|tell chat|tell the global chat|let the chat know|inform the chat|notify the chat|say in the chat|say in the global chat",
+        "tell the chat|tell everyone in the chat|tell everybody in the chat|tell chat\
+        |tell the global chat|let the chat know|inform the chat|notify the chat\
+        |say in the chat|say in the global chat",
     ),
     (Chat, "chat|global chat|chat room|chatroom"),
     (Numbers, "numbers|integers"),
-    (Adding, "sum|sum up|add up|add together|the sum of|sum of"),
-    (Subtracting, "subtract"),
+    (
+        Adding,
+        "sum|sum up|add up|add together|the sum of|sum of|add them up|add them together|add both\
+        |their sum",
+    ),
+    (
+        Subtracting,
+        "subtract|difference|the difference of|their difference",
+    ),
     (
         Multiplying,
-        "multiply|multiply together|product of|the product of",
+        "multiply|multiply together|product|product of|the product of|their product",
     ),
     (Dividing, "divide"),
 ];
