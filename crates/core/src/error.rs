@@ -76,6 +76,8 @@ codes! {
     SessionDamaged = "session_damaged", 409;
     /// A turn runs, waits or is queued in the session, and what was asked needs it to be free.
     SessionBusy = "session_busy", 409;
+    /// The chat began anew with its server; what was named is of an earlier run.
+    ChatRestarted = "chat_restarted", 409;
     /// The body is larger than the limit.
     BodyTooLarge = "body_too_large", 413;
     /// A JSON body without the JSON content type.

@@ -146,6 +146,7 @@ impl From<Error> for Failure {
             | Code::UnknownToken
             | Code::WrongVerb
             | Code::MessageConflict
+            | Code::ChatRestarted
             | Code::BodyTooLarge
             | Code::UnsupportedMediaType
             | Code::HeadersTooLarge

@@ -32,6 +32,7 @@ mod agent;
 mod api;
 pub mod backup;
 mod care;
+mod chat;
 mod chatting;
 mod clock;
 mod config;

@@ -18,7 +18,7 @@ use crate::pace::Stalled;
 use crate::reply;
 use crate::tokens::Guest;
 use crate::upgrade::Upgrade;
-use crate::{agent, api, care, health};
+use crate::{agent, api, care, chat, health};
 
 /// A verb that a route answers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -82,10 +82,6 @@ pub(crate) struct Call {
     /// The JSON body of a `POST`.
     pub(crate) body: Bytes,
     /// Made of a request that asks to go on as a WebSocket; a route that can do so takes it.
-    #[expect(
-        dead_code,
-        reason = "the first route that goes on as a WebSocket comes next"
-    )]
     pub(crate) upgrade: Option<Upgrade>,
 }
 
@@ -132,6 +128,7 @@ pub fn table() -> Vec<Route> {
     let mut routes = health::routes();
     routes.extend(agent::routes());
     routes.extend(api::routes());
+    routes.extend(chat::routes());
     routes.extend(care::routes());
     routes
 }
@@ -228,6 +225,21 @@ impl Route {
 }
 
 impl Route {
+    /// The same with something done to each of its answers, refusals too.
+    pub(crate) fn answered_with(self, finish: fn(&Shared, &mut Response<Body>)) -> Self {
+        let answer = self.handler;
+        let handler: Handler = Arc::new(move |verb, call| {
+            let shared = call.shared.clone();
+            let answer = answer(verb, call);
+            Box::pin(async move {
+                let mut response = answer.await;
+                finish(&shared, &mut response);
+                response
+            })
+        });
+        Self { handler, ..self }
+    }
+
     /// The names of the parts of its path that stand for something, in their order.
     pub(crate) fn segments(&self) -> impl DoubleEndedIterator<Item = &str> {
         let parts = self.path.split('/');

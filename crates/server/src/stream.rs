@@ -156,7 +156,8 @@ fn response(reading: Reading) -> Response<Body> {
     with_headers(Body::from_stream(chunks))
 }
 
-fn with_headers(body: Body) -> Response<Body> {
+/// An answer that is a stream of server-sent events.
+pub(crate) fn with_headers(body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(

@@ -3,6 +3,7 @@
 use reqwest::{Client, Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 
+use crate::socket::Socket;
 use crate::stream::{EventStream, Frame};
 
 /// A client of one server, with its token.
@@ -132,6 +133,35 @@ impl Api {
         let path = "/services/agent/sendMessage/stream";
         let request = self.request(Method::POST, path).json(&params);
         request.send().await.expect("the server answers")
+    }
+
+    /// Gets an answer, with its path and query as they are.
+    ///
+    /// # Panics
+    /// When the server does not answer.
+    pub async fn get(&self, path: &str) -> Answer {
+        self.answer(self.request(Method::GET, path)).await
+    }
+
+    /// Follows a stream that changes nothing.
+    ///
+    /// # Panics
+    /// When it is refused.
+    pub async fn follow(&self, path: &str) -> EventStream {
+        let response = self.request(Method::GET, path).send().await;
+        let response = response.expect("the server answers");
+        assert_eq!(response.status(), 200, "{path}");
+        EventStream::new(response)
+    }
+
+    /// Opens a WebSocket.
+    ///
+    /// # Panics
+    /// When it is refused.
+    pub async fn socket(&self, path: &str) -> Socket {
+        let address = self.address.parse().expect("an address of numbers");
+        let socket = Socket::open(address, &self.token, path).await;
+        socket.unwrap_or_else(|status| panic!("{path} was refused with {status}"))
     }
 
     /// Says something and reads the whole turn.

@@ -11,6 +11,8 @@ use sse_stream::{Sse, SseByteStream};
 pub struct Frame {
     /// What stands in its `id:` line.
     pub id: Option<String>,
+    /// What stands in its `event:` line.
+    pub event: Option<String>,
     /// Its JSON; a string for `[DONE]`.
     pub data: Value,
 }
@@ -47,7 +49,11 @@ impl EventStream {
         let sse = self.frames.next().await?.ok()?;
         let data = sse.data.unwrap_or_default();
         let data = serde_json::from_str(&data).unwrap_or(Value::String(data));
-        Some(Frame { id: sse.id, data })
+        Some(Frame {
+            id: sse.id,
+            event: sse.event,
+            data,
+        })
     }
 
     /// Everything up to and with `[DONE]`, or up to the end of the connection.

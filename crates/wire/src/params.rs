@@ -133,12 +133,21 @@ where
 /// A value of a query: a text, until somebody wants a number or a truth value.
 struct Text(String);
 
+impl Text {
+    /// The number or truth value that it spells, with nothing around it.
+    fn scalar(&self) -> Option<Value> {
+        let is_bare = self.0.trim().len() == self.0.len();
+        let scalar = serde_json::from_str(&self.0).ok().filter(|_| is_bare)?;
+        matches!(scalar, Value::Number(_) | Value::Bool(_)).then_some(scalar)
+    }
+}
+
 macro_rules! scalars {
     ($($method:ident)*) => { $(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
-            match serde_json::from_str(&self.0) {
-                Ok(scalar @ (Value::Number(_) | Value::Bool(_))) => scalar.deserialize_any(visitor),
-                _ => visitor.visit_string(self.0),
+            match self.scalar() {
+                Some(scalar) => scalar.deserialize_any(visitor),
+                None => visitor.visit_string(self.0),
             }
         }
     )* };

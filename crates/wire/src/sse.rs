@@ -64,11 +64,38 @@ impl fmt::Display for FrameId {
 /// like that.
 pub fn frame(id: Option<FrameId>, value: &impl Serialize, out: &mut Vec<u8>) {
     if let Some(id) = id {
-        writeln!(out, "id: {id}").expect("memory takes every byte");
+        line("id", id, out);
     }
+    data(value, out);
+}
+
+/// Appends one frame with another line than that of [`FrameId`] before its value, such as its `event`.
+///
+/// # Panics
+/// As [`frame`].
+pub(crate) fn labelled(
+    field: &str,
+    text: impl fmt::Display,
+    value: &impl Serialize,
+    out: &mut Vec<u8>,
+) {
+    line(field, text, out);
+    data(value, out);
+}
+
+fn line(field: &str, text: impl fmt::Display, out: &mut Vec<u8>) {
+    writeln!(out, "{field}: {text}").expect("memory takes every byte");
+}
+
+fn data(value: &impl Serialize, out: &mut Vec<u8>) {
     out.extend_from_slice(b"data: ");
-    serde_json::to_writer(&mut *out, value).expect("memory takes every byte of a JSON value");
+    json(value, out);
     out.extend_from_slice(b"\n\n");
+}
+
+/// Appends a value as one line of JSON.
+pub(crate) fn json(value: &impl Serialize, out: &mut Vec<u8>) {
+    serde_json::to_writer(out, value).expect("memory takes every byte of a JSON value");
 }
 
 #[cfg(test)]

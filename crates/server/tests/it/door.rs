@@ -14,3 +14,8 @@ const STATS: &str = "/services/agent/getStats";
 async fn app() -> App {
     App::start(Vec::<Rule>::new()).await
 }
+
+/// A route's path as a request whose answer ends: a stream without an end is refused for this.
+fn ending(path: &str) -> String {
+    format!("{path}?after=none")
+}

@@ -11,6 +11,7 @@ mod asking;
 mod bounds;
 mod by_hand;
 mod care;
+mod chat;
 mod client_tools;
 mod continued;
 mod contract;

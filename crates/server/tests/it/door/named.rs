@@ -6,6 +6,8 @@ use samovar_server::route::{self, Scope};
 use samovar_testkit::{Answer, Api, App, AppBuilder};
 use serde_json::{Value, json};
 
+use super::ending;
+
 async fn make(api: &Api, name: &str, scope: &str) -> Answer {
     let body = json!({"name": name, "scope": scope});
     let request = api.request(Method::POST, "/api/tokens").json(&body);
@@ -45,7 +47,7 @@ async fn a_token_is_let_into_the_routes_of_its_scope_and_into_no_other() {
         let api = client(&app, name).await;
         for route in route::table() {
             for verb in route.verbs {
-                let answer = ask(&api, verb.as_str(), &route.path).await;
+                let answer = ask(&api, verb.as_str(), &ending(&route.path)).await;
                 let is_refused = answer.status == 403;
                 let what = format!("{name}: {} {}: {}", verb.as_str(), route.path, answer.body);
                 assert_eq!(is_refused, route.scope > scope, "{what}");

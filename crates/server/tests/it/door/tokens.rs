@@ -3,7 +3,7 @@
 use samovar_server::route::{self, Scope, Verb};
 use samovar_testkit::App;
 
-use super::{STATS, app};
+use super::{STATS, app, ending};
 use crate::raw::Request;
 
 /// Every way to call a route that is not for everybody.
@@ -63,7 +63,7 @@ async fn every_route_refuses_whoever_brings_no_good_token_with_one_and_the_same_
             assert_eq!(response.header("www-authenticate"), Some("Bearer"));
             answers.push(response.body);
         }
-        let owner = Request::new(&app, verb, path).send().await;
+        let owner = Request::new(&app, verb, &ending(path)).send().await;
         assert!(![401, 403].contains(&owner.status), "{verb} {path}");
     }
     answers.dedup();

@@ -19,6 +19,7 @@ pub(super) fn frames(body: &str) -> Vec<Frame> {
         let data = data.strip_prefix("data: ").expect("a data line");
         Frame {
             id: id.map(str::to_owned),
+            event: None,
             data: serde_json::from_str(data).unwrap_or(Value::String(data.to_owned())),
         }
     });

@@ -1,0 +1,74 @@
+//! What a reader of the chat gets next, however it is spelled: messages without a hole, or the word
+//! that there is one.
+
+use std::sync::Arc;
+
+use samovar_chat::{Chat, Page, Reader};
+use samovar_core::ChatMessage;
+use samovar_wire::chat::{Marker, NEWEST, Restarted, Truncated};
+
+/// What one reader gets, from where it begins.
+pub(super) struct Feed {
+    reader: Reader,
+    /// The last message that it has, or need not have.
+    after: u64,
+    /// What it is told before anything else.
+    first: Option<Marker>,
+}
+
+/// What comes at once.
+pub(super) struct Batch {
+    pub(super) marker: Option<Marker>,
+    pub(super) messages: Vec<Arc<ChatMessage>>,
+}
+
+impl Feed {
+    /// What is behind a message.
+    pub(super) fn behind(chat: &Chat, after: u64) -> Self {
+        let reader = chat.follow(after);
+        Self {
+            reader,
+            after,
+            first: None,
+        }
+    }
+
+    /// The newest messages, and what comes.
+    pub(super) fn newest(chat: &Chat) -> Self {
+        let page = chat.last(NEWEST as usize);
+        let oldest = page.messages.first();
+        // It reads by number from here on, so nothing that is said meanwhile is lost.
+        Self::behind(chat, oldest.map_or(page.head, |message| message.id - 1))
+    }
+
+    /// The same for a reader whose place is one of an earlier run.
+    pub(super) fn anew(chat: &Chat) -> Self {
+        let boot_id = chat.boot().to_owned();
+        Self {
+            first: Some(Marker::Restarted(Restarted { boot_id })),
+            ..Self::newest(chat)
+        }
+    }
+
+    /// What comes next, waited for; none when the chat ends. Safe to drop halfway.
+    pub(super) async fn next(&mut self) -> Option<Batch> {
+        if let Some(marker) = self.first.take() {
+            return Some(Batch {
+                marker: Some(marker),
+                messages: Vec::new(),
+            });
+        }
+        let Page {
+            messages,
+            first,
+            is_truncated,
+            ..
+        } = self.reader.next().await?;
+        let after = std::mem::replace(&mut self.after, messages.last()?.id);
+        let gone = Marker::Truncated(Truncated { after, first });
+        Some(Batch {
+            marker: is_truncated.then_some(gone),
+            messages,
+        })
+    }
+}

@@ -1,0 +1,122 @@
+//! Readers that take nothing: what they cost, and what becomes of them.
+
+use std::time::Duration;
+
+use samovar_core::ChatMeta;
+use samovar_testkit::{App, Socket};
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::timeout;
+
+use super::{BOTH, Came, Reader, app_with};
+use crate::raw::{HANG, Request};
+
+const MIB: usize = 1024 * 1024;
+/// Readers of each kind that take nothing.
+const STALLED: usize = 20;
+
+/// Something to read that no buffer on the way takes whole: so many MiB.
+fn fill(app: &App, mib: usize) {
+    let chat = app.server().home().chat();
+    let text = "x".repeat(64 * 1024);
+    for _ in 0..mib * 16 {
+        chat.post_agent("master", &text, ChatMeta::default())
+            .unwrap();
+    }
+}
+
+/// A connection that takes a few KiB.
+async fn narrow(app: &App) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    socket.connect(app.address()).await.unwrap()
+}
+
+/// A reader that takes nothing once its answer has begun.
+async fn stalled(app: &App, path: &str) -> TcpStream {
+    let mut stream = narrow(app).await;
+    let request = Request::new(app, "GET", path).set("connection", "keep-alive");
+    stream.write_all(&request.bytes()).await.unwrap();
+    stream.readable().await.unwrap();
+    stream
+}
+
+async fn stalled_socket(app: &App) -> TcpStream {
+    let stream = narrow(app).await;
+    let socket = Socket::over(stream, app.token(), "/chat/stream?after=0").await;
+    let stream = socket
+        .unwrap_or_else(|status| panic!("{status}"))
+        .into_inner();
+    stream.readable().await.unwrap();
+    stream
+}
+
+/// Bytes of memory that this process has, without the files that it has mapped.
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let mut lines = status.lines();
+    let line = lines.find_map(|line| line.strip_prefix("RssAnon:"));
+    let kib = line.unwrap().trim().trim_end_matches(" kB");
+    kib.parse::<usize>().unwrap() * 1024
+}
+
+/// Reads all that there is, as a good reader does.
+async fn read_all(app: &App) {
+    for spelling in BOTH {
+        let head = app.server().home().chat().last(0).head;
+        let mut reader = Reader::open(app, spelling, "?after=0").await;
+        for id in 1..=head {
+            assert_eq!(reader.next().await, Some(Came::Message(id)), "{spelling:?}");
+        }
+    }
+}
+
+// proves CH-7, DU-8
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn readers_that_take_nothing_cost_less_than_a_mebibyte_each_and_hold_up_nobody() {
+    let app = app_with(|_| {}).await;
+    fill(&app, 20);
+    // What one reader leaves behind is no part of what many cost.
+    read_all(&app).await;
+    let before = resident();
+    let mut kept = Vec::new();
+    for _ in 0..STALLED {
+        kept.push(stalled(&app, "/chat/stream?after=0").await);
+        kept.push(stalled(&app, "/chat/history?after=0").await);
+        kept.push(stalled_socket(&app).await);
+    }
+    fill(&app, 1);
+    read_all(&app).await;
+
+    let grown = resident().saturating_sub(before);
+
+    assert!(grown < kept.len() * MIB, "{} MiB", grown / MIB);
+}
+
+// proves CH-7, DU-8
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_that_takes_nothing_is_cut_off_and_gives_its_place_back() {
+    let app = app_with(|config| {
+        config.slow_reader = Duration::from_millis(100);
+        config.max_connections = 3;
+    })
+    .await;
+    fill(&app, 20);
+    let kept = [
+        stalled(&app, "/chat/stream?after=0").await,
+        stalled(&app, "/chat/history?after=0").await,
+        stalled_socket(&app).await,
+    ];
+
+    // Every place is taken until one is cut, and each of these needs one.
+    let others = async {
+        let mut readers = Vec::new();
+        for _ in 0..3 {
+            let mut reader = Reader::open(&app, super::Spelling::Events, "").await;
+            assert!(matches!(reader.next().await, Some(Came::Message(_))));
+            readers.push(reader);
+        }
+    };
+    timeout(HANG, others).await.unwrap();
+    drop(kept);
+}

@@ -1,0 +1,171 @@
+//! The stream over a WebSocket: how it is opened, and how it closes.
+
+use std::time::Duration;
+
+use samovar_testkit::{App, Heard, Socket};
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+
+use super::{app, app_with, boot, fill};
+use crate::raw::{HANG, Request, Response, connect};
+
+const STREAM: &str = "/chat/stream";
+
+/// A request that goes on as a WebSocket, until a line of it is changed.
+fn handshake(app: &App, path: &str) -> Request {
+    Request::new(app, "GET", path)
+        .set("connection", "close, Upgrade")
+        .with("upgrade", "websocket")
+        .with("sec-websocket-version", "13")
+        .with("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==")
+}
+
+async fn answer(request: Request) -> (u16, String) {
+    let response: Response = timeout(HANG, request.send()).await.unwrap();
+    (response.status, response.code())
+}
+
+// proves CH-7, TL-11, TL-12
+#[tokio::test]
+async fn a_socket_passes_the_same_door_as_every_request() {
+    let app = app().await;
+    let good = handshake(&app, STREAM);
+    for (request, status, code) in [
+        (good.clone().without("authorization"), 401, "unauthorized"),
+        (
+            good.clone().set("authorization", "Bearer wrong"),
+            401,
+            "unauthorized",
+        ),
+        (
+            handshake(&app, &format!("{STREAM}?token={}", app.token())).without("authorization"),
+            401,
+            "unauthorized",
+        ),
+        (
+            good.clone().set("host", "evil.example"),
+            403,
+            "host_refused",
+        ),
+        (
+            good.clone().with("origin", "http://evil.example"),
+            403,
+            "origin_refused",
+        ),
+        (
+            good.clone().with("sec-fetch-site", "cross-site"),
+            403,
+            "origin_refused",
+        ),
+        (
+            good.clone().set("connection", "close"),
+            400,
+            "invalid_params",
+        ),
+        (
+            good.clone().set("sec-websocket-version", "8"),
+            400,
+            "invalid_params",
+        ),
+        (
+            good.clone().without("sec-websocket-key"),
+            400,
+            "invalid_params",
+        ),
+        (
+            handshake(&app, "/chat/stream?after=x"),
+            400,
+            "invalid_params",
+        ),
+        (
+            handshake(&app, "/chat/stream?after=1&boot=other"),
+            409,
+            "chat_restarted",
+        ),
+    ] {
+        let shown = String::from_utf8_lossy(&request.bytes()).into_owned();
+        assert_eq!(answer(request).await, (status, code.to_owned()), "{shown}");
+    }
+    // A path that cannot go on as one answers as it always does.
+    assert_eq!(answer(handshake(&app, "/healthz")).await.0, 200);
+    assert_eq!(answer(handshake(&app, "/chat/history")).await.0, 200);
+
+    let wrong = Socket::open(app.address(), "wrong", STREAM).await;
+    assert_eq!(wrong.err(), Some(401));
+    fill(&app, 1);
+    assert_eq!(app.socket(STREAM).await.json().await.unwrap()["id"], 1);
+}
+
+// proves CH-7
+#[tokio::test]
+async fn a_reader_over_a_socket_has_nothing_to_say() {
+    let app = app().await;
+    fill(&app, 1);
+    let closed = |code, reason: &str| Heard::Close(code, reason.to_owned());
+    for (bytes, end) in [
+        (1, closed(1008, "invalid_params")),
+        (4 * 1024, closed(1008, "invalid_params")),
+        (4 * 1024 + 1, closed(1009, "body_too_large")),
+    ] {
+        let mut socket = app.socket(STREAM).await;
+        assert_eq!(socket.json().await.unwrap()["id"], 1);
+        socket.say("x".repeat(bytes)).await;
+        assert_eq!(timeout(HANG, socket.end()).await.unwrap(), end);
+    }
+    let mut socket = app.socket(STREAM).await;
+    socket.say(vec![0_u8, 1, 2]).await;
+    assert_eq!(
+        timeout(HANG, socket.end()).await.unwrap(),
+        closed(1008, "invalid_params")
+    );
+    assert_eq!(super::texts(&app).await, ["m1"]);
+}
+
+// proves CH-7
+#[tokio::test]
+async fn a_socket_is_told_why_the_server_leaves_it() {
+    let app = app().await;
+    let mut socket = app.socket(STREAM).await;
+    fill(&app, 1);
+    let reading = async {
+        assert_eq!(socket.json().await.unwrap()["id"], 1);
+        let end = socket.end().await;
+        assert_eq!(end, Heard::Close(1001, "server_restart".to_owned()));
+    };
+    let stopped = async { tokio::join!(app.stop(), reading) };
+    timeout(HANG, stopped).await.unwrap();
+}
+
+// proves CH-7
+#[tokio::test]
+async fn a_silent_socket_is_asked_with_a_ping_and_goes_on() {
+    let app = app_with(|config| config.ping_every = Duration::from_millis(5)).await;
+    let mut socket = app.socket(STREAM).await;
+    for _ in 0..3 {
+        assert_eq!(timeout(HANG, socket.next()).await.unwrap(), Heard::Ping);
+    }
+    fill(&app, 1);
+    let id = timeout(HANG, socket.json()).await.unwrap().unwrap()["id"].clone();
+    assert_eq!(id, json!(1));
+}
+
+// proves CH-5, CH-7
+#[tokio::test]
+async fn the_answer_to_a_handshake_names_the_boot() {
+    let app = app().await;
+    let boot = boot(&app).await;
+    let request = handshake(&app, STREAM);
+    let mut stream = connect(app.address()).await;
+    stream.write_all(&request.bytes()).await.unwrap();
+    let mut read = Vec::new();
+    while !read.ends_with(b"\r\n\r\n") {
+        let more = stream.read_buf(&mut read);
+        assert_ne!(timeout(HANG, more).await.unwrap().unwrap(), 0);
+    }
+    let answer = Response::read(&read).unwrap();
+    assert_eq!(answer.status, 101);
+    assert_eq!(answer.header("x-chat-boot"), Some(boot.as_str()));
+    let accepted = answer.header("sec-websocket-accept");
+    assert_eq!(accepted, Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="));
+}
