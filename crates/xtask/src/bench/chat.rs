@@ -119,7 +119,8 @@ pub(crate) fn text<'j>(json: &'j str, name: &str) -> Option<&'j str> {
     rest.split_once('"').map(|(value, _)| value)
 }
 
-fn number(json: &str, name: &str) -> Option<u32> {
+/// The number that stands under a name in JSON.
+pub(crate) fn number(json: &str, name: &str) -> Option<u32> {
     let (_, rest) = json.split_once(&format!("\"{name}\":"))?;
     let digits = rest.split(|letter: char| !letter.is_ascii_digit()).next();
     digits?.parse().ok()

@@ -33,6 +33,28 @@ impl Events {
                 .map_err(|cause| format!("a stream ended behind {at} of {nth} {words}: {cause}"))
         })
     }
+
+    /// What the next event says.
+    ///
+    /// # Errors
+    ///
+    /// The stream ends before.
+    pub(crate) fn next_data(&mut self) -> io::Result<String> {
+        next_data(&mut self.0)
+    }
+}
+
+fn next_data(stream: &mut impl BufRead) -> io::Result<String> {
+    let mut line = String::new();
+    loop {
+        line.clear();
+        if stream.read_line(&mut line)? == 0 {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        if let Some(data) = line.strip_prefix("data: ") {
+            return Ok(data.trim_end_matches(['\r', '\n']).to_owned());
+        }
+    }
 }
 
 fn until(stream: &mut impl BufRead, words: &str) -> io::Result<()> {
@@ -135,5 +157,13 @@ mod tests {
         until(&mut stream, "two").unwrap();
 
         assert!(until(&mut stream, "three").is_err());
+
+        let mut stream = BufReader::new(Chunks::new(STREAM.as_bytes()));
+        let said = [
+            next_data(&mut stream).unwrap(),
+            next_data(&mut stream).unwrap(),
+        ];
+        assert_eq!(said, ["one", "two"]);
+        assert!(next_data(&mut stream).is_err());
     }
 }

@@ -9,7 +9,7 @@ use super::chat::{Chat, share_out};
 use super::local::MODEL;
 use super::program::Program;
 use super::sample::Sample;
-use super::{cancelled, children, commits, killed, repeated, stalled};
+use super::{cancelled, children, commits, killed, posted, repeated, stalled};
 
 /// One row of the table.
 pub(crate) struct Figure {
@@ -38,6 +38,7 @@ pub(crate) enum Unit {
     Kibibytes,
     Commits,
     Turns,
+    Messages,
 }
 
 /// Every row. To add one, add it here, with the function that measures it: below, or in a file of its
@@ -195,6 +196,71 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
         ],
         measure: killed::measure,
     },
+    Experiment {
+        figures: &[Figure {
+            name: "ids that 1,000 posts at once leave out",
+            unit: Unit::Messages,
+            budget: Some(0.0),
+        }],
+        measure: posted::at_once,
+    },
+    Experiment {
+        figures: &[
+            Figure {
+                name: "missed, repeated or misplaced by 500 readers of 2,000",
+                unit: Unit::Messages,
+                budget: Some(0.0),
+            },
+            Figure {
+                name: "CPU of a delivered message",
+                unit: Unit::Microseconds,
+                budget: None,
+            },
+        ],
+        measure: posted::delivered,
+    },
+    Experiment {
+        figures: &[
+            Figure {
+                name: "post to reader, 20 readers at 100 posts/s, p50",
+                unit: Unit::Milliseconds,
+                budget: Some(2.0),
+            },
+            Figure {
+                name: "the same, p99",
+                unit: Unit::Milliseconds,
+                budget: Some(20.0),
+            },
+        ],
+        measure: posted::heard,
+    },
+    Experiment {
+        figures: &[
+            Figure {
+                // The chat keeps 32 MiB of messages at most.
+                name: "memory behind 1,000,000 posts of 1 KiB",
+                unit: Unit::Megabytes,
+                budget: Some(34.0),
+            },
+            Figure {
+                name: "of that behind the first 100,000",
+                unit: Unit::Megabytes,
+                budget: Some(4.0),
+            },
+            Figure {
+                // That, and half as much again for what the allocator keeps between them.
+                name: "memory behind 100,000 posts of 4 KiB, which fill 32 MiB",
+                unit: Unit::Megabytes,
+                budget: Some(48.0),
+            },
+            Figure {
+                name: "CPU of a post",
+                unit: Unit::Microseconds,
+                budget: None,
+            },
+        ],
+        measure: posted::kept,
+    },
 ];
 
 /// How often something is measured with and without what is to add nothing.
@@ -299,6 +365,7 @@ impl fmt::Display for Unit {
             Unit::Kibibytes => "KiB",
             Unit::Commits => "commits",
             Unit::Turns => "turns",
+            Unit::Messages => "messages",
         })
     }
 }

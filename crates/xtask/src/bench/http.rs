@@ -74,6 +74,16 @@ impl Connection {
         self.events(&request)
     }
 
+    /// A stream of events for the server's owner.
+    ///
+    /// # Errors
+    ///
+    /// The answer is no stream.
+    pub(crate) fn get_for_events(self, token: &str, path: &str) -> io::Result<Events> {
+        let head = self.head("GET", path, token);
+        self.events(&format!("{head}\r\n"))
+    }
+
     /// Asks for a stream of events, and reads not even the head of the answer.
     ///
     /// # Errors

@@ -47,6 +47,8 @@ enum Environment {
     Looking,
     /// It is told which one answers, and that tools run unasked.
     Asking(SocketAddr),
+    /// Nowhere, and no agent hears what is said in the chat.
+    Unheard,
 }
 
 /// The binary for one row.
@@ -143,6 +145,15 @@ impl<'a> Program<'a> {
         }
     }
 
+    /// The same in the same folders, with no agent behind the chat.
+    pub(crate) fn unheard(&self) -> Self {
+        Program {
+            bench: self.bench,
+            root: self.root.clone(),
+            environment: Environment::Unheard,
+        }
+    }
+
     /// Where the binary is.
     pub(crate) fn binary(&self) -> &Path {
         &self.bench.binary
@@ -216,6 +227,10 @@ impl<'a> Program<'a> {
         match self.environment {
             Environment::Quiet => {
                 command.env("SAMOVAR__MODELS__PROBE", "false");
+            }
+            Environment::Unheard => {
+                command.env("SAMOVAR__MODELS__PROBE", "false");
+                command.env("SAMOVAR__CHAT__AGENT", "nobody");
             }
             Environment::Looking => {
                 command.env(ANSWERING, url(self.bench.answering));
