@@ -9,7 +9,7 @@ use super::super::words::Language;
 use super::world::{
     CHAT_TOOLS, TOOLS, World, ask, call, calls, message, outcome, prompt, text, user,
 };
-use super::{FILES, claims};
+use super::{CHATS, FILES, claims};
 
 #[test]
 fn the_events_are_those_of_a_model() {
@@ -127,6 +127,16 @@ mod properties {
             let note = understand(&request).language.say(Sentence::Note);
             prop_assert!(text(&events).starts_with(&note));
             prop_assert!(!claims(&text(&events)));
+        }
+
+        #[test]
+        fn any_turn_ends_whatever_the_person_answers(
+            request in proptest::sample::select(CHATS),
+            answers in proptest::collection::vec(prop_oneof![any::<String>(), texts()], 3),
+        ) {
+            let answers: Vec<_> = answers.iter().map(String::as_str).collect();
+            let turn = World::with_chat(FILES, &answers).turn(request.0);
+            prop_assert!(turn.last().len() > 40);
         }
 
         #[test]
