@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use reqwest::Method;
 use samovar_testkit::{Finished, Program};
+use serde_json::Value;
 use tokio::process::Command;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_samovar");
@@ -48,7 +50,7 @@ async fn the_curl_lines_of_the_readme_talk_to_the_server_that_it_starts() {
     let blocks = blocks("README.md");
     let curls: Vec<_> = blocks
         .iter()
-        .filter(|block| block.contains("curl"))
+        .filter(|block| block.contains("curl") && block.contains("/services/"))
         .collect();
     assert_eq!(curls.len(), 1);
 
@@ -101,6 +103,45 @@ async fn the_first_command_of_the_readme_does_what_it_says() {
     );
 }
 
+// proves FC-5
+#[tokio::test]
+async fn the_question_of_the_readme_is_answered_as_it_says() {
+    let blocks = blocks("README.md");
+    let asking = blocks.iter().find(|block| block.contains("ask me"));
+    let line = asking
+        .and_then(|block| block.strip_prefix("samovar run \""))
+        .unwrap();
+    let prompt = line.trim_end().strip_suffix('"').unwrap();
+    let answering = blocks
+        .iter()
+        .find(|block| block.contains("/chat/"))
+        .unwrap();
+    let program = Program::new(BINARY);
+    let server = program.serve(&[]).await;
+    let port = server.address.rsplit(':').next().unwrap();
+    let asks = program.command(["run", prompt]).spawn().unwrap();
+    loop {
+        let state = server.request(Method::GET, "/chat/state").send().await;
+        let state: Value = state.unwrap().json().await.unwrap();
+        if state["pending_input"]["requested_by"] == "master" {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+
+    let script = format!("TOKEN=$(cat data/token)\n{}", strict(answering, port));
+    let answered = shell(&program.folder(), &script).await;
+
+    assert_eq!(answered.code, Some(0), "{answered:?}");
+    assert!(
+        answered.stdout.contains("\"text\":\"What is your name?\""),
+        "{answered:?}"
+    );
+    let asked = Finished::of(asks).await;
+    assert_eq!(asked.code, Some(0), "{asked:?}");
+    assert!(asked.stdout.contains("Hello, Olena!"), "{asked:?}");
+}
+
 // proves FC-1
 #[tokio::test]
 async fn every_command_of_the_pages_about_the_terminal_runs() {
@@ -126,5 +167,5 @@ async fn every_command_of_the_pages_about_the_terminal_runs() {
             tried += 1;
         }
     }
-    assert_eq!(tried, 4);
+    assert_eq!(tried, 5);
 }
