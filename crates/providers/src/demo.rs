@@ -93,7 +93,8 @@ fn answer(prompt: &Prompt) -> Vec<ProviderEvent> {
         None => said,
     };
     match next {
-        Next::Ask(said, calls) => reply.ask(&to(said), &calls),
+        // A question is the person's, whoever it is asked for.
+        Next::Ask(said, calls) => reply.ask(&said, &calls),
         Next::Say(said) => reply.say(&to(said)),
     }
     reply.complete(input_bytes(prompt))

@@ -320,6 +320,12 @@ fn in_the_chat_the_last_message_is_answered_whoever_wrote_it() {
 
     let note = Language::English.say(Sentence::Note);
     assert_eq!(turn.last(), format!("{note} To master: 6 * 7 = 42"));
+
+    let signal = agent("ask me my name and greet me");
+    let turn = World::with_chat(FILES, &["Olena"]).continued(vec![signal]);
+
+    let said = ["I have a question.", "To master: Hello, Olena!"];
+    assert_eq!(turn.said, said.map(|said| format!("{note} {said}")));
 }
 
 #[test]
