@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use samovar_core::{CallId, SessionId};
+use samovar_core::{CallId, SessionId, planted};
 use samovar_engine::{Engine, OpenCall};
 
 use crate::chat::Chat;
@@ -16,12 +16,17 @@ use crate::tools::{ASK_USER, Name};
 /// longer, until the engine ends.
 pub async fn ask_for_turns(chat: Chat, engine: Arc<Engine>, name: Name) {
     let mut watch = engine.watch_calls();
+    let mut asked: HashMap<SessionId, HashSet<CallId>> = HashMap::new();
+    planted!("question-not-asked-again", {
+        for open in engine.open_calls().await.unwrap_or_default() {
+            asked.entry(open.session).or_default().insert(open.call.id);
+        }
+    });
     let engine = {
         // It is not kept alive by what it is asked.
         let strong = engine;
         Arc::downgrade(&strong)
     };
-    let mut asked: HashMap<SessionId, HashSet<CallId>> = HashMap::new();
     while let Some(changed) = watch.next().await {
         for (session, calls) in changed {
             let questions = calls.into_iter().filter(|open| open.call.name == ASK_USER);
@@ -29,6 +34,9 @@ pub async fn ask_for_turns(chat: Chat, engine: Arc<Engine>, name: Name) {
             let now: HashSet<_> = questions.iter().map(|open| open.call.id.clone()).collect();
             let before = asked.remove(&session).unwrap_or_default();
             for gone in before.difference(&now) {
+                planted!("question-not-withdrawn", {
+                    continue;
+                });
                 chat.withdraw_call(gone);
             }
             for open in questions {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::command::is_blank;
 use samovar_core::{
-    CallId, ChatMeta, ChatRole, Clock, Code, Error, PendingInput, TurnId, failpoint,
+    CallId, ChatMeta, ChatRole, Clock, Code, Error, PendingInput, TurnId, failpoint, planted,
 };
 use samovar_locale as locale;
 use tokio::sync::{Notify, oneshot, watch};
@@ -260,6 +260,11 @@ impl Chat {
         text: String,
     ) -> Result<Option<u64>, Error> {
         failpoint!("chat.answer.before");
+        planted!("chat-answer-lost", {
+            let mut state = self.lock();
+            state.questions.remove(question);
+            return Ok(Some(self.put(&mut state, by_user(text, Some(question)))));
+        });
         let settled = call.settle(text.clone()).await;
         failpoint!("chat.answer.settled");
         let shown = {
@@ -344,10 +349,17 @@ impl Chat {
     ) -> Result<(), Error> {
         let said = self.by_agent(author, question, ChatMeta::default())?;
         self.not_answering(&call.turn).await;
-        let mut state = self.lock();
-        state.questions.check_room()?;
-        let id = self.put(&mut state, said);
-        state.questions.ask_for(id, author.to_owned(), call);
+        failpoint!("chat.ask.before");
+        planted!("question-asked-twice", {
+            self.append(self.by_agent(author, question, ChatMeta::default())?);
+        });
+        {
+            let mut state = self.lock();
+            state.questions.check_room()?;
+            let id = self.put(&mut state, said);
+            state.questions.ask_for(id, author.to_owned(), call);
+        }
+        failpoint!("chat.ask.after");
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Weak;
 
-use samovar_core::{CallId, Code, Error, Outcome, PendingInput, Sender, TurnId};
+use samovar_core::{CallId, Code, Error, Outcome, PendingInput, Sender, TurnId, planted};
 use samovar_engine::Engine;
 use samovar_locale as locale;
 use tokio::sync::oneshot;
@@ -157,8 +157,17 @@ impl Questions {
         let at = self.open.iter().position(|question| !question.is_taken)?;
         let question = &mut self.open[at];
         if let Asker::Call(call) = &question.asker {
+            let taken = Taken::Call(question.id, call.clone());
             question.is_taken = true;
-            return Some(Taken::Call(question.id, call.clone()));
+            planted!("answers-swapped", {
+                let (asked, mut others) = (self.open[at].id, self.open.iter().rev());
+                let other = others.find_map(|question| match &question.asker {
+                    Asker::Call(call) => Some(call.clone()),
+                    Asker::Waiter(_) => None,
+                });
+                return other.map(|call| Taken::Call(asked, call));
+            });
+            return Some(taken);
         }
         match self.open.remove(at)? {
             Question {

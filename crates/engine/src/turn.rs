@@ -8,7 +8,7 @@ use samovar_core::event::Fault;
 use samovar_core::provider::PAUSED;
 use samovar_core::{
     Approval, CallId, Closer, Effect, FinishReason, Kind, Limits, Message, Outcome, Role, Status,
-    ToolCall, Usage,
+    ToolCall, Usage, planted,
 };
 use serde_json::Value;
 
@@ -383,6 +383,9 @@ impl Turn {
 
     /// Whether a person is asked, so that nothing else of it runs (CH-4).
     pub fn asks_a_person(&self) -> bool {
+        planted!("goes-on-unanswered", {
+            return false;
+        });
         let asked = |open: &Open| open.state == CallState::Asked;
         self.calls.iter().any(asked)
     }

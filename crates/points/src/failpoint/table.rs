@@ -211,6 +211,31 @@ pub const POINTS: &[Point] = &[
         "the file is the new one, its folder is not synced",
     ),
     point(Run, "file.write.after", "the file is written for good"),
+    point(
+        Run,
+        "chat.ask.before",
+        "a question's call is open, and the chat is about to ask it",
+    ),
+    point(
+        Run,
+        "chat.ask.after",
+        "the chat has asked it, and its readers may have seen it",
+    ),
+    point(
+        Run,
+        "chat.answer.before",
+        "a person's words are about to be kept as an answer",
+    ),
+    point(
+        Run,
+        "chat.answer.settled",
+        "the answer is kept, the chat does not show it",
+    ),
+    point(
+        Run,
+        "chat.answer.after",
+        "the chat shows it, who said it is not told",
+    ),
     point(Run, "result.before", "a call's result is about to be kept"),
     point(Run, "result.after", "the result is kept, and not shown"),
     point(

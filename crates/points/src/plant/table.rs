@@ -145,4 +145,30 @@ pub const FAULTS: &[Fault] = &[
         ByKills,
         "a reader that comes back is given an event again",
     ),
+    fault(
+        "question-not-asked-again",
+        ByKills,
+        "a question that a killed server left open is not asked by the next",
+    ),
+    fault("question-asked-twice", ByKills, "a question is asked twice"),
+    fault(
+        "question-not-withdrawn",
+        ByKills,
+        "the chat waits for an answer that its call has already",
+    ),
+    fault(
+        "goes-on-unanswered",
+        ByKills,
+        "a turn goes on although a person is asked",
+    ),
+    fault(
+        "chat-answer-lost",
+        ByKills,
+        "an answer is shown, and not kept",
+    ),
+    fault(
+        "answers-swapped",
+        ByKills,
+        "an answer is kept as that to another question",
+    ),
 ];

@@ -17,6 +17,8 @@ use crate::setup::{last, text, with_model};
 
 /// How long one kill and all that comes after may take before the test gives up on it.
 const PATIENCE: Duration = Duration::from_mins(1);
+/// How often the chat is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Deltas of the long answer.
 const DELTAS: usize = 48;
 /// Points that are tried at once.
@@ -29,7 +31,7 @@ const ARMED: &str = "SAMOVAR_FAILPOINT";
 /// The variable that says how long turns are kept that are over.
 const KEEPS: &str = "SAMOVAR__STREAM__RETENTION";
 
-fn script() -> [Rule; 9] {
+fn script() -> [Rule; 11] {
     // What was said last may stand behind the message of a turn that the kill cut off, or that had
     // no answer.
     let last = model::When::Not(Box::new(model::When::user("the last")));
@@ -41,6 +43,16 @@ fn script() -> [Rule; 9] {
             .when(file().and(model::When::ToolResultsSinceUser(0)))
             .forever(),
         say("it is written").when(file()).forever(),
+        call("ask_user", json!({"question": "which one?"}))
+            .when(
+                model::When::user("the person")
+                    .and(last.clone())
+                    .and(model::When::ToolResultsSinceUser(0)),
+            )
+            .forever(),
+        say("it is answered")
+            .when(model::When::user("the person").and(last.clone()))
+            .forever(),
         call("count", json!({"up": 1}))
             .and_call("note", json!({"up": 1}))
             .when(
@@ -182,6 +194,11 @@ impl Client {
         self.read("m2", second).await;
         self.read("m3", waiting).await;
         self.steer(server, model).await;
+        let asking = self.post(server, "m11", "ask the person").await;
+        tokio::select! {
+            () = self.read("m11", asking) => {}
+            gone = answer(server) => return gone,
+        }
         let counted = self.post(server, "m8", "call the webhook").await;
         self.read("m8", counted).await;
         let empty = self.post(server, "m5", "say nothing").await;
@@ -229,7 +246,11 @@ impl Client {
             .ok("createSession", json!({"sessionId": SESSION}))
             .await;
         let stream = self.post(server, "m4", "say the last").await;
-        self.read("m4", stream).await;
+        tokio::select! {
+            () = self.read("m4", stream) => {}
+            // What the kill has left open is asked again, and holds the session until then.
+            gone = answer(server) => gone.unwrap(),
+        }
         let after = self.posts.pop().unwrap();
         assert_eq!(last(&after.frames)["type"], "completed");
         assert_eq!(text(&after.frames), "a spoken answer");
@@ -307,6 +328,21 @@ async fn all_messages(server: &Serving) -> Vec<Value> {
         }
         page.append(&mut rows);
         rows = page;
+    }
+}
+
+/// Answers what turns ask in the chat, for as long as the server is there.
+async fn answer(server: &Serving) -> Result<(), reqwest::Error> {
+    let mut looked = tokio::time::interval(LOOK_EVERY);
+    loop {
+        looked.tick().await;
+        let state = server.request(Method::GET, "/chat/state").send().await?;
+        let state: Value = state.error_for_status()?.json().await?;
+        if !state["pending_input"].is_null() {
+            let said = server.request(Method::POST, "/chat/user_message");
+            let said = said.json(&json!({"text": "this one"})).send().await?;
+            said.error_for_status()?;
+        }
     }
 }
 
