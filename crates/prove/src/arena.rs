@@ -20,17 +20,23 @@ use crate::dice::Dice;
 use crate::driver::Driver;
 use crate::effects::World;
 use crate::killer::Ending;
+use crate::listener::Listener;
 use crate::observed::{Asked, Incident, Observed, Spool, Stored};
 use crate::orphans;
 use crate::passer::Passer;
+use crate::person::Person;
 use crate::plan::{Needs, Plan, Point};
 use crate::retelling;
 use crate::scene;
 use crate::server::{Folders, Keeping, Orders, Server, Started};
 use crate::stage::Stage;
+use crate::ticker::Ticker;
 
 /// Sessions that talk at once.
 const SESSIONS: u32 = 4;
+
+/// Persons who answer questions.
+const PERSONS: u32 = 3;
 
 /// How long a process that was killed may take to be gone.
 const LAST_BREATH: Duration = Duration::from_secs(5);
@@ -51,6 +57,8 @@ pub(crate) struct Arena {
     address: watch::Sender<Option<Address>>,
     is_closing: watch::Sender<bool>,
     drivers: JoinSet<()>,
+    /// Who answers what turns ask, and who listens: as long as anybody talks.
+    people: JoinSet<()>,
     dice: Dice,
     lives: u64,
     /// What the model was asked so far; it forgets.
@@ -90,13 +98,15 @@ impl Arena {
             .tempdir()?;
         let folders = Folders::make(folder.path())?;
         let model = ModelServer::start(Vec::<samovar_model_server::Rule>::new()).await?;
-        let world = World::start(dice.fork()).await?;
+        let ticker = Ticker::default();
+        let world = World::start(dice.fork(), ticker.clone()).await?;
         std::fs::write(folders.config(), config(&model, &world))?;
         let read_me = folders.workspace().join(scene::READ_ME);
         std::fs::write(read_me, format!("{}\n", scene::READ_ME_SAYS))?;
         let (address, at) = watch::channel(None);
         let (is_closing, must_close) = watch::channel(false);
-        let stage = Arc::new(Stage::new(model, folders.workspace(), at, must_close));
+        let stage = Stage::new(model, folders.workspace(), at, must_close, ticker);
+        let stage = Arc::new(stage);
         let mut drivers = JoinSet::new();
         for number in 1..=SESSIONS {
             let driver = Driver {
@@ -112,6 +122,7 @@ impl Arena {
             dice: dice.fork(),
         };
         drivers.spawn(passer.pass());
+        let people = people(&stage, name, plan.patience / 2, &mut dice);
         Ok(Self {
             plan,
             folder,
@@ -121,6 +132,7 @@ impl Arena {
             address,
             is_closing,
             drivers,
+            people,
             dice,
             lives: 0,
             asked: Vec::new(),
@@ -173,6 +185,7 @@ impl Arena {
                     self.drivers.abort_all();
                     while self.drivers.join_next().await.is_some() {}
                 }
+                self.people.shutdown().await;
                 retelling::read_again(&self.stage, &address, self.plan.patience).await;
             }
             Started::Ended | Started::Hanging => {
@@ -275,6 +288,7 @@ impl Arena {
     /// was dropped is killed, but its end is not waited for.
     pub(crate) async fn abandon(mut self) -> io::Result<()> {
         self.drivers.shutdown().await;
+        self.people.shutdown().await;
         self.wait_for_the_dying(LAST_BREATH).await;
         self.folder.close()
     }
@@ -342,6 +356,27 @@ impl Arena {
             self.stage.note(Incident::Orphan(process));
         }
     }
+}
+
+/// Who answers and who listens.
+fn people(stage: &Arc<Stage>, name: &str, patience: Duration, dice: &mut Dice) -> JoinSet<()> {
+    let mut people = JoinSet::new();
+    for number in 1..=PERSONS {
+        let person = Person {
+            stage: stage.clone(),
+            name: format!("{name}-w{number}"),
+            patience,
+            said: 0,
+            dice: dice.fork(),
+        };
+        people.spawn(person.answer());
+    }
+    let listener = Listener {
+        stage: stage.clone(),
+        dice: dice.fork(),
+    };
+    people.spawn(listener.listen());
+    people
 }
 
 /// Whether a server is asked to stop for a point, so that it may end without having reached it.

@@ -59,6 +59,21 @@ impl Refusal {
     }
 }
 
+/// What a server has answered.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) value: Value,
+    /// The boot that an answer of the global chat names; empty elsewhere.
+    pub(crate) boot: String,
+}
+
+/// How a place in the global chat is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Behind {
+    Query(u64),
+    Header(u64),
+}
+
 /// Asks servers, whichever is there.
 #[derive(Clone)]
 pub(crate) struct Client {
@@ -132,15 +147,44 @@ impl Client {
         frames(self.send(at, Method::GET, &path, None, None)).await
     }
 
-    /// What the server has found damaged.
-    pub(crate) async fn damage(&self, at: &Address) -> Result<Result<Value, Refusal>, Gone> {
-        let asked = async {
-            let response = self.send(at, Method::GET, "/api/damage", None, None);
-            read(response.await?).await
+    /// What is found at this path.
+    pub(crate) async fn get(
+        &self,
+        at: &Address,
+        path: &str,
+    ) -> Result<Result<Found, Refusal>, Gone> {
+        found(self.send(at, Method::GET, path, None, None)).await
+    }
+
+    /// Gives something to whatever is at this path.
+    pub(crate) async fn give(
+        &self,
+        at: &Address,
+        path: &str,
+        params: &Value,
+    ) -> Result<Result<Found, Refusal>, Gone> {
+        found(self.send(at, Method::POST, path, Some(params), None)).await
+    }
+
+    /// Follows the global chat behind an id, and tells its boot.
+    pub(crate) async fn listen(
+        &self,
+        at: &Address,
+        after: &Behind,
+    ) -> Result<Result<(Frames, String), Refusal>, Gone> {
+        let (path, id) = match after {
+            Behind::Query(id) => (format!("/chat/stream?after={id}"), None),
+            Behind::Header(id) => ("/chat/stream".to_owned(), Some(id.to_string())),
         };
-        tokio::time::timeout(PATIENCE, asked)
-            .await
-            .map_err(|_| Gone)?
+        let mut boot = String::new();
+        let sent = async {
+            let sent = self.send(at, Method::GET, &path, None, id.as_deref());
+            let response = sent.await?;
+            boot = boot_of(&response);
+            Ok(response)
+        };
+        let frames = frames(sent).await?;
+        Ok(frames.map(|frames| (frames, boot)))
     }
 
     /// Whether a server is ready.
@@ -201,6 +245,26 @@ async fn frames(
         Err(refusal) => Ok(Err(refusal)),
         Ok(_) => Err(Gone),
     }
+}
+
+async fn found(
+    sent: impl Future<Output = Result<Response<Incoming>, Gone>>,
+) -> Result<Result<Found, Refusal>, Gone> {
+    let asked = async {
+        let response = sent.await?;
+        let boot = boot_of(&response);
+        let read = read(response).await?;
+        Ok(read.map(|value| Found { value, boot }))
+    };
+    tokio::time::timeout(PATIENCE, asked)
+        .await
+        .map_err(|_| Gone)?
+}
+
+fn boot_of(response: &Response<Incoming>) -> String {
+    let boot = response.headers().get("x-chat-boot");
+    let boot = boot.and_then(|boot| boot.to_str().ok());
+    boot.unwrap_or_default().to_owned()
 }
 
 async fn read(response: Response<Incoming>) -> Result<Result<Value, Refusal>, Gone> {

@@ -49,6 +49,9 @@ pub struct Counts {
     pub idempotent_again: u64,
     /// Calls that were closed as outcome unknown.
     pub doubts_told: u64,
+    /// Questions and their answers.
+    #[serde(flatten)]
+    pub chat: Asked,
     /// Connections that read a stream.
     pub readings: u64,
     /// Those of them that went on behind an id.
@@ -57,6 +60,25 @@ pub struct Counts {
     pub frames: u64,
     /// Processes that outlived their server.
     pub orphans: u64,
+}
+
+/// Numbers of questions, and of what was said to them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Asked {
+    /// Questions that turns have asked a person in the global chat.
+    pub questions: u64,
+    /// How often one was asked again in a later life, because it was open still.
+    pub asked_again: u64,
+    /// Answers to them that a server said it has, or that the chat has shown.
+    pub answers: u64,
+    /// Questions that were closed with what a person has said.
+    pub answers_kept: u64,
+    /// Words of persons that were taken and are not what came of their question.
+    pub answers_lost: u64,
+    /// Words of persons that answered nothing.
+    pub strays: u64,
+    /// What turns have said in the chat without a question.
+    pub posted: u64,
 }
 
 impl Counts {
@@ -95,6 +117,7 @@ impl Counts {
             idempotent_effects,
             idempotent_again,
             doubts_told,
+            chat,
             readings,
             resumed,
             frames,
@@ -103,6 +126,7 @@ impl Counts {
         merge(&mut self.points, points);
         merge(&mut self.ends, ends);
         merge(&mut self.put_off, put_off);
+        self.chat.add(&chat);
         let sums = [
             (&mut self.random_kills, random_kills),
             (&mut self.stopped, stopped),
@@ -129,6 +153,27 @@ impl Counts {
         for (sum, more) in sums {
             *sum += more;
         }
+    }
+}
+
+impl Asked {
+    fn add(&mut self, other: &Self) {
+        let Self {
+            questions,
+            asked_again,
+            answers,
+            answers_kept,
+            answers_lost,
+            strays,
+            posted,
+        } = other;
+        self.questions += questions;
+        self.asked_again += asked_again;
+        self.answers += answers;
+        self.answers_kept += answers_kept;
+        self.answers_lost += answers_lost;
+        self.strays += strays;
+        self.posted += posted;
     }
 }
 

@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 use crate::dice::Dice;
 use crate::observed::Effect;
 use crate::oracle::class_of;
+use crate::ticker::Ticker;
 
 /// Bytes that a request may have.
 const MAX_BODY_BYTES: usize = 1 << 20;
@@ -33,15 +34,17 @@ pub(crate) struct World {
 struct Ledger {
     effects: Mutex<Vec<Effect>>,
     dice: Mutex<Dice>,
+    ticker: Ticker,
 }
 
 impl World {
-    pub(crate) async fn start(dice: Dice) -> io::Result<Self> {
+    pub(crate) async fn start(dice: Dice, ticker: Ticker) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
         let ledger = Arc::new(Ledger {
             effects: Mutex::default(),
             dice: Mutex::new(dice),
+            ticker,
         });
         let mut tasks = JoinSet::new();
         tasks.spawn(accept(listener, ledger.clone()));
@@ -116,6 +119,7 @@ async fn answer(
             key,
             message: text(&body["args"]["message"]),
             receipt: receipt.clone(),
+            at: ledger.ticker.next(),
         });
         receipt
     };

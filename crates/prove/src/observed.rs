@@ -1,6 +1,10 @@
 //! What was seen from outside a server: the oracle's whole input, plain data.
 
+mod chat;
+
 use std::collections::BTreeMap;
+
+pub(crate) use chat::{Chat, ChatMessage, Fate, Heard, Open, Reply, Way};
 
 /// A moment, by its place among all that were noted in one arena.
 pub(crate) type Tick = u64;
@@ -29,6 +33,8 @@ pub(crate) struct Observed {
     pub(crate) asked: Vec<Asked>,
     /// How many prompts had come when a reader first saw an answer finished, by the answer's id.
     pub(crate) answered: BTreeMap<String, u64>,
+    /// The global chat, and the questions in it.
+    pub(crate) chat: Chat,
     /// Texts of files in the workspace in the end, by their path.
     pub(crate) files: BTreeMap<String, String>,
     /// Sessions whose deletion the server has confirmed.
@@ -102,6 +108,8 @@ pub(crate) enum Scene {
     Text,
     /// Calls of all four classes at once, then a spoken answer.
     Tools,
+    /// Questions, alone or beside other calls, then a spoken answer.
+    Questions,
     /// An answer that a fault of the provider breaks first.
     Fault,
     /// The same, and what came before the fault is more than a log holds in memory.
@@ -193,6 +201,7 @@ pub(crate) struct Effect {
     pub(crate) message: String,
     /// What the webhook answered.
     pub(crate) receipt: String,
+    pub(crate) at: Tick,
 }
 
 /// What a tool does to the world.

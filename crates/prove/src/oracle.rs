@@ -2,7 +2,9 @@
 //! it is tested with observations made by hand: a proof that cannot fail proves nothing.
 
 mod calls;
+mod chat;
 mod messages;
+mod questions;
 mod rows;
 mod stops;
 mod streams;
@@ -47,6 +49,7 @@ pub(crate) fn judge(observed: &Observed) -> Verdict {
     turns::judge(observed, &streams, &mut verdict);
     stops::judge(observed, &streams, &mut verdict);
     calls::judge(observed, &streams, &mut verdict);
+    questions::judge(observed, &streams, &mut verdict);
     verdict
 }
 

@@ -36,7 +36,10 @@ impl Passer {
     /// Says something, and does not wait for what comes of it.
     async fn say(&mut self, session: &str) {
         let message = format!("{session}-m1");
-        for rule in scene::rules(&message, Scene::Text, &mut self.dice) {
+        // A session is deleted over its question, too.
+        let scenes = [Scene::Text, Scene::Questions];
+        let scene = self.dice.one_of(&scenes).copied().unwrap_or_default();
+        for rule in scene::rules(&message, scene, &mut self.dice) {
             self.stage.model.push(rule);
         }
         let subject = Subject {

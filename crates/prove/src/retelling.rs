@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
 use crate::client::{Address, Came, Frames, Gone, Refusal};
+use crate::listener;
 use crate::observed::{Incident, Profile, Reading, Stored, Tokens, Totals};
 use crate::reader::Subject;
 use crate::stage::Stage;
@@ -36,6 +37,7 @@ pub(crate) async fn read_again(stage: &Arc<Stage>, at: &Address, patience: Durat
         totals(stage, at, &session).await;
     }
     damage(stage, at).await;
+    chat(stage, at, end).await;
     for session in observed.deleted {
         let params = json!({ "sessionId": session });
         match stage.client.call(at, "getSession", &params).await {
@@ -150,11 +152,51 @@ async fn totals(stage: &Stage, at: &Address, session: &str) {
     }
 }
 
+/// The global chat from its first message, and whether it waits for nobody.
+async fn chat(stage: &Stage, at: &Address, end: Instant) {
+    let path = "/chat/history?after=0";
+    match stage.client.get(at, path).await {
+        Ok(Ok(found)) => {
+            stage.boots(at.life, &found.boot);
+            let place = stage.listens(at.life, 0);
+            let messages = found.value.as_array().map(Vec::as_slice);
+            for value in messages.unwrap_or_default() {
+                match listener::message(value) {
+                    Some(message) => stage.hears(place, message),
+                    None => stage.note(Incident::Malformed(value.to_string())),
+                }
+            }
+        }
+        Ok(Err(refusal)) => refused(stage, path, refusal),
+        Err(Gone) => stage.note(Incident::Unfinished(path.to_owned())),
+    }
+    if let Some(state) = still_waits(stage, at, end).await {
+        stage.is_left(&state);
+    }
+}
+
+/// What the chat waits for; what is withdrawn is so in a moment.
+async fn still_waits(stage: &Stage, at: &Address, end: Instant) -> Option<String> {
+    loop {
+        let Ok(Ok(found)) = stage.client.get(at, "/chat/state").await else {
+            return Some("no answer".to_owned());
+        };
+        let said = found.value;
+        if said["pending_input"].is_null() && said["waiting"] == 0 {
+            return None;
+        }
+        if Instant::now() > end {
+            return Some(said.to_string());
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 /// What the server says is damaged; a kill damages nothing.
 async fn damage(stage: &Stage, at: &Address) {
-    match stage.client.damage(at).await {
+    match stage.client.get(at, "/api/damage").await {
         Ok(Ok(said)) => {
-            let items = said["items"].as_array().map(Vec::as_slice);
+            let items = said.value["items"].as_array().map(Vec::as_slice);
             for item in items.unwrap_or_default() {
                 stage.note(Incident::Damage(item.to_string()));
             }

@@ -1,5 +1,7 @@
 //! What a message makes the model do, as rules for the model server.
 
+mod questions;
+
 use std::time::Duration;
 
 use samovar_model_server::{Ending, Failure, Reply, Request, Rule, When, fail, reset, say};
@@ -8,6 +10,8 @@ use serde_json::{Value, json};
 use crate::dice::Dice;
 use crate::observed::{Asked, Delivery, Scene};
 use crate::words;
+
+pub(crate) use questions::{ASK, POST};
 
 /// The idempotent webhook.
 pub(crate) const NOTE: &str = "note";
@@ -39,10 +43,11 @@ pub(crate) fn edited_file(message: &str) -> String {
 /// One of the scenes. What may join another's turn does not bring that to its end.
 pub(crate) fn choose(dice: &mut Dice, delivery: Delivery) -> Scene {
     match dice.within(0..=99) {
-        0..=33 => Scene::Text,
-        34..=71 => Scene::Tools,
-        72..=81 => Scene::Fault,
-        82..=95 => Scene::Long,
+        0..=24 => Scene::Text,
+        25..=49 => Scene::Tools,
+        50..=74 => Scene::Questions,
+        75..=84 => Scene::Fault,
+        85..=95 => Scene::Long,
         _ if delivery == Delivery::Steer => Scene::Text,
         _ => Scene::Refused,
     }
@@ -52,8 +57,9 @@ pub(crate) fn choose(dice: &mut Dice, delivery: Delivery) -> Scene {
 pub(crate) fn rules(message: &str, scene: Scene, dice: &mut Dice) -> Vec<Rule> {
     let mut rules = Vec::new();
     let behind = |results| own(message).and(When::ToolResultsSinceUser(results));
+    let batch = Batch::of(scene, dice);
     match scene {
-        Scene::Text | Scene::Tools => {}
+        Scene::Text | Scene::Tools | Scene::Questions => {}
         Scene::Fault => rules.push(fault(message, dice).when(behind(0)).times(1)),
         Scene::Long => rules.push(long(message).when(behind(0)).times(1)),
         Scene::Refused => {
@@ -63,22 +69,46 @@ pub(crate) fn rules(message: &str, scene: Scene, dice: &mut Dice) -> Vec<Rule> {
     }
     for attempt in 1..=ATTEMPTS {
         let mut reply = spoken(message, 1, attempt, dice);
-        if scene == Scene::Tools {
-            for (name, args) in calls(message, attempt) {
-                reply = reply.and_call(name, args);
-            }
+        for (name, args) in batch.calls(message, attempt) {
+            reply = reply.and_call(name, args);
         }
         rules.push(once(reply.when(behind(0)), attempt));
     }
-    if scene == Scene::Tools {
+    let results = batch.calls(message, 1).len();
+    if results > 0 {
         // A prompt that lacks a result gets no answer.
-        let results = calls(message, 1).len();
         for attempt in 1..=ATTEMPTS {
             let reply = spoken(message, 2, attempt, dice);
             rules.push(once(reply.when(behind(results)), attempt));
         }
     }
     rules
+}
+
+/// What a model calls at once.
+#[derive(Clone, Copy)]
+enum Batch {
+    Nothing,
+    AllClasses,
+    Questions(questions::Shape),
+}
+
+impl Batch {
+    fn of(scene: Scene, dice: &mut Dice) -> Self {
+        match scene {
+            Scene::Tools => Self::AllClasses,
+            Scene::Questions => Self::Questions(questions::Shape::choose(dice)),
+            Scene::Text | Scene::Fault | Scene::Long | Scene::Refused => Self::Nothing,
+        }
+    }
+
+    fn calls(self, message: &str, attempt: u32) -> Vec<Call> {
+        match self {
+            Self::Nothing => Vec::new(),
+            Self::AllClasses => calls(message, attempt).into(),
+            Self::Questions(shape) => shape.calls(message, attempt),
+        }
+    }
 }
 
 /// What a prompt to the model was about.
@@ -114,9 +144,12 @@ fn spoken(message: &str, step: u32, attempt: u32, dice: &mut Dice) -> Reply {
     say(text).deltas_of(chars).pace(dice.millis(1..=4))
 }
 
+/// A tool, and what it is given.
+type Call = (&'static str, Value);
+
 /// All four classes at once. What is written names the attempt, so that the effects of one that was
 /// void would be seen.
-fn calls(message: &str, attempt: u32) -> [(&'static str, Value); 6] {
+fn calls(message: &str, attempt: u32) -> [Call; 6] {
     let of = json!({"message": message, "attempt": attempt});
     [
         ("read_file", json!({"path": READ_ME})),

@@ -1,6 +1,8 @@
 //! What all clients of one arena share: where the server is, the model behind it, and the notes of
 //! what was seen.
 
+mod chat;
+
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,9 +12,8 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::client::{Address, Client, Refusal};
-use crate::observed::{
-    Frame, Incident, Observed, Post, Profile, Reading, Stop, Stored, Tick, Totals,
-};
+use crate::observed::{Frame, Incident, Observed, Post, Profile, Reading, Stop, Stored, Totals};
+use crate::ticker::Ticker;
 
 /// The clients' side of an arena.
 pub(crate) struct Stage {
@@ -23,6 +24,7 @@ pub(crate) struct Stage {
     pub(crate) address: watch::Receiver<Option<Address>>,
     /// Whether nobody is to begin anything any more.
     pub(crate) is_closing: watch::Receiver<bool>,
+    ticker: Ticker,
     notes: Mutex<Notes>,
 }
 
@@ -31,7 +33,6 @@ struct Notes {
     observed: Observed,
     /// The turns of messages, as far as somebody has read of them.
     turns: HashMap<String, String>,
-    tick: Tick,
 }
 
 impl Stage {
@@ -40,9 +41,11 @@ impl Stage {
         workspace: PathBuf,
         address: watch::Receiver<Option<Address>>,
         is_closing: watch::Receiver<bool>,
+        ticker: Ticker,
     ) -> Self {
         Self {
             client: Client::new(),
+            ticker,
             model,
             workspace,
             address,
@@ -79,14 +82,14 @@ impl Stage {
     /// Notes something that is about to be said, and gives its place.
     pub(crate) fn sent(&self, mut post: Post) -> usize {
         let mut notes = self.notes();
-        post.sent_at = notes.next();
+        post.sent_at = self.ticker.next();
         notes.observed.posts.push(post);
         notes.observed.posts.len() - 1
     }
 
     pub(crate) fn acked(&self, place: usize) {
         let mut notes = self.notes();
-        let now = notes.next();
+        let now = self.ticker.next();
         if let Some(post) = notes.observed.posts.get_mut(place) {
             post.acked_at.get_or_insert(now);
         }
@@ -113,7 +116,7 @@ impl Stage {
     /// Notes, before it is asked, that a turn is to be stopped, and gives the place of that.
     pub(crate) fn will_stop(&self, session: &str, turn: Option<String>) -> usize {
         let mut notes = self.notes();
-        let asked_at = notes.next();
+        let asked_at = self.ticker.next();
         notes.observed.stops.push(Stop {
             session: session.to_owned(),
             turn,
@@ -127,7 +130,7 @@ impl Stage {
     /// turn.
     pub(crate) fn has_stopped(&self, place: usize, is_confirmed: bool) {
         let mut notes = self.notes();
-        let now = notes.next();
+        let now = self.ticker.next();
         if let Some(stop) = notes.observed.stops.get_mut(place) {
             stop.settled_at = Some(now);
             stop.is_confirmed = is_confirmed;
@@ -142,7 +145,7 @@ impl Stage {
     /// Notes what a connection has shown.
     pub(crate) fn saw(&self, reading: Reading) {
         let mut notes = self.notes();
-        let now = notes.next();
+        let now = self.ticker.next();
         let mut posts = notes.observed.posts.iter_mut();
         let post = posts.find(|post| post.message == reading.message);
         if let Some(post) = post.filter(|_| reading.is_done) {
@@ -218,13 +221,6 @@ impl Stage {
 
     fn notes(&self) -> MutexGuard<'_, Notes> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Notes {
-    fn next(&mut self) -> Tick {
-        self.tick += 1;
-        self.tick
     }
 }
 

@@ -49,31 +49,57 @@ impl fmt::Display for Report {
     }
 }
 
-fn rows(report: &Report) -> Vec<Row> {
-    let counts = &report.counts;
-    let counted = |label, count: u64| Row {
-        label,
-        count: count.to_string(),
-        is_broken: false,
-    };
-    let wanted_none = |label, kinds: &[Broken]| {
+impl Row {
+    fn counted(label: &'static str, count: u64) -> Self {
+        Self {
+            label,
+            count: count.to_string(),
+            is_broken: false,
+        }
+    }
+
+    /// How often these promises were broken.
+    fn broken(label: &'static str, report: &Report, kinds: &[Broken]) -> Self {
         let count: u64 = kinds.iter().map(|kind| report.times(kind.code())).sum();
-        Row {
+        Self {
             label,
             count: count.to_string(),
             is_broken: count > 0,
         }
-    };
-    let time = |label, millis: u64| Row {
-        label,
-        count: says::millis(millis),
-        is_broken: false,
-    };
+    }
+
+    fn time(label: &'static str, millis: u64) -> Self {
+        Self {
+            label,
+            count: says::millis(millis),
+            is_broken: false,
+        }
+    }
+}
+
+fn rows(report: &Report) -> Vec<Row> {
     let others: Vec<_> = Broken::ALL
         .iter()
         .copied()
         .filter(|kind| !IN_ROWS.contains(kind))
         .collect();
+    let mut rows = turns(report);
+    rows.extend(calls(report));
+    rows.extend(questions(report));
+    rows.extend(streams(report));
+    rows.extend([
+        Row::broken(says::row_orphans(), report, &[Broken::Orphan]),
+        Row::broken(says::row_others(), report, &others),
+        Row::time(says::row_start(), report.starts.p50_ms),
+        Row::time(says::row_slowest_start(), report.starts.max_ms),
+    ]);
+    rows
+}
+
+/// Servers, messages, turns.
+fn turns(report: &Report) -> Vec<Row> {
+    let (counts, counted) = (&report.counts, Row::counted);
+    let broken = |label, kinds: &[Broken]| Row::broken(label, report, kinds);
     vec![
         counted(says::row_kills(), counts.kills()),
         counted(says::row_points(), counts.points.values().sum()),
@@ -86,37 +112,73 @@ fn rows(report: &Report) -> Vec<Row> {
         counted(says::row_accepted(), counts.accepted),
         counted(says::row_steered(), counts.steered),
         counted(says::row_rejected(), counts.rejected),
-        wanted_none(says::row_lost(), &[Broken::MessageLost]),
+        broken(says::row_lost(), &[Broken::MessageLost]),
         counted(says::row_turns(), counts.ends.values().sum()),
-        wanted_none(says::row_stuck(), &[Broken::StuckTurn]),
-        wanted_none(says::row_second_turns(), &[Broken::SecondTurn]),
+        broken(says::row_stuck(), &[Broken::StuckTurn]),
+        broken(says::row_second_turns(), &[Broken::SecondTurn]),
         counted(says::row_continued(), counts.continued),
+    ]
+}
+
+fn calls(report: &Report) -> Vec<Row> {
+    let (counts, counted) = (&report.counts, Row::counted);
+    let broken = |label, kinds: &[Broken]| Row::broken(label, report, kinds);
+    vec![
         counted(says::row_calls(), counts.calls),
         counted(says::row_unsafe(), counts.unsafe_effects),
-        wanted_none(says::row_repeated(), &[Broken::UnsafeRepeated]),
-        wanted_none(
+        broken(says::row_repeated(), &[Broken::UnsafeRepeated]),
+        broken(
             says::row_untold(),
             &[Broken::EffectUntold, Broken::EffectUnannounced],
         ),
         counted(says::row_idempotent(), counts.idempotent_again),
-        wanted_none(says::row_keys(), &[Broken::KeyChanged]),
+        broken(says::row_keys(), &[Broken::KeyChanged]),
         counted(says::row_doubts(), counts.doubts_told),
+    ]
+}
+
+fn questions(report: &Report) -> Vec<Row> {
+    let (counts, counted) = (&report.counts, Row::counted);
+    let broken = |label, kinds: &[Broken]| Row::broken(label, report, kinds);
+    vec![
+        counted(says::row_questions(), counts.chat.questions),
+        counted(says::row_asked_again(), counts.chat.asked_again),
+        broken(
+            says::row_unasked(),
+            &[
+                Broken::QuestionUnasked,
+                Broken::QuestionTwice,
+                Broken::QuestionMoved,
+                Broken::QuestionLeft,
+                Broken::AskedWhenAnswered,
+                Broken::SaidByNobody,
+            ],
+        ),
+        broken(says::row_beside(), &[Broken::RanBeside]),
+        counted(says::row_answers(), counts.chat.answers),
+        broken(
+            says::row_answers_lost(),
+            &[Broken::ReplyLost, Broken::ReplyTwice, Broken::ReplyInvented],
+        ),
+    ]
+}
+
+fn streams(report: &Report) -> Vec<Row> {
+    let (counts, counted) = (&report.counts, Row::counted);
+    let broken = |label, kinds: &[Broken]| Row::broken(label, report, kinds);
+    vec![
         counted(says::row_readings(), counts.readings),
         counted(says::row_resumed(), counts.resumed),
         counted(says::row_frames(), counts.frames),
         counted(says::row_resets(), counts.resets + counts.losses_told),
-        wanted_none(
+        broken(
             says::row_gaps(),
             &[Broken::Gap, Broken::TakenBack, Broken::LossUntold],
         ),
-        wanted_none(says::row_repeats(), &[Broken::Repeat]),
-        wanted_none(says::row_reorders(), &[Broken::Reorder]),
-        wanted_none(says::row_changed(), &[Broken::Changed, Broken::Splice]),
-        wanted_none(says::row_duplicates(), &[Broken::DuplicateId]),
-        wanted_none(says::row_orphans(), &[Broken::Orphan]),
-        wanted_none(says::row_others(), &others),
-        time(says::row_start(), report.starts.p50_ms),
-        time(says::row_slowest_start(), report.starts.max_ms),
+        broken(says::row_repeats(), &[Broken::Repeat]),
+        broken(says::row_reorders(), &[Broken::Reorder]),
+        broken(says::row_changed(), &[Broken::Changed, Broken::Splice]),
+        broken(says::row_duplicates(), &[Broken::DuplicateId]),
     ]
 }
 
@@ -127,7 +189,7 @@ fn reached(report: &Report) -> u64 {
 }
 
 /// What has a row of its own.
-const IN_ROWS: [Broken; 16] = [
+const IN_ROWS: [Broken; 26] = [
     Broken::MessageLost,
     Broken::StuckTurn,
     Broken::SecondTurn,
@@ -135,6 +197,16 @@ const IN_ROWS: [Broken; 16] = [
     Broken::EffectUntold,
     Broken::EffectUnannounced,
     Broken::KeyChanged,
+    Broken::QuestionUnasked,
+    Broken::QuestionTwice,
+    Broken::QuestionMoved,
+    Broken::QuestionLeft,
+    Broken::AskedWhenAnswered,
+    Broken::SaidByNobody,
+    Broken::RanBeside,
+    Broken::ReplyLost,
+    Broken::ReplyTwice,
+    Broken::ReplyInvented,
     Broken::Gap,
     Broken::TakenBack,
     Broken::LossUntold,

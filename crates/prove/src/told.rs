@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::observed::{Frame, Profile, Tokens};
 use crate::oracle::place;
+use crate::scene::ASK;
 use crate::words::{self, Text};
 
 /// A turn as its stream tells it.
@@ -34,6 +35,10 @@ pub(crate) struct Told {
     pub(crate) spliced: Option<String>,
     /// A step that ended although its answer had not.
     pub(crate) unfinished: Option<String>,
+    /// What happened first while a question was open that a person was to answer.
+    pub(crate) beside: Option<String>,
+    /// The questions that are open.
+    waits: Vec<String>,
     text: String,
     iteration: u64,
     /// What the user had said last when the model was asked, and the results behind that.
@@ -123,7 +128,9 @@ impl Told {
         if let Some(turn) = event["turn"].as_str() {
             self.turn.get_or_insert_with(|| turn.to_owned());
         }
-        match text(&event["type"]).as_str() {
+        let kind = text(&event["type"]);
+        self.look_beside(&kind, event);
+        match kind.as_str() {
             "turn_started" => {
                 self.starts += 1;
                 self.started_at.get_or_insert(at.1);
@@ -221,6 +228,26 @@ impl Told {
         let last = self.joined.last().or(self.opener.as_ref());
         let last = last.map_or_else(String::new, |said| said.message.clone());
         self.asked = (last, self.results);
+    }
+
+    /// While a question is open, nothing happens in its turn but what comes from outside.
+    fn look_beside(&mut self, kind: &str, event: &Value) {
+        let call = text(&event["call"]);
+        if kind == "call_closed" && self.waits.contains(&call) {
+            return self.waits.retain(|open| *open != call);
+        }
+        let is_ours = match kind {
+            "step_started" | "message_started" | "delta" | "part_added" | "call_started"
+            | "call_closed" => true,
+            "message_finished" => event["message"]["role"] == "assistant",
+            _ => false,
+        };
+        if is_ours && !self.waits.is_empty() {
+            self.beside.get_or_insert_with(|| format!("{kind} {call}"));
+        }
+        if kind == "call_started" && self.call(&event["call"]).name == ASK {
+            self.waits.push(call);
+        }
     }
 
     fn finish_message(&mut self, event: &Value, at: u64) {

@@ -104,6 +104,26 @@ broken! {
     CallFailed = "call_failed", says::call_failed;
     /// A call was never closed, or more than once.
     CallOpen = "call_open", says::call_open;
+    /// A question is open, and the chat does not ask it.
+    QuestionUnasked = "question_unasked", says::question_unasked;
+    /// The chat of one boot shows twice what a turn says in it.
+    QuestionTwice = "question_twice", says::question_twice;
+    /// A question is asked in a later life than the one in which it was answered.
+    AskedWhenAnswered = "asked_when_answered", says::asked_when_answered;
+    /// A question is open under another call than before.
+    QuestionMoved = "question_moved", says::question_moved;
+    /// The chat waits for an answer that nobody needs any more.
+    QuestionLeft = "question_left", says::question_left;
+    /// The chat shows as an agent's word what no turn says.
+    SaidByNobody = "said_by_nobody", says::said_by_nobody;
+    /// A turn went on although one of its questions was open.
+    RanBeside = "ran_beside", says::ran_beside;
+    /// A person's word was taken, and is not what came of its question.
+    ReplyLost = "reply_lost", says::reply_lost;
+    /// One word closed two questions, or two words one.
+    ReplyTwice = "reply_twice", says::reply_twice;
+    /// A question was closed with what nobody has said to it.
+    ReplyInvented = "reply_invented", says::reply_invented;
     /// The model was asked again for an answer that was already shown as kept.
     AskedAgain = "asked_again", says::asked_again;
     /// The server refused what it should take.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::{Fate, Streams, Verdict};
 use crate::observed::{Class, Effect, Observed, Post, Profile, Scene};
-use crate::scene::{READ_ME, READ_ME_SAYS};
+use crate::scene::{ASK, READ_ME, READ_ME_SAYS};
 use crate::told::{Call, Closing, End};
 use crate::violation::Broken;
 
@@ -67,7 +67,9 @@ impl Case<'_> {
         }
         if let Some(closing) = self.call.closings.first() {
             self.doubt(closing, verdict);
-            self.failure(closing, verdict);
+            if self.call.name != ASK {
+                self.failure(closing, verdict);
+            }
             match self.call.name.as_str() {
                 "write_file" | "edit_file" => self.file(closing, observed, verdict),
                 "read_file" => self.look(closing, READ_ME_SAYS, verdict),
@@ -100,7 +102,7 @@ impl Case<'_> {
         }
     }
 
-    /// Nothing that is asked for can fail by itself.
+    /// Nothing that is asked for can fail by itself; what a person says of a question is up to them.
     fn failure(&self, closing: &Closing, verdict: &mut Verdict) {
         if matches!(closing.status.as_str(), "failed" | "denied") {
             let found = format!("{}: {closing:?}", self.call.id);
@@ -192,7 +194,7 @@ fn once_a_step(post: &Post, observed: &Observed, verdict: &mut Verdict) {
         .filter(|effect| effect.class == Class::Unsafe)
         .map(|effect| &effect.call)
         .collect();
-    if calls.len() > 1 && post.scene == Scene::Tools {
+    if calls.len() > 1 && matches!(post.scene, Scene::Tools | Scene::Questions) {
         verdict.counts.unsafe_repeated += 1;
         verdict.find(Broken::UnsafeRepeated, &post.message, format!("{calls:?}"));
     }

@@ -5,9 +5,12 @@ mod day;
 
 use std::collections::BTreeSet;
 
+use self::day::asking::{RESULT, agent, closing, person, reply};
 use self::day::{good_day, reading};
 use super::judge;
-use crate::observed::{Delivery, Frame, Observed, Post, Profile, Scene, Spool, Stop};
+use crate::observed::{
+    ChatMessage, Delivery, Fate, Frame, Observed, Post, Profile, Scene, Spool, Stop, Way,
+};
 use crate::violation::Broken;
 
 fn found(observed: &Observed) -> BTreeSet<Broken> {
@@ -51,15 +54,23 @@ fn a_good_day_breaks_no_promise_and_everything_is_counted() {
 
     assert_eq!(verdict.violations, []);
     let counts = verdict.counts;
-    assert_eq!((counts.accepted, counts.lost, counts.stuck), (3, 0, 0));
+    assert_eq!((counts.accepted, counts.lost, counts.stuck), (4, 0, 0));
     assert_eq!((counts.steered, counts.rejected), (1, 0));
-    assert_eq!(counts.ends.get("stop"), Some(&2));
+    assert_eq!(counts.ends.get("stop"), Some(&3));
     assert_eq!(
         (counts.calls, counts.unsafe_effects, counts.unsafe_repeated),
-        (4, 1, 0)
+        (8, 2, 0)
     );
     assert_eq!((counts.idempotent_effects, counts.idempotent_again), (1, 1));
     assert_eq!((counts.resumed, counts.continued, counts.resets), (3, 2, 1));
+    assert_eq!((counts.chat.questions, counts.chat.asked_again), (2, 1));
+    let answers = (
+        counts.chat.answers,
+        counts.chat.answers_kept,
+        counts.chat.answers_lost,
+    );
+    assert_eq!(answers, (2, 2, 0));
+    assert_eq!((counts.chat.strays, counts.chat.posted), (1, 1));
 }
 
 // proves DU-14
@@ -89,9 +100,13 @@ const FAILED: End = [
 ];
 
 /// Ends the first turn so.
-fn end_m1(day: &mut Observed, [full, word, field]: End) {
-    change(day, "m1", FULL, r#""reason":{"model":"stop"}"#, full);
-    let spell = |day: &mut Observed, from, to| change(day, "m1", Profile::Default, from, to);
+fn end_m1(day: &mut Observed, by: End) {
+    end(day, "m1", by);
+}
+
+fn end(day: &mut Observed, message: &str, [full, word, field]: End) {
+    change(day, message, FULL, r#""reason":{"model":"stop"}"#, full);
+    let spell = |day: &mut Observed, from, to| change(day, message, Profile::Default, from, to);
     spell(day, r#""completed""#, word);
     spell(day, r#""finishReason":"stop""#, field);
 }
@@ -107,39 +122,41 @@ fn stop(turn: Option<&str>, asked_at: u64) -> Stop {
     }
 }
 
+/// A day on which nothing was broken, although it went otherwise.
+#[track_caller]
+fn fine(otherwise: impl FnOnce(&mut Observed)) {
+    let mut day = good_day();
+    otherwise(&mut day);
+    assert_eq!(judge(&day).violations, []);
+}
+
 // proves DU-14
 #[test]
 fn what_nobody_broke_is_not_called_broken() {
-    let fine = |spoil: &dyn Fn(&mut Observed)| {
-        let mut day = good_day();
-        spoil(&mut day);
-        let violations = judge(&day).violations;
-        assert_eq!(violations, []);
-    };
     // A turn that somebody stopped is cancelled, whether it was named or not.
     for turn in [Some("t1"), None] {
-        fine(&|day| {
+        fine(|day| {
             end_m1(day, CANCELLED);
             day.stops.push(stop(turn, 2));
         });
     }
     // So is one for which another has come that interrupts.
-    fine(&|day| {
+    fine(|day| {
         end_m1(day, CANCELLED);
         day.posts[1].delivery = Delivery::Interrupt;
     });
     // A turn that was cut too often may give up.
-    fine(&|day| {
+    fine(|day| {
         end_m1(day, EXHAUSTED);
         change(day, "m1", FULL, r#""in_a_row":1"#, r#""in_a_row":5"#);
     });
     // One that its provider refuses for good ends so.
-    fine(&|day| {
+    fine(|day| {
         end_m1(day, FAILED);
         day.posts[0].scene = Scene::Refused;
     });
     // A message that was refused and is not kept is nobody's loss.
-    fine(&|day| {
+    fine(|day| {
         day.posts.push(Post {
             message: "m4".to_owned(),
             is_rejected: true,
@@ -148,7 +165,7 @@ fn what_nobody_broke_is_not_called_broken() {
         });
     });
     // A call in doubt whose effect happened is told in the words for it.
-    fine(&|day| {
+    fine(|day| {
         let (done, doubt) = (
             "\"done\",\"text\":\"receipt-2.\"",
             "\"unknown\",\"text\":\"outcome unknown\"",
@@ -168,17 +185,69 @@ fn what_nobody_broke_is_not_called_broken() {
         row.unwrap().content = "outcome unknown".to_owned();
     });
     // A connection that was killed ends anywhere.
-    fine(&|day| {
+    fine(|day| {
         let one = reading(&mut day.readings, "m1", FULL);
         one.frames.truncate(5);
         one.is_done = false;
     });
     // A message whose acceptance nobody has heard of may be kept or not.
-    fine(&|day| {
+    fine(|day| {
         let mut post = day.posts[0].clone();
         post.message = "m3".to_owned();
         post.acked_at = None;
         day.posts.push(post);
+    });
+}
+
+// proves DU-14
+#[test]
+fn a_question_that_somebody_else_ends_or_that_nobody_knows_is_not_called_broken() {
+    // Whom a kill has cut off may have answered; and of a deleted session nothing is known.
+    fine(|day| {
+        for reply in &mut day.chat.replies {
+            reply.fate = Fate::Unknown;
+        }
+        let said = agent(6, "what about p1 in attempt 1, place 1?");
+        let answer = ChatMessage {
+            reply_to: Some(6),
+            ..person(7, "word 9")
+        };
+        let last = day.chat.heard.last_mut().unwrap();
+        last.messages.extend([said, answer]);
+        day.chat
+            .replies
+            .push(reply(Way::Chat, "word 9", 30, Some(7)));
+    });
+    // Who stops a turn closes its question, and nobody answers it then.
+    fine(|day| {
+        let stopped = r#"{"status":"cancelled","text":"stopped"}"#;
+        change(day, "q1", FULL, &closing(RESULT), stopped);
+        change(day, "q1", Profile::Default, RESULT, "stopped");
+        let mut rows = day.stored.iter_mut();
+        let row = rows.find(|row| row.content == RESULT);
+        "stopped".clone_into(&mut row.unwrap().content);
+        end(day, "q1", CANCELLED);
+        day.chat.replies[1].fate = Fate::Refused;
+        day.stops.push(Stop {
+            session: "s2".to_owned(),
+            ..stop(Some("t4"), 8)
+        });
+    });
+    // That the second question is withdrawn is noted some time, also behind what is said next.
+    fine(|day| {
+        let note = ChatMessage {
+            role: "system".to_owned(),
+            author: "ChatAgent".to_owned(),
+            reply_to: Some(3),
+            ..agent(6, "withdrawn")
+        };
+        day.chat.heard.last_mut().unwrap().messages.push(note);
+    });
+    // An answer that was taken just before a kill may have been heard by nobody.
+    fine(|day| {
+        for heard in day.chat.heard.iter_mut().filter(|heard| heard.life == 2) {
+            heard.messages.retain(|message| message.id < 2);
+        }
     });
 }
 

@@ -69,7 +69,8 @@ async fn all_are_found(is_wanted: impl Fn(&Fault) -> bool) {
 // proves DU-14
 #[tokio::test]
 async fn the_proof_finds_the_faults_of_turns_that_kills_at_any_time_show() {
-    all_are_found(|fault| fault.seen == Seen::ByKills && !is_of_reader(fault)).await;
+    let is_other = |fault: &Fault| is_of_reader(fault) || is_of_question(fault);
+    all_are_found(|fault| fault.seen == Seen::ByKills && !is_other(fault)).await;
 }
 
 // proves DU-14
@@ -80,6 +81,17 @@ async fn the_proof_finds_the_faults_of_readers_that_kills_at_any_time_show() {
 
 fn is_of_reader(fault: &Fault) -> bool {
     ["double-publish", "resume-skips", "resume-repeats"].contains(&fault.name)
+}
+
+// proves DU-14, CH-10
+#[tokio::test]
+async fn the_proof_finds_the_faults_of_questions_that_kills_at_any_time_show() {
+    all_are_found(|fault| fault.seen == Seen::ByKills && is_of_question(fault)).await;
+}
+
+fn is_of_question(fault: &Fault) -> bool {
+    let words = ["question", "answer"];
+    words.iter().any(|word| fault.name.contains(word))
 }
 
 // proves DU-14

@@ -35,7 +35,7 @@ fn is_empty(folder: &Path) -> bool {
     folder.read_dir().unwrap().next().is_none()
 }
 
-// proves DU-14, DU-17, DU-1, DU-3, DU-6, DU-7
+// proves DU-14, DU-17, DU-1, DU-3, DU-6, DU-7, CH-4, CH-10
 #[tokio::test]
 async fn two_hundred_kills_break_no_promise() {
     let (program, temporary) = prover();
@@ -49,7 +49,8 @@ async fn two_hundred_kills_break_no_promise() {
 
     assert_eq!(said.code, Some(0), "{said:#?}");
     assert!(
-        said.stdout.contains("outside the promise: the global chat"),
+        said.stdout
+            .contains("outside the promise: what was said in the global chat"),
         "{}",
         said.stdout
     );
@@ -72,6 +73,11 @@ async fn two_hundred_kills_break_no_promise() {
         "unsafe_effects",
         "resets",
         "calls",
+        "questions",
+        "asked_again",
+        "answers_kept",
+        "strays",
+        "posted",
     ] {
         assert!(number(counted) > 0, "{counted}: {counts:#}");
     }

@@ -1,5 +1,7 @@
 //! Each way in which a good day could have gone wrong.
 
+mod asking;
+
 use std::collections::BTreeSet;
 
 use super::day::{EDITED, reading, renamed, row};
@@ -22,6 +24,10 @@ pub(super) fn all() -> BTreeSet<Broken> {
     tried.extend(effects());
     tried.extend(results());
     tried.extend(servers());
+    tried.extend(asking::questions());
+    tried.extend(asking::steps());
+    tried.extend(asking::replies());
+    tried.extend(asking::chats());
     tried
 }
 

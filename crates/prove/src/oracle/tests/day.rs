@@ -1,5 +1,8 @@
 //! A good day: one session, a spoken answer that a kill cut once, and a turn with calls of all
 //! classes, which a kill cut, too: the idempotent one is made twice. What is said meanwhile joins it.
+//! In another session, a turn asks.
+
+pub(super) mod asking;
 
 use serde_json::{Value, json};
 
@@ -155,6 +158,7 @@ pub(super) fn good_day() -> Observed {
         }
     }
     joined(&mut observed, own);
+    asking::add(&mut observed);
     let mut resumed = observed.readings[0].clone();
     resumed.after.clone_from(&resumed.frames[4].id);
     resumed.frames.drain(..5);
@@ -314,6 +318,7 @@ fn effects() -> Vec<Effect> {
         key: format!("key-{call}"),
         message: "m2".to_owned(),
         receipt: receipt.to_owned(),
+        at: 0,
     };
     vec![
         effect(Class::Idempotent, "c3", "receipt-0."),

@@ -1,0 +1,204 @@
+//! Each way in which questions and their answers could have gone wrong.
+
+use crate::observed::{Asked, ChatMessage, Fate, Heard, Observed, Way};
+use crate::oracle::tests::day::asking::{
+    ANSWER, FIRST, RESULT, SECOND, agent, closing, open, person, reply,
+};
+use crate::oracle::tests::{FULL, change, check, place_of};
+use crate::violation::Broken;
+
+/// Spoils what was said in the chat of the second life.
+fn heard(day: &mut Observed, spoil: impl Fn(&mut Vec<ChatMessage>)) {
+    let of_life = day.chat.heard.iter_mut().filter(|heard| heard.life == 2);
+    for heard in of_life {
+        spoil(&mut heard.messages);
+    }
+}
+
+/// Gives a question another outcome.
+fn close(day: &mut Observed, from: &str, to: &str) {
+    change(day, "q1", FULL, &closing(from), to);
+}
+
+pub(super) fn questions() -> Vec<Broken> {
+    vec![
+        check(Broken::QuestionUnasked, |day| {
+            day.chat.unasked.push(FIRST.to_owned());
+        }),
+        check(Broken::QuestionTwice, |day| {
+            heard(day, |messages| messages.push(agent(6, FIRST)));
+        }),
+        check(Broken::AskedWhenAnswered, |day| {
+            day.chat.heard.push(Heard {
+                life: 3,
+                after: 0,
+                messages: vec![agent(1, FIRST)],
+            });
+        }),
+        check(Broken::AskedWhenAnswered, |day| {
+            // It was answered by its call.
+            day.chat.heard.push(Heard {
+                life: 3,
+                after: 0,
+                messages: vec![agent(1, SECOND)],
+            });
+        }),
+        check(Broken::QuestionMoved, |day| {
+            day.chat.open.push(open(3, "c9", FIRST));
+        }),
+        check(Broken::QuestionMoved, |day| {
+            // Nobody knows its turn, and it moved from one life to the next.
+            day.chat.open.push(open(1, "c10", "what?"));
+            day.chat.open.push(open(2, "c11", "what?"));
+        }),
+        check(Broken::QuestionLeft, |day| {
+            day.chat.left.push("{}".to_owned());
+        }),
+        check(Broken::SaidByNobody, |day| {
+            let void = FIRST.replace("attempt 1", "attempt 2");
+            heard(day, |messages| messages.push(agent(6, &void)));
+        }),
+        check(Broken::SaidByNobody, |day| {
+            heard(day, |messages| {
+                if let Some(first) = messages.iter_mut().find(|said| said.text == SECOND) {
+                    "AdaptiveAgent".clone_into(&mut first.author);
+                }
+            });
+        }),
+        check(Broken::ResultInvented, |day| {
+            let posted = |id| format!("posted as message {id}");
+            close(day, &posted(5), &closing(&posted(1)));
+        }),
+    ]
+}
+
+pub(super) fn steps() -> Vec<Broken> {
+    vec![
+        check(Broken::RanBeside, |day| {
+            // It pays before the first question is answered.
+            for one in day.readings.iter_mut().chain(&mut day.retold) {
+                if one.message == "q1" && one.profile == FULL {
+                    let paid = place_of(&one.frames, r#""call_started","call":"c6""#);
+                    let paid = one.frames[paid].data.clone();
+                    let at = place_of(&one.frames, &closing(ANSWER));
+                    let closed = std::mem::replace(&mut one.frames[at].data, paid.clone());
+                    let at = one.frames.iter().rposition(|frame| frame.data == paid);
+                    one.frames[at.unwrap()].data = closed;
+                }
+            }
+        }),
+        check(Broken::RanBeside, |day| {
+            // What it paid was paid before anybody answered.
+            day.effects.last_mut().unwrap().at = 19;
+        }),
+        check(Broken::RanBeside, |day| {
+            // The model had the answer before anybody gave it.
+            day.asked.push(Asked {
+                message: "q1".to_owned(),
+                results: 4,
+                number: 3,
+            });
+        }),
+        check(Broken::RanBeside, |day| {
+            // The second question was asked before the first was answered.
+            heard(day, |messages| {
+                for said in messages {
+                    match said.id {
+                        2 => (said.text, said.reply_to) = ("word 2 of w1".to_owned(), None),
+                        4 => (said.text, said.reply_to) = (ANSWER.to_owned(), Some(1)),
+                        _ => {}
+                    }
+                }
+            });
+        }),
+    ]
+}
+
+pub(super) fn replies() -> Vec<Broken> {
+    vec![
+        check(Broken::ReplyLost, |day| {
+            let cancelled = r#"{"status":"cancelled","text":"stopped"}"#;
+            close(day, ANSWER, cancelled);
+        }),
+        check(Broken::ReplyLost, |day| {
+            // Each has the other's.
+            change(day, "q1", FULL, ANSWER, "~");
+            change(day, "q1", FULL, RESULT, ANSWER);
+            change(day, "q1", FULL, "~", RESULT);
+        }),
+        check(Broken::ReplyLost, |day| close(day, RESULT, &closing("no"))),
+        check(Broken::ReplyLost, |day| {
+            // It was taken under an id that is another's.
+            day.chat.replies[0].fate = Fate::Taken(Some(4));
+        }),
+        check(Broken::ReplyTwice, |day| {
+            close(day, RESULT, &closing(ANSWER));
+        }),
+        check(Broken::ReplyTwice, |day| {
+            heard(day, |messages| {
+                messages.last_mut().unwrap().reply_to = Some(1);
+            });
+            heard(day, |messages| {
+                "user".clone_into(&mut messages.last_mut().unwrap().role);
+            });
+        }),
+        check(Broken::ReplyInvented, |day| {
+            close(day, ANSWER, &closing("yes"));
+        }),
+        check(Broken::ReplyInvented, |day| {
+            // Who was refused has answered nothing.
+            day.chat.replies[1].fate = Fate::Refused;
+        }),
+        check(Broken::ReplyInvented, |day| {
+            // It answers another call.
+            day.chat.replies[1].way = Way::Result("c5".to_owned());
+        }),
+        check(Broken::ReplyInvented, |day| {
+            // Nobody stopped the turn.
+            close(day, RESULT, r#"{"status":"cancelled","text":"stopped"}"#);
+        }),
+        check(Broken::ReplyInvented, |day| {
+            heard(day, |messages| messages.push(person(6, "nobody said this")));
+        }),
+        check(Broken::RejectedKept, |day| {
+            let refused = reply(Way::Chat, "refused", 30, None);
+            day.chat.replies.push(refused);
+            day.chat.replies.last_mut().unwrap().fate = Fate::Refused;
+            heard(day, |messages| messages.push(person(6, "refused")));
+        }),
+    ]
+}
+
+pub(super) fn chats() -> Vec<Broken> {
+    vec![
+        check(Broken::Gap, |day| {
+            day.chat.heard[1].messages.remove(2);
+        }),
+        check(Broken::Gap, |day| {
+            // Nobody has heard the first.
+            day.chat.heard.remove(2);
+            (day.chat.heard[1].after, _) = (1, day.chat.heard[1].messages.remove(0));
+        }),
+        check(Broken::Repeat, |day| {
+            let again = day.chat.heard[1].messages[1].clone();
+            day.chat.heard[1].messages.insert(2, again);
+        }),
+        check(Broken::Reorder, |day| {
+            day.chat.heard[1].messages.swap(3, 4);
+        }),
+        check(Broken::Reorder, |day| {
+            heard(day, |messages| {
+                "2025".clone_into(&mut messages.last_mut().unwrap().ts);
+            });
+        }),
+        check(Broken::Changed, |day| {
+            day.chat.heard[1].messages[2].text.push('!');
+        }),
+        check(Broken::DuplicateId, |day| {
+            day.chat.boots[1].1 = "b1".to_owned();
+        }),
+        check(Broken::DuplicateId, |day| {
+            day.chat.boots.push((2, "b3".to_owned()));
+        }),
+    ]
+}
