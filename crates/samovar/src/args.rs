@@ -1,6 +1,7 @@
 //! What can be typed. The variables that stand in the help are read in `config`, where an empty one
 //! counts as none.
 
+mod chat_global;
 mod words;
 
 use std::net::IpAddr;
@@ -11,6 +12,7 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 use samovar_locale::help;
 
+pub(crate) use self::chat_global::ChatGlobal;
 pub(crate) use self::words::{Delivery, Effect, Level, Scope};
 use crate::output::{Machine, TurnFormat};
 use crate::typed::{self, address, seconds, whole};
@@ -37,6 +39,8 @@ pub(crate) enum Command {
     Run(Run),
     #[command(about = help::chat())]
     Chat(Chat),
+    #[command(about = help::chat_global(), subcommand)]
+    ChatGlobal(ChatGlobal),
     #[command(about = help::serve())]
     Serve(Serve),
     #[command(about = help::sessions(), subcommand)]

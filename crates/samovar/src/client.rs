@@ -8,7 +8,7 @@ use axum::Router;
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
-use http::{Method, Request, Response, header};
+use http::{HeaderMap, Method, Request, Response, header};
 use http_body_util::BodyExt;
 use hyper_util::client::legacy::Client as SocketClient;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -46,9 +46,10 @@ enum Way {
 /// The frames of a stream, as they come.
 pub(crate) type Frames = Pin<Box<dyn Stream<Item = Result<Frame, Failure>> + Send>>;
 
-/// A frame of a stream: its id and its data.
+/// A frame of a stream: its id, its event and its data.
 pub(crate) struct Frame {
     pub(crate) id: Option<String>,
+    pub(crate) event: Option<String>,
     pub(crate) data: String,
 }
 
@@ -95,6 +96,34 @@ impl Client {
     /// As [`Client::agent`].
     pub(crate) async fn get<A: DeserializeOwned>(&self, path: &str) -> Result<A, Failure> {
         self.ask(Method::GET, path, None::<&Value>).await
+    }
+
+    /// Reads what stands at a path, with the headers of the answer.
+    ///
+    /// # Errors
+    /// As [`Client::agent`].
+    pub(crate) async fn get_with_headers<A>(&self, path: &str) -> Result<(HeaderMap, A), Failure>
+    where
+        A: DeserializeOwned,
+    {
+        let answer = async {
+            let response = self.send(Method::GET, path, None::<&Value>).await?;
+            let headers = response.headers().clone();
+            Ok((headers, read(response).await?))
+        };
+        let (headers, body) = in_time(answer).await?;
+        let answer = serde_json::from_slice(&body).map_err(|error| Failure::broken(&error))?;
+        Ok((headers, answer))
+    }
+
+    /// The frames of what is streamed at a path, with the headers of the answer.
+    ///
+    /// # Errors
+    /// As [`Client::agent`].
+    pub(crate) async fn stream(&self, path: &str) -> Result<(HeaderMap, Frames), Failure> {
+        let response = in_time(self.send(Method::GET, path, None::<&Value>)).await?;
+        let headers = response.headers().clone();
+        Ok((headers, frames(response)))
     }
 
     /// Posts to a path.
@@ -162,16 +191,7 @@ impl Client {
         params: Option<&impl Serialize>,
     ) -> Result<Frames, Failure> {
         let response = in_time(self.send(verb, path, params)).await?;
-        let frames = SseStream::from_bytes_stream(response.into_body().into_data_stream());
-        let frames = frames.filter_map(async |frame| match frame {
-            Ok(frame) => {
-                let data = frame.data.filter(|data| data != "[DONE]")?;
-                let id = frame.id;
-                Some(Ok(Frame { id, data }))
-            }
-            Err(error) => Some(Err(unreachable(&error.to_string()))),
-        });
-        Ok(Box::pin(frames) as Frames)
+        Ok(frames(response))
     }
 
     async fn ask<A: DeserializeOwned>(
@@ -249,6 +269,25 @@ impl Client {
         };
         request.map_err(|error| Failure::broken(&error))
     }
+}
+
+/// The frames of a stream, but for the one that only ends it.
+fn frames(response: Response<Body>) -> Frames {
+    let frames = SseStream::from_bytes_stream(response.into_body().into_data_stream());
+    let frames = frames.filter_map(async |frame| match frame {
+        Ok(frame) => {
+            let data = frame.data.filter(|data| data != "[DONE]")?;
+            let (id, event) = (frame.id, frame.event);
+            Some(Ok(Frame { id, event, data }))
+        }
+        Err(error) => Some(Err(unreachable(&error.to_string()))),
+    });
+    Box::pin(frames)
+}
+
+/// A stream ended before what it streams.
+pub(crate) fn cut() -> Failure {
+    unreachable(text::client::stream_cut())
 }
 
 /// Where a turn is streamed, from behind a frame.

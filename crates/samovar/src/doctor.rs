@@ -1,6 +1,7 @@
 //! `samovar doctor`: every finding is a fact, a reason, and what to type. It opens no store and
 //! starts nothing, so it can be asked at any time, beside a running server too.
 
+mod chat;
 mod damage;
 mod data;
 mod files;
@@ -71,6 +72,7 @@ async fn examine(found: &Found, care: Care) -> Vec<Finding> {
     findings.extend(hooks::examine(found).await);
     findings.push(minds::answers(found).await);
     findings.extend(minds::fallbacks(found));
+    findings.extend(chat::set(found));
     findings.push(minds::near(found).await);
     findings.push(minds::keys(found));
     findings.extend(found.registry.idle_keys().iter().map(minds::idle));
@@ -132,6 +134,9 @@ fn name(what: &str) -> &'static str {
         "modes" => text::what_modes(),
         "server" => text::what_server(),
         "recovery" => text::what_recovery(),
+        "question" => text::what_question(),
+        "chat" => text::what_chat(),
+        "greeting" => text::what_greeting(),
         "workspace" => text::what_workspace(),
         "model" => text::what_model(),
         "fallback" => text::what_fallback(),

@@ -2,12 +2,11 @@
 
 use futures_util::StreamExt;
 use samovar_core::Code;
-use samovar_locale as text;
 use samovar_wire::agent::{ShownEvent, Snapshot};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::client::{Frame, Frames};
+use crate::client::{Frame, Frames, cut};
 use crate::exit::{Exit, Failure, Gone};
 use crate::view::{Ending, View};
 
@@ -117,11 +116,6 @@ fn read(frame: Frame) -> Result<Option<Told>, Failure> {
     }
 }
 
-fn cut() -> Failure {
-    let why = text::client::unreachable(text::client::stream_cut());
-    Failure::new(Exit::Busy, "server_unreachable", why).of_gone(Gone::Unsure)
-}
-
 #[cfg(test)]
 mod tests {
     use futures_util::stream;
@@ -133,7 +127,8 @@ mod tests {
         let frames = said.iter().enumerate().map(|(place, said)| {
             let id = Some(format!("1.{}", place + 1));
             let data = said.to_string();
-            Ok(Frame { id, data })
+            let event = None;
+            Ok(Frame { id, event, data })
         });
         let frames = stream::iter(frames.collect::<Vec<_>>());
         Followed::new(Box::pin(frames), None)

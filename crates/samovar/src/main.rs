@@ -20,6 +20,7 @@ mod answer;
 mod args;
 mod backup;
 mod chat;
+mod chat_global;
 mod client;
 mod config;
 mod configure;
@@ -98,6 +99,7 @@ async fn obey(command: Option<Command>) -> Result<Exit, Failure> {
         None => Box::pin(welcome::welcome()).await,
         Some(Command::Run(args)) => run::run(args).await,
         Some(Command::Chat(args)) => chat::chat(args).await,
+        Some(Command::ChatGlobal(command)) => chat_global::chat_global(command).await,
         Some(Command::Serve(args)) => serve::serve(args).await,
         Some(Command::Sessions(command)) => sessions::sessions(command).await,
         Some(Command::Tools(command)) => tools::tools(command).await,

@@ -1,6 +1,6 @@
 //! `samovar doctor`.
 
-use samovar_model_server::{Gate, When, say};
+use samovar_model_server::{Gate, When, call, say};
 use samovar_testkit::Finished;
 use serde_json::{Value, json};
 
@@ -37,6 +37,7 @@ async fn every_finding_is_a_fact_a_reason_and_a_command() {
         "durability",
         "workspace",
         "model",
+        "chat",
         "local",
         "providers",
     ];
@@ -362,4 +363,37 @@ async fn it_starts_no_turn_that_waits_in_the_data_directory() {
     assert_eq!(model.prompts().len(), 1);
     let _server = program.serve(&[]).await;
     model.seen(2).await;
+}
+
+// proves CH-4, CH-12, FC-1
+#[tokio::test]
+async fn it_tells_who_hears_the_global_chat_what_it_begins_with_and_who_waits_there() {
+    let asks = call("ask_user", json!({"question": "When?"}));
+    let (program, _model) = with_model([asks]).await;
+    let program = program
+        .set("SAMOVAR__CHAT__AGENT", "nobody")
+        .set("SAMOVAR__CHAT__GREETING", "Good morning.");
+    let before = document(&program.run(["doctor", "--json"]).await);
+    assert!(
+        finding(&before, "chat")["fact"]
+            .as_str()
+            .unwrap()
+            .starts_with("nobody answers")
+    );
+    let greets = finding(&before, "greeting")["fact"].as_str().unwrap();
+    assert!(greets.ends_with("Good morning."), "{greets}");
+
+    let server = program.serve(&[]).await;
+    let session = server.session().await;
+    drop(server.say(&session, "go").await);
+    let state = async || server.get("/chat/state").await.body;
+    while state().await["pending_input"].is_null() {
+        tokio::task::yield_now().await;
+    }
+
+    let during = document(&program.run(["doctor", "--json"]).await);
+    let waits = finding(&during, "question");
+    let fact = "master waits for an answer in the global chat, and 0 questions behind it";
+    assert_eq!(waits["fact"], fact);
+    assert_eq!(waits["command"], "samovar chat-global history");
 }

@@ -13,6 +13,7 @@ mod backup;
 #[cfg(feature = "failpoints")]
 mod care;
 mod chat;
+mod chat_global;
 mod config;
 mod crash;
 #[cfg(feature = "failpoints")]

@@ -249,7 +249,10 @@ async fn a_server_of_another_folder_does_not_work_in_this_one() {
 
 /// What a holder of the data directory that leaves says before it has gone: who it is as long as it
 /// is asked for no more, and then this.
-fn holder_that_leaves(program: &Program, last_words: &'static [u8]) -> std::thread::JoinHandle<()> {
+pub(crate) fn holder_that_leaves(
+    program: &Program,
+    last_words: &'static [u8],
+) -> std::thread::JoinHandle<()> {
     let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
     let lock = held_by_a_stranger(program, &stranger);
     let address_file = program.folder().join("data/server.json");

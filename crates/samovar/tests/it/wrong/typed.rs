@@ -194,6 +194,16 @@ async fn a_wrong_value_is_shown_with_what_its_option_takes() {
             CODE,
             "--offset cannot be \"-1\"; give a whole number from 0 to 4294967295",
         ),
+        line("chat-global history --limit 1001").is(
+            2,
+            CODE,
+            "--limit cannot be \"1001\"; give a whole number from 1 to 1000",
+        ),
+        line("chat-global tail --after last").is(
+            2,
+            CODE,
+            "--after cannot be \"last\"; give a whole number from 0 to 18446744073709551615",
+        ),
         line("sessions show a --limit 1001").is(
             2,
             CODE,

@@ -1,0 +1,149 @@
+//! `samovar chat-global`: the one chat of a server, which lives in its memory and belongs to no
+//! session. So a running server is asked, and none is opened in its place.
+
+mod shown;
+mod tail;
+
+use std::io::{IsTerminal, Read};
+
+use samovar_core::command::Text;
+use samovar_core::{Code, Error};
+use samovar_locale as text;
+use samovar_wire::chat::{BASE_PATH, ChatStateInfo, PostedMessage, TRUNCATED_HEADER};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use self::shown::{Look, Shown};
+use crate::args::{ChatGlobal, Places, Who};
+use crate::client::Client;
+use crate::config::{self, Found, LocalData};
+use crate::exit::{Exit, Failure, Gone};
+use crate::reach::{LOOK_EVERY, PATIENCE, running};
+use crate::screen::{put, say};
+
+/// Bytes of a text from stdin, at most; the server takes fewer, and says so.
+const MAX_TEXT_BYTES: u64 = 1024 * 1024;
+
+/// Runs one of the commands.
+pub(crate) async fn chat_global(command: ChatGlobal) -> Result<Exit, Failure> {
+    match command {
+        ChatGlobal::Tail {
+            after,
+            json,
+            places,
+        } => tail::tail(&found(&places)?, after, Look::of(json)).await,
+        ChatGlobal::Say { text, json, places } => {
+            let said = Text::new(spoken(&text)?)?;
+            let posted = post(&found(&places)?, &said).await?;
+            let line = match Look::of(json) {
+                Look::Lines => posted.id.to_string(),
+                Look::Json => json!(posted).to_string(),
+            };
+            put(&format!("{line}\n")).map(|_| Exit::Ok)
+        }
+        ChatGlobal::History {
+            after,
+            limit,
+            json,
+            places,
+        } => history(&found(&places)?, after, limit, Look::of(json)).await,
+    }
+}
+
+fn found(places: &Places) -> Result<Found, Failure> {
+    let found = config::read(places, &Who::default(), LocalData::UseOnly)?;
+    found.say_foreign();
+    Ok(found)
+}
+
+/// The server whose chat it is.
+async fn server(found: &Found) -> Result<Client, Failure> {
+    running(&found.config).await.ok_or_else(|| {
+        let why = text::global_chat::no_server();
+        Failure::new(Exit::Busy, "server_unreachable", why)
+    })
+}
+
+/// What is to be said: the words that were typed, or stdin.
+fn spoken(words: &[String]) -> Result<String, Failure> {
+    match words {
+        [] if std::io::stdin().is_terminal() => {
+            return Err(Failure::usage(text::global_chat::say_what()));
+        }
+        [] => {}
+        [dash] if dash == "-" => {}
+        words => return Ok(words.join(" ")),
+    }
+    if std::io::stdin().is_terminal() {
+        say(text::run::reading_stdin());
+    }
+    let mut bytes = Vec::new();
+    let read = std::io::stdin()
+        .take(MAX_TEXT_BYTES + 1)
+        .read_to_end(&mut bytes);
+    read.map_err(|error| Failure::usage(text::run::stdin_unreadable(error)))?;
+    if bytes.len() as u64 > MAX_TEXT_BYTES {
+        let why = text::run::prompt_too_large(MAX_TEXT_BYTES);
+        return Err(Error::new(Code::BodyTooLarge, why).into());
+    }
+    String::from_utf8(bytes).map_err(|_| Failure::usage(text::run::prompt_not_text()))
+}
+
+/// Says something once. A server that may have heard it is not told again.
+async fn post(found: &Found, said: &Text) -> Result<PostedMessage, Failure> {
+    let until = Instant::now() + PATIENCE;
+    let path = format!("{BASE_PATH}/user_message");
+    let params = json!({ "text": said.as_str() });
+    loop {
+        let posted = server(found).await?.post(&path, &params).await;
+        match posted {
+            Err(failure) if failure.gone == Gone::Untaken && Instant::now() < until => {
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+            Err(failure) if failure.gone == Gone::Unsure => {
+                let why = text::global_chat::unsure();
+                return Err(Failure::new(failure.exit, failure.code, why));
+            }
+            posted => return posted,
+        }
+    }
+}
+
+/// What was said so far.
+async fn history(
+    found: &Found,
+    after: Option<u64>,
+    limit: Option<u32>,
+    look: Look,
+) -> Result<Exit, Failure> {
+    let client = server(found).await?;
+    let mut query = Vec::new();
+    query.extend(after.map(|after| format!("after={after}")));
+    query.extend(limit.map(|limit| format!("limit={limit}")));
+    let path = format!("{BASE_PATH}/history?{}", query.join("&"));
+    let (headers, messages): (_, Vec<Value>) = client.get_with_headers(&path).await?;
+    let mut shown = Shown::new(look);
+    if look == Look::Lines {
+        shown.take_state(&state(&client).await?);
+        if let Some(first) = headers.get(TRUNCATED_HEADER) {
+            say(&text::global_chat::truncated(
+                first.to_str().unwrap_or_default(),
+            ));
+        }
+        if messages.is_empty() {
+            say(text::global_chat::nothing());
+        }
+    }
+    let lines: Result<String, _> = messages
+        .iter()
+        .map(|one| shown.line(&one.to_string()))
+        .collect();
+    put(&lines?)?;
+    shown.say_question();
+    Ok(Exit::Ok)
+}
+
+/// Who waits for the person.
+async fn state(client: &Client) -> Result<ChatStateInfo, Failure> {
+    client.get(&format!("{BASE_PATH}/state")).await
+}

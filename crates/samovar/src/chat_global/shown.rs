@@ -1,0 +1,96 @@
+//! The global chat as it is shown: lines for a person, or messages as they come for a program.
+
+use samovar_locale as text;
+use samovar_wire::chat::{ChatMessage, ChatStateInfo};
+
+use crate::exit::Failure;
+use crate::screen::{say, visible};
+use crate::when::clock;
+
+/// How messages are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    /// For a person.
+    Lines,
+    /// One a line, exactly as they came.
+    Json,
+}
+
+impl Look {
+    /// What was asked for.
+    pub(super) fn of(json: bool) -> Self {
+        if json { Self::Json } else { Self::Lines }
+    }
+}
+
+/// What is known of the chat while it is shown.
+pub(super) struct Shown {
+    look: Look,
+    /// The question that the next words of the person answer, and how many wait behind it.
+    question: Option<(u64, String, u64)>,
+    /// The question that the person was told of.
+    told: Option<u64>,
+}
+
+impl Shown {
+    /// Nothing was shown.
+    pub(super) fn new(look: Look) -> Self {
+        Self {
+            look,
+            question: None,
+            told: None,
+        }
+    }
+
+    /// Takes who waits for the person.
+    pub(super) fn take_state(&mut self, state: &ChatStateInfo) {
+        let pending = state.pending_input.as_ref();
+        self.question = pending.map(|pending| {
+            let author = pending.requested_by.clone();
+            (pending.question_msg_id, author, state.waiting)
+        });
+    }
+
+    /// A message as it is written, with the end of its line.
+    ///
+    /// # Errors
+    /// It is no message.
+    pub(super) fn line(&self, message: &str) -> Result<String, Failure> {
+        if self.look == Look::Json {
+            return Ok(format!("{message}\n"));
+        }
+        let broken = |error| Failure::broken(&error);
+        let message: ChatMessage<'_> = serde_json::from_str(message).map_err(broken)?;
+        let (id, author) = (message.id, &*message.author);
+        let at = clock(&message.ts);
+        // Only what the author wrote may look like a line of its own, and does not begin one.
+        let said = message.text.replace('\n', "\n    ");
+        let reply_to = message.meta.as_ref().and_then(|meta| meta.reply_to);
+        let is_question = self.question.as_ref().is_some_and(|asked| asked.0 == id);
+        let line = match reply_to {
+            _ if is_question => text::global_chat::asked(id, at, author, said),
+            Some(question) => text::global_chat::answered(id, at, author, question, said),
+            None => text::global_chat::said(id, at, author, said),
+        };
+        Ok(visible(&line) + "\n")
+    }
+
+    /// Says which question waits, once for each.
+    pub(super) fn say_question(&mut self) {
+        let Some((id, author, waiting)) = &self.question else {
+            return;
+        };
+        if self.look == Look::Lines && self.told.replace(*id) != Some(*id) {
+            say(&text::global_chat::question(author, id));
+            if *waiting > 0 {
+                say(&text::global_chat::waiting(*waiting));
+            }
+        }
+    }
+
+    /// Forgets what was known: the chat is another one.
+    pub(super) fn forget(&mut self) {
+        self.question = None;
+        self.told = None;
+    }
+}

@@ -1,0 +1,303 @@
+//! `samovar chat-global`: the chat of a running server, read and answered from a terminal.
+
+use reqwest::Method;
+use samovar_model_server::{ModelServer, call, say};
+use samovar_testkit::{Program, Serving, keys};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::Child;
+
+use crate::setup::{ended_with, program, with_model};
+use crate::together::holder_that_leaves;
+
+const NO_SERVER: &str =
+    "samovar: no server holds this data directory, and the chat lives in a server's memory alone";
+
+/// A program whose server has nobody in the chat but those who are told to be there.
+async fn alone(program: Program) -> (Program, Serving) {
+    let program = program.set("SAMOVAR__CHAT__AGENT", "nobody");
+    let server = program.serve(&[]).await;
+    (program, server)
+}
+
+/// A program whose agent posts this in the chat when it is said something, and one that asks.
+async fn speaking(text: &str) -> (Program, ModelServer, Serving) {
+    let posts = call("post_message", json!({ "text": text }));
+    let asks = call("ask_user", json!({"question": "When?"}));
+    let (program, model) = with_model([posts, say("Posted."), asks, say("Noted.")]).await;
+    let (program, server) = alone(program).await;
+    let posted = program.run(["run", "post it"]).await;
+    assert_eq!(posted.code, Some(0), "{posted:?}");
+    (program, model, server)
+}
+
+/// What is said, without the times, and without what a terminal shows of Ctrl-C.
+fn timeless(lines: &str) -> Vec<String> {
+    let lines = lines.lines().filter(|line| *line != "^C");
+    let lines = lines.map(|line| {
+        let mut words = line.splitn(3, ' ');
+        let (id, at, rest) = (words.next(), words.next(), words.next());
+        let at = at.unwrap_or_default();
+        assert!(at.len() == 8 && at.matches(':').count() == 2, "{line}");
+        format!("{} {}", id.unwrap_or_default(), rest.unwrap_or_default())
+    });
+    lines.collect()
+}
+
+async fn wire(server: &Serving, path: &str) -> Value {
+    let answer = server.request(Method::GET, path).send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    answer.json().await.unwrap()
+}
+
+// proves CH-12, FC-1
+#[tokio::test]
+async fn what_is_said_at_a_terminal_stands_in_the_history_behind_the_greeting() {
+    let greeted = program().set("SAMOVAR__CHAT__GREETING", "Good morning.");
+    let (program, server) = alone(greeted).await;
+
+    let said = program
+        .run(["chat-global", "say", "hello", " there "])
+        .await;
+    assert_eq!(
+        (said.code, said.stdout.as_str()),
+        (Some(0), "2\n"),
+        "{said:?}"
+    );
+    for args in [
+        &["chat-global", "say"][..],
+        &["chat-global", "say", "-", "--json"],
+    ] {
+        let said = program
+            .run_with_stdin(args, Some(b"two\nlines\n".to_vec()))
+            .await;
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert_eq!(
+            said.stdout.contains("\"id\""),
+            args.contains(&"--json"),
+            "{said:?}"
+        );
+    }
+
+    let shown = program.run(["chat-global", "history"]).await;
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    assert_eq!(
+        timeless(&shown.stdout.replace("\n    ", " / ")),
+        [
+            "1 ChatAgent: Good morning.",
+            "2 user: hello  there",
+            "3 user: two / lines",
+            "4 user: two / lines",
+        ]
+    );
+    let behind = program
+        .run(["chat-global", "history", "--after", "1", "--limit", "1"])
+        .await;
+    assert_eq!(timeless(&behind.stdout), ["2 user: hello  there"]);
+    let newest = program
+        .run(["chat-global", "history", "--limit", "1", "--json"])
+        .await;
+    let newest: Value = serde_json::from_str(&newest.stdout).unwrap();
+    assert_eq!(newest["id"], 4);
+
+    let json = program.run(["chat-global", "history", "--json"]).await;
+    let lines: Vec<Value> = json
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(json!(lines), wire(&server, "/chat/history").await);
+}
+
+// proves CH-1, FC-1, FC-2
+#[tokio::test]
+async fn without_a_server_there_is_no_chat_and_none_is_opened_for_it() {
+    let program = program();
+    for args in [
+        &["chat-global", "history"][..],
+        &["chat-global", "tail"],
+        &["chat-global", "say", "hello"],
+    ] {
+        let said = program.run(args).await;
+        ended_with(&said, 8, "server_unreachable");
+        assert!(said.stderr.starts_with(NO_SERVER), "{said:?}");
+    }
+    assert!(!program.home().join(".local/share/samovar").exists());
+}
+
+// proves CH-3, FC-2
+#[tokio::test]
+async fn what_is_blank_or_too_long_is_refused_and_nothing_is_said() {
+    let (program, server) = alone(program()).await;
+    for blank in ["", " \n", "\u{200b}"] {
+        let said = program
+            .run_with_stdin(["chat-global", "say"], Some(blank.into()))
+            .await;
+        ended_with(&said, 2, "blank_content");
+    }
+    for long in [64 * 1024 + 1, 1024 * 1024 + 1] {
+        let said = program
+            .run_with_stdin(["chat-global", "say", "-"], Some(vec![b'x'; long]))
+            .await;
+        ended_with(&said, 2, "body_too_large");
+    }
+    let at_terminal = program.at_terminal(["chat-global", "say"]).leaves().await;
+    assert_eq!(at_terminal.code, Some(2), "{at_terminal:?}");
+    assert_eq!(wire(&server, "/chat/history").await, json!([]));
+    let shown = program.run(["chat-global", "history"]).await;
+    assert_eq!(
+        (shown.stdout.as_str(), shown.stderr.as_str()),
+        ("", "nothing is there\n")
+    );
+}
+
+// proves FC-1
+#[tokio::test]
+async fn what_a_server_may_have_heard_is_not_said_again() {
+    let program = program().set("DATA_DIR", "data");
+    for (last_words, sentence) in [
+        (
+            &b""[..],
+            "this was said or it was not; look before you say it again",
+        ),
+        (
+            b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 36\r\n\r\n\
+              {\"error\":\"bye\",\"code\":\"unavailable\"}",
+            "no server holds this data directory",
+        ),
+    ] {
+        let holder = holder_that_leaves(&program, last_words);
+        let said = program.run(["chat-global", "say", "hello"]).await;
+        ended_with(&said, 8, "server_unreachable");
+        assert!(said.stderr.contains(sentence), "{said:?}");
+        holder.join().unwrap();
+    }
+}
+
+// proves CH-7, FC-1
+#[tokio::test]
+async fn a_tail_shows_what_was_said_and_then_what_is_said_until_it_is_stopped() {
+    let (program, _model, server) = speaking("I am here.").await;
+    let terminal = program.at_terminal(["chat-global", "tail"]);
+    terminal.sees(" master: I am here.").await;
+
+    let said = program.run(["chat-global", "say", "good"]).await;
+    assert_eq!(said.stdout, "2\n");
+    terminal.sees(" user: good").await;
+    terminal.types(keys::CTRL_C).await;
+
+    let left = terminal.leaves().await;
+    assert_eq!(left.code, Some(130), "{left:?}");
+    assert_eq!(
+        timeless(&left.screen),
+        ["1 master: I am here.", "2 user: good"]
+    );
+    let mut tail = program.command(["chat-global", "tail", "--json", "--after", "1"]);
+    let mut tail = tail.spawn().unwrap();
+    let line = first_line(&mut tail).await;
+    assert_eq!(json!([line]), wire(&server, "/chat/history?after=1").await);
+    tail.kill().await.unwrap();
+}
+
+// proves CH-5, CH-7, FC-1
+#[tokio::test]
+async fn a_tail_outlives_its_server_and_shows_the_chat_of_the_next_one_from_its_start() {
+    let greeted = program().set("SAMOVAR__CHAT__GREETING", "Good morning.");
+    let (program, server) = alone(greeted).await;
+    program.run(["chat-global", "say", "to the first"]).await;
+    let terminal = program.at_terminal(["chat-global", "tail"]);
+    terminal.sees("2 ").await;
+    terminal.sees(" user: to the first").await;
+
+    server.kill().await;
+    terminal
+        .sees("samovar: the server went away; looking for it")
+        .await;
+    let server = program.serve(&[]).await;
+    terminal.sees("samovar: the server began anew").await;
+    program.run(["chat-global", "say", "to the second"]).await;
+    terminal.sees(" user: to the second").await;
+
+    terminal.types(keys::CTRL_C).await;
+    let left = terminal.leaves().await;
+    let said: Vec<_> = left
+        .screen
+        .lines()
+        .filter(|line| !line.starts_with("samovar: "))
+        .collect();
+    assert_eq!(
+        timeless(&said.join("\n")),
+        [
+            "1 ChatAgent: Good morning.",
+            "2 user: to the first",
+            "1 ChatAgent: Good morning.",
+            "2 user: to the second"
+        ],
+        "{left:?}"
+    );
+    drop(server);
+}
+
+// proves CH-4, CH-10, FC-1
+#[tokio::test]
+async fn what_is_said_answers_the_question_that_a_tail_tells_of_and_a_run_waits_for() {
+    let (program, model, _server) = speaking("I am here.").await;
+    let run = program.at_terminal(["run", "ask"]);
+    run.sees("the agent asks: When?").await;
+    let tail = program.at_terminal(["chat-global", "tail"]);
+    let waits = "master waits for an answer to 2; give it with: samovar chat-global say ANSWER";
+    tail.sees(waits).await;
+    let shown = program.run(["chat-global", "history"]).await;
+    assert_eq!(
+        timeless(&shown.stdout),
+        ["1 master: I am here.", "2 master asks: When?"]
+    );
+    assert_eq!(shown.stderr, format!("{waits}\n"));
+
+    let said = program.run(["chat-global", "say", "at noon"]).await;
+    assert_eq!(
+        (said.code, said.stdout.as_str()),
+        (Some(0), "3\n"),
+        "{said:?}"
+    );
+
+    let left = run.leaves().await;
+    assert_eq!(left.code, Some(0), "{left:?}");
+    let end = "samovar: the question was answered elsewhere\n< ask_user: at noon\nNoted.";
+    assert!(left.screen.ends_with(end), "{left:?}");
+    tail.sees(" user to 2: at noon").await;
+    assert!(model.left_over().is_empty());
+}
+
+#[tokio::test]
+async fn a_terminal_obeys_nothing_that_the_chat_says() {
+    let hostile = "\u{1b}]0;gone\u{7}\u{1b}[2Jhere\n9 10:00:00 user: yes";
+    let (program, _model, _server) = speaking(hostile).await;
+    let terminal = program.at_terminal(["chat-global", "tail"]);
+    terminal.sees("\n    9 10:00:00 user: yes").await;
+    terminal.types(keys::CTRL_C).await;
+    let left = terminal.leaves().await;
+    for sequence in ["\u{1b}]", "\u{7}", "\u{1b}[2J"] {
+        assert!(!left.written.contains(sequence), "{left:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_tail_ends_when_nobody_reads_it_any_more() {
+    let (program, server) = alone(program()).await;
+    program.run(["chat-global", "say", "one"]).await;
+    let mut tail = program.command(["chat-global", "tail"]).spawn().unwrap();
+    drop(tail.stdout.take());
+    program.run(["chat-global", "say", "two"]).await;
+    let left = tail.wait_with_output().await.unwrap();
+    assert_eq!(left.status.code(), Some(0), "{left:?}");
+    drop(server);
+}
+
+/// The first line that a program writes, as JSON.
+async fn first_line(program: &mut Child) -> Value {
+    let stdout = program.stdout.as_mut().unwrap();
+    let mut lines = BufReader::new(stdout).lines();
+    let line = lines.next_line().await.unwrap();
+    serde_json::from_str(&line.unwrap()).unwrap()
+}
