@@ -31,13 +31,13 @@ const ARMED: &str = "SAMOVAR_FAILPOINT";
 /// The variable that says how long turns are kept that are over.
 const KEEPS: &str = "SAMOVAR__STREAM__RETENTION";
 
-fn script() -> [Rule; 11] {
+fn script() -> Vec<Rule> {
     // What was said last may stand behind the message of a turn that the kill cut off, or that had
     // no answer.
     let last = model::When::Not(Box::new(model::When::user("the last")));
     let file = || model::When::user("file").and(last.clone());
     let write = json!({"path": "out.txt", "content": "x"});
-    [
+    vec![
         call("write_file", write)
             .and_call("list_dir", json!({"path": "."}))
             .when(file().and(model::When::ToolResultsSinceUser(0)))
