@@ -25,6 +25,8 @@ const FORESIGHT: Duration = Duration::from_secs(10);
 #[derive(Default)]
 pub struct Toolbox {
     shelf: RwLock<Arc<Shelf>>,
+    /// Whose tools are here as well.
+    below: Option<Arc<Toolbox>>,
 }
 
 /// What becomes of a tool whose name is taken.
@@ -50,6 +52,16 @@ pub(crate) struct Tool {
 }
 
 impl Toolbox {
+    /// One that lies over another, whose tools are here too, as they come and go there: but not those
+    /// that have the name of a tool of this one, nor those that somebody outside closes, who looks for
+    /// open calls elsewhere.
+    pub fn over(below: Arc<Toolbox>) -> Self {
+        Self {
+            shelf: RwLock::default(),
+            below: Some(below),
+        }
+    }
+
     /// Adds all tools of a toolset. A name that is taken already is refused, so that nothing
     /// replaces a built-in tool (TL-17).
     ///
@@ -118,10 +130,11 @@ impl Toolbox {
     }
 
     pub(crate) fn shelf(&self) -> Arc<Shelf> {
-        self.shelf
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        let own = self.shelf.read().unwrap_or_else(PoisonError::into_inner);
+        match &self.below {
+            None => own.clone(),
+            Some(below) => Arc::new(own.over(&below.shelf())),
+        }
     }
 }
 
@@ -129,6 +142,17 @@ impl Shelf {
     fn new(tools: BTreeMap<String, Arc<Tool>>) -> Self {
         let specs = tools.values().map(|tool| tool.spec.clone()).collect();
         Self { tools, specs }
+    }
+
+    /// These tools, and those below that they do not hide.
+    fn over(&self, below: &Self) -> Self {
+        let theirs = below.tools.iter();
+        let theirs = theirs.filter(|(_, tool)| !tool.spec.closer.is_outside());
+        let all = theirs.chain(&self.tools);
+        Self::new(
+            all.map(|(name, tool)| (name.clone(), tool.clone()))
+                .collect(),
+        )
     }
 
     /// Whether there is a tool of this name.
