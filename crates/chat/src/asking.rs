@@ -3,7 +3,7 @@
 //! (CH-10).
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use samovar_core::{CallId, SessionId, planted};
 use samovar_engine::{Engine, OpenCall};
@@ -16,47 +16,73 @@ use crate::tools::{ASK_USER, Name};
 /// longer, until the engine ends.
 pub async fn ask_for_turns(chat: Chat, engine: Arc<Engine>, name: Name) {
     let mut watch = engine.watch_calls();
-    let mut asked: HashMap<SessionId, HashSet<CallId>> = HashMap::new();
+    let mut asking = Asking::new(chat, &engine, name);
     planted!("question-not-asked-again", {
         for open in engine.open_calls().await.unwrap_or_default() {
-            asked.entry(open.session).or_default().insert(open.call.id);
+            let asked = asking.asked.entry(open.session).or_default();
+            asked.insert(open.call.id);
         }
     });
-    let engine = {
-        // It is not kept alive by what it is asked.
-        let strong = engine;
-        Arc::downgrade(&strong)
-    };
+    // It is not kept alive by what it is asked.
+    drop(engine);
     while let Some(changed) = watch.next().await {
         for (session, calls) in changed {
-            let questions = calls.into_iter().filter(|open| open.call.name == ASK_USER);
-            let questions: Vec<OpenCall> = questions.collect();
-            let now: HashSet<_> = questions.iter().map(|open| open.call.id.clone()).collect();
-            let before = asked.remove(&session).unwrap_or_default();
-            for gone in before.difference(&now) {
-                planted!("question-not-withdrawn", {
-                    continue;
-                });
-                chat.withdraw_call(gone);
+            asking.look(session, calls).await;
+        }
+    }
+}
+
+/// What the turns of an engine ask in the chat.
+pub(crate) struct Asking {
+    chat: Chat,
+    engine: Weak<Engine>,
+    name: Name,
+    asked: HashMap<SessionId, HashSet<CallId>>,
+}
+
+impl Asking {
+    /// Nothing is asked yet.
+    pub(crate) fn new(chat: Chat, engine: &Arc<Engine>, name: Name) -> Self {
+        Self {
+            chat,
+            engine: Arc::downgrade(engine),
+            name,
+            asked: HashMap::new(),
+        }
+    }
+
+    /// Asks what is new among the open calls that a session has now, and withdraws what is gone.
+    pub(crate) async fn look(&mut self, session: SessionId, calls: Vec<OpenCall>) {
+        let questions = calls.into_iter().filter(|open| open.call.name == ASK_USER);
+        let questions: Vec<OpenCall> = questions.collect();
+        let now: HashSet<_> = questions.iter().map(|open| open.call.id.clone()).collect();
+        let before = self.asked.remove(&session).unwrap_or_default();
+        for gone in before.difference(&now) {
+            planted!("question-not-withdrawn", {
+                continue;
+            });
+            self.chat.withdraw_call(gone);
+        }
+        for open in questions {
+            if !before.contains(&open.call.id) {
+                self.ask(open).await;
             }
-            for open in questions {
-                if before.contains(&open.call.id) {
-                    continue;
-                }
-                let call = AskingCall {
-                    engine: engine.clone(),
-                    turn: open.turn,
-                    call: open.call.id,
-                };
-                let question = open.call.args["question"].as_str().unwrap_or_default();
-                let author = name.of(&open.agent);
-                if let Err(why) = chat.ask_for(&author, question, call.clone()).await {
-                    call.refuse(&why).await;
-                }
-            }
-            if !now.is_empty() {
-                asked.insert(session, now);
-            }
+        }
+        if !now.is_empty() {
+            self.asked.insert(session, now);
+        }
+    }
+
+    async fn ask(&self, open: OpenCall) {
+        let call = AskingCall {
+            engine: self.engine.clone(),
+            turn: open.turn,
+            call: open.call.id,
+        };
+        let question = open.call.args["question"].as_str().unwrap_or_default();
+        let author = self.name.of(&open.agent);
+        if let Err(why) = self.chat.ask_for(&author, question, call.clone()).await {
+            call.refuse(&why).await;
         }
     }
 }

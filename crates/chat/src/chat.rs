@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::command::is_blank;
 use samovar_core::{
-    CallId, ChatMeta, ChatRole, Clock, Code, Error, PendingInput, TurnId, failpoint, planted,
+    CallId, ChatMessage, ChatMeta, ChatRole, Clock, Code, Error, PendingInput, TurnId, failpoint,
+    planted,
 };
 use samovar_locale as locale;
 use tokio::sync::{Notify, oneshot, watch};
@@ -390,6 +391,12 @@ impl Chat {
         self.lock().log.read(after, limit, max_bytes)
     }
 
+    /// One message, as long as it is there.
+    pub(crate) fn message(&self, id: u64) -> Option<Arc<ChatMessage>> {
+        let mut page = self.read(id.checked_sub(1)?, 1);
+        page.messages.pop().filter(|message| message.id == id)
+    }
+
     /// The newest messages, oldest first.
     pub fn last(&self, count: usize) -> Page {
         let state = self.lock();
@@ -456,6 +463,15 @@ impl Chat {
 
     fn push_wake(&self, state: &mut State, wake: Wake) {
         if self.0.wakes == Wakes::Nobody {
+            return;
+        }
+        // Agents may signal faster than one of them answers: the newest stands for those before it,
+        // which are seen as what was said before.
+        if wake.by == WokenBy::Signal
+            && let Some(last) = state.wakes.back_mut()
+            && last.by == WokenBy::Signal
+        {
+            last.message = last.message.max(wake.message);
             return;
         }
         if state.wakes.len() >= MAX_WAKES {

@@ -9,6 +9,7 @@
 //! The chat runs nothing and makes no session (CH-11). Start with [`Chat`]; `questions` says who is
 //! answered, `asking` how a question outlives the chat.
 
+mod agent;
 mod asking;
 mod chat;
 mod log;
@@ -16,6 +17,7 @@ mod questions;
 mod reader;
 mod tools;
 
+pub use agent::{AdaptiveAgent, AgentParts};
 pub use asking::ask_for_turns;
 pub use chat::{
     ADAPTIVE_AGENT, CHAT_AGENT, Chat, ChatParts, ChatState, MAX_TEXT_BYTES, USER, Wake, Wakes,

@@ -1,18 +1,25 @@
 //! The chat of an opened data directory: what joins it to the engine.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use samovar_chat::{Bounds, CHAT_AGENT, Chat, ChatParts, Name, Wakes, ask_for_turns};
-use samovar_core::{ChatMeta, Ids, Toolset};
-use samovar_engine::Engine;
+use samovar_chat::{
+    AdaptiveAgent, Bounds, CHAT_AGENT, Chat, ChatParts, Name, Wakes, ask_for_turns,
+};
+use samovar_core::{ChatMeta, Ids, Models, Toolset};
+use samovar_engine::{Engine, Toolbox};
 use tokio_util::task::TaskTracker;
 
+use crate::chat_agent;
 use crate::clock::{SystemClock, UuidV7};
 use crate::config::{ChatAgent, ChatConfig};
 
 /// The chat, and what works for it.
 pub(crate) struct Chatting {
     pub(crate) chat: Chat,
+    /// Who hears what nobody waits for; none where nobody does.
+    agent: OnceLock<AdaptiveAgent>,
+    wakes: ChatAgent,
     tasks: TaskTracker,
 }
 
@@ -36,8 +43,12 @@ impl Chatting {
         {
             tracing::warn!(%error, "the chat has no greeting");
         }
-        let tasks = TaskTracker::new();
-        Self { chat, tasks }
+        Self {
+            chat,
+            agent: OnceLock::new(),
+            wakes: config.agent,
+            tasks: TaskTracker::new(),
+        }
     }
 
     /// The tools through which the agents of sessions reach it.
@@ -45,14 +56,42 @@ impl Chatting {
         samovar_chat::tools(&self.chat, Name::Path)
     }
 
-    /// Asks what the turns of sessions ask, from those on that an earlier run left.
-    pub(crate) fn begin(&self, engine: &Arc<Engine>) {
+    /// Asks what the turns of sessions ask, from those on that an earlier run left, and lets the
+    /// chat's own agent listen, which has the same models and tools.
+    pub(crate) fn begin(
+        &self,
+        engine: &Arc<Engine>,
+        models: Arc<dyn Models>,
+        toolbox: Arc<Toolbox>,
+    ) {
         let asking = ask_for_turns(self.chat.clone(), engine.clone(), Name::Path);
         self.tasks.spawn(asking);
+        match self.wakes {
+            ChatAgent::Adaptive => {}
+            ChatAgent::Nobody => return,
+        }
+        let agent = chat_agent::begin(&self.chat, engine.settings(), models, toolbox);
+        if let Some(agent) = agent
+            && self.agent.set(agent).is_err()
+        {
+            tracing::error!("the chat has an agent already");
+        }
     }
 
-    /// Ends what works for it, once the engine has ended.
-    pub(crate) async fn close(&self) {
+    /// Ends the engine of the sessions and what works for the chat; turns of both that run get the
+    /// same time to end.
+    pub(crate) async fn end(&self, engine: &Engine, drain: Duration) {
+        let sessions = Box::pin(engine.shutdown(drain));
+        let agent = Box::pin(async {
+            if let Some(agent) = self.agent.get() {
+                agent.shutdown(drain).await;
+            }
+        });
+        tokio::join!(sessions, agent);
+        self.close().await;
+    }
+
+    async fn close(&self) {
         self.chat.close();
         self.tasks.close();
         self.tasks.wait().await;

@@ -202,6 +202,7 @@ impl Opening {
         of_chat.map_err(OpenError::Tools)?;
         let furnished = self.shared.tools.furnish(&toolbox, &config.tools);
         furnished.map_err(OpenError::Tools)?;
+        let toolbox = Arc::new(toolbox);
         // Here a start ends what a tool of an earlier run has left running, before any turn goes on
         // (DU-18, step 2). None of the tools that there are starts a process.
         let reports = self.shared.reports.clone();
@@ -219,7 +220,7 @@ impl Opening {
             journal: stores.journal.clone(),
             history: stores.history.clone(),
             models: self.shared.registry.clone(),
-            toolbox: Arc::new(toolbox),
+            toolbox: toolbox.clone(),
             clock: Arc::new(SystemClock),
             ids: Arc::new(UuidV7),
             damages: reports,
@@ -239,7 +240,8 @@ impl Opening {
         if self.shared.backups.set(backups).is_err() {
             tracing::error!("the stores were opened twice");
         }
-        self.shared.chatting.begin(&engine);
+        let models = self.shared.registry.clone();
+        self.shared.chatting.begin(&engine, models, toolbox);
         self.filler.fill(engine.clone());
         failpoint!("boot.serve.after");
         Ok(Home {
@@ -440,11 +442,10 @@ async fn close(engine: &Engine, run: Option<RunFile>, shared: &Shared, drain: Du
     if let Some(run) = &mut run {
         run.closing(is_suspicious());
     }
-    engine.shutdown(drain).await;
+    shared.chatting.end(engine, drain).await;
     if let Some(run) = &mut run {
         run.closed(is_suspicious());
     }
-    shared.chatting.close().await;
 }
 
 fn hold(config: &Config) -> Result<DirLock, OpenError> {

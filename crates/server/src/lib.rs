@@ -33,6 +33,7 @@ mod api;
 pub mod backup;
 mod care;
 mod chat;
+mod chat_agent;
 mod chatting;
 mod clock;
 mod config;

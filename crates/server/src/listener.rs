@@ -153,8 +153,8 @@ impl Server {
         // First, so that no command of the owner's comes to a server that is leaving.
         drop(self.file);
         self.home.leave();
-        self.home.engine().shutdown(drain).await;
-        self.home.shared.chatting.close().await;
+        let chatting = &self.home.shared.chatting;
+        chatting.end(self.home.engine(), drain).await;
         self.socket.close().await;
         self.home.close_now().await;
     }

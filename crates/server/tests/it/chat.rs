@@ -1,5 +1,6 @@
 //! The global chat over real sockets.
 
+mod agent;
 mod bad;
 mod history;
 mod messages;

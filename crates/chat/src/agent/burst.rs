@@ -1,0 +1,267 @@
+//! What the agent does for one reason to work, and for those that come meanwhile: a session whose
+//! turns are followed into the chat, until none is left.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use samovar_core::command::Text;
+use samovar_core::event::Fault;
+use samovar_core::provider::is_refusal;
+use samovar_core::{
+    Accepted, Action, Bounds, ChatMessage, ChatMeta, ChatRole, Code, Command, Delivery, Error,
+    Event, FinishReason, Kind, Role, Sender, Seq, SessionId, TurnId,
+};
+use samovar_engine::{Engine, Follower, Lost};
+use samovar_locale as locale;
+
+use super::words::{is_own, pieces, spoken};
+use super::{Awake, Worker};
+use crate::chat::{ADAPTIVE_AGENT, MAX_TEXT_BYTES, Wake};
+
+/// Turns that run or wait, about: with as many, further reasons wait in the chat.
+pub(super) const MAX_TURNS: usize = 8;
+
+/// A session while its turns are not over.
+pub(super) struct Burst<'a> {
+    worker: &'a Worker,
+    awake: &'a mut Awake,
+    session: SessionId,
+    follower: Follower,
+    /// The turns that are not over, each with the message of the chat that it is for.
+    turns: HashMap<TurnId, u64>,
+    /// The message that is answered now.
+    answers: u64,
+}
+
+impl<'a> Burst<'a> {
+    /// Says the first thing to a session that has the chat before it as its conversation.
+    ///
+    /// # Errors
+    /// The engine's refusal; nothing runs then.
+    pub(super) async fn begin(
+        worker: &'a Worker,
+        awake: &'a mut Awake,
+        session: SessionId,
+        message: &ChatMessage,
+    ) -> Result<Self, Error> {
+        let (_, text) = spoken(message);
+        let (turn, after) = say(&awake.engine, &session, text).await?;
+        awake.told = message.id;
+        let follower = awake.engine.follow(&session, after).await?;
+        Ok(Self {
+            worker,
+            awake,
+            session,
+            follower,
+            turns: HashMap::from([(turn, message.id)]),
+            answers: message.id,
+        })
+    }
+
+    /// Follows it to its end; what comes meanwhile joins it.
+    pub(super) async fn run(mut self) {
+        let chat = &self.worker.parts.chat;
+        let stopping = &self.worker.stopping;
+        while !self.turns.is_empty() {
+            let has_room = self.turns.len() < MAX_TURNS && !stopping.is_cancelled();
+            // All are safe to drop halfway: each takes nothing before it has it.
+            tokio::select! {
+                events = self.follower.next() => match events {
+                    Ok(events) => self.take(&events).await,
+                    Err(lost) => return self.lost(lost).await,
+                },
+                Some(changed) = self.awake.watch.next() => {
+                    self.catch_up().await;
+                    for (session, calls) in changed {
+                        self.awake.asking.look(session, calls).await;
+                    }
+                }
+                wake = chat.next_wake(), if has_room => self.steer(&wake).await,
+            }
+        }
+        self.close().await;
+    }
+
+    /// Brings into the chat what was said before a question was open.
+    async fn catch_up(&mut self) {
+        loop {
+            tokio::select! {
+                biased;
+                events = self.follower.next() => match events {
+                    Ok(events) => self.take(&events).await,
+                    // It is found again by who reads next.
+                    Err(_) => return,
+                },
+                () = std::future::ready(()) => return,
+            }
+        }
+    }
+
+    async fn take(&mut self, events: &[Arc<Event>]) {
+        for event in events {
+            let turn = event.turn.as_ref();
+            if let Some((turn, message)) = turn.and_then(|turn| self.turns.get_key_value(turn)) {
+                let (turn, message) = (turn.clone(), *message);
+                self.take_in(&turn, message, &event.kind).await;
+            }
+        }
+    }
+
+    async fn take_in(&mut self, turn: &TurnId, message: u64, kind: &Kind) {
+        match kind {
+            Kind::TurnStarted { .. } => self.answers = message,
+            Kind::MessageFinished { message: said, .. } if said.role == Role::Assistant => {
+                self.tell(turn, &said.text()).await;
+            }
+            Kind::TurnFinished { reason, fault, .. } => {
+                self.turns.remove(turn);
+                self.over(message, reason, fault.as_ref());
+            }
+            Kind::SessionOpened { .. }
+            | Kind::SessionChanged { .. }
+            | Kind::SessionClosed
+            | Kind::StepStarted { .. }
+            | Kind::StepReset { .. }
+            | Kind::TurnContinued { .. }
+            | Kind::EventsLost { .. }
+            | Kind::MessageStarted { .. }
+            | Kind::Delta { .. }
+            | Kind::PartAdded { .. }
+            | Kind::MessageFinished { .. }
+            | Kind::CallApproved { .. }
+            | Kind::CallStarted { .. }
+            | Kind::CallClosed { .. }
+            | Kind::StateChanged { .. }
+            | Kind::TurnUndone { .. } => {}
+        }
+    }
+
+    /// Says in the chat what the model has said.
+    async fn tell(&self, turn: &TurnId, text: &str) {
+        for piece in pieces(text, MAX_TEXT_BYTES) {
+            let meta = ChatMeta::reply_to(self.answers);
+            let said = (ADAPTIVE_AGENT, piece, meta);
+            let posted = self.worker.parts.chat.post_for(turn, None, said).await;
+            if let Err(error) = posted {
+                // A call has no words of its own.
+                tracing::debug!(%turn, %error, "nothing to say in the chat");
+            }
+        }
+    }
+
+    /// Says in the chat why no answer comes, where none does.
+    fn over(&mut self, message: u64, reason: &FinishReason, fault: Option<&Fault>) {
+        let note = match (reason, fault) {
+            (FinishReason::Steered, _) => {
+                // Its words are the last that the turn which runs was told.
+                self.answers = message;
+                return;
+            }
+            (FinishReason::Model(word), _) if is_refusal(word) => {
+                locale::global_chat::agent_refused().to_owned()
+            }
+            (FinishReason::Model(_), _) => return,
+            (FinishReason::MaxIterations, _) => locale::global_chat::agent_iterations().to_owned(),
+            (FinishReason::Budget, _) => locale::global_chat::agent_budget().to_owned(),
+            (FinishReason::Cancelled, _) => locale::global_chat::agent_cancelled().to_owned(),
+            (FinishReason::Error, Some(fault)) => {
+                locale::global_chat::agent_broke_off(&fault.message)
+            }
+            (FinishReason::Error, None) => {
+                locale::global_chat::agent_broke_off(locale::turn::broken())
+            }
+        };
+        self.worker.note(message, &note);
+    }
+
+    /// Tells the turn that runs what was said since, and what it is woken for now.
+    async fn steer(&mut self, wake: &Wake) {
+        let chat = &self.worker.parts.chat;
+        let most = self.worker.parts.settings.max_history_messages;
+        let oldest = wake.message.saturating_sub(most as u64 + 1);
+        let page = chat.read(self.awake.told.max(oldest), most + 1);
+        self.awake.told = self.awake.told.max(wake.message);
+        let (mut meanwhile, mut said) = (Vec::new(), None);
+        for message in &page.messages {
+            if message.id == wake.message {
+                said = Some(spoken(message).1);
+            } else if message.id < wake.message && self.is_news(message) {
+                meanwhile.push(spoken(message).1);
+            }
+        }
+        let meanwhile = (!meanwhile.is_empty()).then(|| meanwhile.join("\n"));
+        for text in meanwhile.into_iter().chain(said) {
+            match say(&self.awake.engine, &self.session, text).await {
+                Ok((turn, _)) => {
+                    self.turns.insert(turn, wake.message);
+                }
+                Err(error) => return self.worker.refused(wake.message, &error),
+            }
+        }
+    }
+
+    /// Whether the turn cannot know it: it has not said it, nor got it as the answer to its question.
+    fn is_news(&self, message: &ChatMessage) -> bool {
+        let chat = &self.worker.parts.chat;
+        let answered = message
+            .meta
+            .reply_to
+            .filter(|_| message.role == ChatRole::User);
+        let question = answered.and_then(|question| chat.message(question));
+        !is_own(message) && question.is_none_or(|question| !is_own(&question))
+    }
+
+    /// The session cannot be read to its end.
+    async fn lost(self, lost: Lost) {
+        match lost {
+            Lost::Stopping => {}
+            lost @ (Lost::Gone(_) | Lost::Broken(_)) => {
+                tracing::error!(%lost, "the chat's agent lost its own session");
+                let note = locale::global_chat::agent_broke_off(locale::turn::broken());
+                self.worker.note(self.answers, &note);
+                self.close().await;
+            }
+        }
+    }
+
+    /// Lets go of the session, and of what it still asks.
+    async fn close(self) {
+        let Awake { engine, asking, .. } = self.awake;
+        asking.look(self.session.clone(), Vec::new()).await;
+        if let Err(error) = submit(engine, &self.session, Action::Close).await
+            && !engine.is_stopping()
+        {
+            tracing::warn!(%error, "a session of the chat's agent stays");
+        }
+    }
+}
+
+/// Says something in a session: to the turn that runs there, else to a turn of its own. Answers that
+/// turn, and from where it can be followed.
+async fn say(engine: &Engine, session: &SessionId, text: String) -> Result<(TurnId, Seq), Error> {
+    let post = Action::Post {
+        message: None,
+        text: Text::new(text)?,
+        bounds: Bounds::default(),
+        delivery: Delivery::Steer,
+    };
+    match submit(engine, session, post).await? {
+        Accepted::Posted { turn, after, .. } => Ok((turn, after)),
+        Accepted::Opened
+        | Accepted::Changed
+        | Accepted::Undone { .. }
+        | Accepted::Continued
+        | Accepted::Settled
+        | Accepted::Cancelled { .. }
+        | Accepted::Closed => Err(Error::new(Code::Internal, locale::turn::broken())),
+    }
+}
+
+async fn submit(engine: &Engine, session: &SessionId, action: Action) -> Result<Accepted, Error> {
+    let command = Command {
+        by: Sender::Embedder,
+        session: session.clone(),
+        action,
+    };
+    engine.submit(command).await
+}
