@@ -9,20 +9,23 @@ use std::io::{IsTerminal, Read};
 use samovar_core::command::Text;
 use samovar_core::{Code, Error};
 use samovar_locale as text;
-use samovar_wire::chat::{BASE_PATH, ChatStateInfo, PostedMessage, TRUNCATED_HEADER};
+use samovar_wire::chat::{BASE_PATH, BOOT_HEADER, ChatStateInfo, PostedMessage, TRUNCATED_HEADER};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use self::shown::{Look, Shown};
 use crate::args::{ChatGlobal, Places, Who};
-use crate::client::Client;
+use crate::client::{Client, segment};
 use crate::config::{self, Found, LocalData};
 use crate::exit::{Exit, Failure, Gone};
 use crate::reach::{LOOK_EVERY, PATIENCE, running};
-use crate::screen::{put, say};
+use crate::screen::{Reader, put, say};
 
 /// Bytes of a text from stdin, at most; the server takes fewer, and says so.
 const MAX_TEXT_BYTES: u64 = 1024 * 1024;
+
+/// Messages that are asked for at once where all are wanted: few enough for one answer.
+const PAGE: u32 = 500;
 
 /// Runs one of the commands.
 pub(crate) async fn chat_global(command: ChatGlobal) -> Result<Exit, Failure> {
@@ -117,30 +120,69 @@ async fn history(
     look: Look,
 ) -> Result<Exit, Failure> {
     let client = server(found).await?;
-    let mut query = Vec::new();
-    query.extend(after.map(|after| format!("after={after}")));
-    query.extend(limit.map(|limit| format!("limit={limit}")));
-    let path = format!("{BASE_PATH}/history?{}", query.join("&"));
-    let (headers, messages): (_, Vec<Value>) = client.get_with_headers(&path).await?;
     let mut shown = Shown::new(look);
     if look == Look::Lines {
         shown.take_state(&state(&client).await?);
-        if let Some(first) = headers.get(TRUNCATED_HEADER) {
-            say(&text::global_chat::truncated(
-                first.to_str().unwrap_or_default(),
-            ));
-        }
-        if messages.is_empty() {
-            say(text::global_chat::nothing());
+    }
+    let mut pages = Pages::new(after, limit);
+    let mut is_empty = true;
+    while let Some(messages) = pages.next(&client, look).await? {
+        is_empty &= messages.is_empty();
+        let lines = messages.iter().map(|one| shown.line(&one.to_string()));
+        let lines: Result<String, _> = lines.collect();
+        if put(&lines?)? == Reader::Gone {
+            return Ok(Exit::Ok);
         }
     }
-    let lines: Result<String, _> = messages
-        .iter()
-        .map(|one| shown.line(&one.to_string()))
-        .collect();
-    put(&lines?)?;
+    if is_empty && look == Look::Lines {
+        say(text::global_chat::nothing());
+    }
     shown.say_question();
     Ok(Exit::Ok)
+}
+
+/// What was said, a part at a time where all of it may be more than one answer holds.
+struct Pages {
+    after: Option<u64>,
+    limit: Option<u32>,
+    /// The run of the chat that the part before is of.
+    boot: Option<String>,
+    is_over: bool,
+}
+
+impl Pages {
+    fn new(after: Option<u64>, limit: Option<u32>) -> Self {
+        Self {
+            after,
+            limit,
+            boot: None,
+            is_over: false,
+        }
+    }
+
+    async fn next(&mut self, client: &Client, look: Look) -> Result<Option<Vec<Value>>, Failure> {
+        if self.is_over {
+            return Ok(None);
+        }
+        let is_all = self.after.is_some() && self.limit.is_none();
+        let limit = if is_all { Some(PAGE) } else { self.limit };
+        let mut query = Vec::new();
+        query.extend(self.after.map(|after| format!("after={after}")));
+        query.extend(limit.map(|limit| format!("limit={limit}")));
+        let boot = self.boot.as_ref();
+        query.extend(boot.map(|boot| format!("boot={}", segment(boot))));
+        let path = format!("{BASE_PATH}/history?{}", query.join("&"));
+        let (headers, messages): (_, Vec<Value>) = client.get_with_headers(&path).await?;
+        let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        if let (Look::Lines, Some(first)) = (look, header(TRUNCATED_HEADER)) {
+            say(&text::global_chat::truncated(first));
+        }
+        self.boot = header(BOOT_HEADER).map(str::to_owned);
+        let last = messages.last().and_then(|message| message["id"].as_u64());
+        self.is_over = !is_all || last.is_none();
+        self.after = last.or(self.after);
+        Ok(Some(messages))
+    }
 }
 
 /// Who waits for the person.

@@ -201,6 +201,17 @@ impl Talk {
         self.show(&Source::Running, view, stop, deadline).await
     }
 
+    /// Says that a message comes behind a turn which waits for an answer. Who cannot know says
+    /// nothing, and of a session that was made just now there is nothing to know.
+    async fn say_who_waits(&mut self, source: &Source) {
+        let is_fresh = self.session.message_count == 0;
+        if let (Source::Message(_), false) = (source, is_fresh)
+            && let Ok(true) = self.waits_for_somebody().await
+        {
+            say(&text::ask::waits_before(&self.session.id));
+        }
+    }
+
     /// Whether a turn of the session waits until somebody closes a call of it, such as a question.
     async fn waits_for_somebody(&mut self) -> Result<bool, Failure> {
         let asked = async |client: &Client| client.get("/api/calls").await;
@@ -224,7 +235,10 @@ impl Talk {
         let late = until(deadline);
         tokio::pin!(late);
         let posted = {
-            let posting = self.open(source, None);
+            let posting = async {
+                self.say_who_waits(source).await;
+                self.open(source, None).await
+            };
             tokio::pin!(posting);
             let left = tokio::select! {
                 posted = &mut posting => Ok(posted?),

@@ -334,3 +334,64 @@ async fn a_turn_that_waits_for_an_answer_is_gone_on_with_by_its_session() {
         drop(server);
     }
 }
+
+// proves CH-14, FC-6
+#[tokio::test]
+async fn an_answer_that_is_refused_stands_in_the_line_again() {
+    let (program, model) = asking("When?").await;
+    let program = program.set("SAMOVAR__SERVER__MAX_BODY_BYTES", "2048");
+    let terminal = program.at_terminal(["run", "go"]);
+    sees_question(&terminal, "When?").await;
+    let long = "x".repeat(2050);
+    terminal
+        .types(&format!("\u{1b}[200~{long}\u{1b}[201~"))
+        .await;
+    terminal.sees(&long).await;
+    terminal.types(keys::ENTER).await;
+    terminal.sees("[body_too_large]\n> xxx").await;
+    terminal.types("\u{15}").await;
+    terminal.sees_prompt("> ").await;
+    terminal.enters("at one").await;
+
+    let left = terminal.leaves().await;
+    assert_eq!(left.code, Some(0), "{left:?}");
+    assert_eq!(told(&model), "at one");
+}
+
+// proves FC-2
+#[tokio::test]
+async fn a_question_that_is_not_answered_in_time_ends_with_its_turn() {
+    let (program, model) = asking("When?").await;
+    let terminal = program.at_terminal(["run", "--timeout", "1.5", "go"]);
+    sees_question(&terminal, "When?").await;
+    terminal.types("half an ans").await;
+    let left = terminal.leaves().await;
+    assert_eq!(left.code, Some(124), "{left:?}");
+    assert!(!left.screen.contains("half an ans"), "{left:?}");
+    assert_eq!(model.prompts().len(), 1);
+}
+
+// proves CH-10, FC-1
+#[tokio::test]
+async fn who_speaks_behind_a_question_is_told_where_it_is_answered() {
+    let (program, model) = asking("When?").await;
+    let server = program.serve(&[]).await;
+    let session = server.session().await;
+    drop(server.say(&session, "go").await);
+    open_call(&server).await;
+    model.push(say("And more."));
+
+    let mut run = program.command(["run", "--session", &session, "and then?"]);
+    let mut run = run.spawn().unwrap();
+    let hint = format!("to answer, type: samovar sessions resume {session}\n");
+    says(&mut run, &hint).await;
+    settle(
+        &server,
+        &open_call(&server).await,
+        json!({"result": "at two"}),
+    )
+    .await;
+
+    let output = run.wait_with_output().await.unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "And more.\n");
+}

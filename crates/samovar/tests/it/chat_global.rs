@@ -50,7 +50,7 @@ async fn wire(server: &Serving, path: &str) -> Value {
     answer.json().await.unwrap()
 }
 
-// proves CH-12, FC-1
+// proves CH-12, CH-14, FC-1
 #[tokio::test]
 async fn what_is_said_at_a_terminal_stands_in_the_history_behind_the_greeting() {
     let greeted = program().set("SAMOVAR__CHAT__GREETING", "Good morning.");
@@ -90,6 +90,10 @@ async fn what_is_said_at_a_terminal_stands_in_the_history_behind_the_greeting() 
             "4 user: two / lines",
         ]
     );
+    let all = program
+        .run(["chat-global", "history", "--after", "0"])
+        .await;
+    assert_eq!(all.stdout, shown.stdout);
     let behind = program
         .run(["chat-global", "history", "--after", "1", "--limit", "1"])
         .await;
@@ -107,6 +111,7 @@ async fn what_is_said_at_a_terminal_stands_in_the_history_behind_the_greeting() 
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     assert_eq!(json!(lines), wire(&server, "/chat/history").await);
+    assert_eq!(program.run(["sessions", "list"]).await.stdout, "");
 }
 
 // proves CH-1, FC-1, FC-2
