@@ -40,7 +40,7 @@ fn disk(dir: &Path, room: Room) -> Finding {
         return Finding::bad("disk", Exit::TurnFailed, fact, text::disk_full_why())
             .with_command(format!("du -sh '{}'/*", dir.display()));
     }
-    let fact = text::disk_room(dir.display(), free);
+    let fact = text::disk_room(free, dir.display());
     Finding::good("disk", fact, text::disk_why())
 }
 

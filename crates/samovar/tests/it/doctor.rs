@@ -227,7 +227,9 @@ async fn it_says_how_much_room_there_is_and_what_an_accepted_message_outlives() 
     let found = document(&program.run(["doctor", "--json"]).await);
     let fact = |found: &Value, what| finding(found, what)["fact"].as_str().unwrap().to_owned();
     let room = fact(&found, "disk");
-    assert!(room.contains(" MiB are free for "), "{room}");
+    let (free, dir) = room.split_once(" MiB are free for ").unwrap();
+    assert!(free.parse::<u64>().is_ok(), "{room}");
+    assert!(dir.starts_with('/'), "{room}");
     assert_eq!(
         fact(&found, "durability"),
         "what was accepted outlives a power cut"
