@@ -30,16 +30,17 @@ mod turn;
 mod understand;
 mod words;
 
+use std::sync::Arc;
+
 use futures_util::stream;
 use samovar_core::provider::Answer;
 use samovar_core::{CallId, Message, Part, Prompt, Provider, ProviderEvent, Role, Usage};
 use serde_json::Value;
 
 use heard::heard;
-use plan::plan;
+use plan::{Plea, plan};
 use say::Sentence;
 use turn::{Answered, Call, Next};
-use understand::understand;
 use words::Language;
 
 /// Tokens are estimated: one for so many bytes.
@@ -66,42 +67,47 @@ impl Provider for Demo {
 }
 
 fn answer(prompt: &Prompt) -> Vec<ProviderEvent> {
-    let asked = prompt
-        .messages
+    let asked = asked(&prompt.messages);
+    let behind = asked.first().map_or(0, |at| at + 1);
+    let since: Vec<_> = prompt.messages.iter().skip(behind).collect();
+    let mut pleas: Vec<_> = asked
         .iter()
-        .rposition(|message| message.role == Role::User);
-    let text = asked
-        .map(|at| prompt.messages[at].text())
-        .unwrap_or_default();
-    let since: Vec<_> = prompt
-        .messages
-        .iter()
-        .skip(asked.map_or(0, |at| at + 1))
+        .map(|at| Plea::of(&prompt.messages[*at].text()))
         .collect();
-    let heard = heard(&text);
-    let request = understand(&heard.text);
+    if pleas.is_empty() {
+        pleas.push(Plea::of(""));
+    }
     let tools: Vec<_> = prompt.tools.iter().map(|tool| tool.name.as_str()).collect();
-    let next = plan(&request, &tools, &answered(&since));
     let max_bytes = BYTES_PER_TOKEN.saturating_mul(prompt.max_tokens as usize);
-    let mut reply = Reply::new(request.language, max_bytes);
-    let to = |said: String| match heard.author {
-        Some(author) => {
-            let author = report::bounded(author);
-            let to = request.language.fill(Sentence::To, &[("author", &author)]);
-            format!("{to} {said}")
-        }
-        None => said,
-    };
-    match next {
-        // A question is the person's, whoever it is asked for.
+    let mut reply = Reply::new(pleas[0].request.language, max_bytes);
+    match plan(&pleas, &tools, &answered(&since)) {
         Next::Ask(said, calls) => reply.ask(&said, &calls),
-        Next::Say(said) => reply.say(&to(said)),
+        Next::Say(said) => reply.say(&said),
     }
     reply.complete(input_bytes(prompt))
 }
 
+/// The messages that are answered: the last of a user. When that is another agent's, which joins a
+/// turn at work, the one that the turn began with comes first.
+fn asked(messages: &[Arc<Message>]) -> Vec<usize> {
+    let is_user = |at: &usize| messages[*at].role == Role::User;
+    let Some(last) = (0..messages.len()).rev().find(is_user) else {
+        return Vec::new();
+    };
+    if heard(&messages[last].text()).author.is_none() {
+        return vec![last];
+    }
+    let works = |at: &usize| messages[*at].calls().next().is_some();
+    let answers = |at: &usize| messages[*at].role == Role::Assistant && !works(at);
+    let from = (0..last).rev().find(answers).map_or(0, |at| at + 1);
+    let begun = (from..last)
+        .find(works)
+        .and_then(|work| (from..work).rev().find(is_user));
+    begun.into_iter().chain([last]).collect()
+}
+
 /// The results since the question, in the order in which their calls were asked for.
-fn answered<'a>(since: &[&'a std::sync::Arc<Message>]) -> Vec<Answered<'a>> {
+fn answered<'a>(since: &[&'a Arc<Message>]) -> Vec<Answered<'a>> {
     let asked: Vec<&CallId> = since
         .iter()
         .flat_map(|message| message.calls())

@@ -2,6 +2,7 @@
 //!
 //! A plan is straight code over a [`Turn`], whose calls hand back their results or end the plan.
 
+use super::heard::heard;
 use super::report::{self, Report};
 use super::request::{
     Asking, Detail, Goal, Job, Listing, Mode, Places, Request, Sink, Source, Unclear, Wording,
@@ -9,14 +10,51 @@ use super::request::{
 use super::results::FileText;
 use super::say::Sentence;
 use super::turn::{Answered, Next, Step, Turn};
+use super::understand::understand;
 
 /// A long file is appended to behind so many of its last lines, which must be found only once.
 const TAIL: u8 = 40;
 
-/// Plans the next step of a request.
-pub(super) fn plan(request: &Request, tools: &[&str], answered: &[Answered<'_>]) -> Next {
-    let mut turn = Turn::new(request.language, tools, answered);
-    turn.follow(request).map_or_else(|next| next, Next::Say)
+/// A request, and who wants it done.
+pub(super) struct Plea {
+    /// Another agent; none when it is the person.
+    author: Option<String>,
+    /// What is wanted.
+    pub(super) request: Request,
+}
+
+impl Plea {
+    /// What a message asks for.
+    pub(super) fn of(message: &str) -> Self {
+        let heard = heard(message);
+        Self {
+            author: heard.author,
+            request: understand(&heard.text),
+        }
+    }
+}
+
+/// Plans the next step of requests, one behind the other: what comes of each is said in the end.
+pub(super) fn plan(pleas: &[Plea], tools: &[&str], answered: &[Answered<'_>]) -> Next {
+    let mut turn = Turn::new(tools, answered);
+    let mut said = Vec::new();
+    for Plea { author, request } in pleas {
+        turn.language = request.language;
+        let came = match turn.follow(request) {
+            Ok(came) | Err(Next::Say(came)) => came,
+            // A question is the person's, whoever it is asked for.
+            Err(ask @ Next::Ask(..)) => return ask,
+        };
+        said.push(match author {
+            Some(author) => {
+                let author = report::bounded(author.clone());
+                let to = turn.language.fill(Sentence::To, &[("author", &author)]);
+                format!("{to} {came}")
+            }
+            None => came,
+        });
+    }
+    Next::Say(said.join("\n"))
 }
 
 /// The tools that a job needs.

@@ -62,13 +62,9 @@ pub(super) struct Turn<'a> {
 
 impl<'a> Turn<'a> {
     /// A turn with the results so far, in the order of their calls.
-    pub(super) fn new(
-        language: Language,
-        tools: &'a [&'a str],
-        answered: &'a [Answered<'a>],
-    ) -> Self {
+    pub(super) fn new(tools: &'a [&'a str], answered: &'a [Answered<'a>]) -> Self {
         Self {
-            language,
+            language: Language::English,
             tools,
             answered: answered.iter(),
         }

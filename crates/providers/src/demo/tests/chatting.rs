@@ -1,11 +1,11 @@
 //! What is asked of the person and posted in the chat: whole turns, to their end.
 
-use samovar_core::{Outcome, Role, Status};
+use samovar_core::{Outcome, Part, Role, Status};
 use serde_json::json;
 
 use super::super::say::Sentence;
 use super::super::words::Language;
-use super::world::{World, message, user};
+use super::world::{World, call, message, outcome, user};
 use super::{CHATS, FILES, claims};
 
 /// A request, the answer of the person, the question that it answers, and what comes of it.
@@ -326,6 +326,33 @@ fn in_the_chat_the_last_message_is_answered_whoever_wrote_it() {
 
     let said = ["I have a question.", "To master: Hello, Olena!"];
     assert_eq!(turn.said, said.map(|said| format!("{note} {said}")));
+}
+
+// proves FC-5
+#[test]
+fn a_signal_that_joins_a_turn_at_work_takes_nothing_from_it() {
+    let line = json!({"author": "master", "role": "agent", "text": "what is 6 * 7?"});
+    let note = Language::English.say(Sentence::Note);
+    let asked = || {
+        let ask = call("1", "ask_user", json!({"question": "Which file?"}));
+        let work = message(Role::Assistant, vec![ask]);
+        let answer = outcome("1", "ask_user", Outcome::done("notes.txt"));
+        let signal = user(&format!("{line}\n{line}"));
+        vec![user("read the file"), work, answer, signal]
+    };
+
+    let turn = World::with_chat(FILES, &[]).continued(asked());
+
+    let both = "“notes.txt”:\none\ntwo\nthree\nTo master: 6 * 7 = 42";
+    assert_eq!(turn.last(), format!("{note} {both}"));
+    assert_eq!(turn.calls.len(), 1);
+
+    // What was answered before is not answered again.
+    let mut messages = asked();
+    let text = "It was read.".to_owned();
+    messages.insert(3, message(Role::Assistant, vec![Part::Text { text }]));
+    let turn = World::with_chat(FILES, &[]).continued(messages);
+    assert_eq!(turn.said, [format!("{note} To master: 6 * 7 = 42")]);
 }
 
 #[test]
