@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use reqwest::Method;
-use samovar_testkit::{Finished, Program};
+use samovar_testkit::{Finished, Program, Serving};
 use serde_json::Value;
 use tokio::process::Command;
 
@@ -120,14 +120,7 @@ async fn the_question_of_the_readme_is_answered_as_it_says() {
     let server = program.serve(&[]).await;
     let port = server.address.rsplit(':').next().unwrap();
     let asks = program.command(["run", prompt]).spawn().unwrap();
-    loop {
-        let state = server.request(Method::GET, "/chat/state").send().await;
-        let state: Value = state.unwrap().json().await.unwrap();
-        if state["pending_input"]["requested_by"] == "master" {
-            break;
-        }
-        tokio::task::yield_now().await;
-    }
+    asks_in_the_chat(&server, "master").await;
 
     let script = format!("TOKEN=$(cat data/token)\n{}", strict(answering, port));
     let answered = shell(&program.folder(), &script).await;
@@ -140,6 +133,51 @@ async fn the_question_of_the_readme_is_answered_as_it_says() {
     let asked = Finished::of(asks).await;
     assert_eq!(asked.code, Some(0), "{asked:?}");
     assert!(asked.stdout.contains("Hello, Olena!"), "{asked:?}");
+}
+
+// proves FC-5, CH-9
+#[tokio::test]
+async fn what_is_said_while_nobody_asks_wakes_an_agent_that_may_ask_in_turn() {
+    let program = Program::new(BINARY);
+    let server = program.serve(&[]).await;
+    let say = |text: &'static str| program.run(["chat-global", "say", text]);
+
+    say("ask me my name and greet me").await;
+    asks_in_the_chat(&server, "AdaptiveAgent").await;
+    say("Olena").await;
+
+    let greeted = loop {
+        let history = server.request(Method::GET, "/chat/history").send().await;
+        let history: Vec<Value> = history.unwrap().json().await.unwrap();
+        if history.len() == 5 {
+            break history;
+        }
+        tokio::task::yield_now().await;
+    };
+    let said = greeted
+        .iter()
+        .map(|message| message["text"].as_str().unwrap());
+    let note = "[demo: rules, not a language model]";
+    let expected = [
+        "ask me my name and greet me",
+        &format!("{note} I have a question."),
+        "What is your name?",
+        "Olena",
+        &format!("{note} Hello, Olena!"),
+    ];
+    assert_eq!(said.collect::<Vec<_>>(), expected);
+}
+
+/// Waits until an agent asks in the chat.
+async fn asks_in_the_chat(server: &Serving, agent: &str) {
+    loop {
+        let state = server.request(Method::GET, "/chat/state").send().await;
+        let state: Value = state.unwrap().json().await.unwrap();
+        if state["pending_input"]["requested_by"] == agent {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
 }
 
 // proves FC-1
