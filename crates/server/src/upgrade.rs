@@ -203,7 +203,12 @@ impl Line {
                 Some(Ok(Message::Binary(_))) => return Ok(Heard::Binary),
                 // A ping is answered below.
                 Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
-                Some(Ok(Message::Close(_))) | None => return Err(End::Gone),
+                Some(Ok(Message::Close(_))) => {
+                    // Its answer lies ready, and says that all before it has arrived.
+                    let _was_heard = self.socket.flush().await.is_ok();
+                    return Err(End::Gone);
+                }
+                None => return Err(End::Gone),
                 Some(Err(error)) => return Err(unreadable(error)),
             }
         }

@@ -111,14 +111,14 @@ impl Socket {
         let _was_heard = self.stream.send(message.into()).await.is_ok();
     }
 
-    /// Leaves with a word, and waits until the server has heard it.
-    pub async fn leave(mut self) {
+    /// Leaves with a word, and gives how the server answered that.
+    pub async fn leave(mut self) -> Heard {
         let goodbye = CloseFrame {
             code: CloseCode::Normal,
             reason: "".into(),
         };
         let _was_heard = self.stream.close(Some(goodbye)).await.is_ok();
-        while let Some(Ok(_)) = self.stream.next().await {}
+        self.end().await
     }
 
     /// The connection itself, for bytes that are no frames.

@@ -134,7 +134,8 @@ async fn an_upgraded_connection_keeps_its_place_until_it_ends() {
     let early = second.try_read(&mut [0; 1]);
     assert_eq!(early.unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
 
-    first.leave().await;
+    let answered = timeout(HANG, first.leave()).await.unwrap();
+    assert_eq!(answered, closed(1000, ""));
     let mut answer = String::new();
     let read = timeout(HANG, second.read_to_string(&mut answer)).await;
     read.unwrap().unwrap();

@@ -57,8 +57,14 @@ fn ids(messages: &Value) -> Vec<u64> {
         .collect()
 }
 
+/// An answer that ends: a stream that should have been refused is no reason to wait.
+async fn get(app: &App, path: &str) -> Answer {
+    let answer = timeout(HANG, app.get(path)).await;
+    answer.unwrap_or_else(|_| panic!("{path} does not end"))
+}
+
 async fn history(app: &App, query: &str) -> Answer {
-    app.get(&format!("/chat/history{query}")).await
+    get(app, &format!("/chat/history{query}")).await
 }
 
 /// All that the chat has, by its texts.

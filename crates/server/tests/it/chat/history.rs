@@ -4,7 +4,7 @@ use samovar_core::ChatMeta;
 use samovar_testkit::App;
 use serde_json::{Value, json};
 
-use super::{app, app_with, boot, fill, header, history, ids, parameter, post, refused};
+use super::{app, app_with, boot, fill, get, header, history, ids, parameter, post, refused};
 
 // proves CH-2, CH-5, CH-6
 #[tokio::test]
@@ -140,7 +140,7 @@ async fn every_answer_names_the_boot_and_an_after_of_another_one_is_refused() {
             format!("?boot={first}"),
             "?after=2&boot=".to_owned(),
         ] {
-            let answer = app.get(&format!("/chat/{path}{query}")).await;
+            let answer = get(&app, &format!("/chat/{path}{query}")).await;
             assert_eq!(refused(&answer), (409, "chat_restarted"), "{path}{query}");
             assert_eq!(answer.body["details"], json!({"boot_id": second}));
             assert_eq!(header(&answer, "x-chat-boot"), Some(second.as_str()));

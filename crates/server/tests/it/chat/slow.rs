@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use samovar_core::ChatMeta;
-use samovar_testkit::{App, Socket};
+use samovar_testkit::{App, Heard, Socket};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
@@ -42,13 +42,15 @@ async fn stalled(app: &App, path: &str) -> TcpStream {
 }
 
 async fn stalled_socket(app: &App) -> TcpStream {
-    let stream = narrow(app).await;
-    let socket = Socket::over(stream, app.token(), "/chat/stream?after=0").await;
-    let stream = socket
-        .unwrap_or_else(|status| panic!("{status}"))
-        .into_inner();
+    let stream = begun_socket(app).await.into_inner();
     stream.readable().await.unwrap();
     stream
+}
+
+async fn begun_socket(app: &App) -> Socket {
+    let stream = narrow(app).await;
+    let socket = Socket::over(stream, app.token(), "/chat/stream?after=0").await;
+    socket.unwrap_or_else(|status| panic!("{status}"))
 }
 
 /// Bytes of memory that this process has, without the files that it has mapped.
@@ -74,7 +76,7 @@ async fn read_all(app: &App) {
 // proves CH-7, DU-8
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn readers_that_take_nothing_cost_less_than_a_mebibyte_each_and_hold_up_nobody() {
-    let app = app_with(|_| {}).await;
+    let app = app_with(|config| config.slow_reader = Duration::from_hours(1)).await;
     fill(&app, 20);
     // What one reader leaves behind is no part of what many cost.
     read_all(&app).await;
@@ -119,4 +121,38 @@ async fn a_reader_that_takes_nothing_is_cut_off_and_gives_its_place_back() {
     };
     timeout(HANG, others).await.unwrap();
     drop(kept);
+}
+
+// proves CH-7, DU-8
+#[tokio::test]
+async fn a_reader_that_takes_part_again_late_is_told_and_goes_on_behind_what_it_has() {
+    let patience = Duration::from_millis(300);
+    let app = app_with(|config| config.slow_reader = patience).await;
+    fill(&app, 20);
+    let last = loop {
+        let mut socket = begun_socket(&app).await;
+        // It is told between the first patience and the second; who sleeps longer tries again.
+        tokio::time::sleep(patience + patience / 3).await;
+        let (ids, end) = timeout(HANG, rest(&mut socket)).await.unwrap();
+        assert!(ids.iter().copied().eq(1..=ids.len() as u64), "{ids:?}");
+        if end == Heard::Close(1008, "reader_stalled".to_owned()) {
+            break ids.len() as u64;
+        }
+        assert_eq!(end, Heard::Gone);
+    };
+    for spelling in BOTH {
+        let mut back = Reader::open(&app, spelling, &format!("?after={last}")).await;
+        assert_eq!(back.ids(1).await, [last + 1], "{spelling:?}");
+    }
+}
+
+async fn rest(socket: &mut Socket) -> (Vec<u64>, Heard) {
+    let mut ids = Vec::new();
+    loop {
+        match socket.next().await {
+            Heard::Json(message) => ids.push(message["id"].as_u64().unwrap()),
+            Heard::Ping => {}
+            end @ (Heard::Close(..) | Heard::Gone) => return (ids, end),
+        }
+    }
 }

@@ -7,7 +7,9 @@ use samovar_core::ChatMeta;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::{BOTH, Came, Reader, Spelling, app, app_with, boot, fill, history, refused, truncated};
+use super::{
+    BOTH, Came, Reader, Spelling, app, app_with, boot, fill, get, history, refused, truncated,
+};
 use crate::raw::{HANG, Request, connect};
 
 // proves CH-2, CH-7
@@ -89,7 +91,7 @@ async fn the_header_last_event_id_counts_before_the_parameter() {
         assert_eq!(answer.json()["details"], named, "{bad:?}");
     }
     for bad in ["x", "-1", "%2B1", "%201", "", "18446744073709551616"] {
-        let answer = app.get(&format!("/chat/stream?after={bad}")).await;
+        let answer = get(&app, &format!("/chat/stream?after={bad}")).await;
         assert_eq!(refused(&answer), (400, "invalid_params"), "{bad:?}");
     }
 }
@@ -107,7 +109,7 @@ async fn an_id_that_was_not_given_out_is_told_to_be_of_another_run() {
         fill(&app, 1);
         assert_eq!(lost.ids(4).await, [1, 2, 3, 4], "{spelling:?}");
 
-        let liar = app.get(&format!("/chat/stream?after=5&boot={boot}")).await;
+        let liar = get(&app, &format!("/chat/stream?after=5&boot={boot}")).await;
         assert_eq!(refused(&liar), (400, "invalid_params"));
         let honest = format!("?after=3&boot={boot}");
         let mut honest = Reader::open(&app, spelling, &honest).await;
