@@ -143,7 +143,7 @@ async fn a_reader_that_takes_nothing_for_long_is_cut_off_and_goes_on_where_it_wa
 }
 
 /// What comes until a whole answer is there, or until the end.
-async fn answer(stream: &mut TcpStream) -> String {
+pub(crate) async fn answer(stream: &mut TcpStream) -> String {
     let mut read = Vec::new();
     let mut piece = vec![0; 16 * 1024];
     while !read.ends_with(b"\r\n0\r\n\r\n") {

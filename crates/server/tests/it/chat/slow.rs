@@ -8,8 +8,9 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
-use super::{BOTH, Came, Reader, app_with};
+use super::{BOTH, Came, Reader, Spelling, app_with};
 use crate::raw::{HANG, Request};
+use crate::stall::answer;
 
 const MIB: usize = 1024 * 1024;
 /// Readers of each kind that take nothing.
@@ -114,7 +115,7 @@ async fn a_reader_that_takes_nothing_is_cut_off_and_gives_its_place_back() {
     let others = async {
         let mut readers = Vec::new();
         for _ in 0..3 {
-            let mut reader = Reader::open(&app, super::Spelling::Events, "").await;
+            let mut reader = Reader::open(&app, Spelling::Events, "").await;
             assert!(matches!(reader.next().await, Some(Came::Message(_))));
             readers.push(reader);
         }
@@ -129,21 +130,41 @@ async fn a_reader_that_takes_part_again_late_is_told_and_goes_on_behind_what_it_
     let patience = Duration::from_millis(300);
     let app = app_with(|config| config.slow_reader = patience).await;
     fill(&app, 20);
-    let last = loop {
-        let mut socket = begun_socket(&app).await;
-        // It is told between the first patience and the second; who sleeps longer tries again.
-        tokio::time::sleep(patience + patience / 3).await;
-        let (ids, end) = timeout(HANG, rest(&mut socket)).await.unwrap();
-        assert!(ids.iter().copied().eq(1..=ids.len() as u64), "{ids:?}");
-        if end == Heard::Close(1008, "reader_stalled".to_owned()) {
-            break ids.len() as u64;
-        }
-        assert_eq!(end, Heard::Gone);
-    };
     for spelling in BOTH {
+        let ids = loop {
+            // It is told between the first patience and the second; who sleeps longer tries again.
+            let late = patience + patience / 3;
+            let told = match spelling {
+                Spelling::Events => late_with_events(&app, late).await,
+                Spelling::Socket => late_with_a_socket(&app, late).await,
+            };
+            if let Some(ids) = told {
+                break ids;
+            }
+        };
+        let last = ids.len() as u64;
+        assert_eq!(ids, (1..=last).collect::<Vec<_>>(), "{spelling:?}");
         let mut back = Reader::open(&app, spelling, &format!("?after={last}")).await;
         assert_eq!(back.ids(1).await, [last + 1], "{spelling:?}");
     }
+}
+
+/// What a reader has when its stream ends; none when it was cut.
+async fn late_with_events(app: &App, late: Duration) -> Option<Vec<u64>> {
+    let mut stream = stalled(app, "/chat/stream?after=0").await;
+    tokio::time::sleep(late).await;
+    let read = answer(&mut stream).await;
+    let id = |line: &str| line.strip_prefix("id: ")?.parse().ok();
+    let ids = read.lines().filter_map(id).collect();
+    read.ends_with("\r\n0\r\n\r\n").then_some(ids)
+}
+
+async fn late_with_a_socket(app: &App, late: Duration) -> Option<Vec<u64>> {
+    let mut socket = begun_socket(app).await;
+    tokio::time::sleep(late).await;
+    let (ids, end) = timeout(HANG, rest(&mut socket)).await.unwrap();
+    let told = Heard::Close(1008, "reader_stalled".to_owned());
+    (end == told).then_some(ids)
 }
 
 async fn rest(socket: &mut Socket) -> (Vec<u64>, Heard) {
