@@ -395,3 +395,67 @@ async fn who_speaks_behind_a_question_is_told_where_it_is_answered() {
     let output = run.wait_with_output().await.unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "And more.\n");
 }
+
+// proves CH-4, CH-10
+#[tokio::test]
+async fn questions_of_one_batch_are_asked_one_after_the_other() {
+    let both = call("ask_user", json!({"question": "When?"}))
+        .and_call("ask_user", json!({"question": "Where?"}));
+    let (program, model) = with_model([both, say("Noted.")]).await;
+    let terminal = program.at_terminal(["run", "go"]);
+    sees_question(&terminal, "When?").await;
+    assert!(!terminal.screen().contains("asks: Where?"));
+    terminal.enters("at noon").await;
+    sees_question(&terminal, "Where?").await;
+    terminal.enters("in Riga").await;
+
+    let left = terminal.leaves().await;
+    assert_eq!(left.code, Some(0), "{left:?}");
+    assert_eq!(told(&model), "in Riga");
+    let prompt = model.prompts().pop().unwrap().body().to_string();
+    assert!(prompt.contains("at noon"), "{prompt}");
+}
+
+// proves CH-10
+#[tokio::test]
+async fn ctrl_c_at_a_question_of_a_chat_stops_the_turn_and_not_the_chat() {
+    let asks = call("ask_user", json!({"question": "When?"}));
+    let (program, _model) = with_model([asks, say("well")]).await;
+    let terminal = program.at_terminal(["chat"]);
+    terminal.sees_prompt("> ").await;
+    terminal.enters("book").await;
+    sees_question(&terminal, "When?").await;
+
+    terminal.types(keys::CTRL_C).await;
+    terminal.sees("[cancelled]\n>").await;
+    terminal.enters("go on").await;
+    terminal.sees("\nwell\n>").await;
+
+    terminal.types(keys::CTRL_D).await;
+    assert_eq!(terminal.leaves().await.code, Some(0));
+}
+
+// proves CH-10, FC-1
+#[tokio::test]
+async fn a_question_of_a_command_that_has_the_data_itself_is_answered_by_another_one() {
+    let (program, model) = asking("When?").await;
+    let terminal = program.at_terminal(["run", "go"]);
+    sees_question(&terminal, "When?").await;
+    let tail = program.at_terminal(["chat-global", "tail"]);
+    tail.sees(" waits for an answer to 1; ").await;
+
+    let said = program.run(["chat-global", "say", "at noon"]).await;
+    assert_eq!(
+        (said.code, said.stdout.as_str()),
+        (Some(0), "2\n"),
+        "{said:?}"
+    );
+
+    // Who reads on does not hold it up.
+    let left = terminal.leaves().await;
+    assert_eq!(left.code, Some(0), "{left:?}");
+    assert_eq!(told(&model), "at noon");
+    tail.sees("samovar: the server went away").await;
+    tail.types(keys::CTRL_C).await;
+    assert_eq!(tail.leaves().await.code, Some(130));
+}
