@@ -317,3 +317,6 @@ impl Closing {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

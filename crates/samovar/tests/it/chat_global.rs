@@ -306,3 +306,33 @@ async fn first_line(program: &mut Child) -> Value {
     let line = lines.next_line().await.unwrap();
     serde_json::from_str(&line.unwrap()).unwrap()
 }
+
+// proves CH-8, FC-1
+#[tokio::test]
+async fn who_asks_for_what_is_gone_gets_what_is_left_and_is_told() {
+    let short = program().set("SAMOVAR__CHAT__MAX_MESSAGES", "2");
+    let (program, _server) = alone(short).await;
+    for said in ["one", "two", "three", "four"] {
+        program.run(["chat-global", "say", said]).await;
+    }
+    let gone = "samovar: older messages are gone; the oldest that is left is 3";
+    let shown = program
+        .run(["chat-global", "history", "--after", "1"])
+        .await;
+    assert_eq!(timeless(&shown.stdout), ["3 user: three", "4 user: four"]);
+    assert_eq!(shown.stderr, format!("{gone}\n"));
+
+    let tail = program.at_terminal(["chat-global", "tail", "--after", "1"]);
+    tail.sees(" user: four").await;
+    tail.sees(gone).await;
+    let not_said = program
+        .run(["chat-global", "history", "--after", "9"])
+        .await;
+    let nothing = (Some(0), "", "nothing is there\n");
+    let shown = (
+        not_said.code,
+        not_said.stdout.as_str(),
+        not_said.stderr.as_str(),
+    );
+    assert_eq!(shown, nothing);
+}
