@@ -92,14 +92,21 @@ impl Engine {
             self.open_calls().await?;
             session = open_calls.session_of(&call);
         }
-        let session = session.ok_or_else(|| not_open(&call))?;
+        let gone = not_open(&call);
+        let Some(session) = session else {
+            return Err(gone);
+        };
         let action = Action::Settle { call, outcome };
         let command = Command {
             by,
             session,
             action,
         };
-        self.submit(command).await.map(drop)
+        match self.submit(command).await {
+            // Its session was deleted since, and nobody asked for that one.
+            Err(error) if error.code == Code::UnknownSession => Err(gone),
+            settled => settled.map(drop),
+        }
     }
 
     async fn run_one(&self, call: ToolCall, tool: Arc<Tool>) -> Outcome {

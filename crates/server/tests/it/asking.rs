@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use reqwest::Method;
 use samovar_chat::{Bounds, Chat, ChatParts, Name, Wakes, ask_for_turns};
-use samovar_core::{ChatMessage, ChatMeta, ChatRole, Clock, Code, Millis, TurnId};
+use samovar_core::{
+    Action, ChatMessage, ChatMeta, ChatRole, Clock, Code, Millis, Outcome, Sender, TurnId,
+};
 use samovar_model_server::{call, say};
 use samovar_server::ChatAgent;
 use samovar_testkit::{App, AppBuilder, EventStream, TestTool};
@@ -348,4 +350,22 @@ async fn an_answer_that_cannot_be_kept_is_refused_and_the_question_stays() {
     chat.post_user("that one").await.unwrap();
     rig.over(&turn).await;
     assert_eq!(told(rig.model.prompts()[1].body()), ["that one"]);
+}
+
+// proves CH-13
+#[tokio::test]
+async fn who_answers_behind_a_deletion_hears_of_the_call_alone() {
+    let (rig, chat, _tasks) = rig([ask("which one?"), say("done")]).await;
+    rig.post("go").await;
+    chat.follow(0).next().await.unwrap();
+    let call = rig.engine.open_calls().await.unwrap().remove(0).call.id;
+    let answer = rig
+        .engine
+        .settle(Sender::Embedder, call, Outcome::done("this one"));
+
+    // The first to be looked at is the first in the session's mailbox.
+    let (deleted, refused) = tokio::join!(biased; rig.submit(Action::Close), answer);
+
+    deleted.unwrap();
+    assert_eq!(refused.unwrap_err().code, Code::UnknownCall);
 }
