@@ -81,7 +81,14 @@ impl Turn<'_> {
         let asked = self.question(topic);
         let mut question = asked.clone();
         for _ in 0..MAX_TRIES {
-            let answer = self.ask_user(&question)?;
+            let answer = match self.ask_user(&question) {
+                Err(Next::Say(failure)) => {
+                    let values = [("question", question.as_str())];
+                    let open = self.language.fill(Sentence::OpenQuestion, &values);
+                    return Err(Next::Say(paragraphs([failure, open])));
+                }
+                answer => answer?,
+            };
             if is_blank(answer) {
                 return Err(self.stopped(self.language.say(Sentence::NoAnswer)));
             }

@@ -71,6 +71,8 @@ sentences! {
         "Це не ті числа, що потрібні: «{answer}».";
     Answered: "You answered: “{answer}”.", "Вы ответили: «{answer}».", "您回答：“{answer}”。",
         "Ви відповіли: «{answer}».";
+    OpenQuestion: "My question was: {question}", "Мой вопрос был: {question}",
+        "我的问题是：{question}", "Моє запитання було: {question}";
     NoAnswer: "The answer was empty.", "Ответ был пустым.", "回答是空的。",
         "Відповідь була порожньою.";
     HelloName: "Hello, {name}!", "Здравствуйте, {name}!", "您好，{name}！", "Вітаю, {name}!";

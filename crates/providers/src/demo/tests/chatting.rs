@@ -242,7 +242,8 @@ fn nothing_is_done_behind_a_question_that_is_open_or_was_not_answered() {
 
                 assert_eq!(turn.calls, whole.calls[..=at], "{request}");
                 assert!(!claims(turn.last()), "{request}: {}", turn.last());
-                let told = ["nobody is there", tool.as_str()];
+                let question = turn.calls[at].1["question"].as_str().unwrap_or_default();
+                let told = ["nobody is there", tool.as_str(), question];
                 assert!(
                     told.iter().all(|told| turn.last().contains(told)),
                     "{}",
