@@ -380,7 +380,7 @@ async fn it_tells_who_hears_the_global_chat_what_it_begins_with_and_who_waits_th
         finding(&before, "chat")["fact"]
             .as_str()
             .unwrap()
-            .starts_with("nobody answers")
+            .starts_with("nobody hears")
     );
     let greets = finding(&before, "greeting")["fact"].as_str().unwrap();
     assert!(greets.ends_with("Good morning."), "{greets}");
