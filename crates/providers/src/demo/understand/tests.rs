@@ -226,3 +226,14 @@ fn a_text_that_is_too_long_is_refused_in_its_language() {
         "en: TooLong"
     );
 }
+
+// proves FC-5
+#[test]
+fn questions_behind_questions_are_asked_up_to_a_bound() {
+    let asks = |count: usize| ["ask me my name"; 500][..count].join(" and ");
+    let names = ["ask Name"; 4].join(", ");
+    assert_eq!(brief(&asks(4)), format!("en: {names}, say"));
+    for count in [5, 6, 390] {
+        assert_eq!(brief(&asks(count)), "en: TooLong");
+    }
+}
