@@ -21,7 +21,7 @@ use crate::driver::Driver;
 use crate::effects::World;
 use crate::killer::Ending;
 use crate::listener::Listener;
-use crate::observed::{Asked, Incident, Observed, Spool, Stored};
+use crate::observed::{Asked, ChatAgent, Incident, Observed, Spool, Stored};
 use crate::orphans;
 use crate::passer::Passer;
 use crate::person::Person;
@@ -59,6 +59,7 @@ pub(crate) struct Arena {
     drivers: JoinSet<()>,
     /// Who answers what turns ask, and who listens: as long as anybody talks.
     people: JoinSet<()>,
+    agent: ChatAgent,
     dice: Dice,
     lives: u64,
     /// What the model was asked so far; it forgets.
@@ -97,10 +98,15 @@ impl Arena {
             .prefix("samovar-prove-")
             .tempdir()?;
         let folders = Folders::make(folder.path())?;
-        let model = ModelServer::start(Vec::<samovar_model_server::Rule>::new()).await?;
+        let model = ModelServer::start(vec![scene::to_the_chat()]).await?;
         let ticker = Ticker::default();
         let world = World::start(dice.fork(), ticker.clone()).await?;
-        std::fs::write(folders.config(), config(&model, &world))?;
+        let agent = if dice.percent(25) {
+            ChatAgent::Adaptive
+        } else {
+            ChatAgent::Nobody
+        };
+        std::fs::write(folders.config(), config(&model, &world, agent))?;
         let read_me = folders.workspace().join(scene::READ_ME);
         std::fs::write(read_me, format!("{}\n", scene::READ_ME_SAYS))?;
         let (address, at) = watch::channel(None);
@@ -133,6 +139,7 @@ impl Arena {
             is_closing,
             drivers,
             people,
+            agent,
             dice,
             lives: 0,
             asked: Vec::new(),
@@ -264,6 +271,7 @@ impl Arena {
         }
         let mut observed = self.stage.observed();
         observed.spool = self.plan.spool;
+        observed.chat.agent = self.agent;
         observed.effects = self.world.effects();
         observed.files = texts(&self.folders.workspace())?;
         observed.asked = std::mem::take(&mut self.asked);
@@ -424,8 +432,9 @@ fn texts(workspace: &Path) -> io::Result<BTreeMap<String, String>> {
     Ok(texts)
 }
 
-/// Who answers, and which tools there are besides the built-in ones.
-fn config(model: &ModelServer, world: &World) -> String {
+/// Which models answer, who hears what nobody waits for in the chat, and which tools there are besides
+/// the built-in ones.
+fn config(model: &ModelServer, world: &World, agent: ChatAgent) -> String {
     let (base, origin, world) = (model.base_url(), model.origin(), world.address());
     let webhook = |name, effect| {
         format!(
@@ -442,6 +451,7 @@ fn config(model: &ModelServer, world: &World) -> String {
         format!("[providers.anthropic]\napi_base = \"{origin}\"\napi_key = \"scripted\"\n\n"),
         "[models]\nprobe = false\n\n".to_owned(),
         "[tools]\napproval = \"auto\"\n\n".to_owned(),
+        format!("[chat]\nagent = \"{}\"\n\n", agent.word()),
         format!("[egress]\nallow = [\"{world}\"]\n\n"),
         webhook(scene::NOTE, "idempotent"),
         webhook(scene::PAY, "unsafe"),

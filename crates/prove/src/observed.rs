@@ -4,7 +4,7 @@ mod chat;
 
 use std::collections::BTreeMap;
 
-pub(crate) use chat::{Chat, ChatMessage, Fate, Heard, Open, Reply, Way};
+pub(crate) use chat::{Chat, ChatAgent, ChatMessage, Fate, Heard, Open, Reply, Way};
 
 /// A moment, by its place among all that were noted in one arena.
 pub(crate) type Tick = u64;

@@ -11,7 +11,7 @@ use crate::dice::Dice;
 use crate::observed::{Asked, Delivery, Scene};
 use crate::words;
 
-pub(crate) use questions::{ASK, POST};
+pub(crate) use questions::{ASK, POST, is_signal};
 
 /// The idempotent webhook.
 pub(crate) const NOTE: &str = "note";
@@ -30,9 +30,20 @@ const ATTEMPTS: u32 = 8;
 /// Words of a long answer, each a delta: with what an event weighs, more than 256 KiB.
 const LONG: u32 = 1_600;
 
+/// With what every message of a client begins.
+const GO_ON: &str = "go on [";
+
 /// What a client says, by which the model knows whose turn it is.
 pub(crate) fn content(message: &str) -> String {
-    format!("go on [{message}]")
+    format!("{GO_ON}{message}]")
+}
+
+/// What the model says as the chat's own agent, which hears no client.
+pub(crate) fn to_the_chat() -> Rule {
+    let is_client = When::LastUserContains(GO_ON.to_owned());
+    let answer = say("that was heard, and nothing is to be done").deltas_of(8);
+    let answer = answer.pace(Duration::from_millis(3));
+    answer.when(When::Not(Box::new(is_client))).forever()
 }
 
 /// The file that a message's turn edits, which has to be there before.

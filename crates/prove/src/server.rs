@@ -136,8 +136,6 @@ impl Server {
             .env("HOME", folders.home())
             .env("PATH", "/usr/bin:/bin")
             .env("DATA_DIR", folders.data())
-            // What persons say beside the questions is to start nothing.
-            .env("SAMOVAR__CHAT__AGENT", "nobody")
             .current_dir(folders.workspace())
             .stdin(Stdio::null())
             .stdout(Stdio::null())

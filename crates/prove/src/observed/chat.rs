@@ -5,6 +5,8 @@ use super::Tick;
 /// All of it, over all lives of one server.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chat {
+    /// Who hears what nobody waits for.
+    pub(crate) agent: ChatAgent,
     /// Every boot that an answer of the chat has named, with the life in which it did.
     pub(crate) boots: Vec<(u64, String)>,
     /// What each connection to the chat has shown, in the order in which they were opened.
@@ -17,6 +19,25 @@ pub(crate) struct Chat {
     pub(crate) unasked: Vec<String>,
     /// What the chat waited for although its call was closed, or every turn over.
     pub(crate) left: Vec<String>,
+}
+
+/// Who hears what nobody waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ChatAgent {
+    #[default]
+    Nobody,
+    /// The chat's own agent.
+    Adaptive,
+}
+
+impl ChatAgent {
+    /// How it is spelled.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Nobody => "nobody",
+            Self::Adaptive => "adaptive",
+        }
+    }
 }
 
 /// One connection to the chat of one life.

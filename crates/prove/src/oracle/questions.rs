@@ -7,13 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::chat::{self, Logs, chat_of};
 use super::{Streams, Verdict};
-use crate::observed::{ChatMessage, Observed, Profile, Reply};
-use crate::scene::{ASK, POST};
+use crate::observed::{ChatAgent, ChatMessage, Observed, Profile, Reply};
+use crate::scene::{self, ASK, POST};
 use crate::told::{Call, Closing, Told};
 use crate::violation::Broken;
 
 /// Who asks: the agent of the sessions that are talked to.
 const ASKER: &str = "master";
+
+/// The chat's own agent.
+const CHAT_AGENT: &str = "AdaptiveAgent";
 
 /// The role of what agents say.
 const AGENT: &str = "agent";
@@ -37,6 +40,7 @@ pub(super) fn judge(observed: &Observed, streams: &Streams<'_>, verdict: &mut Ve
     }
     case.asked(verdict);
     case.said_by_nobody(verdict);
+    case.said_unwoken(verdict);
     case.one_call_each(verdict);
     replies::judge(&case, verdict);
 }
@@ -180,6 +184,24 @@ impl<'c> Case<'c> {
             let is_whole =
                 post.is_some_and(|post| self.streams.over(&post.message, Profile::Full).is_some());
             if is_whole && !is_known {
+                verdict.find(Broken::SaidByNobody, &chat_of(life), &said.text);
+            }
+        }
+    }
+
+    /// The chat's own agent speaks where there is one, and somebody has woken it: a person whom nobody
+    /// waited for, or a signal.
+    fn said_unwoken(&self, verdict: &mut Verdict) {
+        for (life, log) in self.logs.lives() {
+            let said = log.values().find(|said| said.author == CHAT_AGENT);
+            let Some(said) = said else { continue };
+            let mut before = log.values().take_while(|other| other.id < said.id);
+            let is_woken = before.any(|other| match other.role.as_str() {
+                PERSON => other.reply_to.is_none(),
+                AGENT => scene::is_signal(&other.text),
+                _ => false,
+            });
+            if !is_woken || self.observed.chat.agent == ChatAgent::Nobody {
                 verdict.find(Broken::SaidByNobody, &chat_of(life), &said.text);
             }
         }

@@ -5,11 +5,11 @@ mod day;
 
 use std::collections::BTreeSet;
 
-use self::day::asking::{RESULT, agent, closing, person, reply};
+use self::day::asking::{RESULT, agent, closing, own, person, reply};
 use self::day::{good_day, reading};
 use super::judge;
 use crate::observed::{
-    ChatMessage, Delivery, Fate, Frame, Observed, Post, Profile, Scene, Spool, Stop, Way,
+    ChatAgent, ChatMessage, Delivery, Fate, Frame, Observed, Post, Profile, Scene, Spool, Stop, Way,
 };
 use crate::violation::Broken;
 
@@ -242,6 +242,15 @@ fn a_question_that_somebody_else_ends_or_that_nobody_knows_is_not_called_broken(
             ..agent(6, "withdrawn")
         };
         day.chat.heard.last_mut().unwrap().messages.push(note);
+    });
+    // Words that answered nothing wake the chat's own agent, where there is one.
+    fine(|day| {
+        day.chat.agent = ChatAgent::Adaptive;
+        let last = day.chat.heard.last_mut().unwrap();
+        last.messages.push(ChatMessage {
+            reply_to: Some(4),
+            ..own(6)
+        });
     });
     // An answer that was taken just before a kill may have been heard by nobody.
     fine(|day| {

@@ -11,6 +11,14 @@ pub(crate) const ASK: &str = "ask_user";
 /// The tool that speaks.
 pub(crate) const POST: &str = "post_message";
 
+/// With what begins what also wakes the chat's own agent.
+const LOUD: &str = "loud news of ";
+
+/// Whether what an agent says in the chat wakes the chat's own one.
+pub(crate) fn is_signal(text: &str) -> bool {
+    text.starts_with(LOUD)
+}
+
 /// What stands beside a question, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
@@ -22,7 +30,7 @@ pub(super) enum Shape {
     Between,
     /// Two with an effect before, between and behind them.
     Around,
-    /// None: two things are said.
+    /// None: two things are said, the second to the chat's own agent, too.
     Said,
 }
 
@@ -48,13 +56,15 @@ impl Shape {
         };
         let post = |at| (POST, json!({"text": format!("news of {}", place(at))}));
         let (note, pay) = ((NOTE, of.clone()), (PAY, of));
+        let loud = |at| format!("{LOUD}{}", place(at));
+        let signal = |at| (POST, json!({"text": loud(at), "signal": true}));
         let read = ("read_file", json!({"path": READ_ME}));
         match self {
             Self::Alone => vec![ask(1)],
             Self::Twice => vec![ask(1), ask(2)],
             Self::Between => vec![note, ask(2), pay, post(4)],
             Self::Around => vec![pay, ask(2), read, ask(4), note, post(6)],
-            Self::Said => vec![post(1), post(2)],
+            Self::Said => vec![post(1), signal(2)],
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Each way in which questions and their answers could have gone wrong.
 
-use crate::observed::{Asked, ChatMessage, Fate, Heard, Observed, Way};
+use crate::observed::{Asked, ChatAgent, ChatMessage, Fate, Heard, Observed, Way};
 use crate::oracle::tests::day::asking::{
-    ANSWER, FIRST, RESULT, SECOND, agent, closing, open, person, reply,
+    ANSWER, FIRST, RESULT, SECOND, agent, closing, open, own, person, reply,
 };
 use crate::oracle::tests::{FULL, change, check, place_of};
 use crate::violation::Broken;
@@ -64,6 +64,19 @@ pub(super) fn questions() -> Vec<Broken> {
                     "AdaptiveAgent".clone_into(&mut first.author);
                 }
             });
+        }),
+        check(Broken::SaidByNobody, |day| {
+            // The chat's own agent speaks first.
+            day.chat.agent = ChatAgent::Adaptive;
+            day.chat.heard.push(Heard {
+                life: 3,
+                after: 0,
+                messages: vec![own(1)],
+            });
+        }),
+        check(Broken::SaidByNobody, |day| {
+            // There is none.
+            heard(day, |messages| messages.push(own(6)));
         }),
         check(Broken::ResultInvented, |day| {
             let posted = |id| format!("posted as message {id}");

@@ -189,6 +189,14 @@ pub(in super::super) fn person(id: u64, text: &str) -> ChatMessage {
     }
 }
 
+/// Something that the chat's own agent says.
+pub(in super::super) fn own(id: u64) -> ChatMessage {
+    ChatMessage {
+        author: "AdaptiveAgent".to_owned(),
+        ..agent(id, "that was heard")
+    }
+}
+
 /// A question among the open calls.
 pub(in super::super) fn open(life: u64, call: &str, question: &str) -> Open {
     Open {
