@@ -93,7 +93,11 @@ pub(crate) enum End {
 
 impl Arena {
     /// Makes the folders, the model and the world, and sends the clients in; they wait for a server.
-    pub(crate) async fn open(plan: Arc<Plan>, name: &str, mut dice: Dice) -> io::Result<Self> {
+    pub(crate) async fn open(
+        plan: Arc<Plan>,
+        (name, agent): (&str, ChatAgent),
+        mut dice: Dice,
+    ) -> io::Result<Self> {
         let folder = tempfile::Builder::new()
             .prefix("samovar-prove-")
             .tempdir()?;
@@ -101,11 +105,6 @@ impl Arena {
         let model = ModelServer::start(vec![scene::to_the_chat()]).await?;
         let ticker = Ticker::default();
         let world = World::start(dice.fork(), ticker.clone()).await?;
-        let agent = if dice.percent(25) {
-            ChatAgent::Adaptive
-        } else {
-            ChatAgent::Nobody
-        };
         std::fs::write(folders.config(), config(&model, &world, agent))?;
         let read_me = folders.workspace().join(scene::READ_ME);
         std::fs::write(read_me, format!("{}\n", scene::READ_ME_SAYS))?;

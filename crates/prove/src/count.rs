@@ -79,6 +79,8 @@ pub struct Asked {
     pub strays: u64,
     /// What turns have said in the chat without a question.
     pub posted: u64,
+    /// What the chat's own agent has said.
+    pub own_words: u64,
 }
 
 impl Counts {
@@ -166,6 +168,7 @@ impl Asked {
             answers_lost,
             strays,
             posted,
+            own_words,
         } = other;
         self.questions += questions;
         self.asked_again += asked_again;
@@ -174,6 +177,7 @@ impl Asked {
         self.answers_lost += answers_lost;
         self.strays += strays;
         self.posted += posted;
+        self.own_words += own_words;
     }
 }
 

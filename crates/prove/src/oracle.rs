@@ -17,6 +17,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 pub(crate) use calls::class_of;
+use streams::count;
 pub(crate) use streams::place;
 
 use crate::count::Counts;

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::arena::{Arena, End, Life};
 use crate::dice::Dice;
 use crate::killer::{Killer, Lane};
-use crate::observed::{Observed, Spool};
+use crate::observed::{ChatAgent, Observed, Spool};
 use crate::oracle::judge;
 use crate::plan::{AtBroken, Plan};
 use crate::report::{Report, Starts};
@@ -100,12 +100,17 @@ impl Proof {
     }
 
     async fn lane(&self, lane: usize, mut killer: Killer, mut dice: Dice) -> io::Result<()> {
+        let agent = match lane {
+            0 => ChatAgent::Adaptive,
+            _ => ChatAgent::Nobody,
+        };
         let mut number = 0_u32;
         let mut has_more = true;
         while has_more {
             number += 1;
             let name = format!("a{lane}-{number}");
-            let mut arena = Arena::open(self.plan.clone(), &name, dice.fork()).await?;
+            let plan = self.plan.clone();
+            let mut arena = Arena::open(plan, (&name, agent), dice.fork()).await?;
             for _ in 0..self.plan.lives.max(1) {
                 has_more = self.tally().may_kill(&self.plan);
                 if !has_more {

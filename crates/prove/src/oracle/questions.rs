@@ -6,7 +6,7 @@ mod replies;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::chat::{self, Logs, chat_of};
-use super::{Streams, Verdict};
+use super::{Streams, Verdict, count};
 use crate::observed::{ChatAgent, ChatMessage, Observed, Profile, Reply};
 use crate::scene::{self, ASK, POST};
 use crate::told::{Call, Closing, Told};
@@ -160,8 +160,7 @@ impl<'c> Case<'c> {
         for (text, lives) in lives {
             if self.question(text).is_some() {
                 verdict.counts.chat.questions += 1;
-                let again = u64::try_from(lives.len() - 1).unwrap_or(u64::MAX);
-                verdict.counts.chat.asked_again += again;
+                verdict.counts.chat.asked_again += count(lives.len() - 1);
             } else {
                 verdict.counts.chat.posted += 1;
             }
@@ -193,8 +192,9 @@ impl<'c> Case<'c> {
     /// waited for, or a signal.
     fn said_unwoken(&self, verdict: &mut Verdict) {
         for (life, log) in self.logs.lives() {
-            let said = log.values().find(|said| said.author == CHAT_AGENT);
-            let Some(said) = said else { continue };
+            let mut own = log.values().filter(|said| said.author == CHAT_AGENT);
+            let Some(said) = own.next() else { continue };
+            verdict.counts.chat.own_words += 1 + count(own.count());
             let mut before = log.values().take_while(|other| other.id < said.id);
             let is_woken = before.any(|other| match other.role.as_str() {
                 PERSON => other.reply_to.is_none(),

@@ -370,6 +370,6 @@ pub(crate) fn place(id: &str) -> Option<(u64, u64, u64)> {
     numbers.next().is_none().then_some((epoch, seq, part))
 }
 
-fn count(length: usize) -> u64 {
+pub(super) fn count(length: usize) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
 }

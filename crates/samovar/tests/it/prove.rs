@@ -78,6 +78,7 @@ async fn two_hundred_kills_break_no_promise() {
         "answers_kept",
         "strays",
         "posted",
+        "own_words",
     ] {
         assert!(number(counted) > 0, "{counted}: {counts:#}");
     }
