@@ -21,6 +21,8 @@ use crate::tools::{Name, tools};
 
 mod burst;
 mod history;
+#[cfg(test)]
+mod tests;
 mod words;
 
 /// What it is told about the chat, behind what the server says of itself.

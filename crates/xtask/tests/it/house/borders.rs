@@ -33,7 +33,7 @@ const TABLE: &[Row] = &[
     row("points", &[], &[]),
     row("config", &[], &[]),
     row("engine", &["core"], &[]),
-    row("chat", &["core", "engine"], &[]),
+    row("chat", &["core", "engine"], &["stores"]),
     row("providers", &["core"], &["model-server"]),
     row("tools", &["core", "sandbox", "egress"], &[]),
     row("sandbox", &[], &[]),
