@@ -12,8 +12,8 @@ use samovar_core::{Code, Error};
 use samovar_locale as locale;
 use samovar_wire::agent::NoParams;
 use samovar_wire::chat::{
-    BASE_PATH, BOOT_HEADER, ChatMessage, ChatStateInfo, HistoryParams, NEWEST, PostedMessage,
-    StreamParams, Streamed, TRUNCATED_HEADER, UserMessageParams,
+    BASE_PATH, BOOT_HEADER, ChatMessage, ChatStateInfo, HistoryParams, LAST_EVENT_ID, NEWEST,
+    PostedMessage, StreamParams, Streamed, TRUNCATED_HEADER, UserMessageParams,
 };
 use serde_json::json;
 
@@ -103,13 +103,17 @@ async fn follow(call: Call, params: StreamParams) -> Result<Response<Body>, Erro
     let chat = chat(&call);
     let boot = params.boot.as_deref();
     check_boot(&chat, boot)?;
-    let position = params.position(call.last_event_id.as_deref())?;
+    let header = call.last_event_id.as_deref();
+    let position = params.position(header)?;
     let feed = match position {
         None => Feed::newest(&chat),
         Some(after) if after <= head(&chat) => Feed::behind(&chat, after),
         // It was read in an earlier run, by a reader that does not say so.
         Some(_) if boot.is_none() => Feed::anew(&chat),
-        Some(after) => return Err(not_said_yet(after, head(&chat))),
+        Some(after) => {
+            let parameter = header.map_or("after", |_| LAST_EVENT_ID);
+            return Err(not_said_yet(parameter, after, head(&chat)));
+        }
     };
     match call.upgrade {
         Some(upgrade) => upgrade.accept(MAX_HEARD_BYTES, |line| socket::show(line, feed)),
@@ -135,7 +139,7 @@ fn check_boot(chat: &Chat, given: Option<&str>) -> Result<(), Error> {
     }
 }
 
-fn not_said_yet(after: u64, head: u64) -> Error {
+fn not_said_yet(parameter: &str, after: u64, head: u64) -> Error {
     let why = locale::global_chat::not_said_yet(after, head);
-    Error::new(Code::InvalidParams, why).with_details(json!({ "parameter": "after" }))
+    Error::new(Code::InvalidParams, why).with_details(json!({ "parameter": parameter }))
 }

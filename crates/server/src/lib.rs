@@ -54,13 +54,6 @@ mod stores;
 mod stream;
 mod token;
 mod tokens;
-#[cfg_attr(
-    not(test),
-    expect(
-        dead_code,
-        reason = "the first route that goes on as a WebSocket comes next"
-    )
-)]
 mod upgrade;
 
 pub use address::Address;

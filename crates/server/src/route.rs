@@ -105,6 +105,9 @@ impl Call {
 
 type Handler = Arc<dyn Fn(Verb, Call) -> Future<'static, Response<Body>> + Send + Sync>;
 
+/// What is done to each answer at a path, refusals of what was sent there too.
+type Finish = fn(&Shared, &mut Response<Body>);
+
 /// A row of the table.
 #[derive(Clone)]
 pub struct Route {
@@ -121,6 +124,7 @@ pub struct Route {
     /// The JSON Schema of its answer, or of one event of its stream.
     pub response: fn(&mut SchemaGenerator) -> Schema,
     pub(crate) handler: Handler,
+    pub(crate) finish: Finish,
 }
 
 /// All routes of the server.
@@ -179,6 +183,7 @@ impl Route {
             request: SchemaGenerator::subschema_for::<Q>,
             response: SchemaGenerator::subschema_for::<A>,
             handler: handle(run, finish),
+            finish: as_it_is,
         }
     }
 
@@ -220,24 +225,15 @@ impl Route {
             request: SchemaGenerator::subschema_for::<Q>,
             response: SchemaGenerator::subschema_for::<A>,
             handler: handle(run, |answer: A| reply::json(&answer)),
+            finish: as_it_is,
         }
     }
 }
 
 impl Route {
-    /// The same with something done to each of its answers, refusals too.
-    pub(crate) fn answered_with(self, finish: fn(&Shared, &mut Response<Body>)) -> Self {
-        let answer = self.handler;
-        let handler: Handler = Arc::new(move |verb, call| {
-            let shared = call.shared.clone();
-            let answer = answer(verb, call);
-            Box::pin(async move {
-                let mut response = answer.await;
-                finish(&shared, &mut response);
-                response
-            })
-        });
-        Self { handler, ..self }
+    /// The same with something done to each of its answers, once the door has let the request in.
+    pub(crate) fn answered_with(self, finish: Finish) -> Self {
+        Self { finish, ..self }
     }
 
     /// The names of the parts of its path that stand for something, in their order.
@@ -246,6 +242,8 @@ impl Route {
         parts.filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
     }
 }
+
+fn as_it_is(_: &Shared, _: &mut Response<Body>) {}
 
 fn handle<Q, A, F>(run: fn(Call, Q) -> F, finish: fn(A) -> Response<Body>) -> Handler
 where

@@ -68,10 +68,16 @@ fn endpoint(rows: &[&Route], shared: &Arc<Shared>) -> MethodRouter {
         .into_iter()
         .reduce(locale::request::verb_or_verb)
         .unwrap_or_default();
+    let finishes: Vec<_> = rows.iter().map(|route| route.finish).collect();
+    let shared = shared.clone();
     methods.fallback(move |request: Request| async move {
         let path = request.uri().path();
         let why = locale::request::wrong_verb(path, allowed, request.method());
-        reply::refusal(&Error::new(Code::WrongVerb, why))
+        let mut response = reply::refusal(&Error::new(Code::WrongVerb, why));
+        for finish in finishes {
+            finish(&shared, &mut response);
+        }
+        response
     })
 }
 
@@ -120,6 +126,17 @@ async fn greet(State(guard): State<Guard>, request: Request, next: Next) -> Resp
 }
 
 async fn serve(route: &Route, verb: Verb, shared: Arc<Shared>, request: Request) -> Response<Body> {
+    let mut response = answer(route, verb, shared.clone(), request).await;
+    (route.finish)(&shared, &mut response);
+    response
+}
+
+async fn answer(
+    route: &Route,
+    verb: Verb,
+    shared: Arc<Shared>,
+    request: Request,
+) -> Response<Body> {
     let (mut parts, body) = request.into_parts();
     let segments = segments(route, &mut parts).await;
     let Some(by) = parts.extensions.remove::<Guest>() else {

@@ -146,7 +146,16 @@ pub(crate) struct Line {
 #[derive(Debug)]
 pub(crate) enum Heard {
     /// A text.
-    Text(String),
+    Text(
+        #[cfg_attr(
+            not(test),
+            expect(
+                dead_code,
+                reason = "the readers of the chat, who alone are heard yet, have nothing to say"
+            )
+        )]
+        String,
+    ),
     /// Bytes that are no text.
     Binary,
 }

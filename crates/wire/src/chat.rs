@@ -17,6 +17,8 @@ pub const BASE_PATH: &str = "/chat";
 pub const BOOT_HEADER: &str = "x-chat-boot";
 /// The header with the oldest id that is left, where some of what was asked for is gone.
 pub const TRUNCATED_HEADER: &str = "x-chat-truncated";
+/// The header with the id that a reader of the stream comes back with.
+pub const LAST_EVENT_ID: &str = "Last-Event-ID";
 /// Messages that are shown when it is not said behind which, unless another number is asked for.
 pub const NEWEST: u32 = 100;
 /// Messages that may be asked for at once.
@@ -118,7 +120,7 @@ impl StreamParams {
         let Some(header) = last_event_id else {
             return Ok(self.after);
         };
-        let pairs = vec![("Last-Event-ID".to_owned(), header.to_owned())];
+        let pairs = vec![(LAST_EVENT_ID.to_owned(), header.to_owned())];
         params::from_query(pairs).map(|header: Header| Some(header.id))
     }
 }

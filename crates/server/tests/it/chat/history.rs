@@ -5,6 +5,7 @@ use samovar_testkit::App;
 use serde_json::{Value, json};
 
 use super::{app, app_with, boot, fill, get, header, history, ids, parameter, post, refused};
+use crate::raw::Request;
 
 // proves CH-2, CH-5, CH-6
 #[tokio::test]
@@ -128,6 +129,21 @@ async fn every_answer_names_the_boot_and_an_after_of_another_one_is_refused() {
         history(&app, "?after=x").await,
     ] {
         assert_eq!(header(&answer, "x-chat-boot"), Some(first.as_str()));
+    }
+    let say = Request::new(&app, "POST", "/chat/user_message");
+    let much = format!(r#"{{"text": "{}"}}"#, "x".repeat(2 * 1024 * 1024));
+    for (request, status) in [
+        (say.clone().json("{"), 400),
+        (say.json(much), 413),
+        (Request::new(&app, "DELETE", "/chat/history"), 405),
+    ] {
+        let answer = request.send().await;
+        assert_eq!(answer.status, status, "{}", answer.body);
+        assert_eq!(
+            answer.header("x-chat-boot"),
+            Some(first.as_str()),
+            "{status}"
+        );
     }
 
     let app = app.restart().await;

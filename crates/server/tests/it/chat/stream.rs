@@ -8,7 +8,8 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{
-    BOTH, Came, Reader, Spelling, app, app_with, boot, fill, get, history, refused, truncated,
+    BOTH, Came, Reader, Spelling, app, app_with, boot, fill, get, history, parameter, refused,
+    truncated,
 };
 use crate::raw::{HANG, Request, connect};
 
@@ -111,6 +112,11 @@ async fn an_id_that_was_not_given_out_is_told_to_be_of_another_run() {
 
         let liar = get(&app, &format!("/chat/stream?after=5&boot={boot}")).await;
         assert_eq!(refused(&liar), (400, "invalid_params"));
+        assert_eq!(liar.body["details"], parameter("after"));
+        let path = format!("/chat/stream?after=1&boot={boot}");
+        let liar = Request::new(&app, "GET", &path).with("last-event-id", "5");
+        let liar = liar.send().await.json()["details"].clone();
+        assert_eq!(liar, parameter("Last-Event-ID"));
         let honest = format!("?after=3&boot={boot}");
         let mut honest = Reader::open(&app, spelling, &honest).await;
         assert_eq!(honest.ids(1).await, [4], "{spelling:?}");
