@@ -13,11 +13,12 @@ use samovar_wire::chat::{BASE_PATH, BOOT_HEADER, ChatStateInfo, PostedMessage, T
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use self::shown::{Look, Shown};
+use self::shown::{MESSAGE, Shown};
 use crate::args::{ChatGlobal, Places, Who};
 use crate::client::{Client, segment};
 use crate::config::{self, Found, LocalData};
 use crate::exit::{Exit, Failure, Gone};
+use crate::output::{self, Format};
 use crate::reach::{LOOK_EVERY, PATIENCE, running};
 use crate::screen::{Reader, put, say};
 
@@ -32,24 +33,28 @@ pub(crate) async fn chat_global(command: ChatGlobal) -> Result<Exit, Failure> {
     match command {
         ChatGlobal::Tail {
             after,
-            json,
+            jsonl,
             places,
-        } => tail::tail(&found(&places)?, after, Look::of(json)).await,
-        ChatGlobal::Say { text, json, places } => {
+        } => {
+            let format = if jsonl { Format::Jsonl } else { Format::Text };
+            tail::tail(&found(&places)?, after, format).await
+        }
+        ChatGlobal::Say {
+            text,
+            machine,
+            places,
+        } => {
             let said = Text::new(spoken(&text)?)?;
             let posted = post(&found(&places)?, &said).await?;
-            let line = match Look::of(json) {
-                Look::Lines => posted.id.to_string(),
-                Look::Json => json!(posted).to_string(),
-            };
-            put(&format!("{line}\n")).map(|_| Exit::Ok)
+            let as_text = |posted: &PostedMessage| format!("{}\n", posted.id);
+            output::one(machine.format(), "posted", &posted, as_text).map(|()| Exit::Ok)
         }
         ChatGlobal::History {
             after,
             limit,
-            json,
+            machine,
             places,
-        } => history(&found(&places)?, after, limit, Look::of(json)).await,
+        } => history(&found(&places)?, Pages::new(after, limit), machine.format()).await,
     }
 }
 
@@ -62,7 +67,7 @@ fn found(places: &Places) -> Result<Found, Failure> {
 /// The server whose chat it is.
 async fn server(found: &Found) -> Result<Client, Failure> {
     running(&found.config).await.ok_or_else(|| {
-        let why = text::global_chat::no_server();
+        let why = text::global_chat::no_server(found.config.data_dir.display());
         Failure::new(Exit::Busy, "server_unreachable", why)
     })
 }
@@ -78,7 +83,7 @@ fn spoken(words: &[String]) -> Result<String, Failure> {
         words => return Ok(words.join(" ")),
     }
     if std::io::stdin().is_terminal() {
-        say(text::run::reading_stdin());
+        say(text::global_chat::reading_stdin());
     }
     let mut bytes = Vec::new();
     let read = std::io::stdin()
@@ -86,10 +91,10 @@ fn spoken(words: &[String]) -> Result<String, Failure> {
         .read_to_end(&mut bytes);
     read.map_err(|error| Failure::usage(text::run::stdin_unreadable(error)))?;
     if bytes.len() as u64 > MAX_TEXT_BYTES {
-        let why = text::run::prompt_too_large(MAX_TEXT_BYTES);
+        let why = text::global_chat::stdin_too_long(MAX_TEXT_BYTES);
         return Err(Error::new(Code::BodyTooLarge, why).into());
     }
-    String::from_utf8(bytes).map_err(|_| Failure::usage(text::run::prompt_not_text()))
+    String::from_utf8(bytes).map_err(|_| Failure::usage(text::global_chat::not_text()))
 }
 
 /// Says something once. A server that may have heard it is not told again.
@@ -113,28 +118,29 @@ async fn post(found: &Found, said: &Text) -> Result<PostedMessage, Failure> {
 }
 
 /// What was said so far.
-async fn history(
-    found: &Found,
-    after: Option<u64>,
-    limit: Option<u32>,
-    look: Look,
-) -> Result<Exit, Failure> {
+async fn history(found: &Found, mut pages: Pages, format: Format) -> Result<Exit, Failure> {
     let client = server(found).await?;
-    let mut shown = Shown::new(look);
-    if look == Look::Lines {
+    let mut shown = Shown::new(format);
+    if shown.is_for_people() {
         shown.take_state(&state(&client).await?);
     }
-    let mut pages = Pages::new(after, limit);
-    let mut is_empty = true;
-    while let Some(messages) = pages.next(&client, look).await? {
+    // One document has all of it, and is written when all of it is there.
+    let (mut all, mut is_empty) = (Vec::new(), true);
+    while let Some(messages) = pages.next(&client, &shown).await? {
         is_empty &= messages.is_empty();
-        let lines = messages.iter().map(|one| shown.line(&one.to_string()));
-        let lines: Result<String, _> = lines.collect();
+        if format == Format::Json {
+            all.extend(messages);
+            continue;
+        }
+        let lines: Result<String, _> = messages.iter().map(|one| shown.line(one)).collect();
         if put(&lines?)? == Reader::Gone {
             return Ok(Exit::Ok);
         }
     }
-    if is_empty && look == Look::Lines {
+    if format == Format::Json {
+        output::list(format, MESSAGE, &all, |_| String::new())?;
+    }
+    if is_empty && shown.is_for_people() {
         say(text::global_chat::nothing());
     }
     shown.say_question();
@@ -160,7 +166,11 @@ impl Pages {
         }
     }
 
-    async fn next(&mut self, client: &Client, look: Look) -> Result<Option<Vec<Value>>, Failure> {
+    async fn next(
+        &mut self,
+        client: &Client,
+        shown: &Shown,
+    ) -> Result<Option<Vec<Value>>, Failure> {
         if self.is_over {
             return Ok(None);
         }
@@ -174,7 +184,7 @@ impl Pages {
         let path = format!("{BASE_PATH}/history?{}", query.join("&"));
         let (headers, messages): (_, Vec<Value>) = client.get_with_headers(&path).await?;
         let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
-        if let (Look::Lines, Some(first)) = (look, header(TRUNCATED_HEADER)) {
+        if let (true, Some(first)) = (shown.is_for_people(), header(TRUNCATED_HEADER)) {
             say(&text::global_chat::truncated(first));
         }
         self.boot = header(BOOT_HEADER).map(str::to_owned);

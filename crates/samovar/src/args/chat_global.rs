@@ -4,6 +4,7 @@ use clap::Subcommand;
 use samovar_locale::help;
 
 use super::Places;
+use crate::output::Machine;
 use crate::typed::whole;
 
 /// `samovar chat-global`.
@@ -13,8 +14,8 @@ pub(crate) enum ChatGlobal {
     Tail {
         #[arg(long, value_name = "ID", help = help::chat_after(), value_parser = |typed: &str| whole(typed, 0, u64::MAX))]
         after: Option<u64>,
-        #[arg(long, help = help::chat_json())]
-        json: bool,
+        #[arg(long, help = help::jsonl())]
+        jsonl: bool,
         #[command(flatten)]
         places: Places,
     },
@@ -22,8 +23,8 @@ pub(crate) enum ChatGlobal {
     Say {
         #[arg(help = help::chat_text())]
         text: Vec<String>,
-        #[arg(long, help = help::chat_json())]
-        json: bool,
+        #[command(flatten)]
+        machine: Machine,
         #[command(flatten)]
         places: Places,
     },
@@ -33,8 +34,8 @@ pub(crate) enum ChatGlobal {
         after: Option<u64>,
         #[arg(long, value_name = "N", help = help::chat_limit(), value_parser = |typed: &str| whole(typed, 1_u32, 1000))]
         limit: Option<u32>,
-        #[arg(long, help = help::chat_json())]
-        json: bool,
+        #[command(flatten)]
+        machine: Machine,
         #[command(flatten)]
         places: Places,
     },

@@ -2,30 +2,20 @@
 
 use samovar_locale as text;
 use samovar_wire::chat::{ChatMessage, ChatStateInfo};
+use serde::Deserialize;
+use serde_json::Value;
 
 use crate::exit::Failure;
+use crate::output::{self, Format};
 use crate::screen::{say, visible};
 use crate::when::clock;
 
-/// How messages are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
-    /// For a person.
-    Lines,
-    /// One a line, exactly as they came.
-    Json,
-}
-
-impl Look {
-    /// What was asked for.
-    pub(super) fn of(json: bool) -> Self {
-        if json { Self::Json } else { Self::Lines }
-    }
-}
+/// What a message is called where it is written for a program.
+pub(super) const MESSAGE: &str = "chat_message";
 
 /// What is known of the chat while it is shown.
 pub(super) struct Shown {
-    look: Look,
+    format: Format,
     /// The question that the next words of the person answer, and how many wait behind it.
     question: Option<(u64, String, u64)>,
     /// The question that the person was told of.
@@ -34,12 +24,17 @@ pub(super) struct Shown {
 
 impl Shown {
     /// Nothing was shown.
-    pub(super) fn new(look: Look) -> Self {
+    pub(super) fn new(format: Format) -> Self {
         Self {
-            look,
+            format,
             question: None,
             told: None,
         }
+    }
+
+    /// Whether it is shown to a person.
+    pub(super) fn is_for_people(&self) -> bool {
+        self.format == Format::Text
     }
 
     /// Takes who waits for the person.
@@ -55,12 +50,12 @@ impl Shown {
     ///
     /// # Errors
     /// It is no message.
-    pub(super) fn line(&self, message: &str) -> Result<String, Failure> {
-        if self.look == Look::Json {
-            return Ok(format!("{message}\n"));
+    pub(super) fn line(&self, message: &Value) -> Result<String, Failure> {
+        if !self.is_for_people() {
+            return output::line(MESSAGE, message);
         }
         let broken = |error| Failure::broken(&error);
-        let message: ChatMessage<'_> = serde_json::from_str(message).map_err(broken)?;
+        let message = ChatMessage::deserialize(message).map_err(broken)?;
         let (id, author) = (message.id, &*message.author);
         let at = clock(&message.ts);
         // Only what the author wrote may look like a line of its own, and does not begin one.
@@ -80,7 +75,7 @@ impl Shown {
         let Some((id, author, waiting)) = &self.question else {
             return;
         };
-        if self.look == Look::Lines && self.told.replace(*id) != Some(*id) {
+        if self.is_for_people() && self.told.replace(*id) != Some(*id) {
             say(&text::global_chat::question(author, id));
             if *waiting > 0 {
                 say(&text::global_chat::waiting(*waiting));

@@ -8,11 +8,12 @@ use samovar_locale as text;
 use samovar_wire::chat::{BASE_PATH, BOOT_HEADER, Truncated};
 use tokio::time::Instant;
 
-use super::shown::{Look, Shown};
+use super::shown::Shown;
 use super::{server, state};
 use crate::client::{Client, Frame, Frames, cut, segment};
 use crate::config::Found;
 use crate::exit::{Exit, Failure, Gone};
+use crate::output::Format;
 use crate::reach::running;
 use crate::screen::{Reader, put, say};
 use crate::stop::Stop;
@@ -35,10 +36,14 @@ struct Tail {
 }
 
 /// Shows the newest messages and then what is said, until somebody stops it or nobody reads it.
-pub(super) async fn tail(found: &Found, after: Option<u64>, look: Look) -> Result<Exit, Failure> {
+pub(super) async fn tail(
+    found: &Found,
+    after: Option<u64>,
+    format: Format,
+) -> Result<Exit, Failure> {
     let mut stop = Stop::listen()?;
     let mut tail = Tail {
-        shown: Shown::new(look),
+        shown: Shown::new(format),
         at: after,
         boot: None,
         look_at: None,
@@ -125,7 +130,8 @@ impl Tail {
             (None | Some("message"), Some(id)) => {
                 self.at = id.parse().ok().or(self.at);
                 self.look();
-                put(&self.shown.line(&frame.data)?)
+                let message = serde_json::from_str(&frame.data).map_err(broken)?;
+                put(&self.shown.line(&message)?)
             }
             (Some("truncated"), _) => {
                 let gone: Truncated = serde_json::from_str(&frame.data).map_err(broken)?;

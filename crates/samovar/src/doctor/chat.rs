@@ -28,7 +28,10 @@ pub(super) async fn question(client: &Client) -> Option<Finding> {
     let path = format!("{BASE_PATH}/state");
     let state: ChatStateInfo = client.get(&path).await.ok()?;
     let asks = state.pending_input?.requested_by;
-    let fact = text::question(asks, state.waiting);
+    let fact = match state.waiting {
+        0 => text::question_alone(asks),
+        behind => text::question(asks, behind),
+    };
     let finding = Finding::good("question", fact, text::question_why());
     Some(finding.with_command("samovar chat-global history"))
 }

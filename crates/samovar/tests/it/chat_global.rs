@@ -13,8 +13,9 @@ use tokio::task::JoinSet;
 use crate::setup::{ended_with, program, with_model};
 use crate::together::holder_that_leaves;
 
+/// What is said behind the data directory's name.
 const NO_SERVER: &str =
-    "samovar: no server holds this data directory, and the chat lives in a server's memory alone";
+    ", and the chat lives in a server's memory alone; start one with: samovar serve";
 
 /// A program whose server has nobody in the chat but those who are told to be there.
 async fn alone(program: Program) -> (Program, Serving) {
@@ -67,20 +68,18 @@ async fn what_is_said_at_a_terminal_stands_in_the_history_behind_the_greeting() 
         (Some(0), "2\n"),
         "{said:?}"
     );
-    for args in [
-        &["chat-global", "say"][..],
-        &["chat-global", "say", "-", "--json"],
-    ] {
-        let said = program
-            .run_with_stdin(args, Some(b"two\nlines\n".to_vec()))
-            .await;
-        assert_eq!(said.code, Some(0), "{said:?}");
-        assert_eq!(
-            said.stdout.contains("\"id\""),
-            args.contains(&"--json"),
-            "{said:?}"
-        );
-    }
+    let said = program
+        .run_with_stdin(["chat-global", "say"], Some(b"two\nlines\n".to_vec()))
+        .await;
+    assert_eq!(said.stdout, "3\n", "{said:?}");
+    let said = program
+        .run_with_stdin(
+            ["chat-global", "say", "-", "--json"],
+            Some(b"two\nlines\n".to_vec()),
+        )
+        .await;
+    let posted: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(posted, json!({"schema": "samovar.posted/1", "id": 4}));
 
     let shown = program.run(["chat-global", "history"]).await;
     assert_eq!(shown.code, Some(0), "{shown:?}");
@@ -101,20 +100,47 @@ async fn what_is_said_at_a_terminal_stands_in_the_history_behind_the_greeting() 
         .run(["chat-global", "history", "--after", "1", "--limit", "1"])
         .await;
     assert_eq!(timeless(&behind.stdout), ["2 user: hello  there"]);
-    let newest = program
-        .run(["chat-global", "history", "--limit", "1", "--json"])
-        .await;
-    let newest: Value = serde_json::from_str(&newest.stdout).unwrap();
-    assert_eq!(newest["id"], 4);
-
-    let json = program.run(["chat-global", "history", "--json"]).await;
-    let lines: Vec<Value> = json
-        .stdout
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    assert_eq!(json!(lines), wire(&server, "/chat/history").await);
     assert_eq!(program.run(["sessions", "list"]).await.stdout, "");
+    drop(server);
+}
+
+/// A message of the wire as the commands show it to a program.
+fn with_schema(message: &Value) -> Value {
+    let mut message = message.clone();
+    message["schema"] = json!("samovar.chat_message/1");
+    message
+}
+
+// proves FC-1
+#[tokio::test]
+async fn a_program_gets_the_chat_as_one_document_or_a_message_a_line() {
+    let (program, server) = alone(program()).await;
+    for text in ["one", "two"] {
+        program.run(["chat-global", "say", text]).await;
+    }
+    let messages = wire(&server, "/chat/history").await;
+    let messages: Vec<_> = messages.as_array().unwrap().iter().collect();
+    for (args, from) in [
+        (&[][..], 0),
+        (&["--after", "0"], 0),
+        (&["--limit", "1"], 1),
+        (&["--after", "2"], 2),
+    ] {
+        let history = ["chat-global", "history"].iter().chain(args);
+        let said = program.run(history.clone().chain(&["--json"])).await;
+        let document: Value = serde_json::from_str(&said.stdout).unwrap();
+        let items = &messages[from..];
+        let whole = json!({"schema": "samovar.chat_message/1", "items": items});
+        assert_eq!(document, whole, "{args:?}");
+        let said = program.run(history.chain(&["--jsonl"])).await;
+        let lines = said.stdout.lines();
+        let lines: Vec<Value> = lines
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let each: Vec<_> = items.iter().map(|one| with_schema(one)).collect();
+        assert_eq!(lines, each, "{args:?}");
+        assert_eq!(said.stderr, "");
+    }
 }
 
 // proves CH-1, FC-1, FC-2
@@ -128,7 +154,9 @@ async fn without_a_server_there_is_no_chat_and_none_is_opened_for_it() {
     ] {
         let said = program.run(args).await;
         ended_with(&said, 8, "server_unreachable");
-        assert!(said.stderr.starts_with(NO_SERVER), "{said:?}");
+        let of_user = program.home().join(".local/share/samovar");
+        let why = format!("samovar: no server holds {}{NO_SERVER}", of_user.display());
+        assert!(said.stderr.starts_with(&why), "{said:?}");
     }
     assert!(!program.home().join(".local/share/samovar").exists());
 }
@@ -171,7 +199,7 @@ async fn what_a_server_may_have_heard_is_not_said_again() {
         (
             b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 36\r\n\r\n\
               {\"error\":\"bye\",\"code\":\"unavailable\"}",
-            "no server holds this data directory",
+            NO_SERVER,
         ),
     ] {
         let holder = holder_that_leaves(&program, last_words);
@@ -200,10 +228,11 @@ async fn a_tail_shows_what_was_said_and_then_what_is_said_until_it_is_stopped() 
         timeless(&left.screen),
         ["1 master: I am here.", "2 user: good"]
     );
-    let mut tail = program.command(["chat-global", "tail", "--json", "--after", "1"]);
+    let mut tail = program.command(["chat-global", "tail", "--jsonl", "--after", "1"]);
     let mut tail = tail.spawn().unwrap();
     let line = first_line(&mut tail).await;
-    assert_eq!(json!([line]), wire(&server, "/chat/history?after=1").await);
+    let said = wire(&server, "/chat/history?after=1").await;
+    assert_eq!(line, with_schema(&said[0]));
     tail.kill().await.unwrap();
 }
 

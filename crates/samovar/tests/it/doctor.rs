@@ -371,7 +371,7 @@ async fn it_starts_no_turn_that_waits_in_the_data_directory() {
 #[tokio::test]
 async fn it_tells_who_hears_the_global_chat_what_it_begins_with_and_who_waits_there() {
     let asks = call("ask_user", json!({"question": "When?"}));
-    let (program, _model) = with_model([asks]).await;
+    let (program, _model) = with_model([asks.clone(), asks]).await;
     let program = program
         .set("SAMOVAR__CHAT__AGENT", "nobody")
         .set("SAMOVAR__CHAT__GREETING", "Good morning.");
@@ -395,7 +395,16 @@ async fn it_tells_who_hears_the_global_chat_what_it_begins_with_and_who_waits_th
 
     let during = document(&program.run(["doctor", "--json"]).await);
     let waits = finding(&during, "question");
-    let fact = "master waits for an answer in the global chat, and 0 questions behind it";
-    assert_eq!(waits["fact"], fact);
+    let alone = "master waits for an answer in the global chat";
+    assert_eq!(waits["fact"], alone);
     assert_eq!(waits["command"], "samovar chat-global history");
+
+    let session = server.session().await;
+    drop(server.say(&session, "go").await);
+    while state().await["waiting"] != 1 {
+        tokio::task::yield_now().await;
+    }
+    let during = document(&program.run(["doctor", "--json"]).await);
+    let behind = format!("{alone}, and 1 question behind it");
+    assert_eq!(finding(&during, "question")["fact"], behind);
 }
