@@ -240,7 +240,22 @@ impl Questions {
                 .for_each(|call| self.learn(&call.id, &call.name, &call.args)),
             Kind::CallStarted { call, closer, .. } if *closer == Closer::Person => self.open(call),
             Kind::CallClosed { call, outcome, .. } => self.close(call, outcome),
-            _ => {}
+            Kind::SessionOpened { .. }
+            | Kind::SessionChanged { .. }
+            | Kind::SessionClosed
+            | Kind::TurnStarted { .. }
+            | Kind::TurnContinued { .. }
+            | Kind::TurnFinished { .. }
+            | Kind::TurnUndone { .. }
+            | Kind::EventsLost { .. }
+            | Kind::StepStarted { .. }
+            | Kind::StepReset { .. }
+            | Kind::MessageStarted { .. }
+            | Kind::Delta { .. }
+            | Kind::PartAdded { .. }
+            | Kind::CallApproved { .. }
+            | Kind::CallStarted { .. }
+            | Kind::StateChanged { .. } => {}
         }
     }
 
