@@ -340,21 +340,21 @@ pub enum Resume {
 #[serde(default, deny_unknown_fields)]
 #[schemars(inline)]
 pub struct Chat {
-    /// Who answers what a person says there while nobody waits for it: an agent of its own
-    /// (`adaptive`), or `nobody`.
+    /// Who answers what a person says in the global chat while nobody waits for it: an agent of its
+    /// own (`adaptive`), or `nobody`.
     // A folder that says `adaptive` to a person who said `nobody` opens something.
     #[schemars(extend("x-widens" = true))]
     pub agent: ChatAgent,
-    /// What stands there first, from the start on, as a message of the server itself; left out,
-    /// nothing does.
+    /// What stands first in the global chat, from the server's start on, as a message of the server
+    /// itself; left out, nothing does.
     // A folder could ask for a password in the name of the server.
     #[schemars(with = "String", example = &"Good morning.", length(min = 1, max = 4_096), extend("x-widens" = true))]
     pub greeting: Option<String>,
-    /// Messages that it keeps, in memory alone; then the oldest go.
+    /// Messages that the global chat keeps, in memory alone; then the oldest go.
     // A folder that says 1 takes away what others have said and asked.
     #[schemars(range(min = 1, max = 1_000_000), extend("x-widens" = true))]
     pub max_messages: u32,
-    /// Bytes that it keeps, in memory alone; then the oldest messages go.
+    /// Bytes that the global chat keeps, in memory alone; then the oldest messages go.
     #[schemars(range(min = 1_048_576, max = 1_073_741_824), extend("x-widens" = true))]
     pub max_bytes: u32,
 }
