@@ -5,10 +5,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use samovar_core::{AgentPath, CallId, SessionId, ToolCall, TurnId};
+use samovar_core::{AgentPath, Broken, CallId, Journal, Seq, SessionId, ToolCall, TurnId};
 use tokio::sync::Notify;
 
 use crate::parts::Parts;
+use crate::projector::read_kept;
 use crate::session::master;
 use crate::turn::Turn;
 
@@ -122,6 +123,39 @@ impl Waiting {
             call: call.clone(),
         })
     }
+}
+
+/// The calls of a session that wait for somebody outside, as its log has them: nothing of it comes into
+/// memory, so none of its turns goes on.
+///
+/// # Errors
+/// [`Broken`].
+pub(crate) fn kept(journal: &dyn Journal, session: &SessionId) -> Result<Vec<OpenCall>, Broken> {
+    let entry = journal.entry(session)?.filter(|entry| !entry.deleted);
+    let Some((first, entry)) = entry.and_then(|entry| Some((entry.open_from?, entry))) else {
+        return Ok(Vec::new());
+    };
+    let events = read_kept(
+        journal,
+        entry.log,
+        Seq(first.0.saturating_sub(1)),
+        entry.head,
+    )?;
+    let mut turns: Vec<(TurnId, Turn)> = Vec::new();
+    for event in events {
+        let Some(id) = &event.turn else { continue };
+        let at = turns.iter().position(|(other, _)| other == id);
+        let at = at.unwrap_or_else(|| {
+            turns.push((id.clone(), Turn::new()));
+            turns.len() - 1
+        });
+        turns[at].1.apply(&event.kind);
+    }
+    let waiting = turns.into_iter().flat_map(|(turn, state)| {
+        let calls = state.outside_calls().cloned().collect();
+        Waiting { turn, calls }.list(session).collect::<Vec<_>>()
+    });
+    Ok(waiting.collect())
 }
 
 /// Somebody who watches the calls that wait for somebody outside; the only one of an engine.

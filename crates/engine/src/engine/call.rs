@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use samovar_core::message::Status;
 use samovar_core::{
-    Action, Approval, CallContext, CallId, Code, Command, Effect, Error, Outcome, Sender,
+    Action, Approval, Broken, CallContext, CallId, Code, Command, Effect, Error, Outcome, Sender,
     SessionId, ToolCall, TurnId,
 };
 use samovar_locale as locale;
@@ -13,9 +13,10 @@ use tokio::task::JoinSet;
 
 use super::Engine;
 use crate::gate::{self, Verdict};
-use crate::open_calls::{CallWatch, OpenCall};
+use crate::open_calls::{self, CallWatch, OpenCall};
 use crate::runner::not_open;
 use crate::session::master;
+use crate::settings::Recovery;
 use crate::toolbox::{Tool, outcome_of};
 
 impl Engine {
@@ -54,14 +55,23 @@ impl Engine {
         }
     }
 
-    /// The calls that wait for somebody outside, oldest first.
+    /// The calls that wait for somebody outside, oldest first. To ask is not to use a session: where only
+    /// those are looked after that somebody uses, no other comes into memory by it.
     ///
     /// # Errors
     /// [`Code::Internal`] when a store cannot be read.
     pub async fn open_calls(&self) -> Result<Vec<OpenCall>, Error> {
-        let open_calls = &self.parts.open_calls;
+        match self.parts.settings.recovery {
+            Recovery::EverySession | Recovery::NoTurns => self.bring_in().await?,
+            Recovery::UsedSessions => return self.open_calls_kept().await,
+        }
+        Ok(self.parts.open_calls.list())
+    }
+
+    /// Brings the sessions into memory that a former run left.
+    async fn bring_in(&self) -> Result<(), Error> {
         // Who comes meanwhile waits: a call that is not known yet must not seem closed.
-        let mut unread = open_calls.unread.lock().await;
+        let mut unread = self.parts.open_calls.unread.lock().await;
         while let Some(session) = unread.last() {
             match self.bus.log(session).await {
                 // What is set aside has no calls that anybody could close.
@@ -71,8 +81,35 @@ impl Engine {
             // Only now: whoever asks may go away in between.
             unread.pop();
         }
-        drop(unread);
-        Ok(open_calls.list())
+        Ok(())
+    }
+
+    /// Those that are known, and what the logs have of the sessions that a former run left.
+    async fn open_calls_kept(&self) -> Result<Vec<OpenCall>, Error> {
+        let left = self.parts.open_calls.unread.lock().await.clone();
+        let journal = self.parts.journal.clone();
+        let read = tokio::task::spawn_blocking(move || {
+            let mut calls = Vec::new();
+            for session in &left {
+                match open_calls::kept(journal.as_ref(), session) {
+                    // What is damaged has no calls that anybody could close.
+                    Err(broken @ Broken::Damaged(_)) => {
+                        tracing::warn!(%session, %broken, "its open calls cannot be read");
+                    }
+                    kept => calls.extend(kept?),
+                }
+            }
+            Ok(calls)
+        });
+        let read = read.await.map_err(|panic| Broken::Io(panic.to_string()));
+        let left = read.and_then(|calls| calls);
+        let left = left.map_err(|broken| self.broke(&broken))?;
+        let mut calls = self.parts.open_calls.list();
+        let is_new = |open: &OpenCall| !calls.iter().any(|known| known.session == open.session);
+        let left: Vec<_> = left.into_iter().filter(is_new).collect();
+        calls.extend(left);
+        calls.sort_by(|a, b| a.turn.cmp(&b.turn));
+        Ok(calls)
     }
 
     /// Watches the calls that wait for somebody outside, from those on that are known now. For one
@@ -86,13 +123,13 @@ impl Engine {
     /// # Errors
     /// [`Code::UnknownCall`] when it does not wait, or no more; what [`Engine::submit`] refuses.
     pub async fn settle(&self, by: Sender, call: CallId, outcome: Outcome) -> Result<(), Error> {
-        let open_calls = &self.parts.open_calls;
-        let mut session = open_calls.session_of(&call);
-        if session.is_none() {
-            self.open_calls().await?;
-            session = open_calls.session_of(&call);
-        }
         let gone = not_open(&call);
+        let mut session = self.parts.open_calls.session_of(&call);
+        if session.is_none() {
+            let mut open = self.open_calls().await?.into_iter();
+            let found = open.find(|open| open.call.id == call);
+            session = found.map(|open| open.session);
+        }
         let Some(session) = session else {
             return Err(gone);
         };

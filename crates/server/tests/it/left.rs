@@ -7,9 +7,9 @@ use samovar_core::command::Text;
 use samovar_core::history::{MessageQuery, SessionQuery, Speakers};
 use samovar_core::journal::Batch;
 use samovar_core::{
-    Accepted, Action, AgentPath, Approval, Author, Bounds, CallId, Code, Command, Delivery, Error,
-    Event, FinishReason, Journal, Kind, Limits, Message, MessageId, Millis, Outcome, Part, Role,
-    Sender, Seq, SessionId, Title, TurnId, Usage,
+    Accepted, Action, AgentPath, Approval, Author, Bounds, CallId, Closer, Code, Command, Delivery,
+    Effect, Error, Event, FinishReason, Journal, Kind, Limits, Message, MessageId, Millis, Outcome,
+    Part, Role, Sender, Seq, SessionId, Title, ToolCall, TurnId, Usage,
 };
 use samovar_engine::Recovery;
 use samovar_model_server::{ModelServer, say};
@@ -59,6 +59,7 @@ impl Left {
     async fn open(&self, recovery: Recovery) -> Home {
         let mut config = Config::new(self.data(), self.folder.path().join("workspace"));
         config.settings.recovery = recovery;
+        config.providers.default_model = Some(MODEL.to_owned());
         let urls = &mut config.providers.base_urls;
         urls.insert("custom".to_owned(), self.model.base_url());
         Home::open(&config).await.unwrap()
@@ -159,6 +160,38 @@ fn step() -> Kind {
     }
 }
 
+/// What follows when the model has asked the person.
+fn asks(call: &CallId) -> [Kind; 2] {
+    let name = "ask_user".to_owned();
+    let asked = ToolCall {
+        id: call.clone(),
+        name: name.clone(),
+        args: json!({"question": "which one?"}),
+        provider_state: None,
+    };
+    let answer = Message {
+        id: MessageId::new("a").unwrap(),
+        role: Role::Assistant,
+        parts: vec![Part::Call(asked)],
+        parent: None,
+        usage: None,
+        model: Some(MODEL.to_owned()),
+        finish_reason: Some("tool_calls".to_owned()),
+        metadata: Map::new(),
+        created_at: NOW,
+    };
+    let begun = Kind::CallStarted {
+        call: call.clone(),
+        name,
+        effect: Effect::Read,
+        args_hash: String::new(),
+        closer: Closer::Person,
+        deadline: None,
+        probe: None,
+    };
+    [Kind::finished(answer), begun]
+}
+
 fn id(session: &str) -> SessionId {
     SessionId::new(session).unwrap()
 }
@@ -196,6 +229,44 @@ async fn asked(home: &Home, session: &str) -> Vec<String> {
     let rows = home.engine().messages(query).await.unwrap();
     let of_user = rows.iter().filter(|row| row.message.role == Role::User);
     of_user.map(|row| row.message.text()).collect()
+}
+
+// proves CH-10
+#[tokio::test]
+async fn who_looks_for_open_calls_or_closes_one_uses_no_session_but_that_of_the_call() {
+    let left = Left::new().await;
+    let (call, of) = (CallId::new("call_1").unwrap(), Some("t3"));
+    let [answer, begun] = asks(&call);
+    let asking = vec![
+        (None, opened()),
+        (of, said("m3", "third")),
+        (of, started()),
+        (of, step()),
+        (of, answer),
+        (of, begun),
+    ];
+    let (journal, _) = LmdbJournal::open(&left.data(), 1000).unwrap();
+    keep(&journal, "asking", asking).await;
+    shut(journal).await;
+
+    let home = left.open(Recovery::UsedSessions).await;
+    let engine = home.engine();
+    let open = engine.open_calls().await.unwrap();
+    assert_eq!(open.len(), 1);
+    assert_eq!((&open[0].session, &open[0].call.id), (&id("asking"), &call));
+    let none = CallId::new("call_2").unwrap();
+    let refused = engine.settle(Sender::CommandLine, none, Outcome::done("yes"));
+    assert_eq!(refused.await.unwrap_err().code, Code::UnknownCall);
+    let settled = engine.settle(Sender::CommandLine, call, Outcome::done("the left one"));
+    settled.await.unwrap();
+    assert!(engine.open_calls().await.unwrap().is_empty());
+    home.close().await;
+
+    assert_eq!(left.head("running").await, Some(4));
+    assert_eq!(left.head("waiting").await, Some(2));
+    let prompts = left.model.prompts();
+    assert_eq!(prompts.len(), 1);
+    assert!(prompts[0].body().to_string().contains("the left one"));
 }
 
 // proves DU-2
