@@ -4,22 +4,18 @@ use std::sync::Arc;
 
 use samovar_chat::{AdaptiveAgent, AgentParts, Chat};
 use samovar_core::Models;
-use samovar_engine::{Recovery, Settings, Toolbox};
+use samovar_engine::{Settings, Toolbox};
 use samovar_stores::memory::MemoryJournal;
 
 use crate::clock::{SystemClock, UuidV7};
 
-/// Lets it listen, on a journal that is memory alone; none where no turns run.
+/// Lets it listen, on a journal that is memory alone.
 pub(crate) fn begin(
     chat: &Chat,
     settings: &Settings,
     models: Arc<dyn Models>,
     toolbox: Arc<Toolbox>,
 ) -> Option<AdaptiveAgent> {
-    match settings.recovery {
-        Recovery::EverySession | Recovery::UsedSessions => {}
-        Recovery::NoTurns => return None,
-    }
     let begun = AdaptiveAgent::begin(AgentParts {
         chat: chat.clone(),
         journal: Arc::new(MemoryJournal::new()),

@@ -7,7 +7,7 @@ use samovar_chat::{
     AdaptiveAgent, Bounds, CHAT_AGENT, Chat, ChatParts, Name, Wakes, ask_for_turns,
 };
 use samovar_core::{ChatMeta, Ids, Models, Toolset};
-use samovar_engine::{Engine, Toolbox};
+use samovar_engine::{Engine, Recovery, Toolbox};
 use tokio_util::task::TaskTracker;
 
 use crate::chat_agent;
@@ -19,13 +19,14 @@ pub(crate) struct Chatting {
     pub(crate) chat: Chat,
     /// Who hears what nobody waits for; none where nobody does.
     agent: OnceLock<AdaptiveAgent>,
-    wakes: ChatAgent,
+    wakes: Wakes,
     tasks: TaskTracker,
 }
 
 impl Chatting {
     /// A chat that has nothing but its greeting.
-    pub(crate) fn open(config: &ChatConfig) -> Self {
+    pub(crate) fn open(config: &ChatConfig, recovery: Recovery) -> Self {
+        let wakes = wakes(config.agent, recovery);
         let chat = Chat::new(ChatParts {
             clock: Arc::new(SystemClock),
             boot: UuidV7.uuid(),
@@ -33,10 +34,7 @@ impl Chatting {
                 max_messages: config.max_messages,
                 max_bytes: config.max_bytes,
             },
-            wakes: match config.agent {
-                ChatAgent::Adaptive => Wakes::Adaptive,
-                ChatAgent::Nobody => Wakes::Nobody,
-            },
+            wakes,
         });
         if let Some(greeting) = &config.greeting
             && let Err(error) = chat.post_agent(CHAT_AGENT, greeting, ChatMeta::default())
@@ -46,7 +44,7 @@ impl Chatting {
         Self {
             chat,
             agent: OnceLock::new(),
-            wakes: config.agent,
+            wakes,
             tasks: TaskTracker::new(),
         }
     }
@@ -67,8 +65,8 @@ impl Chatting {
         let asking = ask_for_turns(self.chat.clone(), engine.clone(), Name::Path);
         self.tasks.spawn(asking);
         match self.wakes {
-            ChatAgent::Adaptive => {}
-            ChatAgent::Nobody => return,
+            Wakes::Adaptive => {}
+            Wakes::Nobody => return,
         }
         let agent = chat_agent::begin(&self.chat, engine.settings(), models, toolbox);
         if let Some(agent) = agent
@@ -95,5 +93,15 @@ impl Chatting {
         self.chat.close();
         self.tasks.close();
         self.tasks.wait().await;
+    }
+}
+
+/// Whom the chat wakes. What is said in the chat of a program that runs turns of its own alone is not
+/// said to its folder, nor to its approval level, so nobody works there for it.
+fn wakes(agent: ChatAgent, recovery: Recovery) -> Wakes {
+    match (agent, recovery) {
+        (ChatAgent::Adaptive, Recovery::EverySession) => Wakes::Adaptive,
+        (ChatAgent::Adaptive, Recovery::UsedSessions | Recovery::NoTurns)
+        | (ChatAgent::Nobody, _) => Wakes::Nobody,
     }
 }

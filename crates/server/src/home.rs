@@ -154,7 +154,7 @@ impl Opening {
             tokens,
             tools: Arc::new(tools),
             reports: Arc::new(Reports::open(dir)),
-            chatting: Arc::new(Chatting::open(&config.chat)),
+            chatting: Arc::new(Chatting::open(&config.chat, config.settings.recovery)),
             backups: OnceLock::new(),
             restart: config.restarts.then(CancellationToken::new),
             workspace: config.workspace.clone(),

@@ -269,6 +269,33 @@ async fn who_looks_for_open_calls_or_closes_one_uses_no_session_but_that_of_the_
     assert!(prompts[0].body().to_string().contains("the left one"));
 }
 
+// proves CH-9
+#[tokio::test]
+async fn where_only_used_sessions_are_looked_after_the_chats_agent_is_not_woken() {
+    let left = Left::new().await;
+    let home = left.open(Recovery::UsedSessions).await;
+    home.chat().post_user("is anybody there?").await.unwrap();
+    home.chat().signal("master", "wake up").unwrap();
+    let open = Action::Open {
+        model: Some(MODEL.to_owned()),
+        metadata: Map::new(),
+    };
+    submit(&home, "used", open).await.unwrap();
+    let post = Action::Post {
+        message: None,
+        text: Text::new("go".to_owned()).unwrap(),
+        bounds: Bounds::default(),
+        delivery: Delivery::Queue,
+    };
+    submit(&home, "used", post).await.unwrap();
+    left.model.seen(1).await;
+    home.close().await;
+
+    let prompts = left.model.prompts();
+    assert_eq!(prompts.len(), 1);
+    assert!(prompts[0].body().to_string().contains("go"));
+}
+
 // proves DU-2
 #[tokio::test]
 async fn reads_see_what_a_killed_server_accepted_in_sessions_that_nobody_uses() {
