@@ -128,14 +128,14 @@ enum Ended {
 
 /// Gives turns their time to end; asked to stop meanwhile, it stops at once.
 async fn end(server: Server, stop: &mut Stop) -> Ended {
-    let engine = server.home().engine().clone();
+    let hurry = server.home().hurry();
     let stopped = server.stop();
     tokio::pin!(stopped);
     tokio::select! {
         () = &mut stopped => return Ended::InItsTime,
         () = stop.asked() => {}
     }
-    let at_once = async { tokio::join!(engine.shutdown(Duration::ZERO), stopped) };
+    let at_once = async { tokio::join!(hurry, stopped) };
     if tokio::time::timeout(LAST_MOMENT, at_once).await.is_err() {
         tracing::warn!("not everything was written out; the next start finds it");
     }

@@ -407,6 +407,13 @@ impl Home {
         self.end(Duration::ZERO).await;
     }
 
+    /// For who ends this and loses patience meanwhile: from here on turns that run get no more time, be
+    /// they of sessions or of the chat's own agent.
+    pub fn hurry(&self) -> impl Future<Output = ()> + use<> {
+        let (chatting, engine) = (self.shared.chatting.clone(), self.engine.clone());
+        async move { chatting.end(&engine, Duration::ZERO).await }
+    }
+
     async fn end(mut self, drain: Duration) {
         let run = self.run.take();
         let backups = self.shared.backups.get().cloned();

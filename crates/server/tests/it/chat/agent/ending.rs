@@ -10,8 +10,10 @@ use samovar_testkit::{AppBuilder, MODEL, TestTool, install_tls};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use super::{chat, hears, noted, sees};
+use crate::raw::HANG;
 
 /// A drain that no test waits for.
 const FOR_EVER: Duration = Duration::from_hours(1000);
@@ -98,6 +100,30 @@ async fn a_stop_in_a_hurry_waits_for_nothing() {
     house.home.close_now().await;
 
     assert_eq!(chat.read(asked, 9).messages, []);
+    house.model.wait_for_disconnect().await;
+}
+
+// proves CH-9
+#[tokio::test]
+async fn who_loses_patience_with_a_stop_need_not_wait_for_what_it_says() {
+    let never = Gate::new("never");
+    let slow = say("Half and whole.").deltas_of(5).hold_after(1, &never);
+    let house = House::open(slow, Vec::new()).await;
+    let chat = house.home.chat().clone();
+    chat.post_user("go").await.unwrap();
+    house.model.prompt(0).await.unwrap().written(1).await;
+
+    let hurry = house.home.hurry();
+    let close = house.home.close();
+    tokio::pin!(close);
+    tokio::select! {
+        biased;
+        () = &mut close => panic!("it did not wait for the turn"),
+        () = std::future::ready(()) => {}
+    }
+    let both = async { tokio::join!(hurry, close) };
+    timeout(HANG, both).await.expect("nobody waits any longer");
+
     house.model.wait_for_disconnect().await;
 }
 
