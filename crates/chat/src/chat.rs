@@ -9,20 +9,19 @@ use samovar_core::{
     planted,
 };
 use samovar_locale as locale;
-use tokio::sync::{Notify, oneshot, watch};
+use tokio::sync::{Notify, watch};
 use tokio_util::task::TaskTracker;
 
 use crate::log::{Bounds, Log, Page, Said};
 use crate::questions::{AskingCall, Questions, Taken};
 use crate::reader::Reader;
+use crate::said::{by_user, check_author, check_meta, noted, withdrawn};
+
+#[cfg(test)]
+mod tests;
 
 /// Bytes of a message, at most.
 pub const MAX_TEXT_BYTES: usize = 64 * 1024;
-/// Bytes of an author's name, at most.
-const MAX_AUTHOR_BYTES: usize = 128;
-/// Tags of a message, at most, and bytes of each.
-const MAX_TAGS: usize = 16;
-const MAX_TAG_BYTES: usize = 64;
 /// Reasons to wake the agent that wait, at most; the oldest go, and are seen as what was said before.
 const MAX_WAKES: usize = 256;
 
@@ -233,20 +232,21 @@ impl Chat {
         if self.0.head.borrow().is_closed {
             return Err(stopping());
         }
-        match state.questions.take() {
-            Some(Taken::Call(question, call)) => return Ok(Heard::Answers(question, call)),
-            Some(Taken::Waiter(question, waiter)) => {
+        while let Some(taken) = state.questions.take() {
+            let (question, waiter) = match taken {
+                Taken::Call(question, call) => return Ok(Heard::Answers(question, call)),
+                Taken::Waiter(question, waiter) => (question, waiter),
+            };
+            // Seen by nobody before the message is: that needs the same lock.
+            if waiter.send(text.to_owned()).is_ok() {
                 let id = self.put(&mut state, by_user(text.to_owned(), Some(question)));
-                hand_over(waiter, text);
                 return Ok(Heard::Posted(id));
             }
-            None => {}
+            // Who asked is just going away, and has not said so yet.
+            self.put(&mut state, withdrawn(question));
         }
-        let listener = state.questions.take_listener();
         let message = self.put(&mut state, by_user(text.to_owned(), None));
-        if let Some(listener) = listener {
-            hand_over(listener, text);
-        } else {
+        if !state.questions.tell_listener(text) {
             let by = WokenBy::User;
             self.push_wake(&mut state, Wake { message, by });
         }
@@ -456,8 +456,7 @@ impl Chat {
 
     fn retract(&self, state: &mut State, question: u64) {
         if state.questions.remove(question) {
-            let text = locale::global_chat::withdrawn().to_owned();
-            self.put(state, noted(text, ChatMeta::reply_to(question)));
+            self.put(state, withdrawn(question));
         }
     }
 
@@ -521,32 +520,6 @@ impl Drop for Leaves<'_> {
     }
 }
 
-fn by_user(text: String, question: Option<u64>) -> Said {
-    Said {
-        role: ChatRole::User,
-        author: USER.to_owned(),
-        text,
-        meta: question.map_or_else(ChatMeta::default, ChatMeta::reply_to),
-        key: None,
-    }
-}
-
-fn noted(text: String, meta: ChatMeta) -> Said {
-    Said {
-        role: ChatRole::System,
-        author: CHAT_AGENT.to_owned(),
-        text,
-        meta,
-        key: None,
-    }
-}
-
-fn hand_over(waiter: oneshot::Sender<String>, text: &str) {
-    if waiter.send(text.to_owned()).is_err() {
-        tracing::debug!("who waited for the person has just gone");
-    }
-}
-
 /// The text as it is kept.
 fn checked(text: &str) -> Result<String, Error> {
     if is_blank(text) {
@@ -558,28 +531,6 @@ fn checked(text: &str) -> Result<String, Error> {
         return Err(Error::new(Code::BodyTooLarge, why));
     }
     Ok(text.to_owned())
-}
-
-/// Nobody is taken for the person, and no name breaks a line.
-fn check_author(author: &str) -> Result<(), Error> {
-    let is_name = !is_blank(author)
-        && author.len() <= MAX_AUTHOR_BYTES
-        && !author.chars().any(char::is_control);
-    if is_name && !author.trim().eq_ignore_ascii_case(USER) {
-        return Ok(());
-    }
-    let why = locale::global_chat::bad_author(locale::quoted(author));
-    Err(Error::new(Code::InvalidParams, why))
-}
-
-fn check_meta(meta: &ChatMeta, head: u64) -> Result<(), Error> {
-    let is_there = meta.reply_to.is_none_or(|id| (1..=head).contains(&id));
-    let fits = |tag: &String| !is_blank(tag) && tag.len() <= MAX_TAG_BYTES;
-    if is_there && meta.tags.len() <= MAX_TAGS && meta.tags.iter().all(fits) {
-        return Ok(());
-    }
-    let why = locale::global_chat::bad_meta(MAX_TAGS as u64, MAX_TAG_BYTES);
-    Err(Error::new(Code::InvalidParams, why))
 }
 
 fn stopping() -> Error {

@@ -15,6 +15,7 @@ mod chat;
 mod log;
 mod questions;
 mod reader;
+mod said;
 mod tools;
 
 pub use agent::{AdaptiveAgent, AgentParts};

@@ -182,14 +182,14 @@ impl Questions {
         }
     }
 
-    /// The oldest who listens.
-    pub(crate) fn take_listener(&mut self) -> Option<oneshot::Sender<String>> {
-        loop {
-            let listener = self.listeners.pop_front()?;
-            if !listener.sender.is_closed() {
-                return Some(listener.sender);
+    /// Tells it to the oldest who listens; whether anybody does.
+    pub(crate) fn tell_listener(&mut self, text: &str) -> bool {
+        while let Some(listener) = self.listeners.pop_front() {
+            if listener.sender.send(text.to_owned()).is_ok() {
+                return true;
             }
         }
+        false
     }
 
     /// Lets somebody else answer; whether nobody waits for that any more.

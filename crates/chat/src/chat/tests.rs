@@ -1,0 +1,43 @@
+use std::time::Duration;
+
+use samovar_core::Millis;
+
+use super::*;
+
+struct Noon;
+
+impl Clock for Noon {
+    fn now(&self) -> Millis {
+        Millis(0)
+    }
+}
+
+fn chat() -> Chat {
+    Chat::new(ChatParts {
+        clock: Arc::new(Noon),
+        boot: "boot".to_owned(),
+        bounds: Bounds::default(),
+        wakes: Wakes::Adaptive,
+    })
+}
+
+// proves CH-9, CH-13
+#[tokio::test]
+async fn who_goes_away_in_the_instant_of_an_answer_swallows_nothing() {
+    let chat = chat();
+    let gone = chat.ask_user("a", "which one?").unwrap();
+    // What waited is dropped a moment before it says so.
+    drop(chat.lock().questions.fetch("a"));
+    drop(chat.lock().questions.listen().unwrap());
+
+    let said = chat.post_user("this one").await.unwrap();
+
+    let note = chat.message(gone + 1).unwrap();
+    assert_eq!(note.role, ChatRole::System);
+    assert_eq!(note.meta.reply_to, Some(gone));
+    assert_eq!(chat.message(said).unwrap().meta, ChatMeta::default());
+    let wake = tokio::time::timeout(Duration::ZERO, chat.next_wake());
+    assert_eq!(wake.await.unwrap().message, said);
+    chat.withdraw(gone);
+    assert_eq!(chat.last(9).head, said, "it is withdrawn once");
+}
