@@ -4,30 +4,68 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use samovar_core::{CallId, SessionId, planted};
-use samovar_engine::{Engine, OpenCall};
+use samovar_engine::{Engine, OpenCall, Recovery};
 
 use crate::chat::Chat;
 use crate::questions::AskingCall;
 use crate::tools::{ASK_USER, Name};
 
+/// How long the person's words wait, at most, for the sessions that an earlier run left.
+const PATIENCE: Duration = Duration::from_secs(4);
+
 /// Asks in the chat what the open calls of an engine's turns ask, and withdraws what they ask no
-/// longer, until the engine ends.
-pub async fn ask_for_turns(chat: Chat, engine: Arc<Engine>, name: Name) {
+/// longer, until the engine ends. What an earlier run has left comes first, the oldest first, and what
+/// the person says meanwhile waits for that: it may be the answer.
+pub fn ask_for_turns(
+    chat: Chat,
+    engine: Arc<Engine>,
+    name: Name,
+) -> impl Future<Output = ()> + Send + use<> {
+    let early = chat.early();
     let mut watch = engine.watch_calls();
     let mut asking = Asking::new(chat, &engine, name);
-    planted!("question-not-asked-again", {
-        for open in engine.open_calls().await.unwrap_or_default() {
-            let asked = asking.asked.entry(open.session).or_default();
-            asked.insert(open.call.id);
+    async move {
+        let left = left(&engine).await;
+        // It is not kept alive by what it is asked.
+        drop(engine);
+        planted!("question-not-asked-again", {
+            for open in &left {
+                let asked = asking.asked.entry(open.session.clone()).or_default();
+                asked.insert(open.call.id.clone());
+            }
+        });
+        for calls in left.chunk_by(|one, next| one.session == next.session) {
+            let session = calls[0].session.clone();
+            asking.look(session, calls.to_vec()).await;
         }
-    });
-    // It is not kept alive by what it is asked.
-    drop(engine);
-    while let Some(changed) = watch.next().await {
-        for (session, calls) in changed {
-            asking.look(session, calls).await;
+        drop(early);
+        while let Some(changed) = watch.next().await {
+            for (session, calls) in changed {
+                asking.look(session, calls).await;
+            }
+        }
+    }
+}
+
+/// The open calls that an earlier run left, oldest first. What cannot be told now is asked when its
+/// session comes into memory.
+async fn left(engine: &Engine) -> Vec<OpenCall> {
+    match engine.settings().recovery {
+        Recovery::EverySession => {}
+        Recovery::UsedSessions | Recovery::NoTurns => return Vec::new(),
+    }
+    match tokio::time::timeout(PATIENCE, engine.open_calls()).await {
+        Ok(Ok(open)) => open,
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "what earlier turns ask is asked later");
+            Vec::new()
+        }
+        Err(_) => {
+            tracing::warn!("what earlier turns ask is not all known yet");
+            Vec::new()
         }
     }
 }

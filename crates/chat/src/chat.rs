@@ -95,7 +95,18 @@ struct Inner {
     bell: Notify,
     /// Rung when an answer is kept, or is not after all.
     answered: Notify,
+    /// Whether what an earlier run has asked is not asked again yet.
+    is_early: watch::Sender<bool>,
     tasks: TaskTracker,
+}
+
+/// While it lives, the person's words wait for what an earlier run has asked.
+pub(crate) struct Early(Chat);
+
+impl Drop for Early {
+    fn drop(&mut self) {
+        self.0.0.is_early.send_replace(false);
+    }
 }
 
 /// What readers wait for.
@@ -139,6 +150,7 @@ impl Chat {
             head: watch::Sender::new(head),
             bell: Notify::new(),
             answered: Notify::new(),
+            is_early: watch::Sender::new(false),
             tasks: TaskTracker::new(),
         }))
     }
@@ -212,6 +224,9 @@ impl Chat {
     /// taking the answer, and then the question still waits. Nothing is said then.
     pub async fn post_user(&self, text: &str) -> Result<u64, Error> {
         let text = checked(text)?;
+        let mut early = self.0.is_early.subscribe();
+        // The sender lives as long as `self`.
+        let _over = early.wait_for(|is_early| !is_early).await.is_ok();
         loop {
             let (question, call) = match self.hear(&text)? {
                 Heard::Posted(id) => return Ok(id),
@@ -225,6 +240,12 @@ impl Chat {
                 return Ok(id);
             }
         }
+    }
+
+    /// Lets the person's words wait until this is dropped: they may answer what is asked by then.
+    pub(crate) fn early(&self) -> Early {
+        self.0.is_early.send_replace(true);
+        Early(self.clone())
     }
 
     fn hear(&self, text: &str) -> Result<Heard, Error> {

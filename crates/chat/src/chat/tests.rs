@@ -41,3 +41,21 @@ async fn who_goes_away_in_the_instant_of_an_answer_swallows_nothing() {
     chat.withdraw(gone);
     assert_eq!(chat.last(9).head, said, "it is withdrawn once");
 }
+
+// proves CH-10
+#[tokio::test]
+async fn the_persons_words_wait_for_what_an_earlier_run_has_asked() {
+    let chat = chat();
+    let early = chat.early();
+    let posted = chat.post_user("the left one");
+    tokio::pin!(posted);
+    let too_early = tokio::time::timeout(Duration::ZERO, &mut posted);
+    assert!(too_early.await.is_err());
+
+    let question = chat.ask_user("a", "which one?").unwrap();
+    drop(early);
+
+    let answer = posted.await.unwrap();
+    let answer = chat.message(answer).unwrap();
+    assert_eq!(answer.meta.reply_to, Some(question));
+}

@@ -164,6 +164,30 @@ async fn a_question_outlives_its_server_and_is_asked_again_once_under_the_same_c
 
 // proves CH-10
 #[tokio::test]
+async fn what_is_said_right_behind_a_start_answers_what_was_asked_first_before_it() {
+    let questions: Vec<_> = (0..8).map(|number| format!("question {number}?")).collect();
+    let script = questions.iter().map(|question| ask(question));
+    let script = script.chain((0..8).map(|_| say("done")));
+    let app = quiet().start(script.collect::<Vec<_>>()).await;
+    for (number, question) in questions.iter().enumerate() {
+        let session = app.session().await;
+        drop(app.say(&session, "go").await);
+        asked(&app, &questions[0], number).await;
+        assert_eq!(&said(&app)[number], question);
+    }
+
+    let app = app.restart().await;
+    let answer = chat(&app).post_user("to the first").await.unwrap();
+
+    let answer = message(&chat(&app), answer);
+    let question = answer.meta.reply_to.expect("it answers one");
+    assert_eq!(text_of(&chat(&app), question), questions[0]);
+    let asked = said(&app).into_iter().filter(|text| text.ends_with('?'));
+    assert_eq!(asked.collect::<Vec<_>>(), questions);
+}
+
+// proves CH-10
+#[tokio::test]
 async fn questions_of_several_sessions_are_answered_oldest_first() {
     let app = quiet()
         .start([ask("one?"), ask("two?"), say("done"), say("done")])
