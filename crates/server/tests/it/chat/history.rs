@@ -164,6 +164,23 @@ async fn every_answer_names_the_boot_and_an_after_of_another_one_is_refused() {
     }
 }
 
+// proves CH-12
+#[tokio::test]
+async fn the_greeting_is_the_first_message_of_every_run_and_an_agents() {
+    let greeting = Some(" Good morning.\n".to_owned());
+    let mut app = app_with(|config| config.chat.greeting = greeting).await;
+    for _ in 0..2 {
+        let shown = history(&app, "").await.body;
+        let expected = json!([{
+            "id": 1, "ts": shown[0]["ts"], "role": "agent", "author": "ChatAgent",
+            "text": "Good morning.",
+        }]);
+        assert_eq!(shown, expected);
+        assert_eq!(post(&app, &json!({"text": "hello"})).await.body["id"], 2);
+        app = app.restart().await;
+    }
+}
+
 // proves CH-8
 #[tokio::test]
 async fn who_asks_for_what_is_gone_gets_what_is_left_and_is_told_what_that_is() {
