@@ -57,6 +57,7 @@ pub struct AgentParts {
 
 /// The chat's own agent. It ends with [`AdaptiveAgent::shutdown`], or at once when it is dropped.
 pub struct AdaptiveAgent {
+    chat: Chat,
     engine: Arc<OnceLock<Arc<Engine>>>,
     stopping: CancellationToken,
     end: DropGuard,
@@ -73,6 +74,7 @@ impl AdaptiveAgent {
         toolbox.add_built_in(&tools(&parts.chat, Name::Adaptive))?;
         let (engine, end) = (Arc::default(), CancellationToken::new());
         let agent = Self {
+            chat: parts.chat.clone(),
             engine,
             stopping: CancellationToken::new(),
             end: end.clone().drop_guard(),
@@ -101,6 +103,7 @@ impl AdaptiveAgent {
     /// One that waits for the person is not waited for.
     pub async fn shutdown(&self, drain: Duration) {
         self.stopping.cancel();
+        self.chat.rest();
         if let Some(engine) = self.engine.get() {
             engine.shutdown(drain).await;
         }

@@ -120,6 +120,8 @@ struct State {
     log: Log,
     questions: Questions,
     wakes: VecDeque<Wake>,
+    /// Whether who was woken so far takes no more.
+    is_resting: bool,
 }
 
 /// What became of the person's words.
@@ -137,6 +139,7 @@ impl Chat {
             log: Log::new(parts.bounds),
             questions: Questions::default(),
             wakes: VecDeque::new(),
+            is_resting: false,
         };
         let head = Head {
             id: 0,
@@ -220,8 +223,9 @@ impl Chat {
     /// answer to a question of a session is kept there before this answers.
     ///
     /// # Errors
-    /// [`Code::BlankContent`]; [`Code::BodyTooLarge`] above [`MAX_TEXT_BYTES`]; what keeps a session from
-    /// taking the answer, and then the question still waits. Nothing is said then.
+    /// [`Code::BlankContent`]; [`Code::BodyTooLarge`] above [`MAX_TEXT_BYTES`]; [`Code::Unavailable`] when
+    /// the server stops and nobody would hear it; what keeps a session from taking the answer, and then
+    /// the question still waits. Nothing is said then.
     pub async fn post_user(&self, text: &str) -> Result<u64, Error> {
         let text = checked(text)?;
         let mut early = self.0.is_early.subscribe();
@@ -266,8 +270,12 @@ impl Chat {
             // Who asked is just going away, and has not said so yet.
             self.put(&mut state, withdrawn(question));
         }
+        let is_heard = state.questions.tell_listener(text);
+        if !is_heard && state.is_resting {
+            return Err(stopping());
+        }
         let message = self.put(&mut state, by_user(text.to_owned(), None));
-        if !state.questions.tell_listener(text) {
+        if !is_heard {
             let by = WokenBy::User;
             self.push_wake(&mut state, Wake { message, by });
         }
@@ -442,6 +450,12 @@ impl Chat {
             }
             self.0.bell.notified().await;
         }
+    }
+
+    /// From here on words that would wake the chat's own agent are refused: it takes no more, and who
+    /// said them shall not wait for an answer. Questions can be answered still.
+    pub(crate) fn rest(&self) {
+        self.lock().is_resting = true;
     }
 
     /// Ends: readers see their end, nobody waits any longer, and nobody is heard.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use samovar_core::{Outcome, Reply, Toolset};
+use samovar_core::{Code, Outcome, Reply, Toolset};
 use samovar_model_server::{Failure, Finish, Gate, ModelServer, Rule, Script, call, fail, say};
 use samovar_server::{Config, Home};
 use samovar_testkit::{AppBuilder, MODEL, TestTool, install_tls};
@@ -64,7 +64,7 @@ async fn a_message_that_no_model_can_answer_gets_a_note_and_the_next_one_an_answ
 
 // proves CH-9
 #[tokio::test]
-async fn a_stop_lets_it_finish_what_it_says() {
+async fn a_stop_lets_it_finish_what_it_says_and_no_more_is_taken_for_it() {
     let gate = Gate::new("half");
     let slow = say("Half and whole.").deltas_of(5).hold_after(1, &gate);
     let house = House::open(slow, Vec::new()).await;
@@ -79,6 +79,9 @@ async fn a_stop_lets_it_finish_what_it_says() {
         () = &mut close => panic!("it did not wait for the turn"),
         () = std::future::ready(()) => {}
     }
+    // Nobody would answer that.
+    let refused = chat.post_user("one more thing").await.unwrap_err();
+    assert_eq!(refused.code, Code::Unavailable);
     house.model.open(&gate).unwrap();
     close.await;
 
