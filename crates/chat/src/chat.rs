@@ -361,10 +361,13 @@ impl Chat {
         })
     }
 
-    /// Asks no longer; the next question is the one to be answered.
+    /// Asks no longer; the next question is the one to be answered. That of a turn stays: it is as open
+    /// as its call.
     pub fn withdraw(&self, question: u64) {
         let mut state = self.lock();
-        self.retract(&mut state, question);
+        if !state.questions.is_of_call(question) {
+            self.retract(&mut state, question);
+        }
     }
 
     /// A call asks the person.

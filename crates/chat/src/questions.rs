@@ -201,6 +201,13 @@ impl Questions {
         question.is_gone
     }
 
+    /// Whether a call asks it.
+    pub(crate) fn is_of_call(&self, id: u64) -> bool {
+        let mut open = self.open.iter();
+        let question = open.find(|question| question.id == id);
+        question.is_some_and(|question| matches!(question.asker, Asker::Call(_)))
+    }
+
     /// Removes a question; whether it was there.
     pub(crate) fn remove(&mut self, id: u64) -> bool {
         let before = self.open.len();

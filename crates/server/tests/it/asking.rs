@@ -122,6 +122,9 @@ async fn while_a_turn_asks_nothing_of_it_runs_and_it_goes_on_with_exactly_the_an
     let role = message(&chat(&app), question).role;
     assert_eq!(role, ChatRole::Agent);
 
+    // Only what closes the call takes its question back.
+    chat(&app).withdraw(question);
+
     let answer = chat(&app).post_user("  the left one \n").await.unwrap();
 
     let frames = stream.rest().await;
