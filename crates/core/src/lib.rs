@@ -1,6 +1,6 @@
 //! The words of Samovar and the borders between its parts.
 //!
-//! Here: identifiers, messages (those of the chat too), events, commands, the error codes, and the ports that the leaves
+//! Here: identifiers, messages (those of the chat and the relay too), events, commands, the error codes, and the ports that the leaves
 //! implement ([`Provider`], [`Models`], [`Toolset`], [`Journal`], [`History`], [`Clock`], [`Ids`], [`Damages`]).
 //! Not here: I/O, a runtime, HTTP, SQL, the spelling of any protocol.
 //!
@@ -17,6 +17,7 @@ pub mod journal;
 pub mod message;
 pub mod ports;
 pub mod provider;
+pub mod relay;
 pub mod title;
 pub mod tool;
 
