@@ -40,7 +40,7 @@ pub use resolve::{FILE_NAME, Resolved, Sources};
 pub use schema::schema;
 pub use settings::{
     Approval, Chat, ChatAgent, CustomTool, Defaults, Durability, Effect, Egress, Models, Provider,
-    Recovery, Resume, Secret, Server, Session, Settings, Store, Tools,
+    Recovery, Relay, Resume, Secret, Server, Session, Settings, Store, Tools,
 };
 pub use template::template;
 pub use trust::{Candidate, Standing, Widening};

@@ -52,6 +52,8 @@ pub struct Settings {
     pub recovery: Recovery,
     /// The one chat of the whole server, which belongs to no session.
     pub chat: Chat,
+    /// The rooms in which external agents drive the screens of hosts.
+    pub relay: Relay,
 }
 
 /// What a session starts from.
@@ -371,6 +373,45 @@ pub enum ChatAgent {
     Nobody,
 }
 
+/// The rooms in which external agents drive the screens of hosts.
+// Each key opens something where a folder says it: a room in which a stranger acts, or what a person
+// had closed.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct Relay {
+    /// Whether an agent has to begin a study session before it does anything in a room, and to give a
+    /// reason for each call.
+    #[schemars(extend("x-widens" = true))]
+    pub strict: bool,
+    /// The rooms that have the booking of a movie as their host from the server's start on.
+    #[schemars(length(max = 64), inner(length(min = 1, max = 200)))]
+    #[schemars(extend("x-widens" = true, "examples" = [["cinema"]]))]
+    pub movie_rooms: Vec<String>,
+    /// The rooms that an agent of our own joins from the server's start on.
+    #[schemars(length(max = 64), inner(length(min = 1, max = 200)))]
+    #[schemars(extend("x-widens" = true, "examples" = [["cinema"]]))]
+    pub agent_rooms: Vec<String>,
+    /// The rooms in which an external agent has our tools from the server's start on, at the server's
+    /// approval level.
+    #[schemars(length(max = 64), inner(length(min = 1, max = 200)))]
+    #[schemars(extend("x-widens" = true, "examples" = [["workshop"]]))]
+    pub tool_rooms: Vec<String>,
+    /// The model of the agents in `agent_rooms`; left out, it is that of sessions that ask for none.
+    #[schemars(
+        with = "String", example = &"openai/gpt-5-mini",
+        length(min = 1, max = 256),
+        extend("x-widens" = true)
+    )]
+    pub agent_model: Option<String>,
+    /// Seconds that a host may take to answer a request of an agent.
+    #[schemars(range(min = 1, max = 3_600), extend("x-widens" = true))]
+    pub reply_timeout_seconds: u32,
+    /// Rooms that there may be at once.
+    #[schemars(range(min = 1, max = 100_000), extend("x-widens" = true))]
+    pub max_rooms: u32,
+}
+
 /// How much is asked before a tool runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -445,6 +486,7 @@ impl Default for Settings {
             tools: Tools::default(),
             recovery: Recovery::default(),
             chat: Chat::default(),
+            relay: Relay::default(),
         }
     }
 }
@@ -527,6 +569,20 @@ impl Default for Chat {
             greeting: None,
             max_messages: 10_000,
             max_bytes: 32 * 1024 * 1024,
+        }
+    }
+}
+
+impl Default for Relay {
+    fn default() -> Self {
+        Self {
+            strict: false,
+            movie_rooms: Vec::new(),
+            agent_rooms: Vec::new(),
+            tool_rooms: Vec::new(),
+            agent_model: None,
+            reply_timeout_seconds: 30,
+            max_rooms: 1_000,
         }
     }
 }
