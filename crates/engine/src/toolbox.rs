@@ -90,6 +90,39 @@ impl Toolbox {
         self.put(toolset, Taken::Refused, |_| Ok(()))
     }
 
+    /// Puts the tools of a toolset in the place of all that are here, at once: for a foreign toolset
+    /// that is another one from moment to moment. What does not fit is left out, and the others are
+    /// there all the same; of two with one name the first is. Answers why each was left out.
+    pub fn exchange(&self, toolset: &Arc<dyn Toolset>) -> Vec<Error> {
+        let mut tools = BTreeMap::new();
+        let mut left_out = Vec::new();
+        for spec in toolset.specs() {
+            let tool = Arc::new(Tool::new(spec, toolset));
+            let name = tool.spec.name.clone();
+            let fits = check_name(&name).and_then(|()| tool.check_schema());
+            match fits {
+                Ok(()) if tools.contains_key(&name) => {
+                    let taken = locale::tool::name_taken(locale::quoted(&name));
+                    left_out.push(refused(taken));
+                }
+                Ok(()) => drop(tools.insert(name, tool)),
+                Err(error) => left_out.push(error),
+            }
+        }
+        let mut current = self.shelf.write().unwrap_or_else(PoisonError::into_inner);
+        *current = Arc::new(Shelf::new(tools));
+        left_out
+    }
+
+    /// Whether there is the tool of a call and the arguments fit its schema: what the gate will look
+    /// at first.
+    ///
+    /// # Errors
+    /// The sentence that the model would read.
+    pub fn check(&self, call: &ToolCall) -> Result<(), String> {
+        self.shelf().find(call).map(drop)
+    }
+
     fn put(
         &self,
         toolset: &Arc<dyn Toolset>,
@@ -101,11 +134,7 @@ impl Toolbox {
         for spec in toolset.specs() {
             check_name(&spec.name)?;
             let name = spec.name.clone();
-            let tool = Arc::new(Tool {
-                spec,
-                validator: OnceLock::new(),
-                toolset: toolset.clone(),
-            });
+            let tool = Arc::new(Tool::new(spec, toolset));
             check(&tool)?;
             if tools.insert(name.clone(), tool).is_some() && taken == Taken::Refused {
                 return Err(refused(locale::tool::name_taken(locale::quoted(&name))));
@@ -176,6 +205,14 @@ impl Shelf {
 }
 
 impl Tool {
+    fn new(spec: Arc<ToolSpec>, toolset: &Arc<dyn Toolset>) -> Self {
+        Self {
+            spec,
+            validator: OnceLock::new(),
+            toolset: toolset.clone(),
+        }
+    }
+
     fn validator(&self) -> Result<&Validator, &str> {
         let make =
             || jsonschema::validator_for(&self.spec.parameters).map_err(|error| error.to_string());
