@@ -4,3 +4,5 @@
 //! Here: who may say what in a room and where a reply goes, the study log, its replay, and the bridge
 //! between the relay and our own loop and tools.
 //! Not here: sockets, and the spelling of the messages.
+
+pub mod agent;

@@ -1,0 +1,489 @@
+//! What the agent has asked in the room and not heard of yet, and what it knows of the host. Pure, but
+//! for the time that it is told.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use samovar_core::relay::{Envelope, MessageKind, Payload, RelayCode, RelayRole};
+use samovar_core::{Outcome, Status};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::Study;
+use super::screen::Screen;
+
+/// How long the relay and the host may take for what is not a call.
+const ANSWER: Duration = Duration::from_secs(5);
+/// How long a host may take for a call: the relay gives up before that.
+const CALL_ANSWER: Duration = Duration::from_secs(35);
+/// How long the update may take that follows a call's result.
+const UPDATE: Duration = Duration::from_secs(2);
+/// The same where one came already since the call.
+const ANOTHER_UPDATE: Duration = Duration::from_millis(200);
+/// Things that a person has said and nobody has heard yet, at most; the oldest is lost.
+const MAX_WORDS: usize = 32;
+/// Bytes of what a person says at once, at most.
+const MAX_WORD_BYTES: usize = 32 * 1024;
+/// Bytes of what a host's tool has to say, at most.
+const MAX_RESULT_BYTES: usize = 64 * 1024;
+
+/// How far the agent has come in the room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Footing {
+    /// Not in the room.
+    Out,
+    /// In it, and nobody is known to show anything.
+    Alone,
+    /// It has asked what there is to see, or for a study session.
+    Looking,
+    /// It knows what there is to see.
+    Ready,
+}
+
+impl Footing {
+    /// Whether what there is to see is known, or known not to be.
+    pub(super) fn is_sure(self) -> bool {
+        match self {
+            Self::Out | Self::Looking => false,
+            Self::Alone | Self::Ready => true,
+        }
+    }
+}
+
+/// A call of the host's tools that a model asks for.
+pub(super) struct Call {
+    pub(super) tool: String,
+    pub(super) params: Value,
+    pub(super) reason: String,
+    pub(super) outcome: oneshot::Sender<Outcome>,
+}
+
+/// What was asked, and waits for an answer.
+enum Asked {
+    Join,
+    Look,
+    Begin,
+    Call {
+        outcome: oneshot::Sender<Outcome>,
+        /// How many updates there were when it was asked.
+        updates: u64,
+    },
+}
+
+/// A call that is done, and waits for the update that shows what it did.
+struct Done {
+    outcome: oneshot::Sender<Outcome>,
+    text: String,
+    until: Instant,
+}
+
+/// What the worker is to do besides saying what is in [`Desk::next_to_say`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// Nothing.
+    None,
+    /// The host's tools may be others now.
+    Tools,
+    /// The relay does not let it in, or is silent: the connection is of no use.
+    GiveUp,
+}
+
+pub(super) struct Desk {
+    room: String,
+    study_wish: Study,
+    pub(super) footing: Footing,
+    screen: Screen,
+    /// The study session that is open, if one is known.
+    pub(super) study: Option<String>,
+    /// What the person has said that no turn has been told of.
+    words: VecDeque<String>,
+    asked: HashMap<String, (Asked, Instant)>,
+    done: Vec<Done>,
+    updates: u64,
+    last_id: u64,
+    to_say: VecDeque<Envelope>,
+}
+
+impl Desk {
+    pub(super) fn new(room: String, study_wish: Study) -> Self {
+        Self {
+            room,
+            study_wish,
+            footing: Footing::Out,
+            screen: Screen::default(),
+            study: None,
+            words: VecDeque::new(),
+            asked: HashMap::new(),
+            done: Vec::new(),
+            updates: 0,
+            last_id: 0,
+            to_say: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn room(&self) -> &str {
+        &self.room
+    }
+
+    /// The connection is there.
+    pub(super) fn up(&mut self, now: Instant) {
+        let payload = json!({"role": RelayRole::Agent.as_str(), "sessionId": self.room});
+        self.ask(Asked::Join, MessageKind::RelayJoin, payload, now + ANSWER);
+    }
+
+    /// The connection is no more: nobody will answer what was asked.
+    pub(super) fn lost(&mut self, why: &str) {
+        self.footing = Footing::Out;
+        self.to_say
+            .retain(|said| said.kind == MessageKind::AgentMessage);
+        for (_, (asked, _)) in self.asked.drain() {
+            if let Asked::Call { outcome, .. } = asked {
+                let why = format!(
+                    "outcome unknown: the connection to the room was lost ({why}); look before you \
+                     retry"
+                );
+                tell(outcome, Outcome::new(Status::Unknown, why));
+            }
+        }
+        self.settle(|_| true);
+    }
+
+    /// Calls a tool of the host.
+    pub(super) fn call(&mut self, call: Call, now: Instant) {
+        let Call {
+            tool,
+            params,
+            reason,
+            outcome,
+        } = call;
+        let updates = self.updates;
+        let payload = json!({"toolName": tool, "params": params, "reason": reason});
+        let asked = Asked::Call { outcome, updates };
+        self.ask(asked, MessageKind::ToolCall, payload, now + CALL_ANSWER);
+    }
+
+    /// Says something to the person.
+    pub(super) fn say(&mut self, text: &str) {
+        if samovar_core::command::is_blank(text) {
+            return;
+        }
+        let payload = object(json!({ "text": text }));
+        self.to_say
+            .push_back(Envelope::new(MessageKind::AgentMessage, payload));
+    }
+
+    /// Asks what there is to see, unless that is asked already.
+    pub(super) fn look(&mut self, now: Instant) {
+        match self.footing {
+            Footing::Out | Footing::Looking => {}
+            Footing::Alone | Footing::Ready => {
+                self.footing = Footing::Looking;
+                self.ask(
+                    Asked::Look,
+                    MessageKind::SnapshotGet,
+                    json!({}),
+                    now + ANSWER,
+                );
+            }
+        }
+    }
+
+    /// Hears what somebody says.
+    pub(super) fn hear(&mut self, said: &Arc<Envelope>, now: Instant) -> Effect {
+        let answered = said.reply_to.as_ref().and_then(|id| self.asked.remove(id));
+        if let Some((asked, deadline)) = answered {
+            return self.answered(asked, deadline, said, now);
+        }
+        match said.kind {
+            MessageKind::StateUpdated => {
+                self.updates += 1;
+                self.screen.update(said.clone());
+                self.settle(|_| true);
+                if self.footing == Footing::Alone {
+                    self.look(now);
+                }
+                Effect::Tools
+            }
+            MessageKind::UserMessage => {
+                self.person_says(&said.payload);
+                Effect::None
+            }
+            MessageKind::SessionEnded => {
+                self.study = None;
+                Effect::None
+            }
+            MessageKind::Error => {
+                let (code, message) = refusal(&said.payload);
+                tracing::warn!(room = self.room, code, message, "the room refused");
+                Effect::None
+            }
+            kind @ (MessageKind::RelayJoin
+            | MessageKind::RelayJoined
+            | MessageKind::SessionStart
+            | MessageKind::SessionStarted
+            | MessageKind::SnapshotGet
+            | MessageKind::SnapshotState
+            | MessageKind::ToolCall
+            | MessageKind::ToolResult
+            | MessageKind::AgentMessage
+            | MessageKind::SessionEnd) => {
+                tracing::debug!(kind = kind.as_str(), "nobody asked for that");
+                Effect::None
+            }
+        }
+    }
+
+    /// When [`Desk::late`] is to be told the time, if ever.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let asked = self.asked.values().map(|(_, deadline)| *deadline);
+        asked.chain(self.done.iter().map(|done| done.until)).min()
+    }
+
+    /// Gives up what has waited for too long.
+    pub(super) fn late(&mut self, now: Instant) -> Effect {
+        self.settle(|done| done.until <= now);
+        let mut effect = Effect::None;
+        let late = self.asked.extract_if(|_, (_, deadline)| *deadline <= now);
+        let late: Vec<_> = late.map(|(_, (asked, _))| asked).collect();
+        for asked in late {
+            match asked {
+                Asked::Join => effect = Effect::GiveUp,
+                Asked::Look | Asked::Begin => self.looked_in_vain(),
+                Asked::Call { outcome, .. } => {
+                    let why = "outcome unknown: the host did not answer; look before you retry";
+                    tell(outcome, Outcome::new(Status::Unknown, self.shown(why)));
+                }
+            }
+        }
+        effect
+    }
+
+    /// What can be said now: before the agent is in the room, that it wants to be.
+    pub(super) fn next_to_say(&mut self) -> Option<Envelope> {
+        let is_out = self.footing == Footing::Out;
+        self.to_say
+            .pop_front_if(|said| !is_out || said.kind == MessageKind::RelayJoin)
+    }
+
+    /// What the host says that its tools are.
+    pub(super) fn tool_schema(&self) -> Option<&Value> {
+        self.screen.get("toolSchema")
+    }
+
+    /// Whether the person has said something that no turn was told of.
+    pub(super) fn has_words(&self) -> bool {
+        !self.words.is_empty()
+    }
+
+    /// What the person has said, with what there is to see.
+    pub(super) fn take_words(&mut self) -> Option<String> {
+        let words: Vec<_> = self.words.drain(..).collect();
+        (!words.is_empty()).then(|| self.shown(&words.join("\n")))
+    }
+
+    fn ask(&mut self, asked: Asked, kind: MessageKind, payload: Value, deadline: Instant) {
+        self.last_id += 1;
+        let id = format!("agent-{}", self.last_id);
+        self.asked.insert(id.clone(), (asked, deadline));
+        let envelope = Envelope::new(kind, object(payload)).with_id(id);
+        if kind == MessageKind::RelayJoin {
+            // What else is to be said waits until it is in.
+            self.to_say.push_front(envelope);
+        } else {
+            self.to_say.push_back(envelope);
+        }
+    }
+
+    fn answered(
+        &mut self,
+        asked: Asked,
+        deadline: Instant,
+        said: &Arc<Envelope>,
+        now: Instant,
+    ) -> Effect {
+        match (asked, said.kind) {
+            (Asked::Join, MessageKind::RelayJoined) => {
+                self.footing = Footing::Alone;
+                self.look(now);
+                Effect::None
+            }
+            (Asked::Join, MessageKind::Error) => {
+                let (code, message) = refusal(&said.payload);
+                tracing::warn!(room = self.room, code, message, "the room is closed to it");
+                Effect::GiveUp
+            }
+            (Asked::Look, MessageKind::SnapshotState) => {
+                self.screen.update(said.clone());
+                self.study = text(&said.payload, "sessionId");
+                match self.study {
+                    Some(_) => self.footing = Footing::Ready,
+                    None => self.begin(now),
+                }
+                Effect::Tools
+            }
+            (Asked::Begin, MessageKind::SessionStarted) => {
+                self.study = text(&said.payload, "sessionId");
+                self.footing = Footing::Ready;
+                Effect::None
+            }
+            (Asked::Look, MessageKind::Error) if is_alone(&said.payload) => {
+                self.footing = Footing::Alone;
+                Effect::None
+            }
+            (Asked::Look | Asked::Begin, MessageKind::Error) => {
+                self.looked_in_vain();
+                Effect::None
+            }
+            (Asked::Call { outcome, updates }, MessageKind::ToolResult) => {
+                self.called(outcome, updates, &said.payload, now);
+                Effect::None
+            }
+            (Asked::Call { outcome, .. }, MessageKind::Error) => {
+                let (code, message) = refusal(&said.payload);
+                let text = self.shown(&format!("{code}: {message}"));
+                tell(outcome, Outcome::failed(text));
+                Effect::None
+            }
+            // No answer to that; the one that it waits for may still come.
+            (asked, kind) => {
+                tracing::debug!(kind = kind.as_str(), "an answer to something else");
+                if let Some(id) = said.reply_to.clone() {
+                    self.asked.insert(id, (asked, deadline));
+                }
+                Effect::None
+            }
+        }
+    }
+
+    fn begin(&mut self, now: Instant) {
+        let Study { study, participant } = &self.study_wish;
+        let mut payload = Payload::new();
+        for (key, value) in [("studyId", study), ("participantId", participant)] {
+            if let Some(value) = value {
+                payload.insert(key.to_owned(), value.as_str().into());
+            }
+        }
+        let payload = Value::Object(payload);
+        self.ask(
+            Asked::Begin,
+            MessageKind::SessionStart,
+            payload,
+            now + ANSWER,
+        );
+    }
+
+    /// A host that does not say what it shows may have said so before.
+    fn looked_in_vain(&mut self) {
+        self.footing = if self.screen.is_known() {
+            Footing::Ready
+        } else {
+            Footing::Alone
+        };
+    }
+
+    fn person_says(&mut self, payload: &Payload) {
+        let Some(said) = text(payload, "text") else {
+            tracing::warn!(room = self.room, "a user's message without a text");
+            return;
+        };
+        let words = said[..said.floor_char_boundary(MAX_WORD_BYTES)].to_owned();
+        if self.words.len() >= MAX_WORDS {
+            self.words.pop_front();
+            tracing::warn!(
+                room = self.room,
+                "words of the person are lost: too many wait"
+            );
+        }
+        self.words.push_back(words);
+    }
+
+    fn called(
+        &mut self,
+        outcome: oneshot::Sender<Outcome>,
+        updates: u64,
+        result: &Payload,
+        now: Instant,
+    ) {
+        if result.get("ok") != Some(&Value::Bool(true)) {
+            let code = RelayCode::ToolExecutionFailed.as_str();
+            let said = ["message", "error"]
+                .iter()
+                .find_map(|key| text(result, key));
+            let said = said.unwrap_or_else(|| "the host says that it failed".to_owned());
+            let why = self.shown(&format!("{code}: {}", cut(&said)));
+            return tell(outcome, Outcome::failed(why));
+        }
+        self.screen.hint(result);
+        let text = match result.get("result") {
+            None | Some(Value::Null) => "ok".to_owned(),
+            Some(Value::String(said)) => format!("ok\n{}", cut(said)),
+            Some(other) => format!("ok\n{}", cut(&other.to_string())),
+        };
+        let wait = if updates == self.updates {
+            UPDATE
+        } else {
+            ANOTHER_UPDATE
+        };
+        let until = now + wait;
+        self.done.push(Done {
+            outcome,
+            text,
+            until,
+        });
+    }
+
+    /// Answers the calls that are done.
+    fn settle(&mut self, is_due: impl Fn(&Done) -> bool) {
+        let due: Vec<_> = self.done.extract_if(.., |done| is_due(done)).collect();
+        for done in due {
+            tell(done.outcome, Outcome::done(self.shown(&done.text)));
+        }
+    }
+
+    /// Words, and what there is to see (the form that a model reads).
+    fn shown(&self, words: &str) -> String {
+        format!("{words}\n\n{}", self.screen.text())
+    }
+}
+
+/// Tells a call its outcome; one whose turn was stopped meanwhile does not need to hear it.
+fn tell(to: oneshot::Sender<Outcome>, outcome: Outcome) {
+    if to.send(outcome).is_err() {
+        tracing::debug!("nobody waits for a call's outcome");
+    }
+}
+
+fn object(value: Value) -> Payload {
+    match value {
+        Value::Object(payload) => payload,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Payload::new()
+        }
+    }
+}
+
+/// A text that is there and not blank.
+fn text(payload: &Payload, key: &str) -> Option<String> {
+    let said = payload.get(key).and_then(Value::as_str);
+    let said = said.filter(|said| !samovar_core::command::is_blank(said));
+    said.map(ToOwned::to_owned)
+}
+
+/// What an `error` says, whoever made it.
+fn refusal(payload: &Payload) -> (String, String) {
+    let code = text(payload, "code");
+    let code = code.unwrap_or_else(|| RelayCode::ToolExecutionFailed.as_str().to_owned());
+    let message = text(payload, "message");
+    let message = message.unwrap_or_else(|| "the host gave no reason".to_owned());
+    (cut(&code).to_owned(), cut(&message).to_owned())
+}
+
+fn is_alone(payload: &Payload) -> bool {
+    text(payload, "code").as_deref() == Some(RelayCode::SessionNotActive.as_str())
+}
+
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_RESULT_BYTES)]
+}

@@ -1,0 +1,225 @@
+//! The agent's own session: what is said there, and what comes of it.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use samovar_core::command::Text;
+use samovar_core::event::Fault;
+use samovar_core::provider::is_refusal;
+use samovar_core::{
+    Accepted, Action, Bounds, CallId, Code, Command, Delivery, Error, Event, FinishReason, Kind,
+    Role, Sender, Seq, SessionId, TurnId,
+};
+use samovar_engine::{Engine, Follower, Lost};
+use samovar_locale as locale;
+use serde_json::Map;
+
+/// Bytes of what stands as the reason of a call, at most.
+const MAX_REASON_BYTES: usize = 2 * 1024;
+
+/// A session of the agent's engine while somebody may still say something in it.
+pub(super) struct Talk {
+    engine: Arc<Engine>,
+    session: SessionId,
+    /// The study session that it belongs to, where the host has one.
+    pub(super) study: Option<String>,
+    model: String,
+    follower: Option<Follower>,
+    turns: HashSet<TurnId>,
+    reasons: HashMap<CallId, String>,
+}
+
+impl Talk {
+    /// A new session with this model.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub(super) async fn open(
+        engine: Arc<Engine>,
+        session: SessionId,
+        model: String,
+        study: Option<String>,
+    ) -> Result<Self, Error> {
+        let open = Action::Open {
+            model: Some(model.clone()),
+            metadata: Map::new(),
+        };
+        submit(&engine, &session, open).await?;
+        Ok(Self {
+            engine,
+            session,
+            study,
+            model,
+            follower: None,
+            turns: HashSet::new(),
+            reasons: HashMap::new(),
+        })
+    }
+
+    /// Whether a turn runs or waits.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.turns.is_empty()
+    }
+
+    /// Says something: to the turn that runs, else to a turn of its own with this model.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub(super) async fn say(&mut self, text: String, model: Option<String>) -> Result<(), Error> {
+        if let Some(model) = model.filter(|model| *model != self.model) {
+            let change = Action::Change {
+                model: Some(model.clone()),
+                title: None,
+            };
+            submit(&self.engine, &self.session, change).await?;
+            self.model = model;
+        }
+        let post = Action::Post {
+            message: None,
+            text: Text::new(text)?,
+            bounds: Bounds::default(),
+            delivery: Delivery::Steer,
+        };
+        let Accepted::Posted { turn, after, .. } =
+            submit(&self.engine, &self.session, post).await?
+        else {
+            return Err(Error::new(Code::Internal, locale::turn::broken()));
+        };
+        self.turns.insert(turn);
+        if self.follower.is_none() {
+            self.follow(after).await?;
+        }
+        Ok(())
+    }
+
+    async fn follow(&mut self, after: Seq) -> Result<(), Error> {
+        let follower = self.engine.follow(&self.session, after).await;
+        match follower {
+            Ok(follower) => self.follower = Some(follower),
+            Err(error) => {
+                self.turns.clear();
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// The next events; never while no turn runs. Dropping the future halfway loses nothing.
+    pub(super) async fn next(&mut self) -> Result<Vec<Arc<Event>>, Lost> {
+        match &mut self.follower {
+            Some(follower) => follower.next().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// What events bring for the person, in order.
+    pub(super) fn take(&mut self, events: &[Arc<Event>]) -> Vec<String> {
+        let mut words = Vec::new();
+        for event in events {
+            let Some(turn) = event
+                .turn
+                .as_ref()
+                .filter(|turn| self.turns.contains(*turn))
+            else {
+                continue;
+            };
+            match &event.kind {
+                Kind::MessageFinished { message, .. } if message.role == Role::Assistant => {
+                    let text = message.text();
+                    for call in message.calls() {
+                        self.reasons.insert(call.id.clone(), reason(&text));
+                    }
+                    words.push(text);
+                }
+                Kind::CallClosed { call, .. } => {
+                    self.reasons.remove(call);
+                }
+                Kind::TurnFinished { reason, fault, .. } => {
+                    words.extend(ended(reason, fault.as_ref()));
+                    self.turns.remove(&turn.clone());
+                }
+                Kind::SessionOpened { .. }
+                | Kind::SessionChanged { .. }
+                | Kind::SessionClosed
+                | Kind::TurnStarted { .. }
+                | Kind::StepStarted { .. }
+                | Kind::StepReset { .. }
+                | Kind::TurnContinued { .. }
+                | Kind::EventsLost { .. }
+                | Kind::MessageStarted { .. }
+                | Kind::Delta { .. }
+                | Kind::PartAdded { .. }
+                | Kind::MessageFinished { .. }
+                | Kind::CallApproved { .. }
+                | Kind::CallStarted { .. }
+                | Kind::StateChanged { .. }
+                | Kind::TurnUndone { .. } => {}
+            }
+        }
+        if self.turns.is_empty() {
+            self.rest();
+        }
+        words
+    }
+
+    /// Its log cannot be read on: nothing more is heard of its turns.
+    pub(super) fn lost(&mut self) {
+        self.turns.clear();
+        self.rest();
+    }
+
+    fn rest(&mut self) {
+        self.follower = None;
+        self.reasons.clear();
+    }
+
+    /// Why a call is made, once its message was heard; none until then, if that is still to come.
+    pub(super) fn reason(&self, call: &CallId) -> Option<String> {
+        if self.follower.is_none() {
+            return Some(reason(""));
+        }
+        self.reasons.get(call).cloned()
+    }
+
+    /// Lets go of the session.
+    pub(super) async fn close(self) {
+        if let Err(error) = submit(&self.engine, &self.session, Action::Close).await
+            && !self.engine.is_stopping()
+        {
+            tracing::warn!(%error, "a session of a relay's agent stays");
+        }
+    }
+}
+
+/// What was said before a call, as its reason.
+fn reason(text: &str) -> String {
+    let text = text.trim();
+    if samovar_core::command::is_blank(text) {
+        return locale::relay::agent_reason().to_owned();
+    }
+    text[..text.floor_char_boundary(MAX_REASON_BYTES)].to_owned()
+}
+
+/// Why no answer comes, where none does.
+fn ended(reason: &FinishReason, fault: Option<&Fault>) -> Option<String> {
+    Some(match (reason, fault) {
+        (FinishReason::Model(word), _) if is_refusal(word) => {
+            locale::relay::agent_refused().to_owned()
+        }
+        (FinishReason::Steered | FinishReason::Model(_), _) => return None,
+        (FinishReason::MaxIterations, _) => locale::relay::agent_iterations().to_owned(),
+        (FinishReason::Budget, _) => locale::relay::agent_budget().to_owned(),
+        (FinishReason::Cancelled, _) => locale::relay::agent_cancelled().to_owned(),
+        (FinishReason::Error, Some(fault)) => locale::relay::agent_broke_off(&fault.message),
+        (FinishReason::Error, None) => locale::relay::agent_broke_off(locale::turn::broken()),
+    })
+}
+
+async fn submit(engine: &Engine, session: &SessionId, action: Action) -> Result<Accepted, Error> {
+    let command = Command {
+        by: Sender::Embedder,
+        session: session.clone(),
+        action,
+    };
+    engine.submit(command).await
+}

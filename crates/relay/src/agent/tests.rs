@@ -1,0 +1,488 @@
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use samovar_core::error::FaultCode;
+use samovar_core::provider::{Answer, ModelKind};
+use samovar_core::relay::{Envelope, MessageKind};
+use samovar_core::{Error, Future, Millis, Model, Prompt, Provider, ProviderEvent, Role, Usage};
+use samovar_stores::memory::MemoryJournal;
+use serde_json::{Value, json};
+
+use super::*;
+
+/// A clock that ticks when it is read, ids that count, and a model with prepared answers that
+/// remembers what it was asked.
+#[derive(Clone, Default)]
+struct World {
+    ticks: Arc<AtomicU64>,
+    answers: Arc<Mutex<VecDeque<Vec<ProviderEvent>>>>,
+    prompts: Arc<Mutex<Vec<Prompt>>>,
+}
+
+impl World {
+    fn tick(&self) -> u64 {
+        self.ticks.fetch_add(1, Ordering::SeqCst)
+    }
+
+    /// The names of the tools and the text of the last message, for each time that it was asked.
+    fn asked(&self) -> Vec<(Vec<String>, String)> {
+        let prompts = self.prompts.lock().unwrap();
+        let asked = prompts.iter().map(|prompt| {
+            let tools = prompt.tools.iter().map(|tool| tool.name.clone()).collect();
+            (tools, prompt.messages.last().unwrap().text())
+        });
+        asked.collect()
+    }
+}
+
+impl Clock for World {
+    fn now(&self) -> Millis {
+        Millis(4_000_000_000_000 + i64::try_from(self.tick()).unwrap())
+    }
+}
+
+impl Ids for World {
+    fn uuid(&self) -> String {
+        format!("id-{}", self.tick())
+    }
+}
+
+impl Models for World {
+    fn resolve(&self, name: &str) -> Result<Model, Error> {
+        Ok(Model {
+            name: name.to_owned(),
+            endpoint_name: name.to_owned(),
+            kind: ModelKind::Local,
+            provider: Arc::new(self.clone()),
+        })
+    }
+
+    fn claim(&self, _name: &str) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn default_name(&self) -> Future<'_, Result<String, Error>> {
+        Box::pin(std::future::ready(Ok("prepared".to_owned())))
+    }
+}
+
+impl Provider for World {
+    fn stream(&self, prompt: Prompt) -> Answer {
+        self.prompts.lock().unwrap().push(prompt);
+        let answer = self.answers.lock().unwrap().pop_front().unwrap();
+        Box::pin(futures_util::stream::iter([answer]))
+    }
+}
+
+fn whole(reason: &str) -> ProviderEvent {
+    ProviderEvent::MessageComplete {
+        finish_reason: reason.to_owned(),
+        usage: Usage::default(),
+    }
+}
+
+fn says(text: &str) -> Vec<ProviderEvent> {
+    vec![ProviderEvent::TextDelta(text.to_owned()), whole("stop")]
+}
+
+fn calls(text: &str, name: &str, args: Value) -> Vec<ProviderEvent> {
+    let (id, name) = ("1".to_owned(), name.to_owned());
+    let mut answer = vec![ProviderEvent::TextDelta(text.to_owned())];
+    answer.retain(|_| !text.is_empty());
+    answer.push(ProviderEvent::ToolCallStart {
+        id: id.clone(),
+        name: name.clone(),
+    });
+    answer.push(ProviderEvent::ToolCallEnd {
+        id,
+        name,
+        args,
+        provider_state: None,
+    });
+    answer.push(whole("tool_calls"));
+    answer
+}
+
+/// The other end of a connection: the relay and its host, as a test plays them.
+struct Far {
+    heard: mpsc::Receiver<Envelope>,
+    tell: mpsc::Sender<Arc<Envelope>>,
+}
+
+struct Near {
+    tell: mpsc::Sender<Envelope>,
+    heard: mpsc::Receiver<Arc<Envelope>>,
+}
+
+impl Link for Near {
+    fn say(&mut self, envelope: Envelope) -> Future<'_, Result<(), String>> {
+        Box::pin(async {
+            let said = self.tell.send(envelope).await;
+            said.map_err(|_| "cut".to_owned())
+        })
+    }
+
+    fn next(&mut self) -> Future<'_, Result<Arc<Envelope>, String>> {
+        Box::pin(async { self.heard.recv().await.ok_or_else(|| "cut".to_owned()) })
+    }
+}
+
+struct Path(mpsc::Sender<Far>);
+
+impl Way for Path {
+    fn open(&self) -> Future<'static, Result<Box<dyn Link>, String>> {
+        let made = self.0.clone();
+        Box::pin(async move {
+            let ((tell, far_heard), (far_tell, heard)) = (mpsc::channel(64), mpsc::channel(64));
+            let far = Far {
+                heard: far_heard,
+                tell: far_tell,
+            };
+            made.send(far).await.map_err(|_| "shut".to_owned())?;
+            let near: Box<dyn Link> = Box::new(Near { tell, heard });
+            Ok(near)
+        })
+    }
+}
+
+impl Far {
+    async fn hears(&mut self, kind: MessageKind) -> Envelope {
+        let heard = self.heard.recv().await.expect("the agent is there");
+        assert_eq!(heard.kind, kind, "{heard:?}");
+        heard
+    }
+
+    async fn tells(&self, kind: MessageKind, payload: Value) {
+        self.answers(kind, None, payload).await;
+    }
+
+    async fn answers(&self, kind: MessageKind, to: Option<&Envelope>, payload: Value) {
+        let reply_to = to.map(|asked| asked.id.clone().unwrap());
+        let envelope = Envelope::new(kind, object(&payload)).replying_to(reply_to);
+        self.tell.send(Arc::new(envelope)).await.unwrap();
+    }
+
+    async fn lets_in(&mut self) {
+        let join = self.hears(MessageKind::RelayJoin).await;
+        assert_eq!(
+            join.payload,
+            object(&json!({"role": "agent", "sessionId": "r"}))
+        );
+        let joined = MessageKind::RelayJoined;
+        self.answers(joined, Some(&join), Value::Object(join.payload.clone()))
+            .await;
+    }
+
+    /// Answers `snapshot.get`.
+    async fn shows(&mut self, study: Value, stage: &str, tools: Value) {
+        let look = self.hears(MessageKind::SnapshotGet).await;
+        let mut shown = state(stage, &tools);
+        shown["sessionId"] = study;
+        self.answers(MessageKind::SnapshotState, Some(&look), shown)
+            .await;
+    }
+
+    async fn refuses(&mut self, kind: MessageKind, code: &str) {
+        let asked = self.hears(kind).await;
+        let error = json!({"code": code, "message": "no"});
+        self.answers(MessageKind::Error, Some(&asked), error).await;
+    }
+
+    async fn person_says(&self, text: &str) {
+        let said = json!({"text": text, "stage": "movie"});
+        self.tells(MessageKind::UserMessage, said).await;
+    }
+
+    async fn hears_words(&mut self, words: &str) {
+        let said = self.hears(MessageKind::AgentMessage).await;
+        assert_eq!(said.payload["text"], words);
+    }
+
+    async fn hears_call(&mut self, tool: &str) -> Envelope {
+        let call = self.hears(MessageKind::ToolCall).await;
+        assert_eq!(call.payload["toolName"], tool);
+        call
+    }
+}
+
+fn object(value: &Value) -> samovar_core::relay::Payload {
+    value.as_object().unwrap().clone()
+}
+
+fn state(stage: &str, tools: &Value) -> Value {
+    json!({"uiSpec": {"stage": stage}, "messageHistory": [], "toolSchema": tools})
+}
+
+fn select() -> Value {
+    json!([{"name": "select", "description": "d", "parameters": {"itemId": {"type": "string"}}}])
+}
+
+fn screen(stage: &str) -> String {
+    format!("[screen] {{\"uiSpec\":{{\"stage\":\"{stage}\"}},\"messageHistory\":[]}}")
+}
+
+struct Stage {
+    world: World,
+    agent: RelayAgent,
+    ways: mpsc::Receiver<Far>,
+}
+
+fn begin(answers: impl IntoIterator<Item = Vec<ProviderEvent>>) -> Stage {
+    let world = World::default();
+    world.answers.lock().unwrap().extend(answers);
+    let (made, ways) = mpsc::channel(1);
+    let agent = RelayAgent::begin(AgentParts {
+        room: "r".to_owned(),
+        way: Box::new(Path(made)),
+        study: Study {
+            study: Some("pilot".to_owned()),
+            participant: None,
+        },
+        model: None,
+        journal: Arc::new(MemoryJournal::new()),
+        models: Arc::new(world.clone()),
+        clock: Arc::new(world.clone()),
+        ids: Arc::new(world.clone()),
+        settings: Settings::default(),
+    });
+    Stage { world, agent, ways }
+}
+
+impl Stage {
+    async fn far(&mut self) -> Far {
+        let mut far = self.ways.recv().await.unwrap();
+        far.lets_in().await;
+        far
+    }
+
+    /// With an agent that is in a study session already.
+    async fn ready(&mut self) -> Far {
+        let mut far = self.far().await;
+        far.shows(json!("s-1"), "movie", select()).await;
+        far
+    }
+}
+
+// proves RL-22, RL-23
+#[tokio::test(start_paused = true)]
+async fn an_agent_looks_begins_a_study_and_does_what_the_person_says_with_the_tools_of_the_moment()
+{
+    let pick = calls("I take the first.", "select", json!({"itemId": "m1"}));
+    let mut stage = begin([pick, says("It is done.")]);
+    let mut far = stage.far().await;
+    far.shows(Value::Null, "idle", json!([])).await;
+    let start = far.hears(MessageKind::SessionStart).await;
+    assert_eq!(start.payload, object(&json!({"studyId": "pilot"})));
+    far.answers(
+        MessageKind::SessionStarted,
+        Some(&start),
+        json!({"sessionId": "s-1"}),
+    )
+    .await;
+    assert!(stage.agent.engine.get().is_none(), "nothing began yet");
+
+    far.person_says("one ticket").await;
+    far.shows(json!("s-1"), "movie", select()).await;
+    far.hears_words("I take the first.").await;
+    let call = far.hears_call("select").await;
+    assert_eq!(call.payload["params"], json!({"itemId": "m1"}));
+    assert_eq!(call.payload["reason"], "I take the first.");
+    far.answers(
+        MessageKind::ToolResult,
+        Some(&call),
+        json!({"ok": true, "toolName": "select"}),
+    )
+    .await;
+    let tools = json!([{"name": "next"}, {"name": "not a name"}]);
+    far.tells(MessageKind::StateUpdated, state("theater", &tools))
+        .await;
+    far.hears_words("It is done.").await;
+
+    let asked = stage.world.asked();
+    assert_eq!(asked[0].0, ["select"]);
+    assert_eq!(asked[0].1, format!("one ticket\n\n{}", screen("movie")));
+    assert_eq!(asked[1].0, ["next"]);
+    assert_eq!(asked[1].1, format!("ok\n\n{}", screen("theater")));
+    stage.agent.shutdown(Duration::ZERO).await;
+    assert!(far.heard.recv().await.is_none(), "it has left");
+}
+
+// proves RL-23
+#[tokio::test(start_paused = true)]
+async fn whatever_a_host_answers_a_call_has_an_outcome() {
+    let go = || calls("", "select", json!({"itemId": "m1"}));
+    let answers = (0..5).map(|_| go()).chain([says("Enough.")]);
+    let mut stage = begin(answers);
+    let mut far = stage.ready().await;
+    far.person_says("go").await;
+    far.shows(json!("s-1"), "movie", select()).await;
+
+    far.refuses(MessageKind::ToolCall, "UNKNOWN_TOOL").await;
+    for result in [
+        json!({"ok": false, "message": "sold out"}),
+        json!({"ok": "yes"}),
+    ] {
+        let call = far.hears_call("select").await;
+        assert_eq!(call.payload["reason"], locale_reason());
+        far.answers(MessageKind::ToolResult, Some(&call), result)
+            .await;
+    }
+    // No update follows, but the result shows something.
+    let call = far.hears_call("select").await;
+    let result = json!({"ok": true, "uiSpec": {"stage": "hint"}, "result": "three lines"});
+    far.answers(MessageKind::StateUpdated, Some(&call), json!({"uiSpec": 7}))
+        .await;
+    far.answers(MessageKind::ToolResult, Some(&call), result)
+        .await;
+    // Nobody answers.
+    far.hears_call("select").await;
+    far.hears_words("Enough.").await;
+
+    let asked = stage.world.asked();
+    let texts: Vec<_> = asked
+        .iter()
+        .skip(1)
+        .map(|(_, text)| text.as_str())
+        .collect();
+    let expected = [
+        format!("UNKNOWN_TOOL: no\n\n{}", screen("movie")),
+        format!("TOOL_EXECUTION_FAILED: sold out\n\n{}", screen("movie")),
+        format!(
+            "TOOL_EXECUTION_FAILED: the host says that it failed\n\n{}",
+            screen("movie")
+        ),
+        format!("ok\nthree lines\n\n{}", screen("hint")),
+        format!(
+            "outcome unknown: the host did not answer; look before you retry\n\n{}",
+            screen("hint")
+        ),
+    ];
+    assert_eq!(texts, expected);
+}
+
+fn locale_reason() -> &'static str {
+    samovar_locale::relay::agent_reason()
+}
+
+// proves RL-23
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_loses_the_relay_amid_a_call_says_so_comes_back_and_looks_again() {
+    let pick = || calls("Pick.", "select", json!({"itemId": "m1"}));
+    let mut stage = begin([pick(), pick(), says("There.")]);
+    let mut far = stage.ready().await;
+    far.person_says("go").await;
+    far.shows(json!("s-1"), "movie", select()).await;
+    far.hears_words("Pick.").await;
+    far.hears_call("select").await;
+
+    drop(far);
+    let mut far = stage.far().await;
+    far.hears_words("Pick.").await;
+    far.shows(json!("s-1"), "seat", select()).await;
+    let call = far.hears_call("select").await;
+    far.answers(MessageKind::ToolResult, Some(&call), json!({"ok": true}))
+        .await;
+    far.hears_words("There.").await;
+
+    let asked = stage.world.asked();
+    let lost = "outcome unknown: the connection to the room was lost (cut); look before you retry";
+    assert_eq!(asked[1].1, lost);
+    assert_eq!(asked[2].1, format!("ok\n\n{}", screen("seat")));
+}
+
+// proves RL-23
+#[tokio::test(start_paused = true)]
+async fn an_agent_waits_in_a_room_without_a_host_and_a_person_steers_the_turn_that_runs() {
+    let pick = calls("Pick.", "select", json!({"itemId": "m1"}));
+    let mut stage = begin([pick, says("Both.")]);
+    let mut far = stage.far().await;
+    far.refuses(MessageKind::SnapshotGet, "SESSION_NOT_ACTIVE")
+        .await;
+    far.tells(MessageKind::StateUpdated, state("movie", &select()))
+        .await;
+    far.shows(json!("s-1"), "movie", select()).await;
+    far.person_says("go").await;
+    far.shows(json!("s-1"), "movie", select()).await;
+    far.hears_words("Pick.").await;
+    let call = far.hears_call("select").await;
+
+    far.person_says("two of them").await;
+    far.person_says("\u{200b}").await;
+    far.tells(MessageKind::UserMessage, json!({"text": 7}))
+        .await;
+    far.answers(MessageKind::ToolResult, Some(&call), json!({"ok": true}))
+        .await;
+    far.tells(MessageKind::StateUpdated, state("theater", &select()))
+        .await;
+    far.hears_words("Both.").await;
+
+    let prompts = stage.world.prompts.lock().unwrap();
+    let said = prompts[1]
+        .messages
+        .iter()
+        .filter(|said| said.role == Role::User);
+    let said: Vec<_> = said.map(|said| said.text()).collect();
+    assert_eq!(said[1], format!("two of them\n\n{}", screen("movie")));
+    assert_eq!((said.len(), prompts.len()), (2, 2));
+}
+
+// proves RL-23
+#[tokio::test(start_paused = true)]
+async fn the_conversation_lasts_as_long_as_the_study_session_and_a_fault_is_told() {
+    let failed = vec![ProviderEvent::Failed {
+        code: FaultCode::ProviderAuth,
+        message: "no key".to_owned(),
+        retry_after: None,
+    }];
+    let mut stage = begin([
+        says("One."),
+        failed,
+        says("Three."),
+        says(" "),
+        says("Four."),
+    ]);
+    let mut far = stage.ready().await;
+    for (text, study, answer) in [
+        ("first", "s-1", "One."),
+        (
+            "second",
+            "s-1",
+            "I broke off: the model did not answer: no key",
+        ),
+        ("third", "s-1", "Three."),
+        ("fourth", "s-2", "Four."),
+    ] {
+        // The session leaves memory in between.
+        tokio::time::sleep(Duration::from_mins(1)).await;
+        far.person_says(text).await;
+        far.shows(json!(study), "movie", select()).await;
+        let said = far.hears(MessageKind::AgentMessage).await;
+        let said = said.payload["text"].as_str().unwrap();
+        assert!(
+            said.starts_with(answer.split(':').next().unwrap()),
+            "{said}"
+        );
+    }
+    let prompts = stage.world.prompts.lock().unwrap();
+    let counts: Vec<_> = prompts.iter().map(|prompt| prompt.messages.len()).collect();
+    assert_eq!(counts[..3], [1, 3, 4], "the whole conversation");
+    assert_eq!(counts[3..], [1, 1], "another study session, asked twice");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_is_dropped_ends_at_once() {
+    let mut stage = begin([calls("", "select", json!({}))]);
+    let mut far = stage.ready().await;
+    far.person_says("go").await;
+    far.shows(json!("s-1"), "movie", select()).await;
+    far.hears_call("select").await;
+    let engine = Arc::downgrade(stage.agent.engine.get().unwrap());
+    let tasks = stage.agent.tasks.clone();
+
+    drop(stage.agent);
+
+    tasks.close();
+    tasks.wait().await;
+    assert!(engine.upgrade().is_none());
+}

@@ -1,0 +1,233 @@
+//! Who does the agent's work: one task, between the room and the engine.
+
+use std::sync::Arc;
+
+use samovar_core::relay::{Envelope, MessageKind};
+use samovar_core::{Code, Error, Event, SessionId};
+use samovar_engine::Lost;
+use samovar_locale as locale;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::Mind;
+use super::desk::{Call, Desk, Effect, Footing};
+use super::line::{Heard, Line};
+use super::talk::Talk;
+use super::tools::{Ask, Tools};
+
+pub(super) struct Worker {
+    pub(super) line: Line,
+    pub(super) desk: Desk,
+    pub(super) tools: Tools,
+    pub(super) asked: mpsc::Receiver<Ask>,
+    /// A call whose reason was not heard yet.
+    pub(super) waiting: Option<Ask>,
+    pub(super) talk: Option<Talk>,
+    pub(super) stopping: CancellationToken,
+    pub(super) is_leaving: bool,
+    pub(super) mind: Mind,
+}
+
+/// What the worker wakes up for.
+enum Happening {
+    Line(Heard),
+    Asked(Ask),
+    Told(Result<Vec<Arc<Event>>, Lost>),
+    Late,
+    Leave,
+}
+
+impl Worker {
+    /// Works until it is told to leave and no turn runs.
+    pub(super) async fn work(mut self) {
+        loop {
+            self.say_all().await;
+            if self.is_leaving && !self.is_busy() {
+                return;
+            }
+            match self.next().await {
+                Happening::Line(heard) => self.hear(heard),
+                Happening::Asked(ask) => self.waiting = Some(ask),
+                Happening::Told(Ok(events)) => self.tell(&events),
+                Happening::Told(Err(lost)) => self.lost(&lost),
+                Happening::Late => {
+                    let effect = self.desk.late(Instant::now());
+                    self.follow_up(effect);
+                }
+                Happening::Leave => self.is_leaving = true,
+            }
+            self.call();
+            self.attend().await;
+        }
+    }
+
+    async fn next(&mut self) -> Happening {
+        let takes_calls = self.waiting.is_none() && self.desk.footing.is_sure();
+        let deadline = self.desk.deadline();
+        let late = async {
+            match deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        let talk = &mut self.talk;
+        let told = async {
+            match talk {
+                Some(talk) => talk.next().await,
+                None => std::future::pending().await,
+            }
+        };
+        // All are safe to drop halfway: each takes nothing before it has it.
+        tokio::select! {
+            heard = self.line.next() => Happening::Line(heard),
+            Some(ask) = self.asked.recv(), if takes_calls => Happening::Asked(ask),
+            told = told => Happening::Told(told),
+            () = late => Happening::Late,
+            () = self.stopping.cancelled(), if !self.is_leaving => Happening::Leave,
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        self.talk.as_ref().is_some_and(Talk::is_busy)
+    }
+
+    async fn say_all(&mut self) {
+        while let Some(envelope) = self.desk.next_to_say() {
+            if let Err(why) = self.line.say(envelope).await {
+                self.lose(&why);
+            }
+        }
+    }
+
+    fn hear(&mut self, heard: Heard) {
+        let now = Instant::now();
+        match heard {
+            Heard::Up => self.desk.up(now),
+            Heard::Lost(why) => {
+                tracing::info!(why, "the agent of a room lost its connection");
+                self.desk.lost(&why);
+            }
+            Heard::Said(said) => self.hear_said(&said, now),
+        }
+    }
+
+    fn hear_said(&mut self, said: &Arc<Envelope>, now: Instant) {
+        if said.kind == MessageKind::UserMessage && self.is_leaving {
+            return;
+        }
+        let effect = self.desk.hear(said, now);
+        if self.desk.footing != Footing::Out {
+            self.line.is_well();
+        }
+        // A turn begins with what there is to see now; one that runs has its own eyes.
+        if said.kind == MessageKind::UserMessage && !self.is_busy() {
+            self.desk.look(now);
+        }
+        self.follow_up(effect);
+    }
+
+    fn follow_up(&mut self, effect: Effect) {
+        match effect {
+            Effect::None => {}
+            Effect::Tools => {
+                let tool_schema = self.desk.tool_schema();
+                self.tools.refresh(tool_schema, self.desk.room());
+            }
+            Effect::GiveUp => self.lose("the relay did not let it in"),
+        }
+    }
+
+    fn lose(&mut self, why: &str) {
+        self.line.lose();
+        self.desk.lost(why);
+    }
+
+    /// Makes the call that waits, once its reason is known.
+    fn call(&mut self) {
+        let Some(ask) = &self.waiting else { return };
+        let talk = self.talk.as_ref();
+        let Some(reason) = talk.and_then(|talk| talk.reason(&ask.call)) else {
+            return;
+        };
+        if let Some(ask) = self.waiting.take() {
+            let call = Call {
+                tool: ask.tool,
+                params: ask.params,
+                reason,
+                outcome: ask.outcome,
+            };
+            self.desk.call(call, Instant::now());
+        }
+    }
+
+    /// Says in the room what the model has said.
+    fn tell(&mut self, events: &[Arc<Event>]) {
+        if let Some(talk) = &mut self.talk {
+            for words in talk.take(events) {
+                self.desk.say(&words);
+            }
+        }
+    }
+
+    fn lost(&mut self, lost: &Lost) {
+        if let Some(talk) = &mut self.talk {
+            talk.lost();
+        }
+        match lost {
+            Lost::Stopping => {}
+            Lost::Gone(_) | Lost::Broken(_) => {
+                tracing::error!(%lost, "the agent of a room lost its own session");
+                let broken = locale::relay::agent_broke_off(locale::turn::broken());
+                self.desk.say(&broken);
+            }
+        }
+    }
+
+    /// Tells a model what the person has said: the one that works, else one that knows what there is
+    /// to see.
+    async fn attend(&mut self) {
+        let is_ready = self.is_busy() || self.desk.footing == Footing::Ready;
+        if !is_ready || !self.desk.has_words() {
+            return;
+        }
+        if let Some(words) = self.desk.take_words()
+            && let Err(error) = self.post(words).await
+        {
+            let why = locale::relay::agent_did_not_begin(&error.message);
+            self.desk.say(&why);
+        }
+    }
+
+    async fn post(&mut self, words: String) -> Result<(), Error> {
+        if let Some(talk) = self.talk.as_mut().filter(|talk| talk.is_busy()) {
+            return talk.say(words, None).await;
+        }
+        let model = match &self.mind.model {
+            Some(model) => model.clone(),
+            None => self.mind.models.default_name().await?,
+        };
+        // Another study session is another conversation.
+        let study = &self.desk.study;
+        if let Some(old) = self.talk.take_if(|talk| talk.study != *study) {
+            old.close().await;
+        }
+        if self.talk.is_none() {
+            self.talk = Some(self.open(model.clone()).await?);
+        }
+        match &mut self.talk {
+            Some(talk) => talk.say(words, Some(model)).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn open(&mut self, model: String) -> Result<Talk, Error> {
+        let engine = self.mind.wake(&self.tools.toolbox).await;
+        let engine = engine.map_err(|broken| {
+            tracing::error!(%broken, "the agent of a room cannot begin");
+            Error::new(Code::Internal, locale::turn::broken())
+        })?;
+        let session = SessionId::fresh(self.mind.ids.as_ref());
+        Talk::open(engine, session, model, self.desk.study.clone()).await
+    }
+}
