@@ -48,8 +48,7 @@ pub(crate) fn routes() -> Vec<Route> {
             at("stream"),
             "Streams what is said in the global chat, also over a WebSocket.",
             follow,
-        )
-        .with_tickets(),
+        ),
     ];
     routes.map(|route| route.answered_with(name_boot)).into()
 }

@@ -52,7 +52,6 @@ mod router;
 mod slot;
 mod stores;
 mod stream;
-mod tickets;
 mod token;
 mod tokens;
 mod upgrade;

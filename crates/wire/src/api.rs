@@ -5,7 +5,6 @@ mod damage;
 mod model;
 mod recovery;
 mod server;
-mod ticket;
 mod token;
 mod tool;
 
@@ -16,7 +15,6 @@ pub use model::{
 };
 pub use recovery::{RecoveryInfo, WaitingTurn};
 pub use server::{ServerInfo, StoreInfo};
-pub use ticket::CreatedTicket;
 pub use token::{CreateTokenParams, CreatedToken, TokenInfo, TokenName, TokenParams, TokenScope};
 pub use tool::{
     CallToolParams, DeclaredEffect, OpenCallInfo, OpenCalls, RegisterToolParams, SettleParams,

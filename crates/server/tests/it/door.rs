@@ -3,7 +3,6 @@
 mod named;
 mod origins;
 mod patience;
-mod tickets;
 mod tokens;
 
 use samovar_model_server::Rule;
