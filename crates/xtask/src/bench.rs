@@ -4,8 +4,8 @@
 //! Here: one run from the first row to the page with the results.
 //! What is measured is the table in [`figures`]; how a row is measured stands there too, or in a file
 //! named after what becomes of its turns, with [`program`] for the binary in folders of its own,
-//! [`children`] for what the system knows about it, [`chat`] and [`global_chat`] for asking it and
-//! [`model`] for whom it asks.
+//! [`children`] for what the system knows about it, [`chat`], [`global_chat`] and [`socket`] for asking
+//! it and [`model`] for whom it asks.
 
 use std::fs;
 use std::path::Path;
@@ -30,9 +30,11 @@ mod model;
 mod page;
 mod posted;
 mod program;
+mod relayed;
 mod repeated;
 mod running;
 mod sample;
+mod socket;
 mod stalled;
 
 /// Where the pages with the results are kept, from the root.

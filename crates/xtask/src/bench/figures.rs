@@ -9,7 +9,7 @@ use super::chat::{Chat, share_out};
 use super::local::MODEL;
 use super::program::Program;
 use super::sample::Sample;
-use super::{cancelled, children, commits, killed, posted, repeated, stalled};
+use super::{cancelled, children, commits, killed, posted, relayed, repeated, stalled};
 
 /// One row of the table.
 pub(crate) struct Figure {
@@ -39,6 +39,7 @@ pub(crate) enum Unit {
     Commits,
     Turns,
     Messages,
+    Rows,
 }
 
 /// Every row. To add one, add it here, with the function that measures it: below, or in a file of its
@@ -260,6 +261,42 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
         ],
         measure: posted::kept,
     },
+    Experiment {
+        figures: &[
+            Figure {
+                name: "answers gone astray of 200,000 calls in 100 rooms",
+                unit: Unit::Messages,
+                budget: Some(0.0),
+            },
+            Figure {
+                name: "rows that their study logs lack",
+                unit: Unit::Rows,
+                budget: Some(0.0),
+            },
+            Figure {
+                name: "CPU of a call over the relay",
+                unit: Unit::Microseconds,
+                budget: None,
+            },
+        ],
+        measure: relayed::crowded,
+    },
+    Experiment {
+        figures: &[Figure {
+            name: "added to a call by the relay, p50",
+            unit: Unit::Milliseconds,
+            budget: Some(1.0),
+        }],
+        measure: relayed::added,
+    },
+    Experiment {
+        figures: &[Figure {
+            name: "memory of a room in which nothing happens",
+            unit: Unit::Kibibytes,
+            budget: None,
+        }],
+        measure: relayed::idle,
+    },
 ];
 
 /// How often something is measured with and without what is to add nothing.
@@ -365,6 +402,7 @@ impl fmt::Display for Unit {
             Unit::Commits => "commits",
             Unit::Turns => "turns",
             Unit::Messages => "messages",
+            Unit::Rows => "rows",
         })
     }
 }

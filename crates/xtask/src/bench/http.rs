@@ -12,6 +12,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes of a message, at most.
 const MAX_MESSAGE_BYTES: u64 = 1024 * 1024;
 
+/// 16 bytes that a handshake wants, in Base64. They need not be secret.
+const KEY: &str = "c2Ftb3ZhciBiZW5jaCAhIQ==";
+
 /// A connection that is kept for one request after another.
 pub(crate) struct Connection {
     address: SocketAddr,
@@ -94,6 +97,23 @@ impl Connection {
         let stream = self.stream.get_mut();
         stream.write_all(format!("{head}\r\n").as_bytes())?;
         Ok(self.stream.into_inner())
+    }
+
+    /// Goes on as a WebSocket.
+    ///
+    /// # Errors
+    ///
+    /// The server does not.
+    pub(crate) fn upgrade(mut self, token: &str, path: &str) -> io::Result<BufReader<TcpStream>> {
+        let head = self.head("GET", path, token);
+        let wish = "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13";
+        let request = format!("{head}{wish}\r\nsec-websocket-key: {KEY}\r\n\r\n");
+        self.stream.get_mut().write_all(request.as_bytes())?;
+        let (first, _) = self::head(&mut self.stream)?;
+        match status(&first)? {
+            101 => Ok(self.stream),
+            _ => Err(wrong("no upgrade", &first)),
+        }
     }
 
     fn document(&self, token: &str, path: &str, json: &str) -> String {

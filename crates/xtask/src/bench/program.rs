@@ -159,6 +159,11 @@ impl<'a> Program<'a> {
         &self.bench.binary
     }
 
+    /// Where the binary keeps what it keeps.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.root.join("data")
+    }
+
     /// Runs a command to its end, which has to be a good one, and says how long it took.
     ///
     /// # Errors
@@ -253,10 +258,6 @@ impl<'a> Program<'a> {
             .next_back()
             .unwrap_or("it said nothing");
         format!("{} ended with {status}: {last}", words.join(" "))
-    }
-
-    fn data(&self) -> PathBuf {
-        self.root.join("data")
     }
 
     fn said(&self) -> PathBuf {
