@@ -4,6 +4,7 @@
 mod damage;
 mod model;
 mod recovery;
+mod relay;
 mod server;
 mod token;
 mod tool;
@@ -14,6 +15,10 @@ pub use model::{
     ProviderInfo,
 };
 pub use recovery::{RecoveryInfo, WaitingTurn};
+pub use relay::{
+    AttachHostParams, BuiltInHost, PersonDoesParams, PersonSaysParams, RelayHost, RelayRoomInfo,
+    RelayRoomParams, StudiesParams, StudyInfo, StudyRow, StudyRowsParams,
+};
 pub use server::{ServerInfo, StoreInfo};
 pub use token::{CreateTokenParams, CreatedToken, TokenInfo, TokenName, TokenParams, TokenScope};
 pub use tool::{
