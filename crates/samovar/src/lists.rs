@@ -84,8 +84,8 @@ pub(crate) async fn token(command: Token) -> Result<Exit, Failure> {
             }
             output::list(common.machine.format(), "token", &tokens, |tokens| {
                 let rows = tokens.iter().map(|token| {
-                    let (name, scope) = (token.name.as_str(), token.scope.as_str());
-                    vec![name.to_owned(), scope.to_owned(), moment(token.created_at)]
+                    let (name, scope) = (token.name.as_str(), token.scope.to_string());
+                    vec![name.to_owned(), scope, moment(token.created_at)]
                 });
                 table(&rows.collect::<Vec<_>>())
             })?;

@@ -47,7 +47,8 @@ pub(crate) fn routes() -> Vec<Route> {
             at("sendMessage/stream"),
             "Streams a turn again, from behind what was read of it.",
             resume_message,
-        ),
+        )
+        .with_tickets(),
         Route::reading(at("getSession"), "Answers a session.", get_session),
         Route::reading(
             at("getMessages"),

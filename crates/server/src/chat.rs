@@ -48,7 +48,8 @@ pub(crate) fn routes() -> Vec<Route> {
             at("stream"),
             "Streams what is said in the global chat, also over a WebSocket.",
             follow,
-        ),
+        )
+        .with_tickets(),
     ];
     routes.map(|route| route.answered_with(name_boot)).into()
 }

@@ -4,10 +4,11 @@ use std::net::SocketAddr;
 
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
-use samovar_core::{Code, Error, Sender};
+use samovar_core::{Code, Error};
 use samovar_locale as locale;
 
-use crate::route::Scope;
+use crate::route::{Route, Scope};
+use crate::tickets::Tickets;
 use crate::tokens::{Guest, Tokens};
 
 /// Bytes of a request's target and headers, at most.
@@ -17,19 +18,38 @@ pub(crate) const MAX_HEAD_BYTES: usize = 64 * 1024;
 pub(crate) struct Door {
     /// The `Host` values that mean this server, lower case.
     authorities: Vec<String>,
+    /// Where a ticket counts.
+    ticketed: Vec<String>,
 }
 
 impl Door {
-    pub(crate) fn new(authorities: &[String]) -> Self {
+    pub(crate) fn new(authorities: &[String], routes: &[Route]) -> Self {
         let lower = authorities.iter().map(|name| name.to_ascii_lowercase());
         let authorities = lower.collect();
-        Self { authorities }
+        let ticketed = routes.iter().filter(|route| route.takes_tickets);
+        let ticketed = ticketed.map(|route| route.path.clone()).collect();
+        Self {
+            authorities,
+            ticketed,
+        }
     }
 
-    /// Lets a request in that brings a token, or says why not.
-    pub(crate) fn admit(&self, request: &Parts, tokens: &Tokens) -> Result<Guest, Error> {
+    /// Lets a request in that brings a token, or a ticket where one counts, or says why not.
+    pub(crate) fn admit(
+        &self,
+        request: &Parts,
+        tokens: &Tokens,
+        tickets: &Tickets,
+    ) -> Result<Guest, Error> {
         self.greet(request)?;
-        let guest = recognise(&request.headers, tokens)?;
+        let guest = match self.ticket(request) {
+            Some(ticket) => tickets.take(ticket).and_then(|token| tokens.of(&token)),
+            None => recognise(&request.headers, tokens),
+        };
+        let guest = guest.ok_or_else(|| {
+            // One text for a missing and a wrong one.
+            Error::new(Code::Unauthorized, locale::request::no_token())
+        })?;
         check_media_type(request)?;
         Ok(guest)
     }
@@ -40,10 +60,16 @@ impl Door {
         check_size(request)?;
         self.check_host(request)?;
         self.check_origin(&request.headers)?;
-        Ok(Guest {
-            sender: Sender::Token("public".into()),
-            scope: Scope::Public,
-        })
+        Ok(Guest::stranger())
+    }
+
+    /// The ticket of a request that may come with one and brings no token.
+    fn ticket<'a>(&self, request: &'a Parts) -> Option<&'a str> {
+        let counts = request.method == Method::GET
+            && !request.headers.contains_key(header::AUTHORIZATION)
+            && self.ticketed.iter().any(|path| path == request.uri.path());
+        let mut pairs = request.uri.query().filter(|_| counts)?.split('&');
+        pairs.find_map(|pair| pair.strip_prefix("ticket="))
     }
 
     fn check_host(&self, request: &Parts) -> Result<(), Error> {
@@ -93,8 +119,7 @@ impl Door {
     }
 }
 
-/// One text for a missing and a wrong token.
-fn recognise(headers: &HeaderMap, tokens: &Tokens) -> Result<Guest, Error> {
+fn recognise(headers: &HeaderMap, tokens: &Tokens) -> Option<Guest> {
     let given = headers
         .get(header::AUTHORIZATION)
         .map_or(&b""[..], HeaderValue::as_bytes);
@@ -102,8 +127,7 @@ fn recognise(headers: &HeaderMap, tokens: &Tokens) -> Result<Guest, Error> {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case(b"bearer ") => token,
         Some(_) | None => b"",
     };
-    let unknown = || Error::new(Code::Unauthorized, locale::request::no_token());
-    tokens.recognise(token.trim_ascii()).ok_or_else(unknown)
+    tokens.recognise(token.trim_ascii())
 }
 
 /// Whether a token covers what is asked.
@@ -111,7 +135,7 @@ fn recognise(headers: &HeaderMap, tokens: &Tokens) -> Result<Guest, Error> {
 /// # Errors
 /// [`Code::Forbidden`].
 pub(crate) fn check_scope(guest: &Guest, needed: Scope) -> Result<(), Error> {
-    if guest.scope >= needed {
+    if guest.scope.covers(needed) {
         return Ok(());
     }
     let (has, needs) = (guest.scope.as_str(), needed.as_str());

@@ -32,6 +32,7 @@ use crate::router;
 use crate::slot::{Filler, Slot, slot};
 use crate::stores::run::RunFile;
 use crate::stores::{self, Opener, Stores};
+use crate::tickets::Tickets;
 use crate::token;
 use crate::tokens::{self, Tokens};
 
@@ -83,6 +84,7 @@ pub(crate) struct Shared {
     stores: OnceLock<Stores>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) tokens: Tokens,
+    pub(crate) tickets: Tickets,
     pub(crate) tools: Arc<RegisteredTools>,
     pub(crate) reports: Arc<Reports>,
     pub(crate) chatting: Arc<Chatting>,
@@ -152,6 +154,7 @@ impl Opening {
             stores: OnceLock::new(),
             registry,
             tokens,
+            tickets: Tickets::default(),
             tools: Arc::new(tools),
             reports: Arc::new(Reports::open(dir)),
             chatting: Arc::new(Chatting::open(&config.chat, config.settings.recovery)),

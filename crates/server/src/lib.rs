@@ -52,6 +52,7 @@ mod router;
 mod slot;
 mod stores;
 mod stream;
+mod tickets;
 mod token;
 mod tokens;
 mod upgrade;

@@ -18,7 +18,7 @@ use crate::pace::Stalled;
 use crate::reply;
 use crate::tokens::Guest;
 use crate::upgrade::Upgrade;
-use crate::{agent, api, care, chat, health};
+use crate::{agent, api, care, chat, health, tickets};
 
 /// A verb that a route answers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,11 +42,15 @@ impl Verb {
     }
 }
 
-/// Who may use a route, and what a token may do: each may what those before it may.
+/// Who may use a route, and what a token may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
     /// Everybody, without a token.
     Public,
+    /// Any token.
+    Any,
+    /// A token for one room of the relay in one role.
+    Relay,
     /// A token that may read.
     Read,
     /// A token that may change sessions.
@@ -60,9 +64,20 @@ impl Scope {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Public => "public",
+            Self::Any => "any",
+            Self::Relay => "relay",
             Self::Read => "read",
             Self::Use => "use",
             Self::Admin => "admin",
+        }
+    }
+
+    /// Whether a token of this scope is let into a route of that one: each may what those before it
+    /// may, but who may only read drives no host.
+    pub fn covers(self, needed: Self) -> bool {
+        match (self, needed) {
+            (Self::Read, Self::Relay) => false,
+            _ => self >= needed,
         }
     }
 }
@@ -125,6 +140,8 @@ pub struct Route {
     pub response: fn(&mut SchemaGenerator) -> Schema,
     pub(crate) handler: Handler,
     pub(crate) finish: Finish,
+    /// Whether a ticket lets a `GET` of it in, as a browser needs for what it cannot give a header.
+    pub takes_tickets: bool,
 }
 
 /// All routes of the server.
@@ -134,6 +151,7 @@ pub fn table() -> Vec<Route> {
     routes.extend(api::routes());
     routes.extend(chat::routes());
     routes.extend(care::routes());
+    routes.extend(tickets::routes());
     routes
 }
 
@@ -184,6 +202,7 @@ impl Route {
             response: SchemaGenerator::subschema_for::<A>,
             handler: handle(run, finish),
             finish: as_it_is,
+            takes_tickets: false,
         }
     }
 
@@ -226,6 +245,7 @@ impl Route {
             response: SchemaGenerator::subschema_for::<A>,
             handler: handle(run, |answer: A| reply::json(&answer)),
             finish: as_it_is,
+            takes_tickets: false,
         }
     }
 }
@@ -234,6 +254,14 @@ impl Route {
     /// The same with something done to each of its answers, once the door has let the request in.
     pub(crate) fn answered_with(self, finish: Finish) -> Self {
         Self { finish, ..self }
+    }
+
+    /// The same, also for who brings a ticket in place of a token.
+    pub(crate) fn with_tickets(self) -> Self {
+        Self {
+            takes_tickets: true,
+            ..self
+        }
     }
 
     /// The names of the parts of its path that stand for something, in their order.

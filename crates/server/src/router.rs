@@ -25,11 +25,12 @@ use crate::upgrade::{Pace, Upgrade};
 /// another program may mount it below a prefix.
 pub(crate) fn router(shared: &Arc<Shared>, authorities: &[String]) -> Router {
     let table = route::table();
+    let door = Arc::new(Door::new(authorities, &table));
     let (open, closed): (Vec<_>, Vec<_>) = table
         .into_iter()
         .partition(|route| route.scope == Scope::Public);
     let guard = Guard {
-        door: Arc::new(Door::new(authorities)),
+        door,
         shared: shared.clone(),
     };
     // Deny by default: what is not in the table passes the layer that wants a token, too.
@@ -99,7 +100,9 @@ struct Guard {
 /// One layer before every route that wants a token, and before the answer that there is none.
 async fn admit(State(guard): State<Guard>, request: Request, next: Next) -> Response<Body> {
     let (mut parts, body) = request.into_parts();
-    let admitted = guard.door.admit(&parts, &guard.shared.tokens);
+    let admitted = guard
+        .door
+        .admit(&parts, &guard.shared.tokens, &guard.shared.tickets);
     let mut response = match admitted {
         Ok(guest) => {
             parts.extensions.insert(guest);

@@ -20,6 +20,12 @@ const MAX_TOKEN_BYTES: u64 = 4096;
 #[derive(Clone)]
 pub(crate) struct TokenHash([u8; 32]);
 
+impl std::fmt::Debug for TokenHash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("***")
+    }
+}
+
 impl TokenHash {
     pub(crate) fn of(token: &Token) -> Self {
         Self::of_bytes(token.expose().as_bytes())

@@ -4,6 +4,7 @@
 //! request has passed the door by then like every other. A line keeps its connection's [`Place`], so
 //! it counts among the connections, is paced like them, and the server's stop waits for it and cuts it.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -11,11 +12,14 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::FromRequestParts;
-use axum::extract::ws::{CloseCode, CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::ws::{
+    CloseCode, CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code,
+};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Response, header};
 use bytes::Bytes;
 use futures_util::SinkExt;
+use samovar_core::relay::RelayCode;
 use samovar_core::{Code, Error};
 use samovar_locale as locale;
 use tokio::sync::OwnedSemaphorePermit;
@@ -80,16 +84,28 @@ impl Upgrade {
             return None;
         }
         let handshake = WebSocketUpgrade::from_request_parts(parts, &()).await;
-        let handshake = handshake.map_err(|cause| {
-            let why = locale::request::no_handshake(cause);
-            Error::new(Code::InvalidParams, why)
-        });
+        let handshake = match handshake {
+            Ok(_) if !has_key(&parts.headers) => Err(locale::request::no_handshake_key().into()),
+            Ok(handshake) => Ok(handshake),
+            Err(cause) => Err(locale::request::no_handshake(cause).into()),
+        };
+        let handshake =
+            handshake.map_err(|why: Cow<'static, str>| Error::new(Code::InvalidParams, why));
         Some(Self {
             handshake,
             // None where another program serves the routes.
             place: parts.extensions.remove::<Place>().unwrap_or_default(),
             pace,
         })
+    }
+
+    /// The same for a client that is asked so often whether it is there, and has left when it does not
+    /// answer twice.
+    #[expect(dead_code, reason = "the relay's sockets, which need it, come next")]
+    pub(crate) fn asking_every(mut self, ping_every: Duration) -> Self {
+        self.pace.ping_every = ping_every;
+        self.pace.patience = 2 * ping_every;
+        self
     }
 
     /// Answers the request, and has its connection served when that answer is out. One message may
@@ -130,14 +146,30 @@ fn names_websocket(headers: &HeaderMap) -> bool {
     named.any(|name| name.trim_ascii().eq_ignore_ascii_case(b"websocket"))
 }
 
+/// Whether there is one key, of 16 bytes in base64 (RFC 6455, 4.1).
+fn has_key(headers: &HeaderMap) -> bool {
+    let mut keys = headers.get_all(header::SEC_WEBSOCKET_KEY).iter();
+    let (Some(key), None) = (keys.next(), keys.next()) else {
+        return false;
+    };
+    let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    match key.as_bytes().strip_suffix(b"==") {
+        // Of the last of 22 digits two bits belong to the sixteenth byte, and the others are zero.
+        Some(digits @ [.., b'A' | b'Q' | b'g' | b'w']) => {
+            digits.len() == 22 && digits.iter().all(is_digit)
+        }
+        Some(_) | None => false,
+    }
+}
+
 /// A WebSocket as its route sees it: whole messages both ways. It asks by itself whether a silent
 /// client is still there.
 pub(crate) struct Line {
     socket: WebSocket,
     pace: Pace,
     stop: CancellationToken,
-    /// When something was written last.
-    wrote: Instant,
+    /// When it was asked last whether the client is there; at first, when the line began.
+    asked: Instant,
     /// Since when an answer to a ping is owed.
     owed: Option<Instant>,
 }
@@ -146,18 +178,20 @@ pub(crate) struct Line {
 #[derive(Debug)]
 pub(crate) enum Heard {
     /// A text.
-    Text(
-        #[cfg_attr(
-            not(test),
-            expect(
-                dead_code,
-                reason = "the readers of the chat, who alone are heard yet, have nothing to say"
-            )
-        )]
-        String,
-    ),
-    /// Bytes that are no text.
-    Binary,
+    Text(Utf8Bytes),
+    /// Bytes, which may be a text too.
+    Binary(Bytes),
+}
+
+impl Heard {
+    /// What it says, byte by byte.
+    #[expect(dead_code, reason = "the relay's sockets, which need it, come next")]
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Binary(bytes) => bytes,
+        }
+    }
 }
 
 /// Why a line is over.
@@ -173,6 +207,12 @@ pub(crate) enum End {
     Stopping,
     /// The client did what is not done here.
     Refused(Code),
+    #[expect(dead_code, reason = "the relay's sockets, which need it, come next")]
+    /// Somebody else has the client's place now.
+    Replaced,
+    #[expect(dead_code, reason = "the relay's sockets, which need it, come next")]
+    /// More lies ready for the client than it may leave there.
+    Overrun,
 }
 
 impl Line {
@@ -181,7 +221,7 @@ impl Line {
             socket,
             pace,
             stop,
-            wrote: Instant::now(),
+            asked: Instant::now(),
             owed: None,
         }
     }
@@ -192,10 +232,13 @@ impl Line {
     /// [`End`]: nothing will come.
     pub(crate) async fn hear(&mut self) -> Result<Heard, End> {
         loop {
-            let silent = self.wrote + self.pace.ping_every;
+            let ask = self.asked + self.pace.ping_every;
             let lost = self.owed.map(|since| since + self.pace.patience);
-            let wake = lost.map_or(silent, |lost| lost.min(silent));
+            let wake = lost.map_or(ask, |lost| lost.min(ask));
             let heard = tokio::select! {
+                // What has come is heard before the client is given up, and the stop before both.
+                biased;
+                () = self.stop.cancelled() => return Err(End::Stopping),
                 heard = self.socket.recv() => heard,
                 () = tokio::time::sleep_until(wake) => {
                     if lost == Some(wake) {
@@ -204,12 +247,11 @@ impl Line {
                     self.ping().await?;
                     continue;
                 }
-                () = self.stop.cancelled() => return Err(End::Stopping),
             };
             self.owed = None;
             match heard {
-                Some(Ok(Message::Text(text))) => return Ok(Heard::Text(text.to_string())),
-                Some(Ok(Message::Binary(_))) => return Ok(Heard::Binary),
+                Some(Ok(Message::Text(text))) => return Ok(Heard::Text(text)),
+                Some(Ok(Message::Binary(bytes))) => return Ok(Heard::Binary(bytes)),
                 // A ping is answered below.
                 Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
                 Some(Ok(Message::Close(_))) => {
@@ -238,18 +280,18 @@ impl Line {
             }
             self.socket.flush().await
         };
-        let said: Result<(), axum::Error> = said.await;
-        self.wrote(&said)
+        let said = said.await;
+        self.written(&said)
     }
 
     async fn ping(&mut self) -> Result<(), End> {
-        self.owed.get_or_insert_with(Instant::now);
+        self.asked = Instant::now();
+        self.owed.get_or_insert(self.asked);
         let sent = self.socket.send(Message::Ping(Bytes::new())).await;
-        self.wrote(&sent)
+        self.written(&sent)
     }
 
-    fn wrote(&mut self, written: &Result<(), axum::Error>) -> Result<(), End> {
-        self.wrote = Instant::now();
+    fn written(&self, written: &Result<(), axum::Error>) -> Result<(), End> {
         match written {
             Err(_) => Err(End::Gone),
             Ok(()) if self.pace.stalled.is_set() => Err(End::Stalled),
@@ -285,6 +327,8 @@ impl End {
             Self::Unreadable(code) => Some(code),
             Self::Stalled | Self::Refused(_) => Some(close_code::POLICY),
             Self::Stopping => Some(close_code::AWAY),
+            Self::Replaced => Some(close_code::NORMAL),
+            Self::Overrun => Some(close_code::AGAIN),
         }
     }
 }
@@ -296,7 +340,8 @@ impl fmt::Display for End {
             Self::Gone => Ok(()),
             Self::Unreadable(close_code::SIZE) => Code::BodyTooLarge.fmt(f),
             Self::Unreadable(_) => Code::InvalidParams.fmt(f),
-            Self::Stalled => Code::ReaderStalled.fmt(f),
+            Self::Stalled | Self::Overrun => Code::ReaderStalled.fmt(f),
+            Self::Replaced => f.write_str(RelayCode::SessionNotActive.as_str()),
             Self::Stopping => Code::ServerRestart.fmt(f),
             Self::Refused(code) => code.fmt(f),
         }

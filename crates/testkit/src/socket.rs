@@ -42,6 +42,18 @@ impl Socket {
         Self::over(stream, token, path).await
     }
 
+    /// The same without a token, for a path that has a ticket in its query.
+    ///
+    /// # Errors
+    /// As [`Socket::open`].
+    ///
+    /// # Panics
+    /// As [`Socket::open`].
+    pub async fn by_ticket(address: SocketAddr, path: &str) -> Result<Self, u16> {
+        let stream = TcpStream::connect(address).await.expect("a connection");
+        Self::ask(stream, None, path).await
+    }
+
     /// The same over a connection that is there.
     ///
     /// # Errors
@@ -50,11 +62,17 @@ impl Socket {
     /// # Panics
     /// As [`Socket::open`].
     pub async fn over(stream: TcpStream, token: &str, path: &str) -> Result<Self, u16> {
+        Self::ask(stream, Some(token), path).await
+    }
+
+    async fn ask(stream: TcpStream, token: Option<&str>, path: &str) -> Result<Self, u16> {
         let address = stream.peer_addr().expect("a connected socket");
         let request = format!("ws://{address}{path}").into_client_request();
         let mut request = request.expect("a request");
-        let bearer = format!("Bearer {token}").parse().expect("a header");
-        request.headers_mut().insert("authorization", bearer);
+        if let Some(token) = token {
+            let bearer = format!("Bearer {token}").parse().expect("a header");
+            request.headers_mut().insert("authorization", bearer);
+        }
         match tokio_tungstenite::client_async(request, stream).await {
             Ok((stream, _)) => Ok(Self { stream }),
             Err(Error::Http(response)) => Err(response.status().as_u16()),

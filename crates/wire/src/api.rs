@@ -6,6 +6,7 @@ mod model;
 mod recovery;
 mod relay;
 mod server;
+mod ticket;
 mod token;
 mod tool;
 
@@ -20,6 +21,7 @@ pub use relay::{
     RelayRoomParams, StudiesParams, StudyInfo, StudyRow, StudyRowsParams,
 };
 pub use server::{ServerInfo, StoreInfo};
+pub use ticket::CreatedTicket;
 pub use token::{CreateTokenParams, CreatedToken, TokenInfo, TokenName, TokenParams, TokenScope};
 pub use tool::{
     CallToolParams, DeclaredEffect, OpenCallInfo, OpenCalls, RegisterToolParams, SettleParams,

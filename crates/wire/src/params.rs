@@ -50,7 +50,7 @@ pub fn from_query<T: DeserializeOwned>(pairs: Vec<(String, String)>) -> Result<T
 }
 
 /// The deepest nesting of brackets outside strings.
-fn depth(json: &[u8]) -> usize {
+pub(crate) fn depth(json: &[u8]) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     let (mut in_string, mut escaped) = (false, false);
     for byte in json {

@@ -19,7 +19,7 @@ async fn shown(line: &mut Line, feed: &mut Feed) -> End {
         let batch = tokio::select! {
             batch = feed.next() => batch,
             heard = line.hear() => return match heard {
-                Ok(Heard::Text(_) | Heard::Binary) => End::Refused(Code::InvalidParams),
+                Ok(Heard::Text(_) | Heard::Binary(_)) => End::Refused(Code::InvalidParams),
                 Err(end) => end,
             },
         };

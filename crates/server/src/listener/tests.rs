@@ -69,11 +69,11 @@ async fn echo(request: Request, patience: Patience) -> Response<Body> {
 async fn echoes(line: &mut Line) -> Result<(), End> {
     loop {
         match line.hear().await? {
-            Heard::Text(text) if text == "flood" => {
+            Heard::Text(text) if text.as_str() == "flood" => {
                 line.say((0..1_000_000).map(|_| "x".repeat(1000))).await?;
             }
-            Heard::Text(text) => line.say([text]).await?,
-            Heard::Binary => return Err(End::Refused(Code::InvalidParams)),
+            Heard::Text(text) => line.say([text.to_string()]).await?,
+            Heard::Binary(_) => return Err(End::Refused(Code::InvalidParams)),
         }
     }
 }
@@ -227,6 +227,19 @@ async fn a_request_that_is_no_handshake_is_told_so() {
         let refused = answer(&lines).await;
         assert!(refused.starts_with("HTTP/1.1 400 "), "{refused}");
         assert!(refused.contains("invalid_params"), "{refused}");
+    }
+    for key in [
+        "",
+        "dGhlIHNhbXBsZSBub25j",
+        "dGhlIHNhbXBsZSBub25jZWQ=",
+        "dGhlIHNhbXBsZSBub25j!Q==",
+        "dGhlIHNhbXBsZSBub25jZR==",
+        "dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
+    ] {
+        let key = format!("sec-websocket-key: {key}");
+        let refused = answer(&[good[0], good[1], good[2], key.as_str()]).await;
+        assert!(refused.starts_with("HTTP/1.1 400 "), "{key}: {refused}");
+        assert!(refused.contains("16 bytes"), "{key}: {refused}");
     }
     let other = answer(&["connection: Upgrade", "upgrade: h2c"]).await;
     assert!(other.ends_with("\"no upgrade\""), "{other}");

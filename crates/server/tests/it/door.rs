@@ -3,6 +3,7 @@
 mod named;
 mod origins;
 mod patience;
+mod tickets;
 mod tokens;
 
 use samovar_model_server::Rule;

@@ -1,14 +1,18 @@
 //! Named tokens (TL-11).
 
 use std::borrow::Cow;
+use std::fmt;
 
 use samovar_core::Millis;
+use samovar_core::relay::RelayRole;
 use samovar_locale as locale;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// Bytes of a token's name, at most.
 const MAX_NAME_BYTES: usize = 64;
+/// Bytes of a room's name, at most.
+const MAX_ROOM_BYTES: usize = 200;
 
 /// The name of a token: 1 to 64 lower-case letters, digits, `.`, `_` and `-`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -53,9 +57,8 @@ impl JsonSchema for TokenName {
     }
 }
 
-/// What a token may do. Each may what those before it may.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+/// What a token may do. Each of `read`, `use` and `admin` may what those before it may.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TokenScope {
     /// Look.
     Read,
@@ -63,19 +66,74 @@ pub enum TokenScope {
     Use,
     /// Everything, such as to make tokens and to widen the approval level.
     Admin,
+    /// Join one room of the relay in one role, and nothing else (RL-5).
+    Relay {
+        /// The room: 1 to 200 bytes without white space around them.
+        room: String,
+        /// The role.
+        role: RelayRole,
+    },
 }
 
 impl TokenScope {
-    /// Every scope, the narrowest first.
-    pub const ALL: [Self; 3] = [Self::Read, Self::Use, Self::Admin];
-
-    /// The scope as it stands on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Use => "use",
-            Self::Admin => "admin",
+    /// The scope of this spelling, such as `use` or `relay:ROOM:agent`; none when there is none.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "read" => Some(Self::Read),
+            "use" => Some(Self::Use),
+            "admin" => Some(Self::Admin),
+            _ => {
+                // A room's name may hold colons itself.
+                let (room, role) = text.strip_prefix("relay:")?.rsplit_once(':')?;
+                let is_one = (1..=MAX_ROOM_BYTES).contains(&room.len()) && room.trim() == room;
+                let role = RelayRole::from_name(role)?;
+                let room = room.to_owned();
+                is_one.then_some(Self::Relay { room, role })
+            }
         }
+    }
+}
+
+impl fmt::Display for TokenScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read => f.write_str("read"),
+            Self::Use => f.write_str("use"),
+            Self::Admin => f.write_str("admin"),
+            Self::Relay { room, role } => write!(f, "relay:{room}:{}", role.as_str()),
+        }
+    }
+}
+
+impl Serialize for TokenScope {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for TokenScope {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let why = || {
+            let given = locale::quoted(&text);
+            de::Error::custom(locale::params::token_scope(MAX_ROOM_BYTES, given))
+        };
+        Self::parse(&text).ok_or_else(why)
+    }
+}
+
+impl JsonSchema for TokenScope {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "TokenScope".into()
+    }
+
+    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+        let pattern = "^(read|use|admin|relay:.+:(host|agent))$";
+        json_schema!({ "type": "string", "pattern": pattern })
     }
 }
 
@@ -84,7 +142,8 @@ impl TokenScope {
 pub struct CreateTokenParams {
     /// Its name.
     pub name: TokenName,
-    /// What it may do.
+    /// What it may do: `read`, `use`, `admin`, or `relay:ROOM:ROLE` for one room of the relay in the
+    /// role `host` or `agent`.
     pub scope: TokenScope,
 }
 
@@ -101,7 +160,8 @@ pub struct TokenParams {
 pub struct TokenInfo {
     /// Its name.
     pub name: TokenName,
-    /// What it may do.
+    /// What it may do: `read`, `use`, `admin`, or `relay:ROOM:ROLE` for one room of the relay in the
+    /// role `host` or `agent`.
     pub scope: TokenScope,
     /// When it was made, in milliseconds since 1970.
     #[schemars(with = "i64")]
@@ -116,4 +176,67 @@ pub struct CreatedToken {
     pub info: TokenInfo,
     /// The token; it is shown this once.
     pub token: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // proves TL-11
+    #[test]
+    fn a_scope_is_read_as_it_is_spelled_and_a_room_may_be_called_anything() {
+        let longest = "r".repeat(MAX_ROOM_BYTES);
+        for (text, room, role) in [
+            ("relay:default:agent", "default", RelayRole::Agent),
+            ("relay:a:b: c:host", "a:b: c", RelayRole::Host),
+            (
+                "relay:../../etc/passwd:host",
+                "../../etc/passwd",
+                RelayRole::Host,
+            ),
+            ("relay:relay:agent:agent", "relay:agent", RelayRole::Agent),
+            (
+                &format!("relay:{longest}:agent"),
+                &longest,
+                RelayRole::Agent,
+            ),
+        ] {
+            let room = room.to_owned();
+            let scope = TokenScope::parse(text).unwrap();
+            assert_eq!(scope, TokenScope::Relay { room, role }, "{text}");
+            assert_eq!(scope.to_string(), text);
+            let json = serde_json::to_value(&scope).unwrap();
+            assert_eq!(json, text);
+            assert_eq!(serde_json::from_value::<TokenScope>(json).unwrap(), scope);
+        }
+        let frontend = TokenScope::parse("relay:default:frontend").unwrap();
+        assert_eq!(frontend.to_string(), "relay:default:host");
+    }
+
+    // proves TL-11
+    #[test]
+    fn what_is_no_scope_is_refused() {
+        for text in [
+            "",
+            "root",
+            "Admin",
+            "admin ",
+            "relay",
+            "relay:",
+            "relay:default",
+            "relay::agent",
+            "relay: :agent",
+            "relay: default:agent",
+            "relay:default :agent",
+            "relay:default:",
+            "relay:default:root",
+            "relay:default:Agent",
+            "relay:default:agent ",
+            "RELAY:default:agent",
+            &format!("relay:{}:agent", "r".repeat(MAX_ROOM_BYTES + 1)),
+        ] {
+            assert_eq!(TokenScope::parse(text), None, "{text}");
+            assert!(serde_json::from_value::<TokenScope>(text.into()).is_err());
+        }
+    }
 }

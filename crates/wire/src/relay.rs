@@ -1,0 +1,154 @@
+//! The relay over a WebSocket: how an envelope is read and written (RL-1).
+
+use samovar_core::relay::{Envelope, MessageKind, Payload, VERSION};
+use samovar_locale as locale;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::params::{self, MAX_DEPTH};
+
+/// Where external agents and hosts meet.
+pub const SOCKET_PATH: &str = "/agent/ws";
+
+/// Bytes of one message, at most (RL-2).
+pub const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
+
+/// Bytes of an id, at most: the relay remembers those of open requests.
+pub const MAX_ID_BYTES: usize = 256;
+
+/// Bytes of foreign text in a refusal, at most, so that it stays a sentence.
+const MAX_SHOWN_BYTES: usize = 100;
+
+/// What came is no envelope: what its sender is told with `INVALID_MESSAGE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Malformed {
+    /// The message's id, when it had one.
+    pub reply_to: Option<String>,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// Reads an envelope. Unknown keys beside the payload are ignored, those in it are kept in their
+/// order; `v` may be missing.
+///
+/// # Errors
+/// [`Malformed`]: it is not JSON, is nested deeper than [`MAX_DEPTH`], or breaks RL-1.
+pub fn decode(message: &[u8]) -> Result<Envelope, Malformed> {
+    let mut given = read(message).map_err(|why| Malformed {
+        reply_to: None,
+        why,
+    })?;
+    let id = given.remove("id").map(|id| text("id", id)).transpose();
+    let reply_to = id.clone().ok().flatten();
+    let envelope = id.and_then(|id| understand(id, given));
+    envelope.map_err(|why| Malformed { reply_to, why })
+}
+
+/// Writes an envelope, with the protocol's version.
+///
+/// # Panics
+/// Never: texts and JSON under names are JSON.
+pub fn encode(envelope: &Envelope) -> String {
+    let spelled = Spelled {
+        v: VERSION,
+        kind: envelope.kind.as_str(),
+        id: envelope.id.as_deref(),
+        reply_to: envelope.reply_to.as_deref(),
+        payload: &envelope.payload,
+    };
+    serde_json::to_string(&spelled).expect("texts and JSON under names are JSON")
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Spelled<'a> {
+    v: &'static str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply_to: Option<&'a str>,
+    payload: &'a Payload,
+}
+
+fn read(message: &[u8]) -> Result<Map<String, Value>, String> {
+    match serde_json::from_slice(message) {
+        Ok(Value::Object(given)) => Ok(given),
+        Ok(other) => Err(locale::envelope::no_object(shown(&other))),
+        Err(_) if params::depth(message) > MAX_DEPTH => Err(too_deep()),
+        Err(error) => Err(locale::envelope::not_json(error)),
+    }
+}
+
+fn too_deep() -> String {
+    locale::envelope::too_deep(MAX_DEPTH as u64)
+}
+
+/// How many objects and arrays stand inside each other. Counted here and not in the text, where a
+/// value may be spelled in more ways than one.
+fn depth(value: &Value) -> usize {
+    let inner = match value {
+        Value::Object(object) => object.values().map(depth).max(),
+        Value::Array(array) => array.iter().map(depth).max(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return 0,
+    };
+    1 + inner.unwrap_or(0)
+}
+
+fn understand(id: Option<String>, mut given: Map<String, Value>) -> Result<Envelope, String> {
+    // The envelope itself is one of them.
+    if given.values().any(|value| depth(value) >= MAX_DEPTH) {
+        return Err(too_deep());
+    }
+    match given.remove("v") {
+        None => {}
+        Some(version) if version == VERSION => {}
+        Some(other) => return Err(locale::envelope::other_version(shown(&other), VERSION)),
+    }
+    let kind = match given.remove("type") {
+        Some(Value::String(name)) => kind(name)?,
+        Some(other) => return Err(locale::envelope::no_text("type", shown(&other))),
+        None => return Err(locale::envelope::no_type().to_owned()),
+    };
+    let reply_to = given.remove("replyTo");
+    let reply_to = reply_to.map(|id| text("replyTo", id)).transpose()?;
+    let payload = match given.remove("payload") {
+        None => Payload::new(),
+        Some(Value::Object(payload)) => payload,
+        Some(other) => return Err(locale::envelope::no_payload(shown(&other))),
+    };
+    Ok(Envelope {
+        kind,
+        id,
+        reply_to,
+        payload,
+    })
+}
+
+fn kind(name: String) -> Result<MessageKind, String> {
+    let known = MessageKind::from_name(&name);
+    known.ok_or_else(|| locale::envelope::unknown_type(shown(&Value::String(name))))
+}
+
+/// An id of a message.
+fn text(key: &'static str, id: Value) -> Result<String, String> {
+    match id {
+        Value::String(id) if id.len() <= MAX_ID_BYTES => Ok(id),
+        Value::String(_) => Err(locale::envelope::id_too_long(key, MAX_ID_BYTES as u64)),
+        other => Err(locale::envelope::no_text(key, shown(&other))),
+    }
+}
+
+/// A value as it came, cut when it is long.
+fn shown(value: &Value) -> String {
+    let mut shown = value.to_string();
+    if shown.len() > MAX_SHOWN_BYTES {
+        shown.truncate(shown.floor_char_boundary(MAX_SHOWN_BYTES));
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests;
