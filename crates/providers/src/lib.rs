@@ -1,7 +1,8 @@
 //! Providers: whom a prompt can be put to, and how each is spoken to.
 //!
 //! Here: the table of providers ([`SPECS`]), which of them answers under which model's name
-//! ([`Registry`]), the dialects, one file each, and [`demo`], the built-in rules.
+//! ([`Registry`]), the dialects, one file each, [`demo`], the built-in rules, and [`external`], behind
+//! which an external agent is.
 //! Not here: when a model is asked and how often (the engine), and where keys come from (whoever
 //! fills in [`ProviderConfig`]).
 //!
@@ -10,6 +11,7 @@
 //! brings a `decoder::Reader` for the answer, and `exchange` does the rest. Start with [`Registry`].
 
 pub mod demo;
+pub mod external;
 pub mod price;
 pub mod probe;
 pub mod registry;
@@ -34,6 +36,7 @@ mod timeouts;
 mod words;
 
 pub use demo::Demo;
+pub use external::{EXTERNAL, External};
 pub use price::Price;
 pub use probe::{LocalModel, Look, Probed, Probing, Seen};
 pub use registry::{Access, Choice, DemoUse, ProviderConfig, Reason, Registry, Row};

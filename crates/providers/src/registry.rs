@@ -22,6 +22,7 @@ use crate::anthropic::Anthropic;
 use crate::chat_completions::ChatCompletions;
 use crate::demo::Demo;
 use crate::endpoint::{Clients, Endpoint};
+use crate::external::{EXTERNAL, External};
 use crate::price::{FREE, Price};
 use crate::probe::Probing;
 use crate::secret::Secret;
@@ -293,6 +294,9 @@ impl Registry {
 impl Models for Registry {
     fn resolve(&self, name: &str) -> Result<Model, Error> {
         let name = name.trim();
+        if name == EXTERNAL {
+            return Ok(external());
+        }
         let (spec, endpoint_name) = self.find(name)?;
         if spec.dialect == Dialect::Demo {
             return self.demo(spec, name);
@@ -309,11 +313,25 @@ impl Models for Registry {
     }
 
     fn claim(&self, name: &str) -> Result<(), Error> {
-        self.find(name.trim()).map(drop)
+        let name = name.trim();
+        if name == EXTERNAL {
+            return Ok(());
+        }
+        self.find(name).map(drop)
     }
 
     fn default_name(&self) -> Future<'_, Result<String, Error>> {
         Box::pin(async { Ok(self.choice().await?.name) })
+    }
+}
+
+/// Not in the table: nobody can set it up, and it is never chosen for who names no model.
+fn external() -> Model {
+    Model {
+        name: EXTERNAL.to_owned(),
+        endpoint_name: EXTERNAL.to_owned(),
+        kind: ModelKind::Demo,
+        provider: Arc::new(External),
     }
 }
 

@@ -119,6 +119,24 @@ fn a_row_of_the_table_is_all_that_detection_prefix_and_refusal_need() {
     }
 }
 
+// proves RL-24
+#[tokio::test]
+async fn what_an_external_agent_drives_is_resolved_and_never_listed_or_chosen() {
+    let registry = Registry::new(ProviderConfig {
+        demo: DemoUse::Forbidden,
+        ..config(&[], &["custom"])
+    });
+    assert_eq!(registry.resolve(EXTERNAL).unwrap().name, EXTERNAL);
+    registry.claim(EXTERNAL).unwrap();
+    assert_eq!(
+        registry.resolve("custom/external").unwrap().endpoint_name,
+        EXTERNAL
+    );
+    assert!(registry.default_name().await.is_err());
+    let listed = registry.overview().await;
+    assert!(listed.iter().all(|row| row.name != EXTERNAL));
+}
+
 #[tokio::test]
 async fn demo_is_never_used_where_it_is_forbidden() {
     let registry = Registry::new(ProviderConfig {
