@@ -15,14 +15,14 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use self::desk::Desk;
-use self::line::Line;
-use self::memory::Memory;
+
 use self::tools::Tools;
 use self::work::Worker;
+use crate::link::{Line, Way};
+use crate::memory::Memory;
 
 mod desk;
-mod line;
-mod memory;
+
 mod schema;
 mod screen;
 mod talk;
@@ -30,8 +30,6 @@ mod talk;
 mod tests;
 mod tools;
 mod work;
-
-pub use line::{Link, Way};
 
 /// What it is told about the room.
 const NOTE: &str = include_str!("agent/NOTE.md");

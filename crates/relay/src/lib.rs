@@ -6,3 +6,10 @@
 //! Not here: sockets, and the spelling of the messages.
 
 pub mod agent;
+#[cfg(test)]
+mod far;
+mod link;
+mod memory;
+pub mod toolhost;
+
+pub use link::{Cut, Link, Way};

@@ -12,9 +12,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::Mind;
 use super::desk::{Call, Desk, Effect, Footing};
-use super::line::{Heard, Line};
 use super::talk::Talk;
 use super::tools::{Ask, Tools};
+use crate::link::{Heard, Line};
 
 pub(super) struct Worker {
     pub(super) line: Line,
@@ -94,8 +94,8 @@ impl Worker {
 
     async fn say_all(&mut self) {
         while let Some(envelope) = self.desk.next_to_say() {
-            if let Err(why) = self.line.say(envelope).await {
-                self.lose(&why);
+            if let Err(cut) = self.line.say(envelope).await {
+                self.lose(&cut.to_string());
             }
         }
     }
@@ -104,9 +104,9 @@ impl Worker {
         let now = Instant::now();
         match heard {
             Heard::Up => self.desk.up(now),
-            Heard::Lost(why) => {
-                tracing::info!(why, "the agent of a room lost its connection");
-                self.desk.lost(&why);
+            Heard::Lost(cut) => {
+                tracing::info!(%cut, "the agent of a room lost its connection");
+                self.desk.lost(&cut.to_string());
             }
             Heard::Said(said) => self.hear_said(&said, now),
         }

@@ -1,5 +1,6 @@
-//! The way to the relay: somebody joins on it, loses it, and comes back.
+//! The way to a relay: somebody joins on it, loses it, and comes back.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,19 +14,37 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// How long a message may take until the other side has taken it.
 const SAYING: Duration = Duration::from_secs(10);
 
+/// Why a connection is no more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// Somebody else is in this one's place: to come back would be to throw them out.
+    Replaced,
+    /// Something else, in words for a log: another connection may be better.
+    Broken(String),
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Replaced => f.write_str("somebody else took its place"),
+            Self::Broken(why) => f.write_str(why),
+        }
+    }
+}
+
 /// A connection to a relay: a socket, or a place in a relay of this very process. Dropping it leaves.
 pub trait Link: Send {
-    /// Says something. An error is a connection that is no more, and why, for a log.
+    /// Says something.
     ///
     /// # Errors
     /// Why the connection is no more.
-    fn say(&mut self, envelope: Envelope) -> Future<'_, Result<(), String>>;
+    fn say(&mut self, envelope: Envelope) -> Future<'_, Result<(), Cut>>;
 
     /// What comes next. Dropping the future halfway loses nothing.
     ///
     /// # Errors
     /// Why the connection is no more.
-    fn next(&mut self) -> Future<'_, Result<Arc<Envelope>, String>>;
+    fn next(&mut self) -> Future<'_, Result<Arc<Envelope>, Cut>>;
 }
 
 /// How a connection to a relay is made, as often as it is lost.
@@ -35,7 +54,7 @@ pub trait Way: Send {
 }
 
 /// A connection that is there, or being made.
-pub(super) struct Line {
+pub(crate) struct Line {
     way: Box<dyn Way>,
     state: State,
     pause: Duration,
@@ -47,17 +66,17 @@ enum State {
 }
 
 /// What comes of a line.
-pub(super) enum Heard {
+pub(crate) enum Heard {
     /// It is there now, and nobody has joined on it.
     Up,
     /// It is no more, for this reason.
-    Lost(String),
+    Lost(Cut),
     /// Somebody said this.
     Said(Arc<Envelope>),
 }
 
 impl Line {
-    pub(super) fn new(way: Box<dyn Way>) -> Self {
+    pub(crate) fn new(way: Box<dyn Way>) -> Self {
         let state = State::Coming(way.open());
         let pause = FIRST_PAUSE;
         Self { way, state, pause }
@@ -65,14 +84,14 @@ impl Line {
 
     /// What comes next. Dropping the future halfway loses nothing: what is under way goes on with the
     /// next one.
-    pub(super) async fn next(&mut self) -> Heard {
+    pub(crate) async fn next(&mut self) -> Heard {
         loop {
             match &mut self.state {
                 State::Up(link) => match link.next().await {
                     Ok(said) => return Heard::Said(said),
-                    Err(why) => {
+                    Err(cut) => {
                         self.lose();
-                        return Heard::Lost(why);
+                        return Heard::Lost(cut);
                     }
                 },
                 State::Coming(link) => match link.await {
@@ -90,16 +109,16 @@ impl Line {
     }
 
     /// Says something; what cannot be said is lost with the line, which [`Line::next`] tells of.
-    pub(super) async fn say(&mut self, envelope: Envelope) -> Result<(), String> {
+    pub(crate) async fn say(&mut self, envelope: Envelope) -> Result<(), Cut> {
         let State::Up(link) = &mut self.state else {
-            return Err("the line is not up".to_owned());
+            return Err(Cut::Broken("it is not there yet".to_owned()));
         };
         let said = tokio::time::timeout(SAYING, link.say(envelope)).await;
-        said.unwrap_or_else(|_| Err("nobody takes what is said".to_owned()))
+        said.unwrap_or_else(|_| Err(Cut::Broken("nobody takes what is said".to_owned())))
     }
 
     /// Gives the connection up; another one is made after a pause, a longer one each time.
-    pub(super) fn lose(&mut self) {
+    pub(crate) fn lose(&mut self) {
         let (pause, open) = (self.pause, self.way.open());
         self.pause = (pause * 2).min(LONGEST_PAUSE);
         self.state = State::Coming(Box::pin(async move {
@@ -109,7 +128,7 @@ impl Line {
     }
 
     /// The other side is well: the next loss is a new one.
-    pub(super) fn is_well(&mut self) {
+    pub(crate) fn is_well(&mut self) {
         self.pause = FIRST_PAUSE;
     }
 }

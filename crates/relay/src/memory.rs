@@ -1,4 +1,4 @@
-//! The history of the agent's one session, in memory and with a bound: what its next turn begins with.
+//! The history of one session, in memory and with a bound: what its next turn begins with.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -15,7 +15,7 @@ const MAX_MESSAGES: usize = 200;
 
 /// The one session that there is at a time; what another one leaves is forgotten.
 #[derive(Default)]
-pub(super) struct Memory {
+pub(crate) struct Memory {
     held: Mutex<Option<Held>>,
 }
 

@@ -1,0 +1,295 @@
+use std::future::pending;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use samovar_core::relay::{Envelope, MessageKind};
+use samovar_core::tool::Sharing;
+use samovar_core::{
+    Approval, CallContext, Capability, Closer, Effect, Future, Outcome, Reply, ToolCall, ToolSpec,
+    Toolset,
+};
+use samovar_engine::{Ports, Recovery, Settings, Toolbox};
+use samovar_stores::memory::MemoryJournal;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::*;
+use crate::far::{Far, Path, World, calls, object, says};
+use crate::memory::Memory;
+
+/// What is left of a process that was killed: its stores, and what the tools did.
+#[derive(Clone, Default)]
+struct Machine {
+    world: World,
+    journal: Arc<MemoryJournal>,
+    history: Arc<Memory>,
+    ran: Arc<Mutex<Vec<String>>>,
+}
+
+/// `look` reads, `write` changes a file, `hang` never ends, `ask` waits for a person.
+#[derive(Clone)]
+struct Tools(Machine);
+
+fn spec(name: &str, effect: Effect, capability: Capability, closer: Closer) -> Arc<ToolSpec> {
+    Arc::new(ToolSpec {
+        name: name.to_owned(),
+        description: "d".to_owned(),
+        parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
+        effect,
+        capability,
+        timeout: Duration::from_mins(1),
+        sharing: Sharing::Parallel,
+        closer,
+    })
+}
+
+impl Toolset for Tools {
+    fn specs(&self) -> Vec<Arc<ToolSpec>> {
+        use Capability::{Person, ReadWorkspace, WriteWorkspace};
+        vec![
+            spec("look", Effect::Read, ReadWorkspace, Closer::Tool),
+            spec("write", Effect::Unsafe, WriteWorkspace, Closer::Tool),
+            spec("hang", Effect::Unsafe, ReadWorkspace, Closer::Tool),
+            spec("ask", Effect::Idempotent, Person, Closer::Person),
+        ]
+    }
+
+    fn call(&self, call: ToolCall, _context: CallContext) -> Future<'static, Reply> {
+        let ran = self.0.ran.clone();
+        Box::pin(async move {
+            ran.lock().unwrap().push(call.name.clone());
+            if call.name == "hang" {
+                pending::<()>().await;
+            }
+            Reply::Closed(Outcome::done(format!("{} {}", call.name, call.args)))
+        })
+    }
+}
+
+struct Run {
+    engine: Arc<Engine>,
+    host: ToolHost,
+    far: Far,
+}
+
+impl Machine {
+    /// A process with a host of tools that has joined its room.
+    async fn start(&self, approval: Approval) -> Run {
+        let toolbox = Toolbox::default();
+        let tools: Arc<dyn Toolset> = Arc::new(Tools(self.clone()));
+        toolbox.add(&tools).unwrap();
+        let ports = Ports {
+            journal: self.journal.clone(),
+            history: self.history.clone(),
+            models: Arc::new(self.world.clone()),
+            toolbox: Arc::new(toolbox),
+            clock: Arc::new(self.world.clone()),
+            ids: Arc::new(self.world.clone()),
+            damages: Arc::new(()),
+        };
+        let settings = Settings {
+            approval,
+            recovery: Recovery::EverySession,
+            ..Settings::default()
+        };
+        let engine = Engine::start(ports, settings).await.unwrap();
+        let (made, mut ways) = mpsc::channel(1);
+        let host = ToolHost::begin(ToolHostParts {
+            room: "r".to_owned(),
+            way: Box::new(Path(made)),
+            engine: engine.clone(),
+            session: SessionId::new("relay-r").unwrap(),
+            model: "external".to_owned(),
+            clock: Arc::new(self.world.clone()),
+            studies: Box::new(|| "s-1".to_owned()),
+        });
+        let mut far = ways.recv().await.unwrap();
+        let join = far.hears(MessageKind::RelayJoin).await;
+        assert_eq!(
+            join.payload,
+            object(&json!({"role": "host", "sessionId": "r"}))
+        );
+        let joined = MessageKind::RelayJoined;
+        far.answers(joined, Some(&join), Value::Object(join.payload.clone()))
+            .await;
+        far.hears(MessageKind::StateUpdated).await;
+        Run { engine, host, far }
+    }
+
+    /// What the driven session's model will do: one call, and the word for its end.
+    fn will_call(&self, tool: &str, params: &Value) {
+        let mut answers = self.world.answers.lock().unwrap();
+        answers.extend([calls("", tool, params.clone()), says("over")]);
+    }
+}
+
+impl Run {
+    async fn asks(&self, kind: MessageKind, payload: &Value) {
+        let asked = Envelope::new(kind, object(payload)).with_id("a-1");
+        self.far.tell.send(Arc::new(asked)).await.unwrap();
+    }
+
+    async fn calls(&self, tool: &str, params: &Value) {
+        let call = json!({"toolName": tool, "params": params, "reason": "because"});
+        self.asks(MessageKind::ToolCall, &call).await;
+    }
+
+    async fn hears_answer(&mut self, kind: MessageKind) -> Value {
+        let answer = self.far.hears(kind).await;
+        assert_eq!(answer.reply_to.as_deref(), Some("a-1"));
+        Value::Object(answer.payload)
+    }
+
+    async fn is_refused(&mut self, code: &str, why: &str) {
+        let error = self.hears_answer(MessageKind::Error).await;
+        assert_eq!(error["code"], code, "{error}");
+        assert!(error["message"].as_str().unwrap().contains(why), "{error}");
+    }
+
+    async fn snapshot(&mut self) -> Value {
+        self.asks(MessageKind::SnapshotGet, &json!({})).await;
+        self.hears_answer(MessageKind::SnapshotState).await
+    }
+}
+
+// proves RL-24
+#[tokio::test(start_paused = true)]
+async fn an_external_agent_has_our_catalogue_and_its_calls_are_turns_of_a_session() {
+    let machine = Machine::default();
+    let mut run = machine.start(Approval::Auto).await;
+    let first = run.snapshot().await;
+    assert_eq!(
+        (&first["sessionId"], &first["uiSpec"]["stage"]),
+        (&Value::Null, &json!("tools"))
+    );
+    let names = first["toolSchema"].as_array().unwrap().iter();
+    let names: Vec<_> = names.map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(
+        names,
+        ["hang", "look", "write"],
+        "nobody waits for a person"
+    );
+    assert_eq!(first["toolSchema"][1]["parameters"]["type"], "object");
+
+    run.asks(MessageKind::SessionStart, &json!({"studyId": "pilot"}))
+        .await;
+    let started = run.hears_answer(MessageKind::SessionStarted).await;
+    assert_eq!(started, json!({"sessionId": "s-1"}));
+    run.far.hears(MessageKind::StateUpdated).await;
+    machine.will_call("look", &json!({"path": "a"}));
+    run.calls("look", &json!({"path": "a"})).await;
+    let result = run.hears_answer(MessageKind::ToolResult).await;
+    let wanted = json!({"ok": true, "toolName": "look", "result": r#"look {"path":"a"}"#});
+    assert_eq!(result, wanted);
+    let shown = run.far.hears(MessageKind::StateUpdated).await.payload;
+    let call = &shown["messageHistory"][0];
+    assert_eq!(
+        (&call["toolName"], &call["status"]),
+        (&json!("look"), &json!("done"))
+    );
+    assert_eq!(shown["source"], "host");
+    let said = machine.world.asked();
+    assert_eq!(said[0].1, r#"{"toolName":"look","params":{"path":"a"}}"#);
+
+    run.asks(MessageKind::AgentMessage, &json!({"text": "hello"}))
+        .await;
+    let shown = run.far.hears(MessageKind::StateUpdated).await.payload;
+    assert_eq!(shown["messageHistory"][1]["text"], "hello");
+    assert_eq!(machine.world.asked().len(), 2, "nothing ran for it");
+    assert_eq!(run.snapshot().await["sessionId"], "s-1");
+    run.asks(MessageKind::SessionEnd, &json!({})).await;
+    let ended = run.hears_answer(MessageKind::SessionEnded).await;
+    assert_eq!(ended, json!({"sessionId": "s-1", "stateReset": true}));
+    run.host.shutdown().await;
+    run.engine.shutdown(Duration::ZERO).await;
+}
+
+// proves RL-24, TL-4
+#[tokio::test(start_paused = true)]
+async fn an_external_agent_is_refused_what_is_unknown_does_not_fit_or_is_not_allowed() {
+    for (approval, why) in [
+        (Approval::Supervised, "needs a person's approval"),
+        (Approval::ReadOnly, "the approval level is read-only"),
+    ] {
+        let machine = Machine::default();
+        let mut run = machine.start(approval).await;
+        for unknown in ["wipe", "ask", ""] {
+            run.calls(unknown, &json!({})).await;
+            run.is_refused("UNKNOWN_TOOL", "there are: hang, look, write")
+                .await;
+        }
+        run.calls("look", &json!({"path": 1})).await;
+        run.is_refused("INVALID_PARAMS", "/path").await;
+        assert!(machine.world.asked().is_empty(), "no turn was made of it");
+        machine.will_call("write", &json!({}));
+        run.calls("write", &json!({})).await;
+        run.is_refused("TOOL_EXECUTION_FAILED", why).await;
+        let shown = run.far.hears(MessageKind::StateUpdated).await.payload;
+        assert_eq!(shown["messageHistory"][0]["status"], "denied");
+        assert!(machine.ran.lock().unwrap().is_empty());
+    }
+}
+
+// proves RL-24
+#[tokio::test(start_paused = true)]
+async fn calls_come_one_after_the_other_and_more_than_can_wait_are_refused() {
+    let machine = Machine::default();
+    let mut run = machine.start(Approval::Auto).await;
+    machine.will_call("hang", &json!({}));
+    for _ in 0..34 {
+        run.calls("hang", &json!({})).await;
+    }
+    run.is_refused("TOOL_EXECUTION_FAILED", "32 calls wait")
+        .await;
+    // The one that hangs is stopped by its own timeout.
+    machine.will_call("look", &json!({}));
+    run.is_refused("TOOL_EXECUTION_FAILED", "outcome unknown")
+        .await;
+    run.far.hears(MessageKind::StateUpdated).await;
+    let result = run.hears_answer(MessageKind::ToolResult).await;
+    assert_eq!(result["result"], "look {}");
+}
+
+// proves RL-24, DU-5
+#[test]
+fn a_call_that_a_kill_cut_is_not_run_again_and_the_next_snapshot_says_so() {
+    let machine = Machine::default();
+    let runtime = || {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder.worker_threads(2).enable_all().build().unwrap()
+    };
+    machine.will_call("hang", &json!({}));
+    let first = runtime();
+    first.block_on(async {
+        let run = machine.start(Approval::Auto).await;
+        run.calls("hang", &json!({})).await;
+        while machine.ran.lock().unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        // Its tasks end with the runtime, wherever they are.
+        std::mem::forget(run.host);
+    });
+    first.shutdown_background();
+
+    machine.world.answers.lock().unwrap().clear();
+    machine
+        .world
+        .answers
+        .lock()
+        .unwrap()
+        .push_back(says("over"));
+    runtime().block_on(async {
+        let mut run = machine.start(Approval::Auto).await;
+        run.engine.settled().await;
+        let history = loop {
+            let history = run.snapshot().await["messageHistory"].take();
+            if history[0]["status"] != "open" {
+                break history;
+            }
+        };
+        assert_eq!(history[0]["status"], "unknown", "{history}");
+        let text = history[0]["text"].as_str().unwrap();
+        assert!(text.contains("outcome unknown"), "{text}");
+    });
+    assert_eq!(*machine.ran.lock().unwrap(), ["hang"], "never twice");
+}

@@ -1,0 +1,216 @@
+//! Who does the work of a host of tools: one task, between the room and the session.
+
+use std::sync::Arc;
+
+use samovar_core::relay::{Envelope, MessageKind, Payload, RelayCode, RelayRole};
+use samovar_core::{Clock, Event, Outcome};
+use samovar_engine::Lost;
+use samovar_locale as locale;
+use serde_json::{Value, json};
+
+use super::drive::{Driver, Over, Wanted};
+use super::history::{self, Notes};
+use crate::link::{Cut, Heard, Line};
+
+/// The one stage that there is.
+pub(super) const STAGE: &str = "tools";
+/// The id of the join.
+const JOIN: &str = "join";
+
+pub(super) struct Worker {
+    pub(super) room: String,
+    pub(super) line: Line,
+    pub(super) driver: Driver,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) studies: Box<dyn Fn() -> String + Send>,
+    /// The study session that is open.
+    pub(super) study: Option<String>,
+    pub(super) notes: Notes,
+}
+
+enum Happening {
+    Line(Heard),
+    Came(Result<Vec<Arc<Event>>, Lost>),
+}
+
+impl Worker {
+    /// Works until somebody else is the room's host.
+    pub(super) async fn work(mut self) {
+        loop {
+            // Both are safe to drop halfway: each takes nothing before it has it.
+            let happening = tokio::select! {
+                heard = self.line.next() => Happening::Line(heard),
+                came = self.driver.next() => Happening::Came(came),
+            };
+            match happening {
+                Happening::Line(Heard::Up) => self.join().await,
+                Happening::Line(Heard::Said(said)) => self.hear(&said).await,
+                Happening::Line(Heard::Lost(Cut::Replaced)) => {
+                    tracing::warn!(room = self.room, "another host took the room of the tools");
+                    return;
+                }
+                Happening::Line(Heard::Lost(Cut::Broken(why))) => {
+                    tracing::info!(room = self.room, why, "the host of tools lost its room");
+                }
+                Happening::Came(came) => {
+                    if let Some(over) = self.driver.take_in(came).await {
+                        self.answer(over).await;
+                        self.show().await;
+                    }
+                }
+            }
+            for over in self.driver.go_on().await {
+                self.answer(over).await;
+            }
+        }
+    }
+
+    async fn join(&mut self) {
+        let payload = json!({"role": RelayRole::Host.as_str(), "sessionId": self.room});
+        let join = Envelope::new(MessageKind::RelayJoin, object(payload)).with_id(JOIN);
+        self.say(join).await;
+    }
+
+    async fn hear(&mut self, said: &Envelope) {
+        match said.kind {
+            MessageKind::RelayJoined => {
+                self.line.is_well();
+                self.show().await;
+            }
+            MessageKind::SessionStart => {
+                let study = (self.studies)();
+                self.reply(
+                    said,
+                    MessageKind::SessionStarted,
+                    json!({"sessionId": study}),
+                )
+                .await;
+                self.study = Some(study);
+                self.notes.clear();
+                self.show().await;
+            }
+            MessageKind::SnapshotGet => {
+                let mut state = self.state().await;
+                state["sessionId"] = self.study.clone().into();
+                self.reply(said, MessageKind::SnapshotState, state).await;
+            }
+            MessageKind::ToolCall => self.call(said).await,
+            MessageKind::AgentMessage => {
+                let text = said.payload.get("text").and_then(Value::as_str);
+                self.notes.add(text.unwrap_or_default(), self.clock.now());
+                self.show().await;
+            }
+            MessageKind::SessionEnd => {
+                let ended = json!({"sessionId": self.study.take(), "stateReset": true});
+                self.reply(said, MessageKind::SessionEnded, ended).await;
+                self.notes.clear();
+                self.show().await;
+            }
+            MessageKind::Error => {
+                let why = Value::Object(said.payload.clone());
+                tracing::warn!(room = self.room, %why, "the relay refused the host of tools");
+                if said.reply_to.as_deref() == Some(JOIN) {
+                    self.line.lose();
+                }
+            }
+            MessageKind::RelayJoin
+            | MessageKind::SessionStarted
+            | MessageKind::SnapshotState
+            | MessageKind::ToolResult
+            | MessageKind::StateUpdated
+            | MessageKind::UserMessage
+            | MessageKind::SessionEnded => {}
+        }
+    }
+
+    async fn call(&mut self, said: &Envelope) {
+        let tool = said.payload.get("toolName").and_then(Value::as_str);
+        let params = said.payload.get("params").and_then(Value::as_object);
+        let wanted = Wanted {
+            reply_to: said.id.clone(),
+            tool: tool.unwrap_or_default().to_owned(),
+            params: params.cloned().unwrap_or_default(),
+        };
+        if let Err((code, why)) = self.driver.take(wanted) {
+            let error = Envelope::error(code, why).replying_to(said.id.clone());
+            self.say(error).await;
+        }
+    }
+
+    /// Answers a call with what became of it.
+    async fn answer(&mut self, over: Over) {
+        let Over {
+            reply_to,
+            tool,
+            outcome,
+        } = over;
+        let answer = if outcome.is_error() {
+            let Outcome { text, .. } = outcome;
+            Envelope::error(RelayCode::ToolExecutionFailed, text)
+        } else {
+            let result = json!({"ok": true, "toolName": tool, "result": outcome.text});
+            Envelope::new(MessageKind::ToolResult, object(result))
+        };
+        self.say(answer.replying_to(reply_to)).await;
+    }
+
+    /// Tells all agents what there is to see.
+    async fn show(&mut self) {
+        let mut state = json!({"source": "host"});
+        if let (Value::Object(all), Value::Object(now)) = (&mut state, self.state().await) {
+            all.extend(now);
+        }
+        self.say(Envelope::new(MessageKind::StateUpdated, object(state)))
+            .await;
+    }
+
+    async fn state(&mut self) -> Value {
+        let (engine, session) = (self.driver.engine(), self.driver.session());
+        let history = history::entries(engine, session, &self.notes).await;
+        let history = history.unwrap_or_else(|error| {
+            tracing::warn!(%session, %error, "the calls of a room cannot be read");
+            Vec::new()
+        });
+        let tools = self.driver.catalog();
+        let tools = tools.iter().map(|spec| {
+            json!({
+                "name": spec.name,
+                "description": spec.description,
+                "parameters": spec.parameters,
+            })
+        });
+        let tools: Vec<_> = tools.collect();
+        json!({
+            "uiSpec": {
+                "stage": STAGE,
+                "title": locale::relay::tools_title(),
+                "visibleItems": [],
+                "state": {},
+                "items": [],
+            },
+            "messageHistory": history,
+            "toolSchema": tools,
+        })
+    }
+
+    async fn reply(&mut self, to: &Envelope, kind: MessageKind, payload: Value) {
+        let reply = Envelope::new(kind, object(payload)).replying_to(to.id.clone());
+        self.say(reply).await;
+    }
+
+    async fn say(&mut self, envelope: Envelope) {
+        if let Err(cut) = self.line.say(envelope).await {
+            // Whoever asked is told by the relay; the line tells of its loss itself.
+            tracing::debug!(room = self.room, %cut, "nobody hears the host of tools");
+        }
+    }
+}
+
+fn object(value: Value) -> Payload {
+    match value {
+        Value::Object(payload) => payload,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Payload::new()
+        }
+    }
+}
