@@ -22,7 +22,17 @@ pub(crate) const TASKS: &[Task] = &[
     Task {
         name: "test",
         purpose: "the gate: format, lints, docs, their examples, tests",
-        steps: &[FORMAT, LINTS, DOCS, EXAMPLES, PACKAGES, TESTS],
+        steps: &[
+            FORMAT,
+            LINTS,
+            DOCS,
+            EXAMPLES,
+            PACKAGES,
+            NODE_AGENT,
+            PYTHON_FOLDER,
+            PYTHON_AGENT,
+            TESTS,
+        ],
         last: None,
     },
     Task {
@@ -77,7 +87,40 @@ const EXAMPLES: Step = Step {
 };
 const PACKAGES: Step = Step {
     program: Program::Npm,
+    left_out: || packages::node_left_out(packages::CLIENT),
     ..Step::new("packages", &["ci", "--prefix", packages::CLIENT])
+};
+const NODE_AGENT: Step = Step {
+    program: Program::Npm,
+    left_out: || packages::node_left_out(packages::NODE_AGENT),
+    ..Step::new(
+        "packages of the agent in TypeScript",
+        &["ci", "--prefix", packages::NODE_AGENT],
+    )
+};
+const PYTHON_FOLDER: Step = Step {
+    program: Program::Python,
+    left_out: packages::folder_left_out,
+    ..Step::new(
+        "folder of the agent in Python",
+        &["-m", "venv", "--clear", packages::PYTHON_FOLDER],
+    )
+};
+// Done each time: it asks nobody when all is there.
+const PYTHON_AGENT: Step = Step {
+    program: Program::Pip,
+    left_out: packages::python_left_out,
+    ..Step::new(
+        "packages of the agent in Python",
+        &[
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--require-hashes",
+            "--requirement",
+            packages::PYTHON_LIST,
+        ],
+    )
 };
 // The test that compares the file writes it first when it is told to.
 const CONTRACT: Step = Step {
@@ -141,6 +184,8 @@ struct Step {
     environment: &'static [(&'static str, &'static str)],
     output: Output,
     words: Words,
+    /// Why it is not run now, when it need not or cannot be.
+    left_out: fn() -> Option<&'static str>,
 }
 
 /// What a step does with the words behind the task's name.
@@ -156,8 +201,11 @@ enum Words {
 #[derive(Clone, Copy)]
 pub(crate) enum Program {
     Cargo,
-    /// Asked only when the packages of the TypeScript client are missing or old.
     Npm,
+    /// The one of the machine.
+    Python,
+    /// The one of the folder that the example in Python has for its packages.
+    Pip,
 }
 
 /// When the standard output of a step is shown; its complaints and progress always are.
@@ -192,7 +240,7 @@ impl Task {
         let started = now();
         for (at, step) in self.steps.iter().enumerate() {
             let place = format!("{}/{} {}", at + 1, self.steps.len(), step.name);
-            if let Some(why) = step.reason_to_leave_out() {
+            if let Some(why) = (step.left_out)() {
                 eprintln!("==> {place}: left out, {why}");
                 continue;
             }
@@ -238,6 +286,7 @@ impl Step {
             environment: &[],
             output: Output::Always,
             words: Words::Refused,
+            left_out: || None,
         }
     }
 
@@ -262,18 +311,12 @@ impl Step {
         self.arguments.first() == Some(&"nextest")
     }
 
-    /// Why the step is not run, when it need not or cannot be.
-    fn reason_to_leave_out(&self) -> Option<&'static str> {
-        match self.program {
-            Program::Cargo => None,
-            Program::Npm => packages::left_out(),
-        }
-    }
-
     fn run(&self, words: &[String]) -> io::Result<ExitStatus> {
         let mut command = match self.program {
             Program::Cargo => cargo(),
             Program::Npm => packages::npm(),
+            Program::Python => packages::python(),
+            Program::Pip => packages::pip(),
         };
         command
             .args(self.arguments)
@@ -318,6 +361,8 @@ impl fmt::Display for Program {
         f.write_str(match self {
             Program::Cargo => "cargo",
             Program::Npm => "npm",
+            Program::Python => "python3",
+            Program::Pip => "pip",
         })
     }
 }

@@ -11,19 +11,29 @@ const FAKE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fake-program.s
 
 /// Runs `cargo xtask` with a cargo that does nothing but tell; `fails` is the subcommand it fails.
 fn xtask(words: &[&str], fails: &str) -> Output {
-    let tree = Tree::new("all-is-there");
-    tree.has(Tree::LOCK, 1);
-    tree.has(Tree::INSTALLED, 2);
-    tree.xtask(words, fails)
+    all_is_there("all-is-there").xtask(words, fails)
 }
 
-/// A workspace with nothing but what tells whether the client's packages are there, and a folder of
-/// programs.
+/// A tree whose packages are all there, as those of npm are told to be; pip looks each time.
+fn all_is_there(name: &str) -> Tree {
+    let tree = Tree::new(name);
+    for folder in [Tree::CLIENT, Tree::NODE_AGENT] {
+        tree.has(folder, Tree::LOCK, 1);
+        tree.has(folder, Tree::INSTALLED, 2);
+    }
+    tree.has_program("examples/relay-python/.venv/bin/python");
+    tree.has_program("examples/relay-python/.venv/bin/pip");
+    tree
+}
+
+/// A workspace with nothing but what tells whether packages are there, and a folder of programs.
 pub(crate) struct Tree {
     pub(crate) root: PathBuf,
 }
 
 impl Tree {
+    const CLIENT: &str = "clients/typescript";
+    const NODE_AGENT: &str = "examples/relay-typescript";
     const LOCK: &str = "package-lock.json";
     const INSTALLED: &str = "node_modules/.package-lock.json";
 
@@ -31,20 +41,26 @@ impl Tree {
     pub(crate) fn new(name: &str) -> Tree {
         let process = std::process::id().to_string();
         let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(process + name);
-        for folder in ["crates/xtask", "clients/typescript/node_modules", "bin"] {
+        for folder in [
+            "crates/xtask",
+            "clients/typescript/node_modules",
+            "examples/relay-typescript/node_modules",
+            "examples/relay-python/.venv/bin",
+            "bin",
+        ] {
             fs::create_dir_all(root.join(folder)).expect("the folder is ours");
         }
         Tree { root }
     }
 
-    /// Installs an npm that does nothing but tell.
-    fn has_npm(&self) {
-        symlink(FAKE, self.root.join("bin/npm")).expect("the folder is ours");
+    /// Puts a program there that does nothing but tell.
+    fn has_program(&self, path: &str) {
+        symlink(FAKE, self.root.join(path)).expect("the folder is ours");
     }
 
-    /// Puts a file into the client's folder that was written at this second.
-    fn has(&self, file: &str, second: u64) {
-        let file = File::create(self.root.join("clients/typescript").join(file));
+    /// Puts a file into a folder that was written at this second.
+    fn has(&self, folder: &str, file: &str, second: u64) {
+        let file = File::create(self.root.join(folder).join(file));
         let file = file.expect("the folder is ours");
         let time = SystemTime::UNIX_EPOCH + Duration::from_secs(second);
         file.set_modified(time).expect("the file is ours");
@@ -106,7 +122,10 @@ fn the_gate_ends_with_the_tests_and_tells_how_long_each_step_took() {
     let output = xtask(&["test"], "");
 
     assert!(output.status.success());
-    assert_eq!(asked(&output), ["fmt", "clippy", "doc", "nextest"]);
+    assert_eq!(
+        asked(&output),
+        ["fmt", "clippy", "doc", "install", "nextest"]
+    );
     for step in ["format", "lints", "docs", "examples", "tests"] {
         let passed = format!("<== {step} passed in ");
         assert!(
@@ -148,7 +167,8 @@ fn every_step_covers_the_whole_workspace_with_one_feature_set() {
     // The examples, whose output is shown only when they fail, and then the tests.
     let (first, last) = (xtask(&["test"], "test"), xtask(&["test"], ""));
 
-    for line in lines(&first).chain(lines(&last)) {
+    let is_cargo = |line: &&str| !line.starts_with("asked: install ");
+    for line in lines(&first).chain(lines(&last)).filter(is_cargo) {
         let covers_all = line.contains("--workspace --all-") || line.contains("fmt --all ");
         assert!(covers_all, "{line}");
     }
@@ -198,34 +218,74 @@ fn a_missing_nextest_is_told_with_the_command_that_installs_it() {
 
 #[test]
 fn packages_that_are_missing_or_older_than_their_list_are_installed_before_the_tests() {
-    let tree = Tree::new("packages");
-    tree.has(Tree::LOCK, 2);
-    tree.has_npm();
+    for folder in [Tree::CLIENT, Tree::NODE_AGENT] {
+        let tree = all_is_there(&folder.replace('/', "-"));
+        tree.has(folder, Tree::LOCK, 3);
+        tree.has_program("bin/npm");
 
-    let missing = tree.xtask(&["test"], "");
-    tree.has(Tree::INSTALLED, 1);
-    let old = tree.xtask(&["test"], "");
-    let failing = tree.xtask(&["test"], "ci");
-    tree.has(Tree::INSTALLED, 2);
-    let there = tree.xtask(&["test"], "");
+        let old = tree.xtask(&["test"], "");
+        let failing = tree.xtask(&["test"], "ci");
+        fs::remove_file(tree.root.join(folder).join(Tree::INSTALLED)).expect("it is there");
+        let missing = tree.xtask(&["test"], "");
+        tree.has(folder, Tree::INSTALLED, 3);
+        let there = tree.xtask(&["test"], "");
 
-    assert_eq!(asked(&missing), ["fmt", "clippy", "doc", "ci", "nextest"]);
-    assert!(lines(&missing).any(|line| line.starts_with("asked: ci --prefix clients/typescript ")));
-    assert_eq!(asked(&old), asked(&missing));
-    assert_eq!(failing.status.code(), Some(1));
-    assert_eq!(asked(&failing), ["fmt", "clippy", "doc", "ci"]);
-    assert_eq!(asked(&there), ["fmt", "clippy", "doc", "nextest"]);
-    assert!(complaint(&there).contains("packages: left out, they are there"));
+        let all = ["fmt", "clippy", "doc", "ci", "install", "nextest"];
+        assert_eq!(asked(&old), all);
+        let wanted = format!("asked: ci --prefix {folder} ");
+        assert!(lines(&old).any(|line| line.starts_with(&wanted)));
+        assert_eq!(failing.status.code(), Some(1));
+        assert_eq!(asked(&failing), all[..4]);
+        assert_eq!(asked(&missing), all);
+        assert_eq!(
+            asked(&there),
+            ["fmt", "clippy", "doc", "install", "nextest"]
+        );
+        assert!(complaint(&there).contains("packages: left out, they are there"));
+    }
 }
 
 #[test]
-fn without_npm_the_tests_are_run_all_the_same() {
+fn a_folder_for_packages_of_python_is_made_where_there_is_none_or_half_of_one() {
+    let tree = Tree::new("python");
+    tree.has_program("bin/python3");
+    // Python leaves this behind where the system has no pip for it.
+    tree.has_program("examples/relay-python/.venv/bin/python");
+
+    let half = tree.xtask(&["test"], "");
+    let failing = tree.xtask(&["test"], "-m");
+    tree.has_program("examples/relay-python/.venv/bin/pip");
+    let there = tree.xtask(&["test"], "");
+    let failing_pip = tree.xtask(&["test"], "install");
+
+    let wanted = "asked: -m venv --clear examples/relay-python/.venv ";
+    assert!(lines(&half).any(|line| line.starts_with(wanted)));
+    assert_eq!(failing.status.code(), Some(1));
+    assert_eq!(asked(&failing), ["fmt", "clippy", "doc", "-m"]);
+    assert_eq!(
+        asked(&there),
+        ["fmt", "clippy", "doc", "install", "nextest"]
+    );
+    let wanted = "--require-hashes --requirement examples/relay-python/requirements.txt ";
+    assert!(lines(&there).any(|line| line.contains(wanted)));
+    assert_eq!(failing_pip.status.code(), Some(1));
+    assert_eq!(asked(&failing_pip), ["fmt", "clippy", "doc", "install"]);
+}
+
+#[test]
+fn without_npm_and_python_the_tests_are_run_all_the_same() {
     let output = Tree::new("no-npm").xtask(&["test"], "");
 
     assert!(output.status.success());
     assert_eq!(asked(&output), ["fmt", "clippy", "doc", "nextest"]);
-    let said = "packages: left out, npm is not installed";
-    assert!(complaint(&output).contains(said), "{}", complaint(&output));
+    for said in [
+        " packages: left out, npm is not installed",
+        " packages of the agent in TypeScript: left out, npm is not installed",
+        " folder of the agent in Python: left out, python3 is not installed",
+        " packages of the agent in Python: left out, there is no folder for them",
+    ] {
+        assert!(complaint(&output).contains(said), "{}", complaint(&output));
+    }
 }
 
 #[test]
