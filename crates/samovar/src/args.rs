@@ -11,9 +11,10 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 use samovar_locale::help;
+use samovar_wire::api::TokenScope;
 
 pub(crate) use self::chat_global::ChatGlobal;
-pub(crate) use self::words::{Delivery, Effect, Level, Scope};
+pub(crate) use self::words::{Delivery, Effect, Level};
 use crate::output::{Machine, TurnFormat};
 use crate::typed::{self, address, seconds, whole};
 
@@ -354,8 +355,8 @@ pub(crate) enum Token {
     Create {
         #[arg(help = help::token_name(), value_parser = typed::token)]
         name: String,
-        #[arg(long, value_name = "SCOPE", help = help::token_scope(), value_enum, default_value_t = Scope::Use)]
-        scope: Scope,
+        #[arg(long, value_name = "SCOPE", help = help::token_scope(), value_parser = typed::scope, default_value = "use")]
+        scope: TokenScope,
         #[command(flatten)]
         common: Common,
     },

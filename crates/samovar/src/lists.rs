@@ -2,7 +2,9 @@
 
 use samovar_locale as text;
 use samovar_wire::agent::Stats;
-use samovar_wire::api::{CreatedToken, ModelsAnswer, ProviderAccess, ProviderInfo, TokenInfo};
+use samovar_wire::api::{
+    CreatedToken, ModelsAnswer, ProviderAccess, ProviderInfo, TokenInfo, TokenScope,
+};
 use serde_json::json;
 
 use crate::args::{self, Models, Token};
@@ -95,16 +97,18 @@ pub(crate) async fn token(command: Token) -> Result<Exit, Failure> {
             scope,
             common,
         } => {
-            let scope = match scope {
-                args::Scope::Read => "read",
-                args::Scope::Use => "use",
-                args::Scope::Admin => "admin",
-            };
             let params = json!({ "name": name, "scope": scope });
             let asked = async |client: &Client| client.post("/api/tokens", &params).await;
             let made: CreatedToken = change(&common, Repeat::Untaken, asked).await?;
             if common.machine.format() == Format::Text {
-                say(&text::token::created(&name, scope));
+                say(&match &scope {
+                    TokenScope::Relay { room, role } => {
+                        text::token::created_for_room(&name, room, role.as_str())
+                    }
+                    TokenScope::Read | TokenScope::Use | TokenScope::Admin => {
+                        text::token::created(&name, &scope)
+                    }
+                });
             }
             output::one(common.machine.format(), "token", &made, |made| {
                 made.token.clone() + "\n"

@@ -8,7 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use samovar_core::title::MAX_TITLE_BYTES;
 use samovar_core::{SessionId, Title};
 use samovar_locale as text;
-use samovar_wire::api::TokenName;
+use samovar_wire::api::{TokenName, TokenScope};
 use text::typed as says;
 
 /// Characters of a wrong value that are shown.
@@ -157,4 +157,9 @@ pub(crate) fn token(typed: &str) -> Result<String, String> {
         Some(_) => Ok(typed.to_owned()),
         None => Err(says::expected_token().to_owned()),
     }
+}
+
+/// What a token may do.
+pub(crate) fn scope(typed: &str) -> Result<TokenScope, String> {
+    TokenScope::parse(typed).ok_or_else(|| says::expected_scope().to_owned())
 }

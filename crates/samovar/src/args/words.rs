@@ -71,14 +71,3 @@ impl Delivery {
         }
     }
 }
-
-/// What a token may do, as it is typed.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Scope {
-    #[value(help = help::scope_read())]
-    Read,
-    #[value(help = help::scope_use())]
-    Use,
-    #[value(help = help::scope_admin())]
-    Admin,
-}

@@ -38,6 +38,7 @@ mod plants;
 #[cfg(feature = "failpoints")]
 mod prove;
 mod readers;
+mod relay;
 mod run;
 mod secrets;
 mod serve;

@@ -227,7 +227,8 @@ async fn a_wrong_value_is_shown_with_what_its_option_takes() {
         line("token create a --scope owner").is(
             2,
             CODE,
-            "--scope takes one of read, use, admin, not \"owner\"",
+            "--scope cannot be \"owner\"; give read, use, admin, or relay:ROOM:ROLE with a room of 1 to \
+             200 bytes and the role host or agent",
         ),
         line("completions ksh").is(
             2,
