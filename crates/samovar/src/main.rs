@@ -7,6 +7,7 @@
 //! show, `exit` is what a script can rely on.
 //! Not here: what the commands do; that is the engine behind the server's routes.
 
+use std::pin::Pin;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -88,11 +89,14 @@ fn start(args: Args, log: EnvFilter) -> Result<Exit, Failure> {
         .enable_all()
         .build();
     let runtime = runtime.map_err(|error| Failure::broken(&error))?;
-    let exit = runtime.block_on(obey(args.command));
+    // Behind a pointer, each command is compiled once, not once for each kind of runtime.
+    let exit = runtime.block_on(Box::pin(obey(args.command)) as Obeyed);
     // A tool that is still busy in a thread of its own does not hold the program up.
     runtime.shutdown_background();
     exit
 }
+
+type Obeyed = Pin<Box<dyn Future<Output = Result<Exit, Failure>>>>;
 
 async fn obey(command: Option<Command>) -> Result<Exit, Failure> {
     match command {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use similar::get_close_matches;
+use strsim::sorensen_dice;
 
 use crate::text::visible;
 
@@ -14,8 +14,8 @@ const MAX_CANDIDATE_LINES: usize = 5;
 const MAX_COMPARED: usize = 10_000;
 /// Bytes of a line that are compared and shown.
 const MAX_LINE_BYTES: usize = 200;
-/// How alike two lines have to be; 1 is the same.
-const MIN_RATIO: f32 = 0.6;
+/// How alike two lines have to be; 1 is the same, but for white space.
+const MIN_LIKENESS: f64 = 0.6;
 
 /// Says that `old` is not in `text`, with the places that are most like its first line.
 pub(super) fn not_found(path: &str, text: &str, old: &str) -> String {
@@ -47,9 +47,16 @@ fn candidates(text: &str, old: &str) -> Vec<String> {
         }
     }
     let height = old.lines().count().min(MAX_CANDIDATE_LINES);
-    get_close_matches(head(wanted), &compared, MAX_CANDIDATES, MIN_RATIO)
+    let mut alike: Vec<_> = compared
         .into_iter()
-        .filter_map(|line| numbers.get(line))
+        .map(|line| (sorensen_dice(head(wanted), line), line))
+        .filter(|(likeness, _)| *likeness >= MIN_LIKENESS)
+        .collect();
+    alike.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    alike
+        .into_iter()
+        .take(MAX_CANDIDATES)
+        .filter_map(|(_, line)| numbers.get(line))
         .map(|number| excerpt(&lines, number.saturating_sub(above), height))
         .collect()
 }
