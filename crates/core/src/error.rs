@@ -64,6 +64,10 @@ codes! {
     UnknownTool = "unknown_tool", 404;
     /// No token of this name.
     UnknownToken = "unknown_token", 404;
+    /// No room of this name has a host of this server.
+    UnknownRoom = "unknown_room", 404;
+    /// No study has a log of this id.
+    UnknownStudy = "unknown_study", 404;
     /// The path exists, but not with this verb.
     WrongVerb = "wrong_verb", 405;
     /// The client took too long to send its request.

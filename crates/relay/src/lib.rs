@@ -4,12 +4,30 @@
 //! Here: who may say what in a room and where a reply goes, the study log, its replay, and the bridge
 //! between the relay and our own loop and tools.
 //! Not here: sockets, and the spelling of the messages.
+//!
+//! Start with [`Relay`]: [`Relay::enter`] gives a [`Member`], which says and gets messages.
+//! [`Relay::attach`] puts a host of this process into a room. [`row`] is what the study log has.
 
 pub mod agent;
+mod cell;
 #[cfg(test)]
 mod far;
 mod link;
+mod log;
+mod logs;
+mod member;
 mod memory;
+mod queue;
+mod relay;
+mod room;
+pub mod row;
+mod tidy;
 pub mod toolhost;
 
 pub use link::{Cut, Link, Way};
+pub use logs::{StudyInfo, StudyLogs};
+pub use member::Member;
+pub use queue::Gone;
+pub use relay::{Pass, Relay, RelayConfig, RoomInfo};
+pub use room::HostKind;
+pub use row::Row;

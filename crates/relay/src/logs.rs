@@ -1,0 +1,161 @@
+//! The study logs of a data directory: which there are, and what stands in them (RL-13 to RL-17).
+
+mod files;
+mod reading;
+mod room_log;
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use samovar_core::{Code, Error, Millis};
+use samovar_locale as locale;
+
+use crate::log::Syncer;
+use crate::room::shown;
+use crate::row::Row;
+pub(crate) use files::Files;
+pub(crate) use room_log::RoomLog;
+
+#[cfg(test)]
+mod tests;
+
+/// Studies that are listed at once, at most.
+const MAX_LISTED: usize = 200;
+/// Rows that are read at once, at most.
+const MAX_ROWS: usize = 5000;
+/// Bytes of rows that are read at once, at most, unless the first alone has more.
+const MAX_ROW_BYTES: usize = 4 << 20;
+
+/// The study logs of a server. A clone is another handle on them.
+#[derive(Clone)]
+pub struct StudyLogs(Arc<Inner>);
+
+struct Inner {
+    files: Files,
+    /// A file's bytes, at most.
+    max_bytes: u64,
+    /// The name of this run of the server.
+    run: String,
+    syncer: Arc<Syncer>,
+    names: Mutex<Names>,
+}
+
+#[derive(Default)]
+struct Names {
+    /// The day of the last id, and its number.
+    day: String,
+    last: u64,
+    /// The studies whose file a room has open.
+    open: HashSet<String>,
+}
+
+/// A study log, in short.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StudyInfo {
+    /// The study session's id.
+    pub id: String,
+    /// The room in which it was.
+    pub room: Option<String>,
+    /// What the agent called the study.
+    pub study: Option<String>,
+    /// Who took part in it, as the agent had it.
+    pub participant: Option<String>,
+    /// When its first row was written: RFC 3339 in UTC; none when there is no row.
+    pub begun: Option<String>,
+    /// When its last row was written.
+    pub last: Option<String>,
+    /// From the one to the other.
+    pub length_ms: u64,
+    /// How many rows it has.
+    pub rows: u64,
+    /// How many lines cannot be read; 0 unless somebody damaged the file.
+    pub unreadable: u64,
+    /// The size of its file.
+    pub bytes: u64,
+    /// How often an agent called which tool.
+    pub tools: BTreeMap<String, u64>,
+    /// Whether it is over.
+    pub is_ended: bool,
+}
+
+impl StudyLogs {
+    /// The logs below a data directory; no file is touched before the first row.
+    pub(crate) fn new(data_dir: &Path, now: Millis, max_bytes: u64) -> Self {
+        Self(Arc::new(Inner {
+            files: Files::new(data_dir),
+            max_bytes,
+            run: format!("{:x}-{:x}", now.0, std::process::id()),
+            syncer: Arc::default(),
+            names: Mutex::default(),
+        }))
+    }
+
+    /// The studies behind an id, sorted by their ids, which is by their days: at most 200. Reads their
+    /// files, so it may block.
+    pub fn list(&self, after: Option<&str>, limit: usize) -> Vec<StudyInfo> {
+        let mut ids = self.0.files.studies();
+        ids.retain(|id| after.is_none_or(|after| id.as_str() > after));
+        ids.sort_unstable();
+        ids.truncate(limit.min(MAX_LISTED));
+        let read = |id: String| match self.0.files.read_study(&id) {
+            Ok(file) => Some(reading::summary(id, &file)),
+            Err(error) => {
+                tracing::warn!(%error, id, "a study log cannot be read");
+                None
+            }
+        };
+        ids.into_iter().filter_map(read).collect()
+    }
+
+    /// The rows of a study behind one, oldest first: at most 5,000, and about 4 MiB. Reads its file, so
+    /// it may block.
+    ///
+    /// # Errors
+    /// [`Code::UnknownStudy`]; [`Code::StoreFailed`] when a row cannot be read.
+    pub fn rows(&self, id: &str, after: Option<u64>, limit: usize) -> Result<Vec<Row>, Error> {
+        let unknown = || Error::new(Code::UnknownStudy, locale::relay::study_unknown(shown(id)));
+        if !files::is_id(id) {
+            return Err(unknown());
+        }
+        let file = match self.0.files.read_study(id) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(unknown()),
+            Err(error) => {
+                let why = locale::relay::log_unreadable(id, error);
+                return Err(Error::new(Code::StoreFailed, why));
+            }
+        };
+        reading::rows(&file, after, limit.min(MAX_ROWS), MAX_ROW_BYTES).map_err(|error| {
+            let why = locale::relay::log_unreadable(id, error);
+            Error::new(Code::StoreFailed, why)
+        })
+    }
+
+    /// An id that no study has, for one that begins now.
+    pub(crate) fn propose(&self, now: Millis) -> String {
+        let day = Timestamp::from_millisecond(now.0).unwrap_or_default();
+        let day = day.strftime("%Y%m%d").to_string();
+        let mut names = self.names();
+        if names.day != day {
+            names.last = self.0.files.last_of(&format!("s-{day}-"));
+            names.day = day;
+        }
+        names.last += 1;
+        format!("s-{}-{:03}", names.day, names.last)
+    }
+
+    /// Syncs all that is written, and waits for it.
+    pub(crate) async fn close(&self) {
+        self.0.syncer.close().await;
+    }
+
+    pub(crate) fn syncer(&self) -> &Arc<Syncer> {
+        &self.0.syncer
+    }
+
+    fn names(&self) -> MutexGuard<'_, Names> {
+        self.0.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

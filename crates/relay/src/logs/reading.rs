@@ -1,0 +1,142 @@
+//! Reads study logs, line by line.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+
+use jiff::Timestamp;
+use samovar_core::relay::{MessageKind, RelayRole};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::StudyInfo;
+use crate::row::{Direction, Row, note};
+
+/// Bytes of a line, at most: longer than any that is written.
+const MAX_LINE_BYTES: u64 = 8 << 20;
+
+/// What a summary needs of a row.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Glance<'a> {
+    event_index: u64,
+    #[serde(borrow)]
+    timestamp: Cow<'a, str>,
+    direction: Direction,
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    payload: &'a RawValue,
+    #[serde(default)]
+    relay_session_id: Option<String>,
+    #[serde(default)]
+    role: Option<RelayRole>,
+}
+
+impl Glance<'_> {
+    /// A string of the payload.
+    fn text(&self, key: &str) -> Option<String> {
+        let payload: Value = serde_json::from_str(self.payload.get()).ok()?;
+        payload[key].as_str().map(str::to_owned)
+    }
+}
+
+/// A study log in short.
+pub(super) fn summary(id: String, file: &File) -> StudyInfo {
+    let mut info = StudyInfo {
+        id,
+        bytes: file.metadata().map_or(0, |file| file.len()),
+        ..StudyInfo::default()
+    };
+    let read = each_line(file, |line| {
+        match serde_json::from_slice::<Glance<'_>>(line) {
+            Ok(row) => note_row(&mut info, &row),
+            Err(_) => info.unreadable += 1,
+        }
+        Ok(true)
+    });
+    if let Err(error) = read {
+        tracing::warn!(%error, id = info.id, "a study log cannot be read to its end");
+        info.unreadable += 1;
+    }
+    info.length_ms = length_ms(&info).unwrap_or(0);
+    info
+}
+
+fn note_row(info: &mut StudyInfo, row: &Glance<'_>) {
+    info.rows += 1;
+    if info.begun.is_none() {
+        info.begun = Some(row.timestamp.clone().into_owned());
+    }
+    info.last = Some(row.timestamp.clone().into_owned());
+    info.room = info.room.take().or_else(|| row.relay_session_id.clone());
+    let is_internal = row.direction == Direction::Internal;
+    if is_internal && row.kind == note::STARTED {
+        info.study = row.text("studyId");
+        info.participant = row.text("participantId");
+    }
+    info.is_ended |= is_internal && [note::ENDED, note::SUPERSEDED].contains(&&*row.kind);
+    let is_agents = row.role == Some(RelayRole::Agent) && row.direction == Direction::In;
+    if is_agents && row.kind == MessageKind::ToolCall.as_str() {
+        let tool = row.text("toolName").unwrap_or_default();
+        *info.tools.entry(tool).or_default() += 1;
+    }
+}
+
+fn length_ms(info: &StudyInfo) -> Option<u64> {
+    let at = |text: &Option<String>| text.as_ref()?.parse::<Timestamp>().ok();
+    let (begun, last) = (at(&info.begun)?, at(&info.last)?);
+    u64::try_from(last.as_millisecond() - begun.as_millisecond()).ok()
+}
+
+/// The rows behind one.
+pub(super) fn rows(
+    file: &File,
+    after: Option<u64>,
+    limit: usize,
+    max_bytes: usize,
+) -> io::Result<Vec<Row>> {
+    let (mut rows, mut bytes) = (Vec::new(), 0);
+    each_line(file, |line| {
+        let glance: Glance<'_> = serde_json::from_slice(line)?;
+        if after.is_some_and(|after| glance.event_index <= after) {
+            return Ok(true);
+        }
+        bytes += line.len();
+        if rows.len() >= limit || (bytes > max_bytes && !rows.is_empty()) {
+            return Ok(false);
+        }
+        rows.push(serde_json::from_slice(line)?);
+        Ok(true)
+    })?;
+    Ok(rows)
+}
+
+/// Gives each whole line to who reads, until that wants no more. What stands behind the last newline
+/// is just being written.
+fn each_line(file: &File, mut read: impl FnMut(&[u8]) -> io::Result<bool>) -> io::Result<()> {
+    let mut file = BufReader::new(file);
+    let (mut line, mut number) = (Vec::new(), 0u64);
+    loop {
+        line.clear();
+        number += 1;
+        let mut bounded = (&mut file).take(MAX_LINE_BYTES);
+        bounded.read_until(b'\n', &mut line)?;
+        let Some((b'\n', content)) = line.split_last() else {
+            if line.len() as u64 == MAX_LINE_BYTES {
+                return Err(wrong(number, "it is too long"));
+            }
+            return Ok(());
+        };
+        match read(content) {
+            Ok(true) => {}
+            Ok(false) => return Ok(()),
+            Err(error) => return Err(wrong(number, &error.to_string())),
+        }
+    }
+}
+
+fn wrong(number: u64, why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("line {number}: {why}"))
+}

@@ -1,0 +1,114 @@
+//! What agents have asked and no host has answered yet (RL-7, RL-8).
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::time::Duration;
+
+use samovar_core::relay::MessageKind;
+
+use super::step::Key;
+
+/// Ids that are not used again, because somebody may still answer to them; at most so many, the
+/// oldest go first.
+const MAX_SPENT: usize = 1024;
+/// Words of agents that an error may still answer, at most; the oldest go first.
+const MAX_WORDS: usize = 256;
+
+/// A message of an agent that the host has.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Request {
+    pub(crate) agent: Key,
+    pub(crate) kind: MessageKind,
+    /// The id that the agent gave it, which its answer names.
+    pub(crate) asked_as: Option<String>,
+    /// Since the relay began.
+    pub(crate) deadline: Duration,
+}
+
+impl Request {
+    /// Whether the agent waits for an answer; to its words it gets one only when they are refused.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.kind != MessageKind::AgentMessage
+    }
+}
+
+/// The open requests of a room, by the id under which the host has them.
+#[derive(Default)]
+pub(crate) struct Pending {
+    open: HashMap<String, (u64, Request)>,
+    /// The ids in the order in which they were given, which is that of their deadlines.
+    order: BTreeMap<u64, String>,
+    words: VecDeque<(u64, String)>,
+    spent: HashSet<String>,
+    spent_order: VecDeque<String>,
+    last: u64,
+    made: u64,
+}
+
+impl Pending {
+    /// An id for the host: the agent's own, unless it has none or somebody else's answer could still
+    /// come to it. With the number of the last one that was made.
+    pub(crate) fn id_for(&self, wanted: Option<&str>) -> (String, u64) {
+        if let Some(id) = wanted.filter(|id| !self.is_taken(id)) {
+            return (id.to_owned(), self.made);
+        }
+        let mut made = self.made + 1;
+        while self.is_taken(&format!("relay-{made}")) {
+            made += 1;
+        }
+        (format!("relay-{made}"), made)
+    }
+
+    fn is_taken(&self, id: &str) -> bool {
+        self.open.contains_key(id) || self.spent.contains(id)
+    }
+
+    /// Remembers a request. Answers with the words that are forgotten for it, if there are too many.
+    pub(crate) fn remember(&mut self, id: String, request: Request, made: u64) -> Option<Request> {
+        self.made = made;
+        self.last += 1;
+        let is_awaited = request.is_awaited();
+        self.order.insert(self.last, id.clone());
+        self.open.insert(id.clone(), (self.last, request));
+        if is_awaited {
+            return None;
+        }
+        self.words.push_back((self.last, id));
+        if self.words.len() <= MAX_WORDS {
+            return None;
+        }
+        let (number, id) = self.words.pop_front()?;
+        let is_same = self.open.get(&id).is_some_and(|(at, _)| *at == number);
+        is_same.then(|| self.forget(&id)).flatten()
+    }
+
+    /// Forgets a request, and lets nobody have its id soon.
+    pub(crate) fn forget(&mut self, id: &str) -> Option<Request> {
+        let (number, request) = self.open.remove(id)?;
+        self.order.remove(&number);
+        if self.spent.insert(id.to_owned()) {
+            self.spent_order.push_back(id.to_owned());
+        }
+        if self.spent_order.len() > MAX_SPENT
+            && let Some(old) = self.spent_order.pop_front()
+        {
+            self.spent.remove(&old);
+        }
+        Some(request)
+    }
+
+    pub(crate) fn get(&self, id: &str) -> Option<&Request> {
+        self.open.get(id).map(|(_, request)| request)
+    }
+
+    /// All of them, oldest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Request)> {
+        let of = |id: &String| self.open.get_key_value(id);
+        let found = self.order.values().filter_map(of);
+        found.map(|(id, (_, request))| (id.as_str(), request))
+    }
+
+    /// When the oldest is given up.
+    pub(crate) fn deadline(&self) -> Option<Duration> {
+        self.iter().next().map(|(_, request)| request.deadline)
+    }
+}

@@ -1,0 +1,306 @@
+//! A row of a study log, and the chain of checks through all rows of a file (RL-14).
+
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+use samovar_core::Millis;
+use samovar_core::relay::{Payload, RelayRole};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+#[cfg(test)]
+mod tests;
+
+/// What the relay notes by itself: the `type` of rows that are no message of the protocol.
+pub mod note {
+    /// Somebody is in the room now: `role`, for a host `kind`.
+    pub const ENTERED: &str = "relay.entered";
+    /// Somebody is in it no longer: `undelivered` messages were on their way.
+    pub const LEFT: &str = "relay.left";
+    /// A host has the place of another.
+    pub const REPLACED: &str = "relay.replaced";
+    /// A message was refused by the relay: `code`, `message`; of a host also what it sent, by `type`
+    /// and `bytes`.
+    pub const REFUSED: &str = "message.refused";
+    /// A host answered what nobody asks, or asks no longer.
+    pub const DROPPED: &str = "reply.dropped";
+    /// A host did not answer in time.
+    pub const TIMEOUT: &str = "request.timeout";
+    /// A call came without its reason.
+    pub const NO_REASON: &str = "reason.missing";
+    /// Older states were taken out of a queue for a newer one: their `eventIndexes`.
+    pub const COALESCED: &str = "state.coalesced";
+    /// A study session begins: whose it is.
+    pub const STARTED: &str = "session.start";
+    /// The host's id of the session cannot be the file's: which that was, and why.
+    pub const RENAMED: &str = "session.renamed";
+    /// A study session is over.
+    pub const ENDED: &str = "session.end";
+    /// Another study session took the place of this one.
+    pub const SUPERSEDED: &str = "session.replaced";
+    /// The server was started anew in the middle of the session.
+    pub const RESTARTED: &str = "server.restarted";
+}
+
+/// Which way a message went, seen from the relay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// The relay received it.
+    In,
+    /// The relay delivered it: it was put into its receiver's queue.
+    Out,
+    /// It is a [`note`] of the relay's own.
+    Internal,
+}
+
+impl Direction {
+    /// The direction as it stands in a row.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::In => "in",
+            Self::Out => "out",
+            Self::Internal => "internal",
+        }
+    }
+}
+
+/// A row of a study log as it stands in its file, field by field and in their order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Row {
+    /// The study session, or the id of the room's file.
+    pub session_id: String,
+    /// The row's number in its file: 0, 1, 2 and so on.
+    pub event_index: u64,
+    /// RFC 3339 in UTC, with milliseconds.
+    pub timestamp: String,
+    /// Which way it went.
+    pub direction: Direction,
+    /// The message's type, or a [`note`].
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What it brought, as it was sent.
+    pub payload: Payload,
+    /// The room.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relay_session_id: Option<String>,
+    /// Who sent or got it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<RelayRole>,
+    /// Which of the agents: 1 for the first that joined, 2 for the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<u64>,
+    /// The message's id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The message that it answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<String>,
+    /// The check of this row and all before it; empty in a log of somebody else.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub check: String,
+}
+
+impl Row {
+    /// When it was; none when the timestamp is no moment.
+    pub fn at(&self) -> Option<Millis> {
+        let at = self.timestamp.parse::<Timestamp>().ok()?;
+        Some(Millis(at.as_millisecond()))
+    }
+}
+
+/// What the check of a row must be, behind a row with the check `previous`, which is empty before the
+/// first one: 16 hex digits of a SHA-256 over `previous` and the row without its own check, as JSON
+/// with sorted keys and no white space.
+///
+/// So one row that was changed, taken out or moved is found at its place, and a file that was only
+/// formatted anew is as good as before.
+pub fn check(previous: &str, row: &Row) -> String {
+    let mut text = String::new();
+    if let Ok(mut value) = serde_json::to_value(row) {
+        if let Some(fields) = value.as_object_mut() {
+            fields.shift_remove("check");
+        }
+        canonical(&value, &mut text);
+    }
+    digest(previous, &text)
+}
+
+/// A payload as it is kept: as it was sent, and as it is checked.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Told {
+    verbatim: String,
+    canonical: String,
+}
+
+impl Told {
+    pub(crate) fn of(payload: &Payload) -> Self {
+        let mut canonical = String::new();
+        write_object(payload, &mut canonical);
+        let verbatim = Value::Object(payload.clone()).to_string();
+        Self {
+            verbatim,
+            canonical,
+        }
+    }
+
+    /// Its bytes as JSON.
+    pub(crate) fn bytes(&self) -> usize {
+        self.verbatim.len()
+    }
+}
+
+/// A row before it has its place in a file.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct NewRow {
+    pub(crate) at: Millis,
+    pub(crate) direction: Direction,
+    pub(crate) kind: &'static str,
+    pub(crate) payload: std::sync::Arc<Told>,
+    pub(crate) role: Option<RelayRole>,
+    pub(crate) member: Option<u64>,
+    pub(crate) id: Option<String>,
+    pub(crate) reply_to: Option<String>,
+}
+
+/// Where a row stands.
+pub(crate) struct Place<'a> {
+    pub(crate) session: &'a str,
+    pub(crate) room: &'a str,
+    pub(crate) index: u64,
+    /// The check of the row before.
+    pub(crate) previous: &'a str,
+}
+
+/// Appends the row's line; answers with its check.
+pub(crate) fn append(lines: &mut String, new: &NewRow, place: &Place<'_>) -> String {
+    let Place {
+        session,
+        room,
+        index,
+        previous,
+    } = place;
+    let (at, direction) = (timestamp(new.at), new.direction.as_str());
+    let (session, room, kind) = (quoted(session), quoted(room), quoted(new.kind));
+    let (id, reply_to) = (
+        new.id.as_deref().map(quoted),
+        new.reply_to.as_deref().map(quoted),
+    );
+    let role = new.role.map(RelayRole::as_str);
+    let checked = {
+        let mut text = String::with_capacity(new.payload.canonical.len() + 256);
+        say(
+            &mut text,
+            format_args!("{{\"direction\":\"{direction}\",\"eventIndex\":{index}"),
+        );
+        optional(&mut text, "id", id.as_deref());
+        if let Some(member) = new.member {
+            say(&mut text, format_args!(",\"member\":{member}"));
+        }
+        let payload = &new.payload.canonical;
+        say(
+            &mut text,
+            format_args!(",\"payload\":{payload},\"relaySessionId\":{room}"),
+        );
+        optional(&mut text, "replyTo", reply_to.as_deref());
+        if let Some(role) = role {
+            say(&mut text, format_args!(",\"role\":\"{role}\""));
+        }
+        say(
+            &mut text,
+            format_args!(",\"sessionId\":{session},\"timestamp\":\"{at}\",\"type\":{kind}}}"),
+        );
+        digest(previous, &text)
+    };
+    let payload = &new.payload.verbatim;
+    say(
+        lines,
+        format_args!(
+            "{{\"sessionId\":{session},\"eventIndex\":{index},\"timestamp\":\"{at}\",\
+             \"direction\":\"{direction}\",\"type\":{kind},\"payload\":{payload},\
+             \"relaySessionId\":{room}"
+        ),
+    );
+    if let Some(role) = role {
+        say(lines, format_args!(",\"role\":\"{role}\""));
+    }
+    if let Some(member) = new.member {
+        say(lines, format_args!(",\"member\":{member}"));
+    }
+    optional(lines, "id", id.as_deref());
+    optional(lines, "replyTo", reply_to.as_deref());
+    say(lines, format_args!(",\"check\":\"{checked}\"}}\n"));
+    checked
+}
+
+/// A moment as it stands in a row.
+pub(crate) fn timestamp(at: Millis) -> String {
+    let at = Timestamp::from_millisecond(at.0).unwrap_or_default();
+    format!("{at:.3}")
+}
+
+fn optional(text: &mut String, key: &str, quoted: Option<&str>) {
+    if let Some(value) = quoted {
+        say(text, format_args!(",\"{key}\":{value}"));
+    }
+}
+
+fn say(text: &mut String, what: std::fmt::Arguments<'_>) {
+    text.write_fmt(what)
+        .expect("a string takes whatever is written");
+}
+
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+fn digest(previous: &str, text: &str) -> String {
+    let mut hash = Sha256::new_with_prefix(previous);
+    hash.update(text);
+    hex(&hash.finalize()[..8])
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        say(&mut text, format_args!("{byte:02x}"));
+    }
+    text
+}
+
+/// Writes JSON with sorted keys and no white space.
+fn canonical(value: &Value, text: &mut String) {
+    match value {
+        Value::Object(fields) => write_object(fields, text),
+        Value::Array(items) => {
+            text.push('[');
+            for (n, item) in items.iter().enumerate() {
+                if n > 0 {
+                    text.push(',');
+                }
+                canonical(item, text);
+            }
+            text.push(']');
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            say(text, format_args!("{value}"));
+        }
+    }
+}
+
+fn write_object(fields: &Payload, text: &mut String) {
+    let mut sorted: Vec<_> = fields.iter().collect();
+    sorted.sort_unstable_by_key(|(key, _)| *key);
+    text.push('{');
+    for (n, (key, value)) in sorted.into_iter().enumerate() {
+        if n > 0 {
+            text.push(',');
+        }
+        text.push_str(&quoted(key));
+        text.push(':');
+        canonical(value, text);
+    }
+    text.push('}');
+}

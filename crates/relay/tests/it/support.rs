@@ -1,0 +1,175 @@
+//! A relay on a temporary folder, members that are short to write, and the rows of its files.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use samovar_core::relay::{Envelope, MessageKind, Payload};
+use samovar_core::{Clock, Millis};
+use samovar_relay::{Member, Pass, Relay, RelayConfig, Row, row};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// 2026-02-13T10:22:17Z.
+const NOON: i64 = 1_770_978_137_000;
+
+/// A clock that goes on by a millisecond each time it is looked at.
+struct Ticking(AtomicI64);
+
+impl Clock for Ticking {
+    fn now(&self) -> Millis {
+        Millis(self.0.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// A relay, and where it keeps its logs.
+pub(crate) struct Bench {
+    pub(crate) relay: Relay,
+    dir: Arc<TempDir>,
+}
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        Self::with(RelayConfig::default())
+    }
+
+    pub(crate) fn with(config: RelayConfig) -> Self {
+        Self::on(Arc::new(tempfile::tempdir().unwrap()), config)
+    }
+
+    fn on(dir: Arc<TempDir>, config: RelayConfig) -> Self {
+        let clock = Arc::new(Ticking(AtomicI64::new(NOON)));
+        Self {
+            relay: Relay::open(dir.path(), clock, config),
+            dir,
+        }
+    }
+
+    pub(crate) fn path(&self, below: &str) -> PathBuf {
+        self.dir.path().join(below)
+    }
+
+    /// Somebody who has joined.
+    pub(crate) async fn joins(&self, role: &str, room: &str) -> Member {
+        let mut member = self.relay.enter(Pass::Any);
+        member.say(join(role, room)).await;
+        let joined = member.next().await.unwrap();
+        assert_eq!(joined.kind, MessageKind::RelayJoined, "{joined:?}");
+        member
+    }
+
+    /// The rows of a file below `logs`, each with its place and its check as they must be.
+    pub(crate) fn rows(&self, file: &str) -> Vec<Row> {
+        let text = std::fs::read_to_string(self.path("logs").join(file)).unwrap();
+        assert!(text.is_empty() || text.ends_with('\n'));
+        let rows: Vec<Row> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
+            .collect();
+        let mut previous = String::new();
+        for (index, row) in rows.iter().enumerate() {
+            assert_eq!(row.event_index, index as u64, "{row:?}");
+            assert_eq!(row.check, row::check(&previous, row), "{row:?}");
+            previous.clone_from(&row.check);
+        }
+        rows
+    }
+
+    /// The rows of the one file of a room.
+    pub(crate) fn room_rows(&self) -> Vec<Row> {
+        let files = self.files("room");
+        let files: Vec<_> = files
+            .iter()
+            .filter(|name| name.ends_with(".jsonl"))
+            .collect();
+        assert_eq!(files.len(), 1, "{files:?}");
+        self.rows(&format!("room/{}", files[0]))
+    }
+
+    /// The names in a folder below `logs`, sorted.
+    pub(crate) fn files(&self, folder: &str) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(self.path("logs").join(folder)) else {
+            return Vec::new();
+        };
+        let name = |entry: std::io::Result<std::fs::DirEntry>| entry.unwrap().file_name();
+        let mut names: Vec<_> = entries
+            .map(|entry| name(entry).into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+/// A message by its parts.
+pub(crate) fn message(kind: &str, id: Option<&str>, payload: Value) -> Envelope {
+    let kind = MessageKind::from_name(kind).unwrap();
+    Envelope {
+        id: id.map(str::to_owned),
+        ..Envelope::new(kind, fields(payload))
+    }
+}
+
+/// A reply.
+pub(crate) fn reply(kind: &str, reply_to: &str, payload: Value) -> Envelope {
+    message(kind, None, payload).replying_to(Some(reply_to.to_owned()))
+}
+
+pub(crate) fn join(role: &str, room: &str) -> Envelope {
+    message(
+        "relay.join",
+        Some("join-001"),
+        json!({"role": role, "sessionId": room}),
+    )
+}
+
+pub(crate) fn fields(payload: Value) -> Payload {
+    match payload {
+        Value::Object(fields) => fields,
+        other => panic!("{other} is no payload"),
+    }
+}
+
+/// A message in short: `type id>replyTo {payload}`.
+pub(crate) fn short(envelope: &Envelope) -> String {
+    let id = envelope.id.as_deref().unwrap_or_default();
+    let reply_to = envelope.reply_to.as_deref().unwrap_or_default();
+    let payload = Value::Object(envelope.payload.clone());
+    format!("{} {id}>{reply_to} {payload}", envelope.kind.as_str())
+}
+
+/// What comes next, in short.
+pub(crate) async fn gets(member: &mut Member) -> String {
+    match member.next().await {
+        Ok(envelope) => short(&envelope),
+        Err(gone) => format!("gone {gone:?}"),
+    }
+}
+
+/// The code of the error that comes next, and what it answers.
+pub(crate) async fn error_of(member: &mut Member) -> (String, Option<String>) {
+    let envelope = member.next().await.unwrap();
+    assert_eq!(envelope.kind, MessageKind::Error, "{envelope:?}");
+    let code = envelope.payload["code"].as_str().unwrap().to_owned();
+    (code, envelope.reply_to.clone())
+}
+
+/// Whether nothing waits for a member.
+pub(crate) async fn is_quiet(member: &mut Member) -> bool {
+    tokio::select! {
+        biased;
+        _ = member.next() => false,
+        () = std::future::ready(()) => true,
+    }
+}
+
+/// Rows in short: `direction type role.member`.
+pub(crate) fn kinds(rows: &[Row]) -> Vec<String> {
+    let short = |row: &Row| {
+        let role = row.role.map_or("-", samovar_core::relay::RelayRole::as_str);
+        let member = row
+            .member
+            .map_or_else(String::new, |number| format!(".{number}"));
+        format!("{} {} {role}{member}", row.direction.as_str(), row.kind)
+    };
+    rows.iter().map(short).collect()
+}
