@@ -469,7 +469,7 @@ impl Visit<'_> {
         let flushed = syncer.blocking(file, move |synced| cell.flushed(number, &synced));
         match flushed {
             Ok(flushed) => self.flushed = Some(flushed),
-            Err(synced) => drop(self.state.held.done(number, &synced)),
+            Err(outcome) => drop(self.state.held.done(number, &outcome)),
         }
     }
 

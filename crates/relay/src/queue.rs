@@ -90,20 +90,19 @@ impl Queue {
         if state.bytes <= self.max_bytes / 4 || state.gone.is_some() {
             return Vec::new();
         }
-        let is_stale = |item: &Item| item.envelope.kind == MessageKind::StateUpdated;
-        let (stale, rest): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut state.items)
-            .into_iter()
-            .partition(is_stale);
-        state.items = rest;
-        state.bytes -= stale.iter().map(|item| item.bytes).sum::<usize>();
-        stale.into()
+        let is_old = |item: &Item| item.envelope.kind == MessageKind::StateUpdated;
+        let items = std::mem::take(&mut state.items).into_iter();
+        let (taken, rest): (Vec<_>, Vec<_>) = items.partition(is_old);
+        state.items = rest.into();
+        state.bytes -= taken.iter().map(|item| item.bytes).sum::<usize>();
+        taken
     }
 
     /// Puts those back, because nothing took their place.
-    pub(crate) fn put_back(&self, stale: Vec<Item>) {
+    pub(crate) fn put_back(&self, items: Vec<Item>) {
         let mut state = self.state();
-        state.bytes += stale.iter().map(|item| item.bytes).sum::<usize>();
-        state.items.extend(stale);
+        state.bytes += items.iter().map(|item| item.bytes).sum::<usize>();
+        state.items.extend(items);
     }
 
     /// Nothing more comes; what waits is still taken.

@@ -144,6 +144,8 @@ impl From<Error> for Failure {
             | Code::UnknownCall
             | Code::UnknownTool
             | Code::UnknownToken
+            | Code::UnknownRoom
+            | Code::UnknownStudy
             | Code::WrongVerb
             | Code::MessageConflict
             | Code::ChatRestarted

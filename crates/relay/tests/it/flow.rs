@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use crate::support::{Bench, error_of, gets, is_quiet, kinds, message, reply};
+use crate::support::{Bench, error_of, is_quiet, kinds, message, passes, reply};
+
+const STUDY: &str = "s-20260213-001";
 
 // proves RL-3, RL-6, RL-7, RL-13, RL-14, RL-15, RL-25, RL-28
 #[tokio::test]
@@ -11,51 +13,61 @@ async fn a_study_goes_from_its_start_to_its_end_and_each_message_stands_in_its_l
     let mut host = bench.joins("frontend", "  default ").await;
     let mut agent = bench.joins("agent", "").await;
 
-    let about = json!({"studyId": "pilot-01", "participantId": "P07"});
-    agent
-        .say(message("session.start", Some("req-001"), about.clone()))
-        .await;
-    assert_eq!(
-        gets(&mut host).await,
-        format!("session.start req-001> {about}")
+    let start = message(
+        "session.start",
+        Some("req-001"),
+        json!({"studyId": "pilot-01", "participantId": "P07"}),
     );
-    host.say(reply(
-        "session.started",
-        "req-001",
-        json!({"sessionId": "s-20260213-001"}),
-    ))
-    .await;
-    let started = r#"session.started >req-001 {"sessionId":"s-20260213-001"}"#;
-    assert_eq!(gets(&mut agent).await, started);
-
+    assert_eq!(
+        passes(&agent, start, &mut host).await,
+        r#"session.start req-001> {"studyId":"pilot-01","participantId":"P07"}"#
+    );
+    let started = reply("session.started", "req-001", json!({"sessionId": STUDY}));
+    assert_eq!(
+        passes(&host, started, &mut agent).await,
+        r#"session.started >req-001 {"sessionId":"s-20260213-001"}"#
+    );
     let call = json!({"toolName": "select", "params": {"itemId": "m1"}, "reason": "first"});
-    agent
-        .say(message("tool.call", Some("req-003"), call.clone()))
-        .await;
-    assert_eq!(gets(&mut host).await, format!("tool.call req-003> {call}"));
-    host.say(reply(
+    let call = message("tool.call", Some("req-003"), call);
+    assert_eq!(
+        passes(&agent, call, &mut host).await,
+        r#"tool.call req-003> {"toolName":"select","params":{"itemId":"m1"},"reason":"first"}"#
+    );
+    let result = reply(
         "tool.result",
         "req-003",
         json!({"toolName": "select", "ok": true}),
-    ))
-    .await;
-    let result = r#"tool.result >req-003 {"toolName":"select","ok":true}"#;
-    assert_eq!(gets(&mut agent).await, result);
-
-    agent
-        .say(message(
-            "session.end",
-            Some("req-999"),
-            json!({"reason": "done"}),
-        ))
-        .await;
-    gets(&mut host).await;
-    let ended = json!({"sessionId": "s-20260213-001", "logFile": "elsewhere", "more": 1});
-    host.say(reply("session.ended", "req-999", ended)).await;
-    let ended = r#"session.ended >req-999 {"sessionId":"s-20260213-001","logFile":"logs/study/s-20260213-001.jsonl","more":1,"stateReset":true}"#;
-    assert_eq!(gets(&mut agent).await, ended);
+    );
+    assert_eq!(
+        passes(&host, result, &mut agent).await,
+        r#"tool.result >req-003 {"toolName":"select","ok":true}"#
+    );
+    let end = message("session.end", Some("req-999"), json!({"reason": "done"}));
+    passes(&agent, end, &mut host).await;
+    let ended = json!({"sessionId": STUDY, "logFile": "elsewhere", "more": 1});
+    let ended = reply("session.ended", "req-999", ended);
+    assert_eq!(
+        passes(&host, ended, &mut agent).await,
+        r#"session.ended >req-999 {"sessionId":"s-20260213-001","logFile":"logs/study/s-20260213-001.jsonl","more":1,"stateReset":true}"#
+    );
     assert!(is_quiet(&mut host).await);
 
+    its_rows(&bench);
+    agent
+        .say(message("session.end", Some("again"), json!({})))
+        .await;
+    let refused = ("SESSION_NOT_ACTIVE".to_owned(), Some("again".to_owned()));
+    assert_eq!(error_of(&mut agent).await, refused);
+    let room = kinds(&bench.room_rows());
+    let last = [
+        "in session.end agent.1",
+        "internal message.refused agent.1",
+        "out error agent.1",
+    ];
+    assert_eq!(room[room.len() - 3..], last);
+}
+
+fn its_rows(bench: &Bench) {
     let rows = bench.rows("study/s-20260213-001.jsonl");
     let wanted = [
         "in session.start agent.1",
@@ -75,27 +87,11 @@ async fn a_study_goes_from_its_start_to_its_end_and_each_message_stands_in_its_l
     ];
     assert_eq!(kinds(&rows), wanted);
     assert_eq!(rows[0].payload["participantId"], "P07");
-    assert!(rows.iter().all(|row| row.session_id == "s-20260213-001"));
-    assert!(
-        rows.iter()
-            .all(|row| row.relay_session_id.as_deref() == Some("default"))
-    );
-    assert!(
-        rows[0].timestamp.starts_with("2026-02-13T10:22:17.") && rows[0].timestamp.ends_with('Z')
-    );
-
-    agent
-        .say(message("session.end", Some("req-1000"), json!({})))
-        .await;
-    let refused = ("SESSION_NOT_ACTIVE".to_owned(), Some("req-1000".to_owned()));
-    assert_eq!(error_of(&mut agent).await, refused);
-    let room = kinds(&bench.room_rows());
-    assert_eq!(
-        room[room.len() - 3..],
-        [
-            "in session.end agent.1",
-            "internal message.refused agent.1",
-            "out error agent.1",
-        ]
-    );
+    assert_eq!(rows[11].payload["logFile"], "elsewhere");
+    for row in &rows {
+        assert_eq!(row.session_id, STUDY);
+        assert_eq!(row.relay_session_id.as_deref(), Some("default"));
+        assert_eq!(row.timestamp.len(), "2026-02-13T10:22:17.123Z".len());
+        assert!(row.timestamp.starts_with("2026-02-13T10:22:17."));
+    }
 }

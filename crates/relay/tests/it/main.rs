@@ -1,4 +1,5 @@
 //! The relay as its users see it: members in rooms, and the files of the log.
+#![cfg(test)]
 
 mod flow;
 mod support;

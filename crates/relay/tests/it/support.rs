@@ -80,7 +80,7 @@ impl Bench {
         let files = self.files("room");
         let files: Vec<_> = files
             .iter()
-            .filter(|name| name.ends_with(".jsonl"))
+            .filter(|name| !name.ends_with("json"))
             .collect();
         assert_eq!(files.len(), 1, "{files:?}");
         self.rows(&format!("room/{}", files[0]))
@@ -172,4 +172,10 @@ pub(crate) fn kinds(rows: &[Row]) -> Vec<String> {
         format!("{} {} {role}{member}", row.direction.as_str(), row.kind)
     };
     rows.iter().map(short).collect()
+}
+
+/// What the one gets of what the other says.
+pub(crate) async fn passes(from: &Member, said: Envelope, to: &mut Member) -> String {
+    from.say(said).await;
+    gets(to).await
 }
