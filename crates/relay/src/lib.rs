@@ -12,6 +12,7 @@ pub mod agent;
 mod cell;
 #[cfg(test)]
 mod far;
+mod inside;
 mod link;
 mod log;
 mod logs;
@@ -24,6 +25,7 @@ pub mod row;
 mod tidy;
 pub mod toolhost;
 
+pub use inside::Inside;
 pub use link::{Cut, Link, Way};
 pub use logs::{StudyInfo, StudyLogs};
 pub use member::Member;

@@ -15,7 +15,7 @@ use samovar_locale as locale;
 use crate::log::Syncer;
 use crate::room::shown;
 use crate::row::Row;
-pub(crate) use files::Files;
+pub(crate) use files::{Files, room_id};
 pub(crate) use room_log::RoomLog;
 
 #[cfg(test)]

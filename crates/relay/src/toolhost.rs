@@ -6,14 +6,21 @@
 
 use std::sync::Arc;
 
-use samovar_core::{Clock, SessionId};
+use samovar_core::relay::RelayRole;
+use samovar_core::{Clock, Code, Error, SessionId};
 use samovar_engine::Engine;
+use samovar_locale as locale;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use self::drive::Driver;
+use self::history::Notes;
 use self::work::Worker;
-use crate::link::{Line, Way};
+use crate::inside::Inside;
+use crate::link::Line;
+use crate::logs::room_id;
+use crate::relay::Relay;
+use crate::room::MAX_ROOM_BYTES;
 
 mod drive;
 mod history;
@@ -23,20 +30,17 @@ mod work;
 
 /// What a host of tools works with.
 pub struct ToolHostParts {
+    /// The relay.
+    pub relay: Relay,
     /// The room.
     pub room: String,
-    /// How it comes to the relay.
-    pub way: Box<dyn Way>,
     /// Who runs the calls.
     pub engine: Arc<Engine>,
-    /// The session that its calls are the turns of: the same one after a restart.
-    pub session: SessionId,
-    /// The model of that session: one that makes the call that it is given, and nothing else.
+    /// The model of the session that the calls are turns of: one that makes the call that it is given,
+    /// and nothing else.
     pub model: String,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
-    /// An id for a study session, which no log has yet.
-    pub studies: Box<dyn Fn() -> String + Send>,
 }
 
 /// A host of tools in a room, until it is dropped or somebody else becomes the room's host.
@@ -47,21 +51,34 @@ pub struct ToolHost {
 
 impl ToolHost {
     /// Joins the room as its host, and again whenever the relay was lost.
-    pub fn begin(parts: ToolHostParts) -> Self {
+    ///
+    /// # Errors
+    /// [`Code::InvalidParams`] for a name that no room can have.
+    pub fn begin(parts: ToolHostParts) -> Result<Self, Error> {
+        let room = parts.room.trim().to_owned();
+        if room.is_empty() || room.len() > MAX_ROOM_BYTES {
+            let why = locale::relay::room_unnamed(MAX_ROOM_BYTES);
+            return Err(Error::new(Code::InvalidParams, why));
+        }
+        let session = SessionId::new(&format!("relay-{}", room_id(&room)))?;
+        let way = Inside::new(&parts.relay, &room, RelayRole::Host);
+        let (relay, clock) = (parts.relay, parts.clock.clone());
+        Ok(Self::start(Worker {
+            room,
+            line: Line::new(Box::new(way)),
+            driver: Driver::new(parts.engine, session, parts.model),
+            clock: parts.clock,
+            studies: Box::new(move || relay.logs().propose(clock.now())),
+            study: None,
+            notes: Notes::default(),
+        }))
+    }
+
+    fn start(worker: Worker) -> Self {
         let end = CancellationToken::new();
         let host = Self {
             end: end.clone().drop_guard(),
             tasks: TaskTracker::new(),
-        };
-        let driver = Driver::new(parts.engine, parts.session, parts.model);
-        let worker = Worker {
-            room: parts.room,
-            line: Line::new(parts.way),
-            driver,
-            clock: parts.clock,
-            studies: parts.studies,
-            study: None,
-            notes: history::Notes::default(),
         };
         host.tasks.spawn(async move {
             tokio::select! {

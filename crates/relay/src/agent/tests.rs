@@ -1,11 +1,13 @@
 use samovar_core::error::FaultCode;
-use samovar_core::relay::{Envelope, MessageKind};
+use samovar_core::relay::{Envelope, MessageKind, PersonDeed, RelayRole};
 use samovar_core::{ProviderEvent, Role};
+use samovar_movie_host::MovieHost;
 use samovar_stores::memory::MemoryJournal;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::far::{Far, Path, World, calls, object, says};
+use crate::{Inside, Pass, Relay, RelayConfig};
 
 impl Far {
     async fn lets_in(&mut self) {
@@ -69,13 +71,10 @@ struct Stage {
     ways: mpsc::Receiver<Far>,
 }
 
-fn begin(answers: impl IntoIterator<Item = Vec<ProviderEvent>>) -> Stage {
-    let world = World::default();
-    world.answers.lock().unwrap().extend(answers);
-    let (made, ways) = mpsc::channel(1);
-    let agent = RelayAgent::begin(AgentParts {
+fn parts(world: &World, way: Box<dyn Way>) -> AgentParts {
+    AgentParts {
         room: "r".to_owned(),
-        way: Box::new(Path(made)),
+        way,
         study: Study {
             study: Some("pilot".to_owned()),
             participant: None,
@@ -86,7 +85,14 @@ fn begin(answers: impl IntoIterator<Item = Vec<ProviderEvent>>) -> Stage {
         clock: Arc::new(world.clone()),
         ids: Arc::new(world.clone()),
         settings: Settings::default(),
-    });
+    }
+}
+
+fn begin(answers: impl IntoIterator<Item = Vec<ProviderEvent>>) -> Stage {
+    let world = World::default();
+    world.answers.lock().unwrap().extend(answers);
+    let (made, ways) = mpsc::channel(1);
+    let agent = RelayAgent::begin(parts(&world, Box::new(Path(made))));
     Stage { world, agent, ways }
 }
 
@@ -326,4 +332,60 @@ async fn one_that_is_dropped_ends_at_once() {
     tasks.close();
     tasks.wait().await;
     assert!(engine.upgrade().is_none());
+}
+
+// proves RL-23
+#[tokio::test]
+async fn an_agent_drives_the_movie_host_of_the_same_process() {
+    let answers = [
+        calls("The first one.", "select", json!({"itemId": "m1"})),
+        calls("On with it.", "next", json!({})),
+        says("Which theater?"),
+    ];
+    let world = World::default();
+    world.answers.lock().unwrap().extend(answers);
+    let folder = tempfile::tempdir().unwrap();
+    let relay = Relay::open(
+        folder.path(),
+        Arc::new(world.clone()),
+        RelayConfig::default(),
+    );
+    relay.attach("r", Box::new(MovieHost::new())).unwrap();
+    let parts = parts(
+        &world,
+        Box::new(Inside::new(&relay, " r ", RelayRole::Agent)),
+    );
+    let agent = RelayAgent::begin(parts);
+    let mut observer = relay.enter(Pass::Any);
+    let join = object(&json!({"role": "agent", "sessionId": "r"}));
+    observer
+        .say(Envelope::new(MessageKind::RelayJoin, join))
+        .await;
+    while relay.rooms()[0].study.is_none() {
+        tokio::task::yield_now().await;
+    }
+
+    let deed = PersonDeed::Says("a ticket".to_owned());
+    relay.person("r", &deed).unwrap();
+
+    let said = loop {
+        let shown = observer.next().await.unwrap();
+        let history = shown
+            .payload
+            .get("messageHistory")
+            .cloned()
+            .unwrap_or_default();
+        if history.to_string().contains("Which theater?") {
+            break shown;
+        }
+    };
+    assert_eq!(said.payload["uiSpec"]["stage"], "theater");
+    let (tools, text) = world.asked().swap_remove(0);
+    assert!(tools.contains(&"select".to_owned()), "{tools:?}");
+    assert!(
+        text.starts_with("a ticket\n\n[screen] {\"uiSpec\":{\"stage\":\"movie\""),
+        "{text}"
+    );
+    agent.shutdown(Duration::ZERO).await;
+    assert_eq!(relay.rooms()[0].agents, 1, "it has left");
 }

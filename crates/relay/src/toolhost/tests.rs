@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use super::*;
 use crate::far::{Far, Path, World, calls, object, says};
 use crate::memory::Memory;
+use crate::{HostKind, Pass, RelayConfig};
 
 /// What is left of a process that was killed: its stores, and what the tools did.
 #[derive(Clone, Default)]
@@ -94,14 +95,15 @@ impl Machine {
         };
         let engine = Engine::start(ports, settings).await.unwrap();
         let (made, mut ways) = mpsc::channel(1);
-        let host = ToolHost::begin(ToolHostParts {
+        let session = SessionId::new("relay-r").unwrap();
+        let host = ToolHost::start(Worker {
             room: "r".to_owned(),
-            way: Box::new(Path(made)),
-            engine: engine.clone(),
-            session: SessionId::new("relay-r").unwrap(),
-            model: "external".to_owned(),
+            line: Line::new(Box::new(Path(made))),
+            driver: Driver::new(engine.clone(), session, "external".to_owned()),
             clock: Arc::new(self.world.clone()),
             studies: Box::new(|| "s-1".to_owned()),
+            study: None,
+            notes: Notes::default(),
         });
         let mut far = ways.recv().await.unwrap();
         let join = far.hears(MessageKind::RelayJoin).await;
@@ -292,4 +294,52 @@ fn a_call_that_a_kill_cut_is_not_run_again_and_the_next_snapshot_says_so() {
         assert!(text.contains("outcome unknown"), "{text}");
     });
     assert_eq!(*machine.ran.lock().unwrap(), ["hang"], "never twice");
+}
+
+// proves RL-24, RL-4
+#[tokio::test]
+async fn a_host_of_tools_answers_in_its_room_and_does_not_fight_for_it() {
+    let machine = Machine::default();
+    let run = machine.start(Approval::Auto).await;
+    let folder = tempfile::tempdir().unwrap();
+    let clock: Arc<dyn Clock> = Arc::new(machine.world.clone());
+    let relay = Relay::open(folder.path(), clock.clone(), RelayConfig::default());
+    let parts = |room: &str| ToolHostParts {
+        relay: relay.clone(),
+        room: room.to_owned(),
+        engine: run.engine.clone(),
+        model: "external".to_owned(),
+        clock: clock.clone(),
+    };
+    assert!(ToolHost::begin(parts(" ")).is_err());
+    let host = ToolHost::begin(parts(" my room ")).unwrap();
+    while relay.rooms().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let mut agent = relay.enter(Pass::Any);
+    let join = |role| {
+        let join = object(&json!({"role": role, "sessionId": "my room"}));
+        Envelope::new(MessageKind::RelayJoin, join)
+    };
+    agent.say(join("agent")).await;
+    let start = Envelope::new(MessageKind::SessionStart, object(&json!({})));
+    agent.say(start.with_id("s")).await;
+    machine.will_call("look", &json!({}));
+    let call = object(&json!({"toolName": "look"}));
+    let call = Envelope::new(MessageKind::ToolCall, call).with_id("c");
+    agent.say(call).await;
+    let mut kinds = Vec::new();
+    while kinds.last() != Some(&MessageKind::ToolResult) {
+        let said = agent.next().await.unwrap();
+        kinds.extend(said.reply_to.is_some().then_some(said.kind));
+    }
+    let expected = [MessageKind::SessionStarted, MessageKind::ToolResult];
+    assert_eq!(kinds, expected);
+    assert!(relay.rooms()[0].study.as_ref().unwrap().ends_with("-001"));
+    let mut other = relay.enter(Pass::Any);
+    other.say(join("host")).await;
+    assert_eq!(other.next().await.unwrap().kind, MessageKind::RelayJoined);
+    host.tasks.close();
+    host.tasks.wait().await;
+    assert_eq!(relay.rooms()[0].host, Some(HostKind::Socket));
 }

@@ -1,0 +1,60 @@
+//! The way into a relay of this very process.
+
+use std::sync::Arc;
+
+use samovar_core::Future;
+use samovar_core::relay::{Envelope, RelayRole};
+
+use crate::link::{Cut, Link, Way};
+use crate::member::Member;
+use crate::queue::Gone;
+use crate::relay::{Pass, Relay};
+
+/// Leads into one room of a relay in one role, as often as it is gone.
+pub struct Inside {
+    relay: Relay,
+    pass: Pass,
+}
+
+impl Inside {
+    /// The way into this room.
+    pub fn new(relay: &Relay, room: &str, role: RelayRole) -> Self {
+        Self {
+            relay: relay.clone(),
+            pass: Pass::Only {
+                room: room.trim().to_owned(),
+                role,
+            },
+        }
+    }
+}
+
+impl Way for Inside {
+    fn open(&self) -> Future<'static, Result<Box<dyn Link>, String>> {
+        let (relay, pass) = (self.relay.clone(), self.pass.clone());
+        Box::pin(async move {
+            let member: Box<dyn Link> = Box::new(relay.enter(pass));
+            Ok(member)
+        })
+    }
+}
+
+impl Link for Member {
+    /// The relay always takes it, and says what is wrong with it as it would to anybody.
+    fn say(&mut self, envelope: Envelope) -> Future<'_, Result<(), Cut>> {
+        Box::pin(async {
+            Member::say(self, envelope).await;
+            Ok(())
+        })
+    }
+
+    fn next(&mut self) -> Future<'_, Result<Arc<Envelope>, Cut>> {
+        Box::pin(async {
+            Member::next(self).await.map_err(|gone| match gone {
+                Gone::Replaced => Cut::Replaced,
+                Gone::Overrun => Cut::Broken("it took too long to read".to_owned()),
+                Gone::Closed => Cut::Broken("the relay has ended".to_owned()),
+            })
+        })
+    }
+}
