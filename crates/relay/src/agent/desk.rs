@@ -65,6 +65,8 @@ enum Asked {
     Join,
     Look,
     Begin,
+    /// As `Look`, once a study session has begun: what there was to see before is past.
+    LookAgain,
     Call {
         outcome: oneshot::Sender<Outcome>,
         /// How many updates there were when it was asked.
@@ -250,7 +252,7 @@ impl Desk {
         for asked in late {
             match asked {
                 Asked::Join => effect = Effect::GiveUp,
-                Asked::Look | Asked::Begin => self.looked_in_vain(),
+                Asked::Look | Asked::LookAgain | Asked::Begin => self.looked_in_vain(),
                 Asked::Call { outcome, .. } => {
                     let why = "outcome unknown: the host did not answer; look before you retry";
                     tell(outcome, Outcome::new(Status::Unknown, self.shown(why)));
@@ -325,14 +327,20 @@ impl Desk {
             }
             (Asked::Begin, MessageKind::SessionStarted) => {
                 self.study = text(&said.payload, "sessionId");
-                self.footing = Footing::Ready;
+                let (kind, until) = (MessageKind::SnapshotGet, now + ANSWER);
+                self.ask(Asked::LookAgain, kind, json!({}), until);
                 Effect::None
             }
-            (Asked::Look, MessageKind::Error) if is_alone(&said.payload) => {
+            (Asked::LookAgain, MessageKind::SnapshotState) => {
+                self.screen.update(said.clone());
+                self.footing = Footing::Ready;
+                Effect::Tools
+            }
+            (Asked::Look | Asked::LookAgain, MessageKind::Error) if is_alone(&said.payload) => {
                 self.footing = Footing::Alone;
                 Effect::None
             }
-            (Asked::Look | Asked::Begin, MessageKind::Error) => {
+            (Asked::Look | Asked::LookAgain | Asked::Begin, MessageKind::Error) => {
                 self.looked_in_vain();
                 Effect::None
             }

@@ -127,6 +127,7 @@ async fn an_agent_looks_begins_a_study_and_does_what_the_person_says_with_the_to
         json!({"sessionId": "s-1"}),
     )
     .await;
+    far.shows(Value::Null, "idle", json!([])).await;
     assert!(stage.agent.engine.get().is_none(), "nothing began yet");
 
     far.person_says("one ticket").await;
