@@ -20,6 +20,7 @@ mod member;
 mod memory;
 mod queue;
 mod relay;
+pub mod replay;
 mod room;
 pub mod row;
 mod tidy;

@@ -2,4 +2,5 @@
 #![cfg(test)]
 
 mod flow;
+mod replay;
 mod support;

@@ -12,6 +12,8 @@ use tempfile::TempDir;
 
 /// 2026-02-13T10:22:17Z.
 const NOON: i64 = 1_770_978_137_000;
+/// In milliseconds.
+const HOUR: i64 = 3_600_000;
 
 /// A clock that goes on by a millisecond each time it is looked at.
 struct Ticking(AtomicI64);
@@ -34,15 +36,21 @@ impl Bench {
     }
 
     pub(crate) fn with(config: RelayConfig) -> Self {
-        Self::on(Arc::new(tempfile::tempdir().unwrap()), config)
+        Self::on(Arc::new(tempfile::tempdir().unwrap()), config, NOON)
     }
 
-    fn on(dir: Arc<TempDir>, config: RelayConfig) -> Self {
-        let clock = Arc::new(Ticking(AtomicI64::new(NOON)));
+    fn on(dir: Arc<TempDir>, config: RelayConfig, begin: i64) -> Self {
+        let clock = Arc::new(Ticking(AtomicI64::new(begin)));
         Self {
             relay: Relay::open(dir.path(), clock, config),
             dir,
         }
+    }
+
+    /// The same folder under a relay that is begun anew.
+    pub(crate) async fn again(self, config: RelayConfig) -> Self {
+        self.relay.close().await;
+        Self::on(self.dir, config, NOON + HOUR)
     }
 
     pub(crate) fn path(&self, below: &str) -> PathBuf {
