@@ -237,6 +237,10 @@ pub enum PersonDeed {
 /// A host in the server's own process. Pure: it has no clock, no I/O and no randomness, so that a
 /// log of what it was told replays (RL-17).
 pub trait Host: Send {
+    /// A study session is open that another host has begun, such as the one before a restart of the
+    /// server: it goes on with this one (RL-28). A host that says nothing of sessions need not care.
+    fn resume(&mut self, _study: &str) {}
+
     /// What it answers to a message of an agent, in order.
     fn hear(&mut self, said: &Envelope, context: &HostContext) -> Vec<Envelope>;
 

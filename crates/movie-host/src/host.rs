@@ -177,6 +177,10 @@ impl Default for MovieHost {
 }
 
 impl Host for MovieHost {
+    fn resume(&mut self, study: &str) {
+        self.study = Some(study.to_owned());
+    }
+
     fn hear(&mut self, said: &Envelope, context: &HostContext) -> Vec<Envelope> {
         self.show(context.now);
         let answers = self.answer(said, context);

@@ -134,8 +134,13 @@ impl Cell {
         let mut visit = self.visit()?;
         let step = visit.state.room.attached(key, visit.now);
         visit.run(step);
-        if visit.state.room.role(key).is_some() {
-            visit.state.built_in = host.take();
+        if visit.state.room.role(key).is_some()
+            && let Some(mut host) = host.take()
+        {
+            if let Study::Open(study) = visit.state.room.study() {
+                host.resume(study);
+            }
+            visit.state.built_in = Some(host);
         }
         let broken = visit.broken.take();
         visit.end();

@@ -190,14 +190,19 @@ impl RoomLog {
         });
         let rows: Vec<NewRow> = step.rows.iter().cloned().chain(renamed).collect();
         let began = self.append(&mut file, &rows);
-        if let Err(error) = began.and_then(|_| self.mark(&study)) {
+        // The one before is over before this one is marked: a crash in between leaves none that is open
+        // and not over, and nobody was told of this one.
+        let began = began.and_then(|_| {
+            self.supersede(step.at);
+            self.mark(&study)
+        });
+        if let Err(error) = began {
             if let Err(error) = self.logs.0.files.remove_study(&study) {
                 tracing::warn!(%error, study, "a study log that did not begin is still there");
             }
             self.logs.names().open.remove(&study);
             return Err(error);
         }
-        self.supersede(step.at);
         let session = file.session().clone();
         self.sync_soon(&file);
         self.study = Some(file);

@@ -81,6 +81,7 @@ impl<M: Fn() -> Box<dyn Host>> Player<M> {
         let is_new = row.kind == note::ENTERED && row.role == Some(RelayRole::Host);
         if is_new || row.kind == note::RESTARTED {
             self.host = (self.make_host)();
+            self.host.resume(&row.session_id);
             self.said.clear();
         }
         self.is_ended |= row.kind == note::ENDED;

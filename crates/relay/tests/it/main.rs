@@ -1,6 +1,7 @@
 //! The relay as its users see it: members in rooms, and the files of the log.
 #![cfg(test)]
 
+mod again;
 mod flow;
 mod replay;
 mod support;

@@ -86,6 +86,7 @@ impl Recorder {
     /// A new host takes the place of the one that is there.
     pub(super) fn replace(&mut self, host: impl Host + 'static) -> &mut Self {
         self.host = Box::new(host);
+        self.host.resume(&self.context().study);
         self.note(note::ENTERED, Some(RelayRole::Host));
         self
     }
