@@ -12,7 +12,7 @@ use super::files::{Folder, is_id, marker_name, room_id};
 use crate::log::{LogFile, Marker, Synced, remove_marker};
 use crate::queue::Logged;
 use crate::room::{Move, Step};
-use crate::row::{Direction, NewRow, Told, note};
+use crate::row::{Direction, NewRow, Row, Told, note};
 
 /// Ids of ours that are tried for a study, at most.
 const TRIES: usize = 1000;
@@ -95,11 +95,7 @@ impl RoomLog {
                 "the torn end of a study log was cut off"
             );
         }
-        let over = [note::ENDED, note::SUPERSEDED];
-        if found
-            .last
-            .is_none_or(|row| over.contains(&row.kind.as_str()))
-        {
+        if found.last.is_none_or(|row| is_end(&row)) {
             self.unmark()?;
             return Ok(false);
         }
@@ -296,6 +292,12 @@ impl RoomLog {
         let folder = self.logs.0.files.folder(Folder::Rooms)?;
         remove_marker(folder.as_fd(), &marker_name(&self.id))
     }
+}
+
+/// Whether a study is over behind this row. A request to end it is no end.
+fn is_end(row: &Row) -> bool {
+    let over = [note::ENDED, note::SUPERSEDED];
+    row.direction == Direction::Internal && over.contains(&row.kind.as_str())
 }
 
 fn wrong(why: &'static str) -> io::Error {

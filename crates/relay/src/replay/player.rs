@@ -84,7 +84,8 @@ impl<M: Fn() -> Box<dyn Host>> Player<M> {
             self.host.resume(&row.session_id);
             self.said.clear();
         }
-        self.is_ended |= row.kind == note::ENDED;
+        // A request to end it is none.
+        self.is_ended |= row.direction == Direction::Internal && row.kind == note::ENDED;
     }
 
     fn tell(&mut self, kind: MessageKind, row: &Row) {

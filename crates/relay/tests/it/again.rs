@@ -52,6 +52,34 @@ async fn a_study_goes_on_and_ends_at_a_host_of_ours_that_begins_anew() {
 
 // proves RL-28
 #[tokio::test]
+async fn a_study_whose_end_was_asked_for_when_the_server_died_is_open_still() {
+    let bench = Bench::new();
+    let mut agent = booked(&bench).await;
+    let study = asks(&mut agent, "session.start").await["sessionId"].clone();
+    asks(&mut agent, "session.end").await;
+    let file = format!("study/{}.jsonl", study.as_str().unwrap());
+    let rows = kinds(&bench.rows(&file));
+    let asked = rows.iter().position(|kind| kind == "out session.end host");
+    let mark = bench.files("room").into_iter().next().unwrap();
+    let mark = mark.replace(".jsonl", ".json");
+
+    // The server died right behind the request.
+    let log = bench.path("logs").join(&file);
+    let text = std::fs::read_to_string(&log).unwrap();
+    let lines: Vec<_> = text.lines().take(asked.unwrap() + 1).collect();
+    std::fs::write(log, lines.join("\n") + "\n").unwrap();
+    let mark = bench.path("logs/room").join(mark);
+    std::fs::write(mark, format!(r#"{{"study":{study},"run":"1"}}"#)).unwrap();
+    let bench = bench.again(RelayConfig::default()).await;
+    let mut agent = booked(&bench).await;
+
+    assert_eq!(asks(&mut agent, "session.end").await["sessionId"], study);
+    let rows = kinds(&bench.rows(&file));
+    assert!(rows.contains(&"internal server.restarted -".to_owned()));
+}
+
+// proves RL-28
+#[tokio::test]
 async fn a_study_that_another_takes_the_place_of_is_over_before_that_one_can_go_on() {
     let bench = Bench::new();
     let mut agent = booked(&bench).await;
