@@ -102,7 +102,7 @@ async fn obey(command: Option<Command>) -> Result<Exit, Failure> {
     match command {
         None => Box::pin(welcome::welcome()).await,
         Some(Command::Run(args)) => run::run(args).await,
-        Some(Command::Chat(args)) => chat::chat(args).await,
+        Some(Command::Chat(args)) => Box::pin(chat::chat(args)).await,
         Some(Command::ChatGlobal(command)) => chat_global::chat_global(command).await,
         Some(Command::Serve(args)) => serve::serve(args).await,
         Some(Command::Sessions(command)) => sessions::sessions(command).await,

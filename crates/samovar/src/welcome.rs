@@ -21,7 +21,7 @@ pub(crate) async fn welcome() -> Result<Exit, Failure> {
     let models = models::overview(&found.registry).await;
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     if is_terminal && models.chosen.is_some() {
-        return chat::chat(args::Chat::default()).await;
+        return Box::pin(chat::chat(args::Chat::default())).await;
     }
     show_models(&models, &found)?;
     say(text::welcome::what_to_type());

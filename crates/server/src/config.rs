@@ -11,6 +11,7 @@ use samovar_egress::Range;
 use samovar_engine::Settings;
 use samovar_locale as locale;
 use samovar_providers::{ProviderConfig, Registry};
+use samovar_relay::RelayConfig;
 use samovar_sandbox::Owner;
 use samovar_stores::journal::Durability;
 use serde_json::Value;
@@ -97,6 +98,8 @@ pub struct Config {
     pub restarts: bool,
     /// The global chat.
     pub chat: ChatConfig,
+    /// The relay of external agents.
+    pub relay: RelaySettings,
     /// How the engine behaves.
     pub settings: Settings,
     /// The models.
@@ -127,6 +130,36 @@ impl Default for ChatConfig {
             greeting: None,
             max_messages: bounds.max_messages,
             max_bytes: bounds.max_bytes,
+        }
+    }
+}
+
+/// The relay (spec 08).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RelaySettings {
+    /// How it works, and its bounds.
+    pub relay: RelayConfig,
+    /// How often a socket is asked whether it is there; one that does not answer twice has left.
+    pub ping_every: Duration,
+    /// The rooms that have the booking of a movie as their host from the start on.
+    pub movie_rooms: Vec<String>,
+    /// The rooms that an agent of our own joins from the start on.
+    pub agent_rooms: Vec<String>,
+    /// The rooms in which an external agent has our tools from the start on.
+    pub tool_rooms: Vec<String>,
+    /// The model of the agents in `agent_rooms`; none for that of sessions that ask for none.
+    pub agent_model: Option<String>,
+}
+
+impl Default for RelaySettings {
+    fn default() -> Self {
+        Self {
+            relay: RelayConfig::default(),
+            ping_every: Duration::from_secs(20),
+            movie_rooms: Vec::new(),
+            agent_rooms: Vec::new(),
+            tool_rooms: Vec::new(),
+            agent_model: None,
         }
     }
 }
@@ -209,6 +242,7 @@ impl Config {
             walker: None,
             restarts: false,
             chat: ChatConfig::default(),
+            relay: RelaySettings::default(),
             settings: Settings::default(),
             providers: ProviderConfig::default(),
             registry: None,

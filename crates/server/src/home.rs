@@ -14,6 +14,7 @@ use samovar_egress::Client;
 use samovar_engine::{Engine, Ports};
 use samovar_locale as locale;
 use samovar_providers::Registry;
+use samovar_relay::Relay;
 use samovar_sandbox::{DirLock, LockError, SmallFiles};
 use samovar_stores::disk::Disk;
 use tokio::runtime::Handle;
@@ -28,6 +29,7 @@ use crate::config::{Config, Token};
 use crate::damage::Reports;
 use crate::furnish;
 use crate::registered::{self, RegisteredTools};
+use crate::relaying::Relaying;
 use crate::router;
 use crate::slot::{Filler, Slot, slot};
 use crate::stores::run::RunFile;
@@ -88,6 +90,7 @@ pub(crate) struct Shared {
     pub(crate) tools: Arc<RegisteredTools>,
     pub(crate) reports: Arc<Reports>,
     pub(crate) chatting: Arc<Chatting>,
+    pub(crate) relaying: Relaying,
     /// Empty until the stores are open.
     pub(crate) backups: OnceLock<Arc<Backups>>,
     /// Cancelled when the server is to end and begin anew; none where nobody would begin it.
@@ -158,6 +161,7 @@ impl Opening {
             tools: Arc::new(tools),
             reports: Arc::new(Reports::open(dir)),
             chatting: Arc::new(Chatting::open(&config.chat, config.settings.recovery)),
+            relaying: Relaying::open(dir, &config.relay),
             backups: OnceLock::new(),
             restart: config.restarts.then(CancellationToken::new),
             workspace: config.workspace.clone(),
@@ -245,6 +249,7 @@ impl Opening {
         }
         let models = self.shared.registry.clone();
         self.shared.chatting.begin(&engine, models, toolbox);
+        self.shared.relaying.begin();
         self.filler.fill(engine.clone());
         failpoint!("boot.serve.after");
         Ok(Home {
@@ -267,7 +272,7 @@ impl Home {
     /// # Errors
     /// [`OpenError`]; nothing is left open then.
     pub async fn open(config: &Config) -> Result<Self, OpenError> {
-        Opening::begin(config)?.finish().await
+        Box::pin(Opening::begin(config)?.finish()).await
     }
 
     /// Whether the data directory could be taken now. It is made when it is missing; no store is
@@ -345,6 +350,11 @@ impl Home {
     /// The global chat, for agents of the program that has the server inside.
     pub fn chat(&self) -> &Chat {
         &self.shared.chatting.chat
+    }
+
+    /// The rooms of external agents, for hosts and agents of the program that has the server inside.
+    pub fn relay(&self) -> &Relay {
+        &self.shared.relaying.relay
     }
 
     /// The providers, for whoever explains which model answers and why.
@@ -453,6 +463,7 @@ async fn close(engine: &Engine, run: Option<RunFile>, shared: &Shared, drain: Du
         run.closing(is_suspicious());
     }
     shared.chatting.end(engine, drain).await;
+    shared.relaying.end().await;
     if let Some(run) = &mut run {
         run.closed(is_suspicious());
     }

@@ -95,7 +95,8 @@ impl Server {
         let router = router::router(&opening.shared, &door::authorities(address));
         let socket = Socket::open(listener, router, &config);
         let local = opening.address(address);
-        let mut home = match opening.finish().await {
+        // On the heap: what starts a server is large, and so would be whoever starts one.
+        let mut home = match Box::pin(opening.finish()).await {
             Ok(home) => home,
             Err(error) => {
                 socket.close().await;
@@ -155,6 +156,8 @@ impl Server {
         self.home.leave();
         let chatting = &self.home.shared.chatting;
         chatting.end(self.home.engine(), drain).await;
+        // Behind the turns: what they do may be for who is in a room.
+        self.home.shared.relaying.end().await;
         self.socket.close().await;
         self.home.close_now().await;
     }

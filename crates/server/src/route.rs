@@ -18,7 +18,7 @@ use crate::pace::Stalled;
 use crate::reply;
 use crate::tokens::Guest;
 use crate::upgrade::Upgrade;
-use crate::{agent, api, care, chat, health, tickets};
+use crate::{agent, api, care, chat, health, relay, tickets};
 
 /// A verb that a route answers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -152,6 +152,7 @@ pub fn table() -> Vec<Route> {
     routes.extend(chat::routes());
     routes.extend(care::routes());
     routes.extend(tickets::routes());
+    routes.extend(relay::routes());
     routes
 }
 
@@ -254,6 +255,11 @@ impl Route {
     /// The same with something done to each of its answers, once the door has let the request in.
     pub(crate) fn answered_with(self, finish: Finish) -> Self {
         Self { finish, ..self }
+    }
+
+    /// The same for another scope.
+    pub(crate) fn with_scope(self, scope: Scope) -> Self {
+        Self { scope, ..self }
     }
 
     /// The same, also for who brings a ticket in place of a token.

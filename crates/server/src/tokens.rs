@@ -27,7 +27,6 @@ pub(crate) struct Guest {
     pub(crate) sender: Sender,
     pub(crate) scope: Scope,
     /// The one room of the relay that it may join, and in which role; none for any.
-    #[expect(dead_code, reason = "the relay's route, which reads it, comes next")]
     pub(crate) seat: Option<Seat>,
     /// What it has shown at the door: a ticket stands for this.
     pub(crate) token: Option<TokenHash>,

@@ -101,7 +101,6 @@ impl Upgrade {
 
     /// The same for a client that is asked so often whether it is there, and has left when it does not
     /// answer twice.
-    #[expect(dead_code, reason = "the relay's sockets, which need it, come next")]
     pub(crate) fn asking_every(mut self, ping_every: Duration) -> Self {
         self.pace.ping_every = ping_every;
         self.pace.patience = 2 * ping_every;
@@ -185,7 +184,6 @@ pub(crate) enum Heard {
 
 impl Heard {
     /// What it says, byte by byte.
-    #[expect(dead_code, reason = "the relay's sockets, which need it, come next")]
     pub(crate) fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Text(text) => text.as_bytes(),
@@ -207,10 +205,8 @@ pub(crate) enum End {
     Stopping,
     /// The client did what is not done here.
     Refused(Code),
-    #[expect(dead_code, reason = "the relay's sockets, which need it, come next")]
     /// Somebody else has the client's place now.
     Replaced,
-    #[expect(dead_code, reason = "the relay's sockets, which need it, come next")]
     /// More lies ready for the client than it may leave there.
     Overrun,
 }

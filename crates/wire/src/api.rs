@@ -18,7 +18,7 @@ pub use model::{
 pub use recovery::{RecoveryInfo, WaitingTurn};
 pub use relay::{
     AttachHostParams, BuiltInHost, PersonDoesParams, PersonSaysParams, RelayHost, RelayRoomInfo,
-    RelayRoomParams, StudiesParams, StudyInfo, StudyRow, StudyRowsParams,
+    StudiesParams, StudyInfo, StudyRow, StudyRowsParams,
 };
 pub use server::{ServerInfo, StoreInfo};
 pub use ticket::CreatedTicket;

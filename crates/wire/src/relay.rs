@@ -2,6 +2,7 @@
 
 use samovar_core::relay::{Envelope, MessageKind, Payload, VERSION};
 use samovar_locale as locale;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -59,16 +60,24 @@ pub fn encode(envelope: &Envelope) -> String {
     serde_json::to_string(&spelled).expect("texts and JSON under names are JSON")
 }
 
-#[derive(Serialize)]
+/// An envelope as it stands in a message.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Spelled<'a> {
+#[schemars(rename = "RelayEnvelope")]
+pub struct Spelled<'a> {
+    /// The protocol's version.
     v: &'static str,
+    /// What kind of message.
     #[serde(rename = "type")]
     kind: &'static str,
+    /// The sender's own id of it, which an answer names.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
+    /// The message that it answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     reply_to: Option<&'a str>,
+    /// What it brings.
+    #[schemars(with = "Map<String, Value>")]
     payload: &'a Payload,
 }
 

@@ -34,6 +34,7 @@ mod provider_faults;
 mod races;
 mod raw;
 mod reach;
+mod relay;
 mod resume;
 mod rig;
 mod shown;

@@ -35,13 +35,6 @@ pub enum RelayHost {
     BuiltIn,
 }
 
-/// Which room is meant.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RelayRoomParams {
-    /// Its name.
-    pub room: String,
-}
-
 /// A host of the server's own, for a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AttachHostParams {
@@ -55,8 +48,6 @@ pub struct AttachHostParams {
 pub enum BuiltInHost {
     /// The booking of a movie.
     Movie,
-    /// The server's tools, at its approval level.
-    Tools,
 }
 
 /// What the person at a host of the server's own says.

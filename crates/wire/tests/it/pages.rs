@@ -2,6 +2,7 @@
 
 use samovar_core::Code;
 use samovar_core::error::FaultCode;
+use samovar_core::relay::{MessageKind, RelayCode};
 use samovar_wire::agent::AgentStreamEventType;
 use serde::de::DeserializeOwned;
 
@@ -30,6 +31,19 @@ fn the_page_lists_every_code_of_a_refusal_with_its_status() {
         .iter()
         .map(|code| (code.status().to_string(), code.to_string()));
     assert_eq!(table("## Refusals"), codes.collect::<Vec<_>>());
+}
+
+// proves RL-9
+#[test]
+fn the_page_lists_every_code_and_every_message_of_the_relay() {
+    let codes = RelayCode::ALL.map(RelayCode::as_str);
+    assert_eq!(first_cells("### Codes of the relay"), codes);
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocols.md");
+    let page = std::fs::read_to_string(path).expect("the page is there");
+    for kind in MessageKind::ALL {
+        let named = format!("`{}`", kind.as_str());
+        assert!(page.contains(&named), "{named}");
+    }
 }
 
 #[test]

@@ -112,11 +112,13 @@ fn the_routes_are_those_of_agents_and_of_the_server_and_no_other_service_hides_a
         })
         .collect();
     let known = [
+        "agent/ws",
         "api/backup",
         "api/calls",
         "api/damage",
         "api/models",
         "api/recovery",
+        "api/relay",
         "api/restore",
         "api/server",
         "api/tickets",

@@ -1,0 +1,90 @@
+//! The rooms of the relay: which there are, and what the person does at a host of the server's own.
+
+use samovar_core::Error;
+use samovar_core::relay::PersonDeed;
+use samovar_relay::{HostKind, RoomInfo};
+use samovar_wire::agent::NoParams;
+use samovar_wire::api::{
+    AttachHostParams, BASE_PATH, BuiltInHost, PersonDoesParams, PersonSaysParams, RelayHost,
+    RelayRoomInfo,
+};
+
+use crate::route::{Call, Route, Scope, Verb};
+
+pub(super) fn routes() -> Vec<Route> {
+    let at = |path: &str| format!("{BASE_PATH}/relay/rooms{path}");
+    vec![
+        Route::answering(
+            &[Verb::Get],
+            Scope::Read,
+            at(""),
+            "Answers the rooms of the relay that somebody is in.",
+            rooms,
+        ),
+        Route::answering(
+            &[Verb::Post],
+            Scope::Admin,
+            at("/{room}/host"),
+            "Puts a host of the server's own into a room of the relay.",
+            attach,
+        ),
+        Route::answering(
+            &[Verb::Post],
+            Scope::Use,
+            at("/{room}/say"),
+            "Says something as the person at a host of the server's own.",
+            say,
+        ),
+        Route::answering(
+            &[Verb::Post],
+            Scope::Use,
+            at("/{room}/do"),
+            "Does something as the person at a host of the server's own.",
+            act,
+        ),
+    ]
+}
+
+async fn rooms(call: Call, _params: NoParams) -> Result<Vec<RelayRoomInfo>, Error> {
+    call.engine().await?;
+    let rooms = call.shared.relaying.relay.rooms();
+    Ok(rooms.into_iter().map(shown).collect())
+}
+
+fn shown(room: RoomInfo) -> RelayRoomInfo {
+    RelayRoomInfo {
+        room: room.room,
+        host: room.host.map(|host| match host {
+            HostKind::Socket => RelayHost::Socket,
+            HostKind::BuiltIn => RelayHost::BuiltIn,
+        }),
+        agents: room.agents as u64,
+        study: room.study,
+    }
+}
+
+async fn attach(call: Call, params: AttachHostParams) -> Result<(), Error> {
+    call.engine().await?;
+    let room = call.segment("room");
+    match params.kind {
+        BuiltInHost::Movie => call.shared.relaying.attach_movie(room),
+    }
+}
+
+async fn say(call: Call, params: PersonSaysParams) -> Result<(), Error> {
+    person(call, PersonDeed::Says(params.text)).await
+}
+
+async fn act(call: Call, params: PersonDoesParams) -> Result<(), Error> {
+    let PersonDoesParams {
+        tool_name: tool,
+        params,
+    } = params;
+    person(call, PersonDeed::Calls { tool, params }).await
+}
+
+async fn person(call: Call, deed: PersonDeed) -> Result<(), Error> {
+    call.engine().await?;
+    let relay = &call.shared.relaying.relay;
+    relay.person(call.segment("room"), &deed)
+}
