@@ -27,6 +27,7 @@ use crate::passer::Passer;
 use crate::person::Person;
 use crate::plan::{Needs, Plan, Point};
 use crate::retelling;
+use crate::rooms;
 use crate::scene;
 use crate::server::{Folders, Keeping, Orders, Server, Started};
 use crate::stage::Stage;
@@ -127,7 +128,10 @@ impl Arena {
             dice: dice.fork(),
         };
         drivers.spawn(passer.pass());
-        let people = people(&stage, name, plan.patience / 2, &mut dice);
+        let mut people = people(&stage, name, plan.patience / 2, &mut dice);
+        let (data, patience) = (folders.data(), plan.patience / 2);
+        let talkers = (&mut drivers, &mut people);
+        rooms::fill(&stage, name, (&data, patience), talkers, &mut dice);
         Ok(Self {
             plan,
             folder,
@@ -272,6 +276,7 @@ impl Arena {
         observed.spool = self.plan.spool;
         observed.chat.agent = self.agent;
         observed.effects = self.world.effects();
+        observed.relay.logs = rooms::logs(&self.folders.data())?;
         observed.files = texts(&self.folders.workspace())?;
         observed.asked = std::mem::take(&mut self.asked);
         Ok(observed)
@@ -450,6 +455,7 @@ fn config(model: &ModelServer, world: &World, agent: ChatAgent) -> String {
         format!("[providers.anthropic]\napi_base = \"{origin}\"\napi_key = \"scripted\"\n\n"),
         "[models]\nprobe = false\n\n".to_owned(),
         "[tools]\napproval = \"auto\"\n\n".to_owned(),
+        format!("[relay]\nmovie_rooms = [\"{}\"]\n\n", rooms::BUILT_IN),
         format!("[chat]\nagent = \"{}\"\n\n", agent.word()),
         format!("[egress]\nallow = [\"{world}\"]\n\n"),
         webhook(scene::NOTE, "idempotent"),

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Method, Request, Response, header};
+use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
+use hyper::upgrade::Upgraded;
 use hyper_util::client::legacy::Client as Pool;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
@@ -192,6 +193,22 @@ impl Client {
         let sent = self.send(at, Method::GET, "/readyz", None, None);
         let answered = tokio::time::timeout(PATIENCE, sent).await;
         matches!(answered, Ok(Ok(response)) if response.status() == 200)
+    }
+
+    /// Goes on with a connection in another protocol.
+    pub(crate) async fn upgrade(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Result<Upgraded, Refusal>, Gone> {
+        let response = self.pool.request(request).await.map_err(|_| Gone)?;
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            let upgraded = hyper::upgrade::on(response).await;
+            return upgraded.map(Ok).map_err(|_| Gone);
+        }
+        match read(response).await? {
+            Err(refusal) => Ok(Err(refusal)),
+            Ok(_) => Err(Gone),
+        }
     }
 
     async fn send(

@@ -52,6 +52,8 @@ pub struct Counts {
     /// Questions and their answers.
     #[serde(flatten)]
     pub chat: Asked,
+    /// The relay's studies.
+    pub relay: Studies,
     /// Connections that read a stream.
     pub readings: u64,
     /// Those of them that went on behind an id.
@@ -81,6 +83,23 @@ pub struct Asked {
     pub posted: u64,
     /// What the chat's own agent has said.
     pub own_words: u64,
+}
+
+/// Numbers of the relay, its studies and their logs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Studies {
+    /// What agents asked over their sockets and were answered.
+    pub answered: u64,
+    /// Rows of logs that were checked.
+    pub rows: u64,
+    /// Logs of studies.
+    pub studies: u64,
+    /// Studies of whose beginning an agent was told.
+    pub begun: u64,
+    /// Those of whose end one was.
+    pub ended: u64,
+    /// How often one went on in a later life.
+    pub continued: u64,
 }
 
 impl Counts {
@@ -120,6 +139,7 @@ impl Counts {
             idempotent_again,
             doubts_told,
             chat,
+            relay,
             readings,
             resumed,
             frames,
@@ -129,6 +149,7 @@ impl Counts {
         merge(&mut self.ends, ends);
         merge(&mut self.put_off, put_off);
         self.chat.add(&chat);
+        self.relay.add(&relay);
         let sums = [
             (&mut self.random_kills, random_kills),
             (&mut self.stopped, stopped),
@@ -178,6 +199,25 @@ impl Asked {
         self.strays += strays;
         self.posted += posted;
         self.own_words += own_words;
+    }
+}
+
+impl Studies {
+    fn add(&mut self, other: &Self) {
+        let Self {
+            answered,
+            rows,
+            studies,
+            begun,
+            ended,
+            continued,
+        } = other;
+        self.answered += answered;
+        self.rows += rows;
+        self.studies += studies;
+        self.begun += begun;
+        self.ended += ended;
+        self.continued += continued;
     }
 }
 

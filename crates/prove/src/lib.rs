@@ -11,6 +11,7 @@
 //! `oracle.rs` for the judge, which is pure and has tests of its own: a proof that cannot fail
 //! proves nothing.
 
+mod agent;
 mod arena;
 mod client;
 mod count;
@@ -18,6 +19,7 @@ mod damage;
 mod dice;
 mod driver;
 mod effects;
+mod host;
 mod killer;
 mod listener;
 mod observed;
@@ -29,9 +31,11 @@ mod plan;
 mod reader;
 mod report;
 mod retelling;
+mod rooms;
 mod run;
 mod scene;
 mod server;
+mod socket;
 mod stage;
 mod table;
 mod ticker;
@@ -39,7 +43,7 @@ mod told;
 mod violation;
 mod words;
 
-pub use count::{Asked, Counts};
+pub use count::{Asked, Counts, Studies};
 pub use observed::Spool;
 pub use plan::{AtBroken, Needs, Plan, Point};
 pub use report::{MOST_TOLD, Report, Starts, Told};

@@ -1,10 +1,12 @@
 //! What was seen from outside a server: the oracle's whole input, plain data.
 
 mod chat;
+mod relay;
 
 use std::collections::BTreeMap;
 
 pub(crate) use chat::{Chat, ChatAgent, ChatMessage, Fate, Heard, Open, Reply, Way};
+pub(crate) use relay::{Ending, Envelope, Link, LogFile, Relay, Said};
 
 /// A moment, by its place among all that were noted in one arena.
 pub(crate) type Tick = u64;
@@ -35,6 +37,8 @@ pub(crate) struct Observed {
     pub(crate) answered: BTreeMap<String, u64>,
     /// The global chat, and the questions in it.
     pub(crate) chat: Chat,
+    /// The relay, its studies and their logs.
+    pub(crate) relay: Relay,
     /// Texts of files in the workspace in the end, by their path.
     pub(crate) files: BTreeMap<String, String>,
     /// Sessions whose deletion the server has confirmed.

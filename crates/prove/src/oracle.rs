@@ -5,6 +5,7 @@ mod calls;
 mod chat;
 mod messages;
 mod questions;
+mod relay;
 mod rows;
 mod stops;
 mod streams;
@@ -51,6 +52,7 @@ pub(crate) fn judge(observed: &Observed) -> Verdict {
     stops::judge(observed, &streams, &mut verdict);
     calls::judge(observed, &streams, &mut verdict);
     questions::judge(observed, &streams, &mut verdict);
+    relay::judge(observed, &mut verdict);
     verdict
 }
 

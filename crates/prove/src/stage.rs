@@ -2,10 +2,12 @@
 //! what was seen.
 
 mod chat;
+mod relay;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use samovar_model_server::ModelServer;
 use serde_json::Value;
@@ -73,6 +75,11 @@ impl Stage {
         let is_other = |at: &Option<Address>| at.as_ref().is_none_or(|at| at.life != life);
         // An arena that is over has no server either.
         address.wait_for(is_other).await.ok();
+    }
+
+    /// Waits until this server is no more, or for so long: it may live on.
+    pub(crate) async fn has_lost(&self, at: &Address, rest: Duration) {
+        let _is_over = tokio::time::timeout(rest, self.is_over(at.life)).await;
     }
 
     pub(crate) fn must_close(&self) -> bool {

@@ -87,6 +87,7 @@ fn rows(report: &Report) -> Vec<Row> {
     rows.extend(calls(report));
     rows.extend(questions(report));
     rows.extend(streams(report));
+    rows.extend(studies(report));
     rows.extend([
         Row::broken(says::row_orphans(), report, &[Broken::Orphan]),
         Row::broken(says::row_others(), report, &others),
@@ -182,6 +183,38 @@ fn streams(report: &Report) -> Vec<Row> {
     ]
 }
 
+/// The relay, its studies and their logs.
+fn studies(report: &Report) -> Vec<Row> {
+    let (counts, counted) = (&report.counts.relay, Row::counted);
+    let broken = |label, kinds: &[Broken]| Row::broken(label, report, kinds);
+    vec![
+        counted(says::row_relayed(), counts.answered),
+        broken(
+            says::row_relay_astray(),
+            &[
+                Broken::AnswerAstray,
+                Broken::RequestTwice,
+                Broken::RequestUnanswered,
+            ],
+        ),
+        counted(says::row_studies(), counts.studies),
+        counted(says::row_studies_continued(), counts.continued),
+        counted(says::row_log_rows(), counts.rows),
+        broken(
+            says::row_logs_broken(),
+            &[
+                Broken::LogGap,
+                Broken::LogChanged,
+                Broken::LogRowLost,
+                Broken::LogRowTwice,
+                Broken::LogFileWrong,
+                Broken::StudyCut,
+            ],
+        ),
+        broken(says::row_secrets(), &[Broken::SecretOut]),
+    ]
+}
+
 /// How many of the named points a server has ended at.
 fn reached(report: &Report) -> u64 {
     let unreached = u64::try_from(report.unreached.len()).unwrap_or(u64::MAX);
@@ -189,7 +222,7 @@ fn reached(report: &Report) -> u64 {
 }
 
 /// What has a row of its own.
-const IN_ROWS: [Broken; 26] = [
+const IN_ROWS: [Broken; 36] = [
     Broken::MessageLost,
     Broken::StuckTurn,
     Broken::SecondTurn,
@@ -216,4 +249,14 @@ const IN_ROWS: [Broken; 26] = [
     Broken::Splice,
     Broken::DuplicateId,
     Broken::Orphan,
+    Broken::AnswerAstray,
+    Broken::RequestTwice,
+    Broken::RequestUnanswered,
+    Broken::LogGap,
+    Broken::LogChanged,
+    Broken::LogRowLost,
+    Broken::LogRowTwice,
+    Broken::LogFileWrong,
+    Broken::StudyCut,
+    Broken::SecretOut,
 ];

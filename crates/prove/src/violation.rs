@@ -124,6 +124,26 @@ broken! {
     ReplyTwice = "reply_twice", says::reply_twice;
     /// A question was closed with what nobody has said to it.
     ReplyInvented = "reply_invented", says::reply_invented;
+    /// A log of the relay leaves an index out, or has one again.
+    LogGap = "log_gap", says::log_gap;
+    /// A row of such a log is none, or not what was said, or its check does not hold.
+    LogChanged = "log_changed", says::log_changed;
+    /// What an agent or a host said or got stands in no log.
+    LogRowLost = "log_row_lost", says::log_row_lost;
+    /// It stands there twice.
+    LogRowTwice = "log_row_twice", says::log_row_twice;
+    /// A log is not where it is said to be.
+    LogFileWrong = "log_file_wrong", says::log_file_wrong;
+    /// A study that was open at a kill went on elsewhere, or without saying so.
+    StudyCut = "study_cut", says::study_cut;
+    /// An answer came to somebody who had not asked, or again.
+    AnswerAstray = "answer_astray", says::answer_astray;
+    /// A host was asked twice what was said once.
+    RequestTwice = "request_twice", says::request_twice;
+    /// A request was not answered although the server lived on.
+    RequestUnanswered = "request_unanswered", says::request_unanswered;
+    /// What a host keeps for itself was let out.
+    SecretOut = "secret_out", says::secret_out;
     /// The model was asked again for an answer that was already shown as kept.
     AskedAgain = "asked_again", says::asked_again;
     /// The server refused what it should take.

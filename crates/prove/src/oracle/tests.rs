@@ -6,10 +6,12 @@ mod day;
 use std::collections::BTreeSet;
 
 use self::day::asking::{RESULT, agent, closing, own, person, reply};
+use self::day::relay::{STUDY, rewrite};
 use self::day::{good_day, reading};
 use super::judge;
 use crate::observed::{
-    ChatAgent, ChatMessage, Delivery, Fate, Frame, Observed, Post, Profile, Scene, Spool, Stop, Way,
+    ChatAgent, ChatMessage, Delivery, Fate, Frame, Observed, Post, Profile, Said, Scene, Spool,
+    Stop, Way,
 };
 use crate::violation::Broken;
 
@@ -71,6 +73,10 @@ fn a_good_day_breaks_no_promise_and_everything_is_counted() {
     );
     assert_eq!(answers, (2, 2, 0));
     assert_eq!((counts.chat.strays, counts.chat.posted), (1, 1));
+    let relay = counts.relay;
+    assert_eq!((relay.answered, relay.rows), (6, 23));
+    let studies = [relay.studies, relay.begun, relay.continued, relay.ended];
+    assert_eq!(studies, [1; 4]);
 }
 
 // proves DU-14
@@ -196,6 +202,40 @@ fn what_nobody_broke_is_not_called_broken() {
         post.message = "m3".to_owned();
         post.acked_at = None;
         day.posts.push(post);
+    });
+}
+
+// proves DU-14
+#[test]
+fn what_a_kill_cut_off_in_a_room_is_not_called_broken() {
+    // What was written of the last step, and not the whole of it.
+    fine(|day| day.relay.logs[0].text.push_str("{\"sess"));
+    // An answer that stands in the log may have been heard by nobody.
+    fine(|day| drop(day.relay.links[0].got.pop()));
+    // What nobody has heard the answer to may stand nowhere, but in no log twice.
+    fine(|day| {
+        day.relay.links[2].said.push(Said {
+            mark: "c3".to_owned(),
+            id: "2.1.3".to_owned(),
+            kind: "tool.call".to_owned(),
+            ..Said::default()
+        });
+    });
+    // A host may have heard of a study that no log has, when its answer was cut off.
+    fine(|day| {
+        day.relay.asked.push("c4".to_owned());
+        day.relay.links[2].said.push(Said {
+            mark: "c4".to_owned(),
+            id: "2.1.4".to_owned(),
+            kind: "session.start".to_owned(),
+            ..Said::default()
+        });
+    });
+    // A study that is open still has no end.
+    fine(|day| {
+        day.relay.endings.clear();
+        day.relay.links[2].got.pop();
+        rewrite(day, STUDY, |rows| drop(rows.split_off(rows.len() - 2)));
     });
 }
 

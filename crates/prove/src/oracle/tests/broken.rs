@@ -1,6 +1,7 @@
 //! Each way in which a good day could have gone wrong.
 
 mod asking;
+mod relay;
 
 use std::collections::BTreeSet;
 
@@ -28,6 +29,11 @@ pub(super) fn all() -> BTreeSet<Broken> {
     tried.extend(asking::steps());
     tried.extend(asking::replies());
     tried.extend(asking::chats());
+    tried.extend(relay::logs());
+    tried.extend(relay::lost());
+    tried.extend(relay::studies());
+    tried.extend(relay::answers());
+    tried.extend(relay::secrets());
     tried
 }
 

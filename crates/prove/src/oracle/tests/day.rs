@@ -3,6 +3,7 @@
 //! In another session, a turn asks.
 
 pub(super) mod asking;
+pub(super) mod relay;
 
 use serde_json::{Value, json};
 
@@ -159,6 +160,7 @@ pub(super) fn good_day() -> Observed {
     }
     joined(&mut observed, own);
     asking::add(&mut observed);
+    relay::add(&mut observed);
     let mut resumed = observed.readings[0].clone();
     resumed.after.clone_from(&resumed.frames[4].id);
     resumed.frames.drain(..5);
