@@ -2,6 +2,7 @@
 
 use reqwest::{Client, Method, RequestBuilder, Response};
 use serde_json::{Value, json};
+use tokio::net::TcpStream;
 
 use crate::socket::Socket;
 use crate::stream::{EventStream, Frame};
@@ -162,6 +163,12 @@ impl Api {
         let address = self.address.parse().expect("an address of numbers");
         let socket = Socket::open(address, &self.token, path).await;
         socket.unwrap_or_else(|status| panic!("{path} was refused with {status}"))
+    }
+
+    /// Opens a WebSocket at a server that may be gone; none when it does not take it.
+    pub async fn try_socket(&self, path: &str) -> Option<Socket> {
+        let stream = TcpStream::connect(&self.address).await.ok()?;
+        Socket::over(stream, &self.token, path).await.ok()
     }
 
     /// Says something and reads the whole turn.

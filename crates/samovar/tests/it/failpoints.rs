@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::hook::Hook;
+use crate::rooms::{Agent, logs, with_room};
 use crate::setup::{last, text, with_model};
 
 /// How long one kill and all that comes after may take before the test gives up on it.
@@ -110,6 +111,8 @@ fn more() -> Gate {
 struct Client {
     /// What it said and the server accepted.
     posts: Vec<Post>,
+    /// What it was told in a room of the relay.
+    told: Vec<Value>,
 }
 
 /// A message that was accepted, and what was seen of its turn.
@@ -209,7 +212,44 @@ impl Client {
         let stop = method(server, "cancel", SESSION);
         self.post_and(server, ("m7", "talk slowly"), 1, stop).await;
         method(server, "createSession", "gone").await?;
+        self.study(server).await;
         method(server, "deleteSession", "gone").await
+    }
+
+    /// Goes through a whole study in a room, as far as there is a server.
+    async fn study(&mut self, server: &Serving) {
+        let Some(mut agent) = Agent::join(server).await else {
+            return;
+        };
+        for (kind, payload) in [
+            ("session.start", json!({"studyId": "points"})),
+            ("snapshot.get", json!({})),
+            ("session.end", json!({"reason": "enough"})),
+        ] {
+            if agent.ask(kind, payload).await.is_none() {
+                break;
+            }
+        }
+        self.told = agent.got;
+    }
+
+    /// What was told in the room stands in its logs, and it is open as before.
+    async fn check_logs(&self, program: &Program, server: &Serving) {
+        let mut agent = Agent::join(server).await.unwrap();
+        let state = agent.ask("snapshot.get", json!({})).await.unwrap();
+        assert_eq!(state["type"], "snapshot.state", "{state}");
+        let logs = logs(&program.folder().join("data"));
+        let rows = || logs.iter().flat_map(|(_, rows)| rows);
+        for told in self.told.iter().chain(&agent.got) {
+            let is_it = |row: &&Value| {
+                row["direction"] == "out"
+                    && row["role"] == "agent"
+                    && ["type", "replyTo", "payload"]
+                        .iter()
+                        .all(|name| row[name] == told[name])
+            };
+            assert!(rows().any(|row| is_it(&row)), "{told} in {logs:#?}");
+        }
     }
 
     /// Says something that joins the turn which runs.
@@ -377,7 +417,7 @@ async fn is_reached(point: &Point, visit: u32) -> bool {
     let (mut program, model): (Program, ModelServer) = with_model(script()).await;
     let hooks = [Hook::open().await, Hook::open().await];
     let allowed = [hooks[0].address(), hooks[1].address()].map(|address| address.to_string());
-    program = program.set("SAMOVAR__EGRESS__ALLOW", &allowed.join(","));
+    program = with_room(program).set("SAMOVAR__EGRESS__ALLOW", &allowed.join(","));
     if point.when == When::Sweep {
         program = program.set(KEEPS, "0");
     }
@@ -409,6 +449,7 @@ async fn is_reached(point: &Point, visit: u32) -> bool {
     }
     program = program.set(ARMED, "").set(KEEPS, "600");
     let server = program.serve(&SERVE).await;
+    client.check_logs(&program, &server).await;
     match point.when {
         // What was removed cannot be streamed again.
         When::Sweep => client.check_messages(&server).await,
