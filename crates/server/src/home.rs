@@ -247,9 +247,9 @@ impl Opening {
         if self.shared.backups.set(backups).is_err() {
             tracing::error!("the stores were opened twice");
         }
-        let models = self.shared.registry.clone();
+        let models: Arc<dyn Models> = self.shared.registry.clone();
+        self.shared.relaying.begin(&engine, &models);
         self.shared.chatting.begin(&engine, models, toolbox);
-        self.shared.relaying.begin();
         self.filler.fill(engine.clone());
         failpoint!("boot.serve.after");
         Ok(Home {
@@ -423,8 +423,11 @@ impl Home {
     /// For who ends this and loses patience meanwhile: from here on turns that run get no more time, be
     /// they of sessions or of the chat's own agent.
     pub fn hurry(&self) -> impl Future<Output = ()> + use<> {
-        let (chatting, engine) = (self.shared.chatting.clone(), self.engine.clone());
-        async move { chatting.end(&engine, Duration::ZERO).await }
+        let (shared, engine) = (self.shared.clone(), self.engine.clone());
+        async move {
+            let now = Duration::ZERO;
+            tokio::join!(shared.chatting.end(&engine, now), shared.relaying.rest(now));
+        }
     }
 
     async fn end(mut self, drain: Duration) {
@@ -462,7 +465,10 @@ async fn close(engine: &Engine, run: Option<RunFile>, shared: &Shared, drain: Du
     if let Some(run) = &mut run {
         run.closing(is_suspicious());
     }
-    shared.chatting.end(engine, drain).await;
+    tokio::join!(
+        shared.chatting.end(engine, drain),
+        shared.relaying.rest(drain)
+    );
     shared.relaying.end().await;
     if let Some(run) = &mut run {
         run.closed(is_suspicious());

@@ -2,12 +2,16 @@
 //! start.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use samovar_core::Error;
+use samovar_core::{Code, Error, Models};
+use samovar_engine::{Engine, Recovery};
+use samovar_locale as locale;
 use samovar_movie_host::MovieHost;
 use samovar_relay::Relay;
 
+use crate::bridge::Bridge;
 use crate::clock::SystemClock;
 use crate::config::RelaySettings;
 
@@ -15,6 +19,8 @@ use crate::config::RelaySettings;
 pub(crate) struct Relaying {
     pub(crate) relay: Relay,
     settings: RelaySettings,
+    /// Empty until the engine is there.
+    bridge: OnceLock<Bridge>,
 }
 
 impl Relaying {
@@ -23,6 +29,7 @@ impl Relaying {
         Self {
             relay: Relay::open(data_dir, Arc::new(SystemClock), settings.relay),
             settings: settings.clone(),
+            bridge: OnceLock::new(),
         }
     }
 
@@ -31,13 +38,41 @@ impl Relaying {
         &self.settings
     }
 
-    /// Puts the hosts into their rooms that are there from the start.
-    pub(crate) fn begin(&self) {
+    /// Puts the hosts into their rooms that are there from the start, and then who works there. A
+    /// program that runs turns of its own alone works in no room: nobody said that it should.
+    pub(crate) fn begin(&self, engine: &Arc<Engine>, models: &Arc<dyn Models>) {
         for room in &self.settings.movie_rooms {
             // The rest of the server is none the worse for it.
             if let Err(error) = self.attach_movie(room) {
                 tracing::error!(%error, room, "a room has no movie host");
             }
+        }
+        match engine.settings().recovery {
+            Recovery::EverySession => {}
+            Recovery::UsedSessions | Recovery::NoTurns => return,
+        }
+        let bridge = Bridge::begin(&self.relay, &self.settings, engine, models);
+        if self.bridge.set(bridge).is_err() {
+            tracing::error!("the relay has its agents already");
+        }
+    }
+
+    /// Makes the tools of this server the host of a room.
+    ///
+    /// # Errors
+    /// [`Code::InvalidParams`] for a name that no room can have; [`Code::Unavailable`] where nobody
+    /// works in rooms.
+    pub(crate) fn attach_tools(&self, room: &str) -> Result<(), Error> {
+        let bridge = self.bridge.get();
+        let bridge =
+            bridge.ok_or_else(|| Error::new(Code::Unavailable, locale::server::no_turns()))?;
+        bridge.show_tools(room)
+    }
+
+    /// Gives the turns of its agents that run `drain` to end, and has everybody of ours leave.
+    pub(crate) async fn rest(&self, drain: Duration) {
+        if let Some(bridge) = self.bridge.get() {
+            bridge.rest(drain).await;
         }
     }
 
@@ -51,6 +86,9 @@ impl Relaying {
 
     /// Tells its members that it is over, and has the study logs on the disk when it is done.
     pub(crate) async fn end(&self) {
+        if let Some(bridge) = self.bridge.get() {
+            bridge.end().await;
+        }
         self.relay.close().await;
     }
 }

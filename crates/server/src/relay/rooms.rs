@@ -68,6 +68,7 @@ async fn attach(call: Call, params: AttachHostParams) -> Result<(), Error> {
     let room = call.segment("room");
     match params.kind {
         BuiltInHost::Movie => call.shared.relaying.attach_movie(room),
+        BuiltInHost::Tools => call.shared.relaying.attach_tools(room),
     }
 }
 

@@ -9,6 +9,7 @@
 mod again;
 mod asking;
 mod bounds;
+mod bridge;
 mod by_hand;
 mod care;
 mod chat;

@@ -48,6 +48,8 @@ pub struct AttachHostParams {
 pub enum BuiltInHost {
     /// The booking of a movie.
     Movie,
+    /// The server's own tools, for an external agent.
+    Tools,
 }
 
 /// What the person at a host of the server's own says.
