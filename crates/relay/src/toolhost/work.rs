@@ -1,9 +1,10 @@
 //! Who does the work of a host of tools: one task, between the room and the session.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use samovar_core::relay::{Envelope, MessageKind, Payload, RelayCode, RelayRole};
-use samovar_core::{Clock, Event, Outcome};
+use samovar_core::{Clock, Event};
 use samovar_engine::Lost;
 use samovar_locale as locale;
 use serde_json::{Value, json};
@@ -14,6 +15,8 @@ use crate::link::{Cut, Heard, Line};
 
 /// The one stage that there is.
 pub(super) const STAGE: &str = "tools";
+/// Bytes of a result, at most: less than a relay takes, however it is spelled in JSON.
+const MAX_RESULT_BYTES: usize = 256 * 1024;
 /// The id of the join.
 const JOIN: &str = "join";
 
@@ -144,11 +147,11 @@ impl Worker {
             tool,
             outcome,
         } = over;
+        let text = shortened(&outcome.text);
         let answer = if outcome.is_error() {
-            let Outcome { text, .. } = outcome;
             Envelope::error(RelayCode::ToolExecutionFailed, text)
         } else {
-            let result = json!({"ok": true, "toolName": tool, "result": outcome.text});
+            let result = json!({"ok": true, "toolName": tool, "result": text});
             Envelope::new(MessageKind::ToolResult, object(result))
         };
         self.say(answer.replying_to(reply_to)).await;
@@ -204,6 +207,16 @@ impl Worker {
             tracing::debug!(room = self.room, %cut, "nobody hears the host of tools");
         }
     }
+}
+
+/// A text within the bound, which says what is missing.
+fn shortened(text: &str) -> Cow<'_, str> {
+    if text.len() <= MAX_RESULT_BYTES {
+        return text.into();
+    }
+    let piece = &text[..text.floor_char_boundary(MAX_RESULT_BYTES)];
+    let (shown, bytes) = (piece.len(), text.len());
+    format!("{piece}\n[the first {shown} of {bytes} bytes]").into()
 }
 
 fn object(value: Value) -> Payload {
