@@ -87,7 +87,7 @@ async fn person_says(app: &App, room: &str, text: &str) {
 }
 
 /// Whether a `state.updated` shows this in its history.
-fn shows<'a>(text: &'a str) -> impl Fn(&Value) -> bool + 'a {
+fn shows(text: &str) -> impl Fn(&Value) -> bool {
     move |said| {
         let history = &said["payload"]["messageHistory"];
         said["type"] == "state.updated" && history.to_string().contains(text)
