@@ -6,8 +6,11 @@ mod syncing;
 
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
+
+use samovar_core::failpoint;
 
 use crate::row::{self, NewRow, Place};
 pub(crate) use marker::{Marker, remove as remove_marker};
@@ -32,10 +35,14 @@ pub(crate) struct LogFile {
 }
 
 impl LogFile {
-    /// A file with nothing in it.
-    pub(crate) fn new(file: File, session: Arc<str>, room: Arc<str>) -> Self {
+    /// A file with nothing in it, which is new in the folder, if one is given.
+    pub(crate) fn new(
+        (file, folder): (File, Option<OwnedFd>),
+        session: Arc<str>,
+        room: Arc<str>,
+    ) -> Self {
         Self {
-            synced: Arc::new(Synced::new(file)),
+            synced: Arc::new(Synced::new(file, folder)),
             session,
             room,
             len: 0,
@@ -62,7 +69,7 @@ impl LogFile {
                 .last
                 .as_ref()
                 .map_or_else(String::new, |row| row.check.clone()),
-            ..Self::new(file, session, room)
+            ..Self::new((file, None), session, room)
         };
         Ok((log, found))
     }
@@ -112,6 +119,7 @@ impl LogFile {
             }
             return Err(error);
         }
+        failpoint!("relay.row.after");
         let first = self.next;
         self.len += lines.len() as u64;
         self.next += rows.len() as u64;

@@ -39,10 +39,6 @@ impl Member {
         }
     }
 
-    pub(crate) fn close(&self) {
-        self.queue.close(Gone::Closed);
-    }
-
     /// What this member says. Whatever is wrong with it comes back as an `error`. Done when it has
     /// happened, which waits for a disk when a study session ends. When it is dropped halfway, it has
     /// been said.
@@ -92,8 +88,9 @@ impl Member {
                     None => std::future::pending().await,
                 }
             };
-            // Both are only waited for: what is there is taken above.
+            // All are only waited for: what is there is taken above.
             tokio::select! {
+                () = self.relay.closed() => self.queue.close(Gone::Closed),
                 () = self.queue.changed() => {}
                 () = due => {
                     if let Some(cell) = cell {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use samovar_core::{Clock, Code, Error};
 use samovar_locale as locale;
 use serde_json::json;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::cell::{Cell, Shared, Unmoved};
 use crate::logs::StudyLogs;
@@ -87,7 +88,7 @@ struct Inner {
     rooms: Mutex<HashMap<String, Arc<Cell>>>,
     /// The number of the last connection.
     last: AtomicU64,
-    is_closed: AtomicBool,
+    closed: CancellationToken,
 }
 
 impl Relay {
@@ -115,22 +116,18 @@ impl Relay {
             }),
             rooms: Mutex::default(),
             last: AtomicU64::new(0),
-            is_closed: AtomicBool::new(false),
+            closed: CancellationToken::new(),
         }))
     }
 
     /// Somebody is connected, and in no room yet.
     pub fn enter(&self, pass: Pass) -> Member {
-        let member = Member::new(
+        Member::new(
             self.clone(),
             self.next_key(),
             pass,
             self.0.config.queue_bytes,
-        );
-        if self.is_closed() {
-            member.close();
-        }
-        member
+        )
     }
 
     /// Puts a host of this process into a room, in the place of the one that is there. The room stays
@@ -196,7 +193,7 @@ impl Relay {
     /// Ends it: nothing more comes to any member, and all that is logged is on the disk. A study session
     /// that is open goes on when the server does.
     pub async fn close(&self) {
-        self.0.is_closed.store(true, Ordering::Release);
+        self.0.closed.cancel();
         let cells = std::mem::take(&mut *self.cells());
         for cell in cells.values() {
             cell.close();
@@ -232,8 +229,13 @@ impl Relay {
         }
     }
 
-    pub(crate) fn is_closed(&self) -> bool {
-        self.0.is_closed.load(Ordering::Acquire)
+    fn is_closed(&self) -> bool {
+        self.0.closed.is_cancelled()
+    }
+
+    /// Waits until the relay closes.
+    pub(crate) async fn closed(&self) {
+        self.0.closed.cancelled().await;
     }
 
     fn next_key(&self) -> Key {

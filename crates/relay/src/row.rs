@@ -139,7 +139,7 @@ impl Told {
     pub(crate) fn of(payload: &Payload) -> Self {
         let mut canonical = String::new();
         write_object(payload, &mut canonical);
-        let verbatim = Value::Object(payload.clone()).to_string();
+        let verbatim = json(payload);
         Self {
             verbatim,
             canonical,
@@ -253,7 +253,11 @@ fn say(text: &mut String, what: std::fmt::Arguments<'_>) {
 }
 
 fn quoted(text: &str) -> String {
-    Value::from(text).to_string()
+    json(text)
+}
+
+fn json(value: &(impl Serialize + ?Sized)) -> String {
+    serde_json::to_string(value).expect("text and JSON can be written as JSON")
 }
 
 fn digest(previous: &str, text: &str) -> String {

@@ -24,6 +24,8 @@ pub enum When {
     Stop,
     /// When turns that are over are removed.
     Sweep,
+    /// When somebody says something in a room of the relay.
+    Relay,
     /// When a backup is put back, something damaged is set aside, or tables are brought up to date.
     Care,
 }
@@ -32,7 +34,7 @@ const fn point(when: When, name: &'static str, here: &'static str) -> Point {
     Point { name, when, here }
 }
 
-use When::{Care, Resume, Run, Start, Stop, Sweep};
+use When::{Care, Relay, Resume, Run, Start, Stop, Sweep};
 
 /// In the middle of an answer.
 const ASKING: When = Resume("show.after");
@@ -324,6 +326,26 @@ pub const POINTS: &[Point] = &[
         "turns that are over are about to leave the journal",
     ),
     point(Sweep, "sweep.after", "they have left it"),
+    point(
+        Relay,
+        "relay.row.before",
+        "rows of a study are about to be written, nobody has what they tell",
+    ),
+    point(
+        Relay,
+        "relay.row.after",
+        "the rows are written, nobody has what they tell",
+    ),
+    point(
+        Relay,
+        "relay.study.started",
+        "a study's file and its marker are there, nobody is told",
+    ),
+    point(
+        Relay,
+        "relay.study.ended",
+        "a study's last row is written and its marker gone, nobody is told",
+    ),
     point(
         Care,
         "history.migrate.before",

@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -18,15 +19,18 @@ const EVERY: Duration = Duration::from_secs(1);
 /// A file whose writes reach the disk later.
 pub(crate) struct Synced {
     file: File,
+    /// The folder in which the file is new.
+    folder: Mutex<Option<OwnedFd>>,
     is_dirty: AtomicBool,
     /// Why nothing is known of its bytes any more.
     failed: OnceLock<String>,
 }
 
 impl Synced {
-    pub(crate) fn new(file: File) -> Self {
+    pub(crate) fn new(file: File, folder: Option<OwnedFd>) -> Self {
         Self {
             file,
+            folder: Mutex::new(folder),
             is_dirty: AtomicBool::new(false),
             failed: OnceLock::new(),
         }
@@ -51,7 +55,14 @@ impl Synced {
     /// What the system said; from then on nothing is written to the file.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.is_dirty.store(false, Ordering::Relaxed);
-        self.file.sync_data().inspect_err(|error| {
+        let folder = self
+            .folder
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let named = folder.map_or(Ok(()), |folder| rustix::fs::fsync(folder));
+        let synced = self.file.sync_data().and(named.map_err(io::Error::from));
+        synced.inspect_err(|error| {
             tracing::error!(%error, "a study log may not have reached the disk");
             self.failed.get_or_init(|| error.to_string());
         })

@@ -69,11 +69,12 @@ impl Files {
         Ok(open(&self.data_dir, flags, Mode::empty())?)
     }
 
-    /// Makes the file of a study, which no study had before.
-    pub(crate) fn new_study(&self, id: &str) -> io::Result<File> {
+    /// Makes the file of a study, which no study had before, in the folder that comes with it.
+    pub(crate) fn new_study(&self, id: &str) -> io::Result<(File, OwnedFd)> {
         let folder = self.folder(Folder::Studies)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | SAFE;
-        Ok(openat(&folder, file_name(id), flags, PRIVATE)?.into())
+        let file = openat(&folder, file_name(id), flags, PRIVATE)?;
+        Ok((file.into(), folder))
     }
 
     /// Removes the file of a study that did not begin after all.

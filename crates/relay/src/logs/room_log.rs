@@ -2,10 +2,10 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use samovar_core::Millis;
+use samovar_core::{Millis, failpoint};
 
 use super::StudyLogs;
 use super::files::{Folder, is_id, marker_name, room_id};
@@ -117,10 +117,9 @@ impl RoomLog {
             Move::Stays => self.keep_rows(&step.rows),
             Move::Ends => {
                 let kept = self.keep_rows(&step.rows)?;
-                Ok(Kept {
-                    ended: self.close_study(),
-                    ..kept
-                })
+                let ended = self.close_study();
+                failpoint!("relay.study.ended");
+                Ok(Kept { ended, ..kept })
             }
         }
     }
@@ -178,8 +177,12 @@ impl RoomLog {
     }
 
     fn begin(&mut self, step: &Step, announced: Option<&str>) -> io::Result<Kept> {
-        let (study, file, why) = self.new_study(step.at, announced)?;
-        let mut file = LogFile::new(file, study.as_str().into(), self.room.clone());
+        let (study, (file, folder), why) = self.new_study(step.at, announced)?;
+        let mut file = LogFile::new(
+            (file, Some(folder)),
+            study.as_str().into(),
+            self.room.clone(),
+        );
         let renamed = why.map(|why| {
             let fields = [("announced", announced.unwrap_or_default()), ("why", why)];
             internal(step.at, note::RENAMED, &fields)
@@ -199,6 +202,7 @@ impl RoomLog {
             self.logs.names().open.remove(&study);
             return Err(error);
         }
+        failpoint!("relay.study.started");
         let session = file.session().clone();
         self.sync_soon(&file);
         self.study = Some(file);
@@ -214,7 +218,7 @@ impl RoomLog {
         &self,
         at: Millis,
         announced: Option<&str>,
-    ) -> io::Result<(String, File, Option<&'static str>)> {
+    ) -> io::Result<(String, (File, OwnedFd), Option<&'static str>)> {
         let mut why = match announced {
             None => Some("missing"),
             Some(id) if !is_id(id) => Some("not usable"),

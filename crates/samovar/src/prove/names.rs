@@ -94,7 +94,7 @@ fn points() -> Vec<Point> {
             When::Stop => Needs::Stop,
             When::Sweep => Needs::Sweep,
             // No load comes there.
-            When::Care => return None,
+            When::Relay | When::Care => return None,
         };
         let name = point.name.to_owned();
         Some(Point { name, needs })
