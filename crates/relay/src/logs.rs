@@ -18,9 +18,6 @@ use crate::row::Row;
 pub(crate) use files::{Files, room_id};
 pub(crate) use room_log::RoomLog;
 
-#[cfg(test)]
-mod tests;
-
 /// Studies that are listed at once, at most.
 const MAX_LISTED: usize = 200;
 /// Rows that are read at once, at most.

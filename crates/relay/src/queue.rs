@@ -6,9 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use samovar_core::relay::{Envelope, MessageKind};
 use tokio::sync::Notify;
 
-#[cfg(test)]
-mod tests;
-
 /// Why nothing more comes to a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gone {

@@ -413,15 +413,22 @@ impl Room {
                 }
                 self.pending.remember(id, request, made);
             }
-            Change::Forget(id) => self.forget(&id),
+            Change::Forget(id) => {
+                let request = self.pending.forget(&id);
+                self.is_over(&id, request);
+            }
+            Change::Answered(id) => {
+                let request = self.pending.answered(&id);
+                self.is_over(&id, request);
+            }
             Change::Starting(starting) => self.starting = Some(starting),
             Change::Ending(request) => self.ending = Some(request),
             Change::Stop(why) => self.study = Study::Stopped(why),
         }
     }
 
-    fn forget(&mut self, id: &str) {
-        if let Some(request) = self.pending.forget(id)
+    fn is_over(&mut self, id: &str, request: Option<pending::Request>) {
+        if let Some(request) = request
             && request.is_awaited()
             && let Some(agent) = self.agents.get_mut(&request.agent)
         {

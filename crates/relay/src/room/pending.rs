@@ -1,14 +1,14 @@
 //! What agents have asked and no host has answered yet (RL-7, RL-8).
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
 use samovar_core::relay::MessageKind;
 
 use super::step::Key;
 
-/// Ids that are not used again, because somebody may still answer to them; at most so many, the
-/// oldest go first.
+/// Ids that are not used again, because a host may still answer to them, or a second time; at most so
+/// many, the oldest go first.
 const MAX_SPENT: usize = 1024;
 /// Words of agents that an error may still answer, at most; the oldest go first.
 const MAX_WORDS: usize = 256;
@@ -38,28 +38,30 @@ pub(crate) struct Pending {
     /// The ids in the order in which they were given, which is that of their deadlines.
     order: BTreeMap<u64, String>,
     words: VecDeque<(u64, String)>,
-    spent: HashSet<String>,
-    spent_order: VecDeque<String>,
+    /// The ids that were used, each with when, and whose it still is.
+    spent: HashMap<String, (u64, Option<Key>)>,
+    spent_order: VecDeque<(u64, String)>,
     last: u64,
     made: u64,
 }
 
 impl Pending {
-    /// An id for the host: the agent's own, unless it has none or somebody else's answer could still
-    /// come to it. With the number of the last one that was made.
-    pub(crate) fn id_for(&self, wanted: Option<&str>) -> (String, u64) {
-        if let Some(id) = wanted.filter(|id| !self.is_taken(id)) {
+    /// An id for the host: the agent's own, unless it has none or an answer to somebody else could
+    /// still come to it. With the number of the last one that was made.
+    pub(crate) fn id_for(&self, agent: Key, wanted: Option<&str>) -> (String, u64) {
+        if let Some(id) = wanted.filter(|id| !self.is_taken(id, Some(agent))) {
             return (id.to_owned(), self.made);
         }
         let mut made = self.made + 1;
-        while self.is_taken(&format!("relay-{made}")) {
+        while self.is_taken(&format!("relay-{made}"), None) {
             made += 1;
         }
         (format!("relay-{made}"), made)
     }
 
-    fn is_taken(&self, id: &str) -> bool {
-        self.open.contains_key(id) || self.spent.contains(id)
+    fn is_taken(&self, id: &str, agent: Option<Key>) -> bool {
+        let is_anothers = |(_, owner): &(u64, Option<Key>)| owner.is_none() || *owner != agent;
+        self.open.contains_key(id) || self.spent.get(id).is_some_and(is_anothers)
     }
 
     /// Remembers a request. Answers with the words that are forgotten for it, if there are too many.
@@ -81,19 +83,36 @@ impl Pending {
         is_same.then(|| self.forget(&id)).flatten()
     }
 
-    /// Forgets a request, and lets nobody have its id soon.
+    /// A request is given up: nobody gets its id soon, because its answer may still come.
     pub(crate) fn forget(&mut self, id: &str) -> Option<Request> {
+        let request = self.take(id)?;
+        self.spend(id, None);
+        Some(request)
+    }
+
+    /// A request is answered: its id is its agent's alone, because the answer may come twice.
+    pub(crate) fn answered(&mut self, id: &str) -> Option<Request> {
+        let request = self.take(id)?;
+        self.spend(id, Some(request.agent));
+        Some(request)
+    }
+
+    fn take(&mut self, id: &str) -> Option<Request> {
         let (number, request) = self.open.remove(id)?;
         self.order.remove(&number);
-        if self.spent.insert(id.to_owned()) {
-            self.spent_order.push_back(id.to_owned());
-        }
-        if self.spent_order.len() > MAX_SPENT
-            && let Some(old) = self.spent_order.pop_front()
-        {
-            self.spent.remove(&old);
-        }
         Some(request)
+    }
+
+    fn spend(&mut self, id: &str, owner: Option<Key>) {
+        self.last += 1;
+        self.spent.insert(id.to_owned(), (self.last, owner));
+        self.spent_order.push_back((self.last, id.to_owned()));
+        if self.spent_order.len() > MAX_SPENT
+            && let Some((number, id)) = self.spent_order.pop_front()
+            && self.spent.get(&id).is_some_and(|(at, _)| *at == number)
+        {
+            self.spent.remove(&id);
+        }
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<&Request> {

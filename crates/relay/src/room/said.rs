@@ -121,7 +121,7 @@ impl Room {
         now: Now,
     ) {
         let kind = envelope.kind;
-        let (id, made) = self.pending.id_for(envelope.id.as_deref());
+        let (id, made) = self.pending.id_for(who.key, envelope.id.as_deref());
         let request = Request {
             agent: who.key,
             kind,
@@ -203,7 +203,7 @@ impl Room {
         }
         let to: Vec<Who> = self.agent(request.agent).into_iter().collect();
         let asked_as = request.asked_as.clone();
-        step.changes.push(Change::Forget(id.clone()));
+        step.changes.push(Change::Answered(id.clone()));
         self.settle(step, heard, &to, (Some(id), asked_as));
     }
 
@@ -218,7 +218,7 @@ impl Room {
                 .filter(|_| kind == MessageKind::SessionEnded)
         };
         if let Some(id) = request.clone() {
-            step.changes.push(Change::Forget(id));
+            step.changes.push(Change::Answered(id));
         }
         self.settle(step, heard, &self.all_agents(), (request, None));
     }

@@ -64,8 +64,10 @@ pub(crate) enum Change {
     Oust(Key),
     /// A request goes to the host under this id; the number is of the last id that was made.
     Remember(String, Request, u64),
-    /// It is answered or given up.
+    /// It is given up.
     Forget(String),
+    /// It is answered.
+    Answered(String),
     /// A study session begins when this is answered.
     Starting(Starting),
     /// A study session ends when this request is answered.
@@ -78,7 +80,7 @@ impl Change {
     /// Whether it is so, whatever can be kept of it.
     fn is_fact(&self) -> bool {
         match self {
-            Self::Leave(_) | Self::Forget(_) | Self::Stop(_) => true,
+            Self::Leave(_) | Self::Forget(_) | Self::Answered(_) | Self::Stop(_) => true,
             Self::Enter(..)
             | Self::Oust(_)
             | Self::Remember(..)

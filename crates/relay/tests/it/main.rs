@@ -4,4 +4,6 @@
 mod again;
 mod flow;
 mod replay;
+mod rooms;
+mod studies;
 mod support;

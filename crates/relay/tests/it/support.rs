@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use samovar_core::relay::{Envelope, MessageKind, Payload};
 use samovar_core::{Clock, Millis};
-use samovar_relay::{Member, Pass, Relay, RelayConfig, Row, row};
+use samovar_relay::{Gone, Member, Pass, Relay, RelayConfig, Row, row};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -51,6 +51,11 @@ impl Bench {
     pub(crate) async fn again(self, config: RelayConfig) -> Self {
         self.relay.close().await;
         Self::on(self.dir, config, NOON + HOUR)
+    }
+
+    /// The same folder under another relay, while nothing has closed the one before.
+    pub(crate) fn after_a_kill(&self) -> Self {
+        Self::on(self.dir.clone(), RelayConfig::default(), NOON + HOUR)
     }
 
     pub(crate) fn path(&self, below: &str) -> PathBuf {
@@ -168,6 +173,11 @@ pub(crate) async fn is_quiet(member: &mut Member) -> bool {
         _ = member.next() => false,
         () = std::future::ready(()) => true,
     }
+}
+
+/// Why nothing more comes to a member.
+pub(crate) async fn gone(member: &mut Member) -> Gone {
+    member.next().await.unwrap_err()
 }
 
 /// Rows in short: `direction type role.member`.

@@ -470,12 +470,7 @@ async fn is_reached(point: &Point, visit: u32) -> bool {
 fn visits(point: &Point) -> u32 {
     match point.when {
         When::Run => 2,
-        When::Start
-        | When::Resume(_)
-        | When::Stop
-        | When::Sweep
-        | When::Relay
-        | When::Care => 1,
+        When::Start | When::Resume(_) | When::Stop | When::Sweep | When::Relay | When::Care => 1,
     }
 }
 
@@ -486,7 +481,10 @@ async fn a_kill_at_any_point_loses_nothing_that_was_accepted_and_repeats_no_id()
     let mut tasks = JoinSet::new();
     // What takes care of the stores is killed in `care.rs`, the relay in its own crate.
     let elsewhere = [When::Care, When::Relay];
-    for point in POINTS.iter().filter(|point| !elsewhere.contains(&point.when)) {
+    for point in POINTS
+        .iter()
+        .filter(|point| !elsewhere.contains(&point.when))
+    {
         let places = places.clone();
         tasks.spawn(async move {
             let _place = places.acquire().await;
