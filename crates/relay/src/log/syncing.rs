@@ -60,7 +60,7 @@ impl Synced {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        let named = folder.map_or(Ok(()), |folder| rustix::fs::fsync(folder));
+        let named = folder.map_or(Ok(()), rustix::fs::fsync);
         let synced = self.file.sync_data().and(named.map_err(io::Error::from));
         synced.inspect_err(|error| {
             tracing::error!(%error, "a study log may not have reached the disk");

@@ -61,12 +61,12 @@ fn with_rows(dir: &TempDir) -> std::path::PathBuf {
 // proves RL-14
 #[test]
 fn a_file_goes_on_behind_its_last_whole_row_whatever_stands_behind_that() {
-    let huge = vec![b'x'; 3 << 20];
+    let (huge, zeros) = (vec![b'x'; 3 << 20], vec![0; 100_000]);
     let ends: [&[u8]; 6] = [
         b"",
         b"{\"sessionId\":\"s-1\",\"eventIn",
         b"torn\nand more\n{}\n",
-        &[0; 100_000],
+        &zeros,
         b"\n\n\n",
         &huge,
     ];
@@ -89,12 +89,12 @@ fn a_last_row_of_a_megabyte_is_found() {
     let dir = tempfile::tempdir().unwrap();
     let path = with_rows(&dir);
     let (mut log, _) = recover(&path).unwrap();
-    let long = "x".repeat(2 << 20);
-    log.append(&[row(&long)], NO_BOUND).unwrap();
+    let text = "x".repeat(2 << 20);
+    log.append(&[row(&text)], NO_BOUND).unwrap();
     let (mut log, found) = recover(&path).unwrap();
     assert_eq!(found.torn, 0);
     assert_eq!(log.append(&[row("e")], NO_BOUND).unwrap(), 4);
-    assert_eq!(texts(&path)[3..], [long, "e".to_owned()]);
+    assert_eq!(texts(&path)[3..], [text, "e".to_owned()]);
 }
 
 #[test]
@@ -102,7 +102,9 @@ fn a_file_without_a_row_in_its_end_is_left_as_it_is() {
     let dir = tempfile::tempdir().unwrap();
     let path = with_rows(&dir);
     let whole = std::fs::metadata(&path).unwrap().len();
-    open(&path).write_all_at(&[b'\n'; 5 << 20], whole).unwrap();
+    open(&path)
+        .write_all_at(&vec![b'\n'; 5 << 20], whole)
+        .unwrap();
     let error = recover(&path).map(drop).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::InvalidData);
     assert_eq!(std::fs::metadata(&path).unwrap().len(), whole + (5 << 20));

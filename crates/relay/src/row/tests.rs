@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 
-fn row(direction: Direction, kind: &'static str, payload: Value) -> NewRow {
+fn row(direction: Direction, kind: &'static str, payload: &Value) -> NewRow {
     NewRow {
         at: Millis(1_770_978_137_123),
         direction,
@@ -40,16 +40,16 @@ fn three() -> Vec<NewRow> {
         member: Some(2),
         id: Some("req-\u{1}".to_owned()),
         reply_to: Some("\"".to_owned()),
-        ..row(Direction::In, "tool.call", call)
+        ..row(Direction::In, "tool.call", &call)
     };
     let of_host = NewRow {
         role: Some(RelayRole::Host),
-        ..row(Direction::Out, "tool.call", json!({"b": {}, "a": -0.0}))
+        ..row(Direction::Out, "tool.call", &json!({"b": {}, "a": -0.0}))
     };
     vec![
         whole,
         of_host,
-        row(Direction::Internal, note::ENDED, json!({})),
+        row(Direction::Internal, note::ENDED, &json!({})),
     ]
 }
 

@@ -63,7 +63,8 @@ impl World {
                 if self.scene.room.role(*key).is_some() {
                     self.waiting.entry(*key).or_default().push(number);
                 }
-                self.scene.says(*key, call)
+                let step = self.scene.says(*key, call);
+                return self.sees(&step, Some(number));
             }
             Deed::Answers(which, kind) => {
                 let Some((host, _)) = self.scene.room.host() else {
@@ -97,20 +98,29 @@ impl World {
             }
             Deed::Waits(seconds) => self.scene.passes(*seconds),
         };
-        self.sees(&step);
+        self.sees(&step, None);
     }
 
     /// An id that the agent has no answer to.
     fn id(&self, key: Key, is_again: bool) -> String {
         let mine = self.asked.iter().filter(|(asker, ..)| *asker == key);
         let last = mine.clone().rfind(|(_, id, _)| id.is_some());
-        match last {
-            Some((_, Some(id), 0)) if is_again => id.clone(),
-            _ => format!("{}", mine.count()),
-        }
+        let last = last.and_then(|(_, id, _)| id.as_ref());
+        let is_open = |id: &&String| {
+            let mut same = mine
+                .clone()
+                .filter(|(_, given, _)| given.as_ref() == Some(*id));
+            same.all(|(_, _, times)| *times == 0)
+        };
+        let next = || format!("{}", mine.clone().count());
+        last.filter(|_| is_again)
+            .filter(is_open)
+            .cloned()
+            .unwrap_or_else(next)
     }
 
-    fn sees(&mut self, step: &Step) {
+    /// What everybody gets; a refusal is of this request, if it is known.
+    fn sees(&mut self, step: &Step, request: Option<usize>) {
         for Delivery { to, envelope, .. } in &step.deliveries {
             match envelope.kind {
                 MessageKind::ToolCall => {
@@ -119,24 +129,24 @@ impl World {
                     self.heard.push((id, usize::try_from(number).unwrap()));
                 }
                 MessageKind::ToolResult | MessageKind::Error if *to >= 2 => {
-                    self.is_answered(*to, envelope);
+                    self.is_answered(*to, envelope, request);
                 }
                 _ => {}
             }
         }
     }
 
-    fn is_answered(&mut self, to: Key, reply: &Envelope) {
-        let number = match reply.payload.get("number").and_then(Value::as_u64) {
-            Some(number) => usize::try_from(number).unwrap(),
-            // The relay's own answer does not say which; one of the asker's under this id.
-            None => {
-                let is_it = |(key, id, times): &(Key, Option<String>, usize)| {
-                    *key == to && *id == reply.reply_to && *times == 0
-                };
-                self.asked.iter().position(is_it).expect("nobody has asked")
-            }
+    fn is_answered(&mut self, to: Key, reply: &Envelope, request: Option<usize>) {
+        let told = reply.payload.get("number").and_then(Value::as_u64);
+        let told = told.map(|number| usize::try_from(number).unwrap());
+        // The relay's own answer does not say which; it is the oldest of the asker's under this id.
+        let is_it = |(key, id, times): &(Key, Option<String>, usize)| {
+            *key == to && *id == reply.reply_to && *times == 0
         };
+        let number = told
+            .or(request)
+            .or_else(|| self.asked.iter().position(is_it));
+        let number = number.expect("nobody has asked");
         let (asker, id, times) = &mut self.asked[number];
         assert_eq!((*asker, &*id), (to, &reply.reply_to), "somebody else's");
         *times += 1;

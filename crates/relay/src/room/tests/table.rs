@@ -146,6 +146,11 @@ fn what_a_host_says_answers_who_asked_for_it_or_goes_to_all_or_to_nobody() {
             [AGENT, OTHER]
         );
     }
+}
+
+// proves RL-6, RL-7
+#[test]
+fn what_a_host_says_by_itself_is_for_all_and_what_an_agent_would_say_for_nobody() {
     for kind in [MessageKind::StateUpdated, MessageKind::UserMessage] {
         let mut scene = Scene::full();
         scene.asks(AGENT, MessageKind::ToolCall, "q");
