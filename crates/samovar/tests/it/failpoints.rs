@@ -434,7 +434,7 @@ async fn is_reached(point: &Point, visit: u32) -> bool {
         Ok(server) => {
             let is_alive = match point.when {
                 When::Resume(_) => client.wait_for_the_last(&server).await,
-                When::Start | When::Run | When::Stop | When::Sweep | When::Care => {
+                When::Start | When::Run | When::Stop | When::Sweep | When::Relay | When::Care => {
                     client.talk(&server, &model, &hooks).await
                 }
             };
@@ -453,8 +453,8 @@ async fn is_reached(point: &Point, visit: u32) -> bool {
     match point.when {
         // What was removed cannot be streamed again.
         When::Sweep => client.check_messages(&server).await,
-        When::Start | When::Resume(_) | When::Run | When::Stop | When::Care => {
-            client.check(&server).await;
+        When::Start | When::Resume(_) | When::Run | When::Stop | When::Relay | When::Care => {
+            client.check(&server).await
         }
     }
     // What must not happen twice did not, and what may was not called again as another.
