@@ -113,6 +113,7 @@ impl LogFile {
             let why = format!("the log has reached its bound of {max_bytes} bytes");
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
         }
+        failpoint!("relay.row.before");
         if let Err(error) = self.synced.file().write_all_at(lines.as_bytes(), self.len) {
             if let Err(error) = self.cut() {
                 tracing::error!(%error, log = %self.session, "a torn row could not be taken back");

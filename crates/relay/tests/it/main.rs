@@ -3,6 +3,9 @@
 
 mod again;
 mod flow;
+mod hidden;
+#[cfg(feature = "failpoints")]
+mod kill;
 mod replay;
 mod rooms;
 mod studies;

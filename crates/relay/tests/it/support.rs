@@ -1,6 +1,6 @@
 //! A relay on a temporary folder, members that are short to write, and the rows of its files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -8,7 +8,6 @@ use samovar_core::relay::{Envelope, MessageKind, Payload};
 use samovar_core::{Clock, Millis};
 use samovar_relay::{Gone, Member, Pass, Relay, RelayConfig, Row, row};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 /// 2026-02-13T10:22:17Z.
 const NOON: i64 = 1_770_978_137_000;
@@ -27,8 +26,11 @@ impl Clock for Ticking {
 /// A relay, and where it keeps its logs.
 pub(crate) struct Bench {
     pub(crate) relay: Relay,
-    dir: Arc<TempDir>,
+    dir: Folder,
 }
+
+/// A folder, which may be gone with its last owner.
+type Folder = Arc<dyn AsRef<Path> + Send + Sync>;
 
 impl Bench {
     pub(crate) fn new() -> Self {
@@ -39,10 +41,16 @@ impl Bench {
         Self::on(Arc::new(tempfile::tempdir().unwrap()), config, NOON)
     }
 
-    fn on(dir: Arc<TempDir>, config: RelayConfig, begin: i64) -> Self {
+    /// A relay on a folder that others have had before.
+    #[cfg(feature = "failpoints")]
+    pub(crate) fn at(dir: &Path, config: RelayConfig) -> Self {
+        Self::on(Arc::new(dir.to_owned()), config, NOON + HOUR)
+    }
+
+    fn on(dir: Folder, config: RelayConfig, begin: i64) -> Self {
         let clock = Arc::new(Ticking(AtomicI64::new(begin)));
         Self {
-            relay: Relay::open(dir.path(), clock, config),
+            relay: Relay::open((*dir).as_ref(), clock, config),
             dir,
         }
     }
@@ -59,7 +67,7 @@ impl Bench {
     }
 
     pub(crate) fn path(&self, below: &str) -> PathBuf {
-        self.dir.path().join(below)
+        (*self.dir).as_ref().join(below)
     }
 
     /// Somebody who has joined.
