@@ -80,3 +80,68 @@ fn refused(item: Item, why: &str) -> Item {
         ..item
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use samovar_core::relay::Envelope;
+    use serde_json::Map;
+
+    use super::*;
+
+    fn item(kind: MessageKind) -> Item {
+        Item {
+            envelope: Arc::new(Envelope::new(kind, Map::new()).replying_to(Some("q".to_owned()))),
+            bytes: 1,
+            logged: None,
+        }
+    }
+
+    fn kinds(released: &[(Key, Item)]) -> Vec<(Key, MessageKind)> {
+        let kind = |(to, item): &(Key, Item)| (*to, item.envelope.kind);
+        released.iter().map(kind).collect()
+    }
+
+    // proves RL-15
+    #[test]
+    fn what_comes_behind_the_end_of_a_study_waits_until_that_is_on_the_disk() {
+        use MessageKind::{SessionEnded, StateUpdated, UserMessage};
+
+        let mut held = Held::default();
+        assert!(
+            held.keep_back(1, item(StateUpdated)).is_some(),
+            "nothing to wait for"
+        );
+        let first = held.wait();
+        assert!(held.keep_back(1, item(SessionEnded)).is_none());
+        assert!(held.keep_back(2, item(UserMessage)).is_none());
+        let second = held.wait();
+        assert!(held.keep_back(3, item(SessionEnded)).is_none());
+        assert!(
+            held.done(second, &Ok(())).is_empty(),
+            "the first is not there yet"
+        );
+        let released = held.done(first, &Ok(()));
+        let wanted = [(1, SessionEnded), (2, UserMessage), (3, SessionEnded)];
+        assert_eq!(kinds(&released), wanted);
+        assert!(held.keep_back(1, item(StateUpdated)).is_some());
+    }
+
+    #[test]
+    fn an_end_that_may_not_be_on_the_disk_is_an_error() {
+        let mut held = Held::default();
+        let number = held.wait();
+        held.keep_back(1, item(MessageKind::SessionEnded));
+        held.keep_back(2, item(MessageKind::UserMessage));
+        let released = held.done(number, &Err(io::Error::other("no disk")));
+        assert_eq!(
+            kinds(&released),
+            [(1, MessageKind::Error), (2, MessageKind::UserMessage)]
+        );
+        let error = &released[0].1.envelope;
+        assert_eq!(error.reply_to.as_deref(), Some("q"));
+        assert_eq!(
+            error.payload["code"],
+            RelayCode::ToolExecutionFailed.as_str()
+        );
+    }
+}

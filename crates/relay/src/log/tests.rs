@@ -135,3 +135,13 @@ fn rows_that_have_no_room_are_not_there_at_all() {
         assert!(expected.contains(&error.kind()), "{error}");
     }
 }
+
+#[test]
+fn a_file_that_could_not_be_synced_takes_no_more() {
+    // It takes what is written and cannot be synced.
+    let null = OpenOptions::new().write(true).open("/dev/null").unwrap();
+    let mut log = LogFile::new((null, None), "s-1".into(), "r".into());
+    log.append(&[row("a")], NO_BOUND).unwrap();
+    log.synced().sync().unwrap_err();
+    log.append(&[row("b")], NO_BOUND).unwrap_err();
+}

@@ -79,8 +79,8 @@ fn ends_at(test: &str, dir: &Path, point: &str, visit: u32) -> Option<Vec<String
     if child.status.success() {
         return None;
     }
-    let text = String::from_utf8(child.stdout).unwrap();
-    let got = text.lines().filter_map(|line| line.split_once("=> "));
+    let said = String::from_utf8(child.stdout).unwrap();
+    let got = said.lines().filter_map(|line| line.split_once("=> "));
     Some(got.map(|(_, what)| what.to_owned()).collect())
 }
 

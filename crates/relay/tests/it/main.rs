@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod again;
+mod built_in;
 mod flow;
 mod hidden;
 #[cfg(feature = "failpoints")]
