@@ -47,5 +47,6 @@ mod setup;
 mod survives;
 mod terminal;
 mod together;
+mod tool_room;
 mod tools;
 mod wrong;

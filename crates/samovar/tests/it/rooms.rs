@@ -32,12 +32,17 @@ pub(crate) struct Agent {
 impl Agent {
     /// Comes in; none when the server is no more.
     pub(crate) async fn join(server: &Serving) -> Option<Self> {
+        Self::join_room(server, ROOM).await
+    }
+
+    /// The same, into this room.
+    pub(crate) async fn join_room(server: &Serving, room: &str) -> Option<Self> {
         let mut agent = Self {
             socket: server.try_socket("/agent/ws").await?,
             asked: 0,
             got: Vec::new(),
         };
-        let join = json!({"role": "agent", "sessionId": ROOM});
+        let join = json!({"role": "agent", "sessionId": room});
         let joined = agent.ask("relay.join", join).await?;
         assert_eq!(joined["type"], "relay.joined", "{joined}");
         Some(agent)
