@@ -454,7 +454,7 @@ async fn is_reached(point: &Point, visit: u32) -> bool {
         // What was removed cannot be streamed again.
         When::Sweep => client.check_messages(&server).await,
         When::Start | When::Resume(_) | When::Run | When::Stop | When::Relay | When::Care => {
-            client.check(&server).await
+            client.check(&server).await;
         }
     }
     // What must not happen twice did not, and what may was not called again as another.
