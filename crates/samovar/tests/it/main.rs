@@ -39,6 +39,7 @@ mod plants;
 mod prove;
 mod readers;
 mod relay;
+mod relay_killed;
 mod rooms;
 mod run;
 mod secrets;

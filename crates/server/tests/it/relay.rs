@@ -11,12 +11,15 @@ use tokio::time::timeout;
 use crate::raw::HANG;
 
 mod codes;
+mod crowd;
 mod door;
 mod frames;
 mod joining;
 mod losses;
 mod messages;
+mod movie;
 mod secrets;
+mod studies;
 
 const PATH: &str = "/agent/ws";
 
