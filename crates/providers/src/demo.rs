@@ -26,6 +26,7 @@ mod results;
 mod say;
 mod sums;
 mod text;
+mod ticket;
 mod turn;
 mod understand;
 mod words;
@@ -67,24 +68,23 @@ impl Provider for Demo {
 }
 
 fn answer(prompt: &Prompt) -> Vec<ProviderEvent> {
+    let tools: Vec<_> = prompt.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let max_bytes = BYTES_PER_TOKEN.saturating_mul(prompt.max_tokens as usize);
+    if let Some((language, next)) = ticket::book(&prompt.messages, &tools) {
+        return Reply::new(language, max_bytes).end(next, prompt);
+    }
     let asked = asked(&prompt.messages);
     let behind = asked.first().map_or(0, |at| at + 1);
     let since: Vec<_> = prompt.messages.iter().skip(behind).collect();
     let mut pleas: Vec<_> = asked
         .iter()
-        .map(|at| Plea::of(&prompt.messages[*at].text()))
+        .map(|at| Plea::of(ticket::without_screen(&prompt.messages[*at].text())))
         .collect();
     if pleas.is_empty() {
         pleas.push(Plea::of(""));
     }
-    let tools: Vec<_> = prompt.tools.iter().map(|tool| tool.name.as_str()).collect();
-    let max_bytes = BYTES_PER_TOKEN.saturating_mul(prompt.max_tokens as usize);
-    let mut reply = Reply::new(pleas[0].request.language, max_bytes);
-    match plan(&pleas, &tools, &answered(&since)) {
-        Next::Ask(said, calls) => reply.ask(&said, &calls),
-        Next::Say(said) => reply.say(&said),
-    }
-    reply.complete(input_bytes(prompt))
+    let reply = Reply::new(pleas[0].request.language, max_bytes);
+    reply.end(plan(&pleas, &tools, &answered(&since)), prompt)
 }
 
 /// The messages that are answered: the last of a user. When that is another agent's, which joins a
@@ -173,6 +173,15 @@ impl Reply {
             written: 0,
             events: Vec::new(),
         }
+    }
+
+    /// The whole answer.
+    fn end(mut self, next: Next, prompt: &Prompt) -> Vec<ProviderEvent> {
+        match next {
+            Next::Ask(said, calls) => self.ask(&said, &calls),
+            Next::Say(said) => self.say(&said),
+        }
+        self.complete(input_bytes(prompt))
     }
 
     /// Says a text, after the note that says what this is.

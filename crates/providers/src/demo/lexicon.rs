@@ -84,6 +84,55 @@ pub(super) fn read_in(tokens: &[Token], language: Language) -> Vec<Piece> {
     pieces(tokens, language)
 }
 
+/// The spellings of one cell, to be looked for in any language.
+pub(super) struct Cell(Vec<Spelling>);
+
+impl Cell {
+    /// A cell as the tables write it.
+    pub(super) fn new(cell: &str) -> Self {
+        let spellings = cell.split('|');
+        Self(
+            spellings
+                .map(|spelling| Spelling::parse(spelling, Sense::Number(0)))
+                .collect(),
+        )
+    }
+
+    /// Where one of its spellings stands in a text: its first token, and how many it has. None lies in
+    /// another.
+    pub(super) fn spots(&self, tokens: &[Token]) -> Vec<(usize, usize)> {
+        let mut spots = Vec::new();
+        let mut at = 0;
+        while at < tokens.len() {
+            let spellings = self.0.iter();
+            let fitting = spellings.filter(|spelling| spelling.fits(&tokens[at..]));
+            let len = fitting.map(|spelling| spelling.words.len()).max();
+            spots.extend(len.map(|len| (at, len)));
+            at += len.unwrap_or(1);
+        }
+        spots
+    }
+}
+
+/// The number that a text begins with, in plain digits, and how many tokens it takes.
+pub(super) fn number(tokens: &[Token], language: Language) -> Option<(String, usize)> {
+    let token = tokens.first()?;
+    let (meaning, len) = match token.kind {
+        Kind::Number => plain(tokens, language),
+        Kind::Word | Kind::Han => number_words(tokens, &LEXICONS[language as usize])?,
+        Kind::Operator(_) | Kind::Quoted { .. } | Kind::Mark(_) => return None,
+    };
+    match meaning {
+        Meaning::Number(digits) => Some((digits, len)),
+        Meaning::Is(_)
+        | Meaning::Operator(_)
+        | Meaning::Quoted(..)
+        | Meaning::Path
+        | Meaning::Unknown
+        | Meaning::Mark(_) => None,
+    }
+}
+
 /// How much of a text a piece explains: its words twice, its Han characters once.
 fn known(piece: &Piece) -> usize {
     let by_word = !piece.norm.starts_with(|c: char| c.is_ascii_digit());

@@ -320,6 +320,7 @@ impl Turn<'_> {
             (&[], Sentence::CanCompute),
             (&["ask_user"], Sentence::CanAsk),
             (&["post_message"], Sentence::CanPost),
+            (&["select", "next"], Sentence::CanBook),
         ];
         let mut said = self.language.say(Sentence::Can);
         for (_, sentence) in offers.iter().filter(|(tools, _)| self.has(tools)) {

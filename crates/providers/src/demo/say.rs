@@ -50,6 +50,40 @@ sentences! {
     Asking: "I have a question.", "У меня вопрос.", "我有一个问题。", "У мене запитання.";
     Posting: "I am posting in the chat.", "Пишу в чат.", "正在发到聊天里。", "Пишу в чат.";
 
+    // On the screen of a host.
+    Choosing: "I choose {what}.", "Выбираю: {what}.", "选择 {what}。", "Обираю: {what}.";
+    Showing: "I show only what fits: {what}.", "Показываю только подходящее: {what}.",
+        "只显示符合的：{what}。", "Показую лише те, що підходить: {what}.";
+    GoingOn: "I go on.", "Иду дальше.", "继续下一步。", "Іду далі.";
+    LookingBack: "I look further from the step before.", "Ищу дальше с предыдущего шага.",
+        "回到上一步再找。", "Шукаю далі з попереднього кроку.";
+    Booked: "It is booked: {what}. The number is {number}, the total {total}.",
+        "Забронировано: {what}. Номер {number}, всего {total}.",
+        "已订好：{what}。订单号 {number}，总价 {total}。",
+        "Заброньовано: {what}. Номер {number}, разом {total}.";
+    BookedBefore: "The screen is done: this was booked before, under {number}, for {total}: {what}.",
+        "На экране всё готово: это уже забронировано, номер {number}, всего {total}: {what}.",
+        "屏幕上已完成：之前已订好，订单号 {number}，总价 {total}：{what}。",
+        "На екрані все готово: це вже заброньовано, номер {number}, разом {total}: {what}.";
+    NothingShown: "There is nothing on the screen that I could book.",
+        "На экране нет ничего, что можно забронировать.", "屏幕上没有可以预订的内容。",
+        "На екрані немає нічого, що можна забронювати.";
+    NothingFits: "I found nothing that fits all of that, and booked nothing. What shall I change?",
+        "Ничего не подходит ко всему сразу, и я ничего не забронировал. Что изменить?",
+        "没有找到全部符合的，什么也没有订。要改哪一点？",
+        "Нічого не підходить до всього разом, і я нічого не забронював. Що змінити?";
+    SearchedLong: "I looked for a while and found nothing so far that fits all of that; nothing is booked. \
+        What shall I change?",
+        "Я искал долго и пока не нашёл ничего, что подходит ко всему сразу; ничего не забронировано. \
+        Что изменить?",
+        "找了一阵，还没有找到全部符合的；什么也没有订。要改哪一点？",
+        "Я шукав довго і поки не знайшов нічого, що підходить до всього разом; нічого не заброньовано. \
+        Що змінити?";
+    NotAsked: "I booked nothing yet: nobody asked here about this: “{words}”. Shall I go on without it?",
+        "Я пока ничего не забронировал: здесь не спрашивали об этом: «{words}». Обойтись без него?",
+        "还没有订：这里没有这一项：“{words}”。不要它也可以吗？",
+        "Я ще нічого не забронював: тут не питали про це: «{words}». Обійтися без нього?";
+
     // Questions.
     AskName: "What is your name?", "Как вас зовут?", "您叫什么名字？", "Як вас звати?";
     AskFolder: "Which folder? Please say its name.", "Какая папка? Назовите её, пожалуйста.",
@@ -265,6 +299,10 @@ sentences! {
     CanPost: "post in the chat: tell the chat that the build is done",
         "писать в чат: напиши в чат, что сборка готова",
         "发到聊天里：告诉聊天室：构建完成了", "писати в чат: напиши в чат, що збірка готова";
+    CanBook: "book on a screen that is shown to me: book me the first comedy after six, two seats side by side",
+        "заказывать на экране, который мне показывают: закажи первую комедию после шести, два места рядом",
+        "在我看到的屏幕上订票：帮我订六点以后的第一场喜剧，两个连座",
+        "замовляти на екрані, який мені показують: забронюй першу комедію після шостої, два місця поруч";
     Connect: "For anything else connect a language model: set OPENAI_API_KEY, or OPENAI_BASE_URL \
         for a server of your own, or choose a model with AGENT_MODEL.",
         "Для остального подключите языковую модель: задайте OPENAI_API_KEY, или OPENAI_BASE_URL \

@@ -7,7 +7,7 @@ mod abilities;
 mod chatting;
 mod events;
 mod honesty;
-mod world;
+pub(super) mod world;
 
 const FILES: &[(&str, &str)] = &[
     ("a file with spaces.txt", "123456789"),

@@ -20,7 +20,8 @@ pub(super) struct Call {
 }
 
 impl Call {
-    fn new(tool: &'static str, args: Value) -> Self {
+    /// One with these arguments.
+    pub(super) fn new(tool: &'static str, args: Value) -> Self {
         let args = if let Value::Object(args) = args {
             args
         } else {

@@ -61,7 +61,7 @@ impl Turn {
     }
 }
 
-pub(super) fn message(role: Role, parts: Vec<Part>) -> Arc<Message> {
+pub(in super::super) fn message(role: Role, parts: Vec<Part>) -> Arc<Message> {
     Arc::new(Message {
         id: MessageId::new("m").unwrap(),
         role,
@@ -75,7 +75,7 @@ pub(super) fn message(role: Role, parts: Vec<Part>) -> Arc<Message> {
     })
 }
 
-pub(super) fn user(text: &str) -> Arc<Message> {
+pub(in super::super) fn user(text: &str) -> Arc<Message> {
     message(
         Role::User,
         vec![Part::Text {
@@ -84,7 +84,7 @@ pub(super) fn user(text: &str) -> Arc<Message> {
     )
 }
 
-pub(super) fn call(id: &str, name: &str, args: Value) -> Part {
+pub(in super::super) fn call(id: &str, name: &str, args: Value) -> Part {
     let (id, name) = (CallId::new(id).unwrap(), name.to_owned());
     Part::Call(ToolCall {
         id,
@@ -94,7 +94,7 @@ pub(super) fn call(id: &str, name: &str, args: Value) -> Part {
     })
 }
 
-pub(super) fn outcome(id: &str, name: &str, outcome: Outcome) -> Arc<Message> {
+pub(in super::super) fn outcome(id: &str, name: &str, outcome: Outcome) -> Arc<Message> {
     let (call, name) = (CallId::new(id).unwrap(), name.to_owned());
     message(
         Role::Tool,
@@ -106,7 +106,7 @@ pub(super) fn outcome(id: &str, name: &str, outcome: Outcome) -> Arc<Message> {
     )
 }
 
-pub(super) fn prompt(tools: &[&str], messages: Vec<Arc<Message>>) -> Prompt {
+pub(in super::super) fn prompt(tools: &[&str], messages: Vec<Arc<Message>>) -> Prompt {
     let spec = |name: &&str| {
         Arc::new(ToolSpec {
             name: (*name).to_owned(),
@@ -130,7 +130,7 @@ pub(super) fn prompt(tools: &[&str], messages: Vec<Arc<Message>>) -> Prompt {
 }
 
 /// All that the provider answers, at once.
-pub(super) fn ask(prompt: Prompt) -> Vec<ProviderEvent> {
+pub(in super::super) fn ask(prompt: Prompt) -> Vec<ProviderEvent> {
     let reads = Demo::new()
         .stream(prompt)
         .collect::<Vec<_>>()
@@ -138,7 +138,7 @@ pub(super) fn ask(prompt: Prompt) -> Vec<ProviderEvent> {
     reads.expect("it waits for nothing").concat()
 }
 
-pub(super) fn text(events: &[ProviderEvent]) -> String {
+pub(in super::super) fn text(events: &[ProviderEvent]) -> String {
     let texts = events.iter().filter_map(|event| match event {
         ProviderEvent::TextDelta(text) => Some(text.as_str()),
         _ => None,
@@ -146,7 +146,7 @@ pub(super) fn text(events: &[ProviderEvent]) -> String {
     texts.collect()
 }
 
-pub(super) fn calls(events: &[ProviderEvent]) -> Vec<(String, Value)> {
+pub(in super::super) fn calls(events: &[ProviderEvent]) -> Vec<(String, Value)> {
     let calls = events.iter().filter_map(|event| match event {
         ProviderEvent::ToolCallEnd { name, args, .. } => Some((name.clone(), args.clone())),
         _ => None,

@@ -1,0 +1,403 @@
+//! A host with any stages and any catalogue, and a loop that runs the calls that are asked for.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use samovar_core::relay::SCREEN;
+use samovar_core::{Message, Outcome, Role};
+use serde_json::{Value, json};
+
+use super::super::super::tests::world::{ask, call, calls, message, outcome, prompt, text, user};
+use super::super::wish::minutes_of;
+
+/// A turn that is longer than this has no end.
+const MAX_STEPS: usize = 60;
+
+/// What is to be done at a stage.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kind {
+    One,
+    Several,
+    Count,
+    Confirm,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Stage {
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    pub(super) items: Vec<Value>,
+}
+
+/// A host.
+#[derive(Clone, Debug)]
+pub(super) struct Cinema {
+    pub(super) stages: Vec<Stage>,
+    pub(super) at: usize,
+    pub(super) chosen: BTreeMap<&'static str, Vec<String>>,
+    quantities: BTreeMap<String, u64>,
+    filter: Option<(String, String, Value)>,
+    pub(super) history: Vec<Value>,
+    /// Tools that it does not have.
+    pub(super) hidden: Vec<&'static str>,
+    /// What cannot be had when all of these are chosen.
+    pub(super) gone: Vec<(Vec<&'static str>, String)>,
+    /// What somebody else takes at the moment at which it is selected.
+    pub(super) snatched: Vec<String>,
+    pub(super) booked: Option<BTreeMap<&'static str, Vec<String>>>,
+    pub(super) calls: Vec<(String, Value)>,
+    messages: Vec<Arc<Message>>,
+}
+
+fn item(id: &str, fields: &Value) -> Value {
+    let mut item = json!({"id": id});
+    for (name, value) in fields.as_object().unwrap() {
+        item[name] = value.clone();
+    }
+    item
+}
+
+/// The seats of a hall with three rows of so many.
+fn seats(in_row: u64) -> Vec<Value> {
+    let rows = [("A", "front"), ("B", "middle"), ("C", "back")];
+    let row = |(row, zone): (&str, &str)| {
+        let seat = |number| {
+            let id = format!("{row}{number}");
+            item(
+                &id,
+                &json!({"seat": id, "row": row, "number": number, "zone": zone}),
+            )
+        };
+        (1..=in_row).map(seat).collect::<Vec<_>>()
+    };
+    rows.into_iter().flat_map(row).collect()
+}
+
+fn stages() -> Vec<Stage> {
+    let movie = |id: &str, title: &str, genre: &str| {
+        item(id, &json!({"title": title, "genre": genre, "rating": 7.5}))
+    };
+    let named = |id: &str, name: &str| item(id, &json!({"name": name}));
+    let time = |id: &str, time: &str| item(id, &json!({"time": time, "hall": 1}));
+    let day = |id: &str, day: &str| item(id, &json!({"date": id, "weekday": day}));
+    let one = |name, items| Stage {
+        name,
+        kind: Kind::One,
+        items,
+    };
+    vec![
+        one(
+            "movie",
+            vec![
+                movie("m1", "Stone Rain", "Drama"),
+                movie("m2", "Night Bus", "Horror"),
+                movie("m3", "Left Shoe", "Comedy"),
+                movie("m4", "Wet Paint", "Comedy"),
+                movie("m5", "Tin Moon", "Science fiction"),
+            ],
+        ),
+        one(
+            "theater",
+            vec![named("t1", "Center Light"), named("t2", "Mill")],
+        ),
+        one(
+            "date",
+            vec![day("2026-12-11", "Friday"), day("2026-12-12", "Saturday")],
+        ),
+        one(
+            "time",
+            vec![
+                time("x4", "21:15"),
+                time("x1", "11:00"),
+                time("x2", "16:30"),
+                time("x3", "18:30"),
+            ],
+        ),
+        Stage {
+            name: "seat",
+            kind: Kind::Several,
+            items: seats(6),
+        },
+        Stage {
+            name: "ticket",
+            kind: Kind::Count,
+            items: ["Adult", "Child", "Senior"]
+                .map(|name| named(&name.to_lowercase(), name))
+                .to_vec(),
+        },
+        Stage {
+            name: "confirm",
+            kind: Kind::Confirm,
+            items: vec![item("total", &json!({"text": "20.00 EUR"}))],
+        },
+    ]
+}
+
+impl Cinema {
+    /// Five movies, two theaters, two days, four times, eighteen seats, three kinds of ticket.
+    pub(super) fn new() -> Self {
+        Self {
+            stages: stages(),
+            at: 0,
+            chosen: BTreeMap::new(),
+            quantities: BTreeMap::new(),
+            filter: None,
+            history: Vec::new(),
+            hidden: Vec::new(),
+            gone: Vec::new(),
+            snatched: Vec::new(),
+            booked: None,
+            calls: Vec::new(),
+            messages: Vec::new(),
+        }
+    }
+
+    /// The same with its stages in another order, the confirmation last.
+    pub(super) fn in_order(mut self, names: &[&str]) -> Self {
+        let place = |stage: &Stage| names.iter().position(|name| *name == stage.name);
+        self.stages
+            .sort_by_key(|stage| place(stage).unwrap_or(usize::MAX));
+        self
+    }
+
+    /// Something cannot be had when all of these are chosen.
+    pub(super) fn without(mut self, when: &[&'static str], id: &str) -> Self {
+        self.gone.push((when.to_vec(), id.to_owned()));
+        self
+    }
+
+    pub(super) fn hiding(mut self, tool: &'static str) -> Self {
+        self.hidden.push(tool);
+        self
+    }
+
+    /// Says something to the demo model, runs the turn to its end, and hears its last words.
+    pub(super) fn says(&mut self, words: &str) -> String {
+        let said = format!("{words}\n\n{}", self.screen());
+        self.messages.push(user(&said));
+        for step in 0..MAX_STEPS {
+            let events = ask(prompt(&self.tools(), self.messages.clone()));
+            let asked = calls(&events);
+            let said = text(&events);
+            if asked.is_empty() {
+                let answer = samovar_core::Part::Text { text: said.clone() };
+                self.messages.push(message(Role::Assistant, vec![answer]));
+                return said;
+            }
+            assert!(!said.is_empty(), "each call has its reason");
+            for (at, (name, args)) in asked.iter().enumerate() {
+                let id = format!("{step}-{at}");
+                let made = call(&id, name, args.clone());
+                self.messages.push(message(Role::Assistant, vec![made]));
+                let came = self.answer(name, args);
+                self.messages.push(self::outcome(&id, name, came));
+            }
+        }
+        panic!("asks without end: {:?}", self.calls);
+    }
+
+    fn answer(&mut self, tool: &str, args: &Value) -> Outcome {
+        self.calls.push((tool.to_owned(), args.clone()));
+        assert!(self.tools().contains(&tool), "{tool} is not on offer");
+        let came = self.does(tool, args, "agent");
+        let screen = self.screen();
+        match came {
+            Ok(()) => Outcome::done(format!("ok\n\n{screen}")),
+            Err(why) => Outcome::failed(format!("TOOL_EXECUTION_FAILED: {why}\n\n{screen}")),
+        }
+    }
+
+    /// What somebody does, an agent or the user.
+    pub(super) fn does(&mut self, tool: &str, args: &Value, who: &str) -> Result<(), String> {
+        let stage = self.stages[self.at].clone();
+        match tool {
+            "filter" => {
+                let text = |key: &str| args[key].as_str().unwrap().to_owned();
+                self.filter = Some((text("field"), text("operator"), args["value"].clone()));
+            }
+            "select" => {
+                let id = args["itemId"].as_str().unwrap().to_owned();
+                let visible = self.visible();
+                let item = visible.iter().find(|item| item["id"] == *id);
+                let is_free = item.is_some_and(|item| item["isDisabled"] != true);
+                if self.snatched.contains(&id) || !is_free {
+                    self.gone.push((Vec::new(), id));
+                    return Err("somebody was faster".to_owned());
+                }
+                let chosen = self.chosen.entry(stage.name).or_default();
+                match chosen.iter().position(|known| *known == id) {
+                    Some(at) if stage.kind == Kind::Several => drop(chosen.remove(at)),
+                    _ if stage.kind == Kind::Several => chosen.push(id),
+                    _ => *chosen = vec![id],
+                }
+                let entry = json!({"type": who, "action": "select", "stage": stage.name});
+                self.history.push(entry);
+                let later: Vec<_> = self.stages[self.at + 1..]
+                    .iter()
+                    .map(|stage| stage.name)
+                    .collect();
+                self.chosen.retain(|name, _| !later.contains(name));
+                if later.contains(&"ticket") {
+                    self.quantities.clear();
+                }
+            }
+            "setQuantity" => {
+                let of = args["typeId"].as_str().unwrap().to_owned();
+                self.quantities
+                    .insert(of, args["quantity"].as_u64().unwrap());
+            }
+            "next" if stage.kind == Kind::Confirm => {
+                let spec = json!({
+                    "meta": {"bookingNumber": "B-77", "total": "20.00 EUR"},
+                    "state": {"booking": self.booking()},
+                });
+                self.history.push(json!({"type": "system", "spec": spec}));
+                let mut booked = self.chosen.clone();
+                let kinds = self.quantities.iter().filter(|(_, count)| **count > 0);
+                let kinds = kinds.map(|(kind, count)| format!("{count} {kind}"));
+                booked.insert("ticket", kinds.collect());
+                self.booked = Some(booked);
+            }
+            "next" | "prev" => {
+                self.at = if tool == "next" {
+                    self.at + 1
+                } else {
+                    self.at - 1
+                };
+                self.filter = None;
+            }
+            _ => panic!("no tool {tool}"),
+        }
+        Ok(())
+    }
+
+    fn tools(&self) -> Vec<&'static str> {
+        let stage = &self.stages[self.at];
+        let chosen = self.chosen.get(stage.name).map_or(0, Vec::len);
+        let seats = self.chosen.get("seat").map_or(0, Vec::len) as u64;
+        let is_complete = match stage.kind {
+            Kind::One | Kind::Several => chosen > 0,
+            Kind::Count => self.quantities.values().sum::<u64>() == seats,
+            Kind::Confirm => true,
+        };
+        let is_free = self.visible().iter().any(|item| item["isDisabled"] != true);
+        let is_chosen = matches!(stage.kind, Kind::One | Kind::Several);
+        let mut tools = vec!["filter"];
+        let offers = [
+            ("select", is_chosen && is_free),
+            ("setQuantity", stage.kind == Kind::Count),
+            ("next", is_complete),
+            ("prev", self.at > 0),
+        ];
+        tools.extend(
+            offers
+                .into_iter()
+                .filter(|offer| offer.1)
+                .map(|offer| offer.0),
+        );
+        tools.retain(|tool| self.booked.is_none() && !self.hidden.contains(tool));
+        tools
+    }
+
+    fn visible(&self) -> Vec<Value> {
+        let mut visible = self.stages[self.at].items.clone();
+        if let Some((field, operator, value)) = &self.filter {
+            visible.retain(|item| {
+                let order = item[field]
+                    .as_str()
+                    .zip(value.as_str())
+                    .map(|(one, other)| one.cmp(other));
+                order.is_some_and(|order| match operator.as_str() {
+                    "eq" => order.is_eq(),
+                    "gt" => order.is_gt(),
+                    "gte" => order.is_ge(),
+                    "lt" => order.is_lt(),
+                    "lte" => order.is_le(),
+                    _ => panic!("no operator {operator}"),
+                })
+            });
+        }
+        let is_chosen =
+            |id: &&'static str| self.chosen.values().flatten().any(|chosen| chosen == id);
+        for item in &mut visible {
+            let gone = self.gone.iter().filter(|(_, id)| item["id"] == **id);
+            if gone.into_iter().any(|(when, _)| when.iter().all(is_chosen)) {
+                item["isDisabled"] = true.into();
+            }
+        }
+        visible
+    }
+
+    fn booking(&self) -> Value {
+        let field = |name: &&str| json!(self.chosen.get(*name).cloned().unwrap_or_default());
+        let fields = self.stages.iter().map(|stage| stage.name);
+        let named: serde_json::Map<_, _> =
+            fields.map(|name| (name.to_owned(), field(&name))).collect();
+        let mut booking = Value::Object(named);
+        booking["seats"] = booking["seat"].take();
+        booking
+    }
+
+    pub(super) fn screen(&self) -> String {
+        if self.booked.is_some() {
+            return format!(
+                "{SCREEN}{}",
+                json!({"uiSpec": null, "messageHistory": self.history})
+            );
+        }
+        let stage = &self.stages[self.at];
+        let label = |item: &Value| {
+            let mut fields = item
+                .as_object()
+                .unwrap()
+                .iter()
+                .filter(|field| field.0 != "id");
+            let text = fields.find_map(|(_, value)| value.as_str()).unwrap();
+            let mut label = json!({"id": item["id"], "value": text});
+            if item["isDisabled"] == true {
+                label["isDisabled"] = true.into();
+            }
+            label
+        };
+        let visible: Vec<_> = self.visible().iter().map(label).collect();
+        let chosen = self.chosen.get(stage.name).cloned().unwrap_or_default();
+        let mut told = json!({"booking": self.booking()});
+        match stage.kind {
+            Kind::One => {
+                if let Some(id) = chosen.first() {
+                    told["selected"] = id.as_str().into();
+                }
+            }
+            Kind::Several => told["selectedList"] = chosen.into(),
+            Kind::Count => told["quantities"] = json!(self.quantities),
+            Kind::Confirm => {}
+        }
+        let spec = json!({
+            "stage": stage.name, "title": "?", "visibleItems": visible, "state": told,
+            "items": stage.items, "modification": {},
+        });
+        let screen = json!({"uiSpec": spec, "messageHistory": self.history});
+        format!("{SCREEN}{screen}")
+    }
+
+    /// What was booked, in short.
+    pub(super) fn receipt(&self) -> String {
+        let Some(booked) = &self.booked else {
+            return "nothing".to_owned();
+        };
+        let names = ["movie", "theater", "date", "time", "seat", "ticket"];
+        let each = names.map(|name| booked.get(name).cloned().unwrap_or_default().join("+"));
+        each.join(" ")
+    }
+
+    /// Minutes of the day of a showing.
+    pub(super) fn minutes(&self, id: &str) -> u32 {
+        let stage = self
+            .stages
+            .iter()
+            .find(|stage| stage.name == "time")
+            .unwrap();
+        let item = stage.items.iter().find(|item| item["id"] == *id).unwrap();
+        minutes_of(item["time"].as_str().unwrap()).unwrap()
+    }
+}
