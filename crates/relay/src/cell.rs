@@ -22,7 +22,7 @@ use crate::logs::{RoomLog, StudyLogs};
 use crate::queue::{Gone, Item, Logged, Queue};
 use crate::relay::RoomInfo;
 use crate::room::{Change, Delivery, HostKind, Key, Now, Refusal, Room, Rules, Step, Study};
-use held::Held;
+use held::{Fate, Held};
 
 /// What all rooms share.
 pub(crate) struct Shared {
@@ -207,13 +207,13 @@ impl Cell {
 
     /// A log is on the disk, or is not: what waited for that goes on its way.
     fn flushed(self: &Arc<Self>, number: u64, synced: &io::Result<()>) {
-        let released = self.state().held.done(number, synced);
-        if let Ok(mut visit) = self.visit() {
-            for (to, item) in released {
-                visit.hand(to, item);
-            }
-            visit.end();
+        let Ok(mut visit) = self.visit() else {
+            return;
+        };
+        for (to, item) in visit.state.held.done(number, synced) {
+            visit.hand(to, item);
         }
+        visit.end();
     }
 
     /// When something happens by itself.
@@ -455,13 +455,19 @@ impl Visit<'_> {
             }
             return;
         }
-        let Some(item) = self.state.held.keep_back(to, item) else {
+        let Some(queue) = self.state.queues.get(&to).cloned() else {
             return;
         };
-        let Some(queue) = self.state.queues.get(&to) else {
-            return;
+        let max_bytes = queue.max_bytes();
+        let taken = match self.state.held.keep_back(to, item, max_bytes) {
+            Fate::Goes(item) => queue.push(item),
+            Fate::Waits => Ok(()),
+            Fate::Overruns => {
+                queue.close(Gone::Overrun);
+                Err(Gone::Overrun)
+            }
         };
-        if queue.push(item) == Err(Gone::Overrun) {
+        if taken == Err(Gone::Overrun) {
             self.overrun.push(to);
         }
     }

@@ -56,6 +56,11 @@ impl Queue {
         }
     }
 
+    /// Bytes that may wait in it.
+    pub(crate) fn max_bytes(&self) -> usize {
+        self.max_bytes
+    }
+
     /// Puts a message in. When there is no room for it the member is gone, with all that waits.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! What waits until a log is on the disk: nobody hears that a study session has ended before (RL-15).
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 
@@ -14,6 +14,8 @@ use crate::room::{Key, Refusal};
 pub(crate) struct Held {
     waits: VecDeque<Wait>,
     last: u64,
+    /// What is kept back for each member, in bytes.
+    bytes: HashMap<Key, usize>,
 }
 
 /// A log that is to be synced, and what comes behind that.
@@ -23,6 +25,17 @@ struct Wait {
     /// Why it could not be synced.
     broken: Option<String>,
     is_done: bool,
+}
+
+/// What becomes of a message.
+#[derive(Debug)]
+pub(crate) enum Fate {
+    /// It need not wait.
+    Goes(Item),
+    /// It waits.
+    Waits,
+    /// Its member has more to wait for than it may have.
+    Overruns,
 }
 
 impl Held {
@@ -38,15 +51,18 @@ impl Held {
         self.last
     }
 
-    /// Keeps a message back, or gives it back when it need not wait.
-    pub(crate) fn keep_back(&mut self, to: Key, item: Item) -> Option<Item> {
-        match self.waits.back_mut() {
-            Some(wait) => {
-                wait.items.push((to, item));
-                None
-            }
-            None => Some(item),
+    /// Keeps a message back when it has to wait, and no more than so many bytes of a member's.
+    pub(crate) fn keep_back(&mut self, to: Key, item: Item, max_bytes: usize) -> Fate {
+        let Some(wait) = self.waits.back_mut() else {
+            return Fate::Goes(item);
+        };
+        let bytes = self.bytes.entry(to).or_default();
+        *bytes += item.bytes;
+        if *bytes > max_bytes {
+            return Fate::Overruns;
         }
+        wait.items.push((to, item));
+        Fate::Waits
     }
 
     /// A log is synced, or cannot be: what waits for no other.
@@ -63,6 +79,14 @@ impl Held {
                 None => (to, item),
             };
             released.extend(wait.items.into_iter().map(honest));
+        }
+        for (to, item) in &released {
+            if let Some(bytes) = self.bytes.get_mut(to) {
+                *bytes = bytes.saturating_sub(item.bytes);
+            }
+        }
+        if self.waits.is_empty() {
+            self.bytes.clear();
         }
         released
     }
@@ -107,15 +131,16 @@ mod tests {
         use MessageKind::{SessionEnded, StateUpdated, UserMessage};
 
         let mut held = Held::default();
+        let goes = |fate: &Fate| matches!(fate, Fate::Goes(_));
         assert!(
-            held.keep_back(1, item(StateUpdated)).is_some(),
+            goes(&held.keep_back(1, item(StateUpdated), 9)),
             "nothing to wait for"
         );
         let first = held.wait();
-        assert!(held.keep_back(1, item(SessionEnded)).is_none());
-        assert!(held.keep_back(2, item(UserMessage)).is_none());
+        assert!(!goes(&held.keep_back(1, item(SessionEnded), 9)));
+        assert!(!goes(&held.keep_back(2, item(UserMessage), 9)));
         let second = held.wait();
-        assert!(held.keep_back(3, item(SessionEnded)).is_none());
+        assert!(!goes(&held.keep_back(3, item(SessionEnded), 9)));
         assert!(
             held.done(second, &Ok(())).is_empty(),
             "the first is not there yet"
@@ -123,15 +148,15 @@ mod tests {
         let released = held.done(first, &Ok(()));
         let wanted = [(1, SessionEnded), (2, UserMessage), (3, SessionEnded)];
         assert_eq!(kinds(&released), wanted);
-        assert!(held.keep_back(1, item(StateUpdated)).is_some());
+        assert!(goes(&held.keep_back(1, item(StateUpdated), 9)));
     }
 
     #[test]
     fn an_end_that_may_not_be_on_the_disk_is_an_error() {
         let mut held = Held::default();
         let number = held.wait();
-        held.keep_back(1, item(MessageKind::SessionEnded));
-        held.keep_back(2, item(MessageKind::UserMessage));
+        held.keep_back(1, item(MessageKind::SessionEnded), 9);
+        held.keep_back(2, item(MessageKind::UserMessage), 9);
         let released = held.done(number, &Err(io::Error::other("no disk")));
         assert_eq!(
             kinds(&released),
@@ -143,5 +168,17 @@ mod tests {
             error.payload["code"],
             RelayCode::ToolExecutionFailed.as_str()
         );
+    }
+
+    #[test]
+    fn what_waits_for_a_member_is_bounded() {
+        let mut held = Held::default();
+        let number = held.wait();
+        let fates = [1, 1, 2, 1].map(|to| held.keep_back(to, item(MessageKind::UserMessage), 2));
+        assert!(matches!(
+            fates,
+            [Fate::Waits, Fate::Waits, Fate::Waits, Fate::Overruns]
+        ));
+        assert_eq!(held.done(number, &Ok(())).len(), 3);
     }
 }

@@ -40,7 +40,7 @@ impl HostKind {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Socket => "socket",
-            Self::BuiltIn => "builtIn",
+            Self::BuiltIn => "built_in",
         }
     }
 }
