@@ -10,10 +10,10 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use samovar_core::Clock;
 use samovar_core::relay::{
     Envelope, Host, HostContext, MessageKind, PersonDeed, RelayCode, RelayRole,
 };
+use samovar_core::{Clock, planted};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -359,6 +359,14 @@ impl Visit<'_> {
         if step.is_empty() {
             return;
         }
+        planted!("relay-row-left-out", {
+            if step.rows.len() > 1 {
+                step.rows.pop();
+            }
+        });
+        planted!("relay-row-twice", {
+            step.rows.extend(step.rows.clone());
+        });
         let stale = self.coalesce(&mut step);
         let kept = if step.rows.is_empty() {
             None

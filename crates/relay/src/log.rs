@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use samovar_core::failpoint;
+use samovar_core::{failpoint, planted};
 
 use crate::row::{self, NewRow, Place};
 pub(crate) use marker::{Marker, remove as remove_marker};
@@ -62,6 +62,16 @@ impl LogFile {
         room: Arc<str>,
     ) -> io::Result<(Self, Found)> {
         let found = recovery::recover(&file)?;
+        planted!("relay-index-again", {
+            let begun = Self::new((file, None), session, room);
+            return Ok((
+                Self {
+                    len: found.len,
+                    ..begun
+                },
+                found,
+            ));
+        });
         let log = Self {
             len: found.len,
             next: found.last.as_ref().map_or(0, |row| row.event_index + 1),
@@ -108,12 +118,27 @@ impl LogFile {
                 previous: &check,
             };
             check = row::append(&mut lines, new, &place);
+            planted!("relay-check-unchained", {
+                check.clear();
+            });
         }
         if self.len + lines.len() as u64 > max_bytes {
             let why = format!("the log has reached its bound of {max_bytes} bytes");
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
         }
         failpoint!("relay.row.before");
+        planted!("relay-told-before-logged", {
+            let (file, at) = (self.synced.file().try_clone()?, self.len);
+            let first = self.next;
+            self.len += lines.len() as u64;
+            self.next += rows.len() as u64;
+            self.check = check;
+            std::thread::spawn(move || {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+                drop(file.write_all_at(lines.as_bytes(), at));
+            });
+            return Ok(first);
+        });
         if let Err(error) = self.synced.file().write_all_at(lines.as_bytes(), self.len) {
             if let Err(error) = self.cut() {
                 tracing::error!(%error, log = %self.session, "a torn row could not be taken back");

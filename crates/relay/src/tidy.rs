@@ -1,5 +1,6 @@
 //! What never leaves a host: `backendData`, at whatever depth it stands (RL-12).
 
+use samovar_core::planted;
 use samovar_core::relay::Payload;
 use serde_json::Value;
 
@@ -8,6 +9,9 @@ const HIDDEN: &str = "backendData";
 
 /// Takes the key out of a payload, wherever it stands; what else is there keeps its order.
 pub(crate) fn tidy(payload: &mut Payload) {
+    planted!("relay-secret-out", {
+        return;
+    });
     payload.retain(|key, _| key != HIDDEN);
     payload.values_mut().for_each(tidy_value);
 }

@@ -171,4 +171,65 @@ pub const FAULTS: &[Fault] = &[
         ByKills,
         "an answer is kept as that to another question",
     ),
+    fault(
+        "relay-reply-to-all",
+        ByKills,
+        "what one agent has asked is answered to all",
+    ),
+    fault(
+        "relay-reply-again",
+        ByKills,
+        "a host that answers twice is heard twice",
+    ),
+    fault(
+        "relay-ids-mixed-up",
+        ByKills,
+        "requests of two agents go to the host under one id",
+    ),
+    fault(
+        "relay-request-twice",
+        ByKills,
+        "a host is asked twice what was said once",
+    ),
+    fault(
+        "relay-secret-out",
+        ByKills,
+        "what a host keeps for itself is let out",
+    ),
+    fault(
+        "relay-told-before-logged",
+        ByKills,
+        "rows are written a moment after agents have what they tell",
+    ),
+    fault(
+        "relay-row-left-out",
+        ByKills,
+        "the last row of what happened at once is not written",
+    ),
+    fault("relay-row-twice", ByKills, "rows are written twice"),
+    fault(
+        "relay-index-again",
+        ByKills,
+        "a log that is taken up again is counted from its start",
+    ),
+    fault(
+        "relay-check-unchained",
+        ByKills,
+        "a row's check says nothing of the rows before it",
+    ),
+    fault(
+        "relay-restart-unsaid",
+        ByKills,
+        "a study does not say that its server came up in it",
+    ),
+    fault(
+        "relay-study-forgotten",
+        ByKills,
+        "a study that was open at a kill does not go on",
+    ),
+    fault(
+        "relay-log-misnamed",
+        ByKills,
+        "who ends a study is told another file than its log",
+    ),
 ];

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use samovar_core::{Millis, failpoint};
+use samovar_core::{Millis, failpoint, planted};
 
 use super::StudyLogs;
 use super::files::{Folder, is_id, marker_name, room_id};
@@ -55,6 +55,9 @@ impl RoomLog {
     /// # Errors
     /// What the system said; then it does not go on.
     pub(crate) fn resume(&mut self, now: Millis) -> io::Result<Option<String>> {
+        planted!("relay-study-forgotten", {
+            return Ok(None);
+        });
         let folder = self.logs.0.files.folder(Folder::Rooms)?;
         let name = marker_name(&self.id);
         let Some(marker) = Marker::read(folder.as_fd(), &name)? else {
@@ -100,6 +103,10 @@ impl RoomLog {
             return Ok(false);
         }
         if marker.run != self.logs.0.run {
+            planted!("relay-restart-unsaid", {
+                self.study = Some(file);
+                return Ok(true);
+            });
             self.append(&mut file, &[internal(now, note::RESTARTED, &[])])?;
             self.mark(study)?;
         }

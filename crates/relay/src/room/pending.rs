@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
+use samovar_core::planted;
 use samovar_core::relay::MessageKind;
 
 use super::step::Key;
@@ -49,6 +50,9 @@ impl Pending {
     /// An id for the host: the agent's own, unless it has none or an answer to somebody else could
     /// still come to it. With the number of the last one that was made.
     pub(crate) fn id_for(&self, agent: Key, wanted: Option<&str>) -> (String, u64) {
+        planted!("relay-ids-mixed-up", {
+            return (wanted.unwrap_or_default().to_owned(), self.made);
+        });
         if let Some(id) = wanted.filter(|id| !self.is_taken(id, Some(agent))) {
             return (id.to_owned(), self.made);
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use samovar_core::planted;
 use samovar_core::relay::{Envelope, MessageKind, Payload, RelayCode, RelayRole};
 use serde_json::Value;
 
@@ -150,6 +151,9 @@ impl Room {
             if lacks_reason {
                 step.note(note::NO_REASON, Some(who), &payload([]));
             }
+            planted!("relay-request-twice", {
+                step.deliver(host, Arc::new(forwarded.clone()), &told);
+            });
             step.deliver(host, Arc::new(forwarded), &told);
         }
         if kind == MessageKind::SessionEnd {
@@ -203,6 +207,13 @@ impl Room {
         }
         let to: Vec<Who> = self.agent(request.agent).into_iter().collect();
         let asked_as = request.asked_as.clone();
+        planted!("relay-reply-to-all", {
+            step.changes.push(Change::Answered(id.clone()));
+            return self.settle(step, heard, &self.all_agents(), (Some(id), asked_as));
+        });
+        planted!("relay-reply-again", {
+            return self.settle(step, heard, &to, (Some(id), asked_as));
+        });
         step.changes.push(Change::Answered(id.clone()));
         self.settle(step, heard, &to, (Some(id), asked_as));
     }
@@ -265,6 +276,9 @@ impl Room {
             let file = format!("logs/study/{study}.jsonl");
             fields.insert("logFile".to_owned(), file.into());
             fields.insert("stateReset".to_owned(), true.into());
+            planted!("relay-log-misnamed", {
+                fields.insert("logFile".to_owned(), "logs/study".into());
+            });
         }
         let told = Arc::new(Told::of(&fields));
         let ended = Envelope {

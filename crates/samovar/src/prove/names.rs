@@ -89,12 +89,12 @@ fn points() -> Vec<Point> {
     use samovar_points::failpoint::{POINTS, When};
     let point = |point: &samovar_points::failpoint::Point| {
         let needs = match point.when {
-            When::Start | When::Run => Needs::Load,
+            When::Start | When::Run | When::Relay => Needs::Load,
             When::Resume(cut_at) => Needs::Cut(cut_at.to_owned()),
             When::Stop => Needs::Stop,
             When::Sweep => Needs::Sweep,
             // No load comes there.
-            When::Relay | When::Care => return None,
+            When::Care => return None,
         };
         let name = point.name.to_owned();
         Some(Point { name, needs })

@@ -69,7 +69,8 @@ async fn all_are_found(is_wanted: impl Fn(&Fault) -> bool) {
 // proves DU-14
 #[tokio::test]
 async fn the_proof_finds_the_faults_of_turns_that_kills_at_any_time_show() {
-    let is_other = |fault: &Fault| is_of_reader(fault) || is_of_question(fault);
+    let is_other =
+        |fault: &Fault| is_of_reader(fault) || is_of_question(fault) || is_of_relay(fault);
     all_are_found(|fault| fault.seen == Seen::ByKills && !is_other(fault)).await;
 }
 
@@ -91,6 +92,29 @@ async fn the_proof_finds_the_faults_of_questions_that_kills_at_any_time_show() {
 
 fn is_of_question(fault: &Fault) -> bool {
     let words = ["question", "answer"];
+    words.iter().any(|word| fault.name.contains(word))
+}
+
+// proves DU-14, RL-7, RL-12
+#[tokio::test]
+async fn the_proof_finds_the_faults_of_what_the_relay_passes_on() {
+    let is_of_talk = |fault: &Fault| is_of_relay(fault) && !is_of_log(fault);
+    all_are_found(|fault| fault.seen == Seen::ByKills && is_of_talk(fault)).await;
+}
+
+// proves DU-14, RL-14, RL-15, RL-28
+#[tokio::test]
+async fn the_proof_finds_the_faults_of_the_logs_of_studies() {
+    let is_of_study = |fault: &Fault| is_of_relay(fault) && is_of_log(fault);
+    all_are_found(|fault| fault.seen == Seen::ByKills && is_of_study(fault)).await;
+}
+
+fn is_of_relay(fault: &Fault) -> bool {
+    fault.name.starts_with("relay-")
+}
+
+fn is_of_log(fault: &Fault) -> bool {
+    let words = ["row", "index", "check", "restart", "study", "log"];
     words.iter().any(|word| fault.name.contains(word))
 }
 
