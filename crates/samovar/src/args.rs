@@ -2,6 +2,7 @@
 //! counts as none.
 
 mod chat_global;
+mod relay;
 mod words;
 
 use std::net::IpAddr;
@@ -14,6 +15,7 @@ use samovar_locale::help;
 use samovar_wire::api::TokenScope;
 
 pub(crate) use self::chat_global::ChatGlobal;
+pub(crate) use self::relay::{Demo, Join, Logs, Relay};
 pub(crate) use self::words::{Delivery, Effect, Level};
 use crate::output::{Machine, TurnFormat};
 use crate::typed::{self, address, seconds, whole};
@@ -42,6 +44,8 @@ pub(crate) enum Command {
     Chat(Chat),
     #[command(about = help::chat_global(), subcommand)]
     ChatGlobal(ChatGlobal),
+    #[command(about = help::relay(), subcommand)]
+    Relay(Relay),
     #[command(about = help::serve())]
     Serve(Serve),
     #[command(about = help::sessions(), subcommand)]

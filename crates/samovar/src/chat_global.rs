@@ -73,7 +73,7 @@ async fn server(found: &Found) -> Result<Client, Failure> {
 }
 
 /// What is to be said: the words that were typed, or stdin.
-fn spoken(words: &[String]) -> Result<String, Failure> {
+pub(crate) fn spoken(words: &[String]) -> Result<String, Failure> {
     match words {
         [] if std::io::stdin().is_terminal() => {
             return Err(Failure::usage(text::global_chat::say_what()));

@@ -342,6 +342,8 @@ impl Failure {
                 // What to do is another thing at a command line than for a program.
                 let why = match code {
                     Code::UnknownSession => text::client::session_unknown().to_owned(),
+                    // A host of the relay says which tools it has; `tools list` has none of them.
+                    Code::UnknownTool if is_of_host(&refusal) => refusal.error,
                     Code::UnknownTool => text::client::tool_unknown().to_owned(),
                     Code::UnknownToken => text::client::token_unknown().to_owned(),
                     _ => refusal.error,
@@ -356,6 +358,12 @@ impl Failure {
             None => Self::new(Exit::TurnFailed, refusal.code, refusal.error),
         }
     }
+}
+
+/// Whether a host of the relay refused it, and not the server.
+fn is_of_host(refusal: &ErrorBody) -> bool {
+    let details = refusal.details.as_ref();
+    details.is_some_and(|details| details.get("relayCode").is_some())
 }
 
 #[cfg(test)]

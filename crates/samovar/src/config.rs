@@ -216,7 +216,7 @@ pub(crate) fn read(places: &Places, who: &Who, local: LocalData) -> Result<Found
     serve(&mut config, settings);
     elsewhere::set_up(&mut config, &resolved)?;
     config.chat = chat::set_up(&resolved)?;
-    config.relay = relay::set_up(settings);
+    config.relay = relay::set_up(&resolved)?;
     config.providers = set_up(&resolved);
     config.providers.unbuilt = unbuilt(&sources);
     protect(&mut config, &resolved, &sources, owner);

@@ -7,6 +7,7 @@ mod data;
 mod files;
 mod hooks;
 mod minds;
+mod relay;
 mod room;
 
 use samovar_locale::doctor as text;
@@ -73,6 +74,7 @@ async fn examine(found: &Found, care: Care) -> Vec<Finding> {
     findings.push(minds::answers(found).await);
     findings.extend(minds::fallbacks(found));
     findings.extend(chat::set(found));
+    findings.extend(relay::set(found));
     findings.push(minds::near(found).await);
     findings.push(minds::keys(found));
     findings.extend(found.registry.idle_keys().iter().map(minds::idle));
@@ -137,6 +139,9 @@ fn name(what: &str) -> &'static str {
         "question" => text::what_question(),
         "chat" => text::what_chat(),
         "greeting" => text::what_greeting(),
+        "relay" => text::what_relay(),
+        "rooms" => text::what_rooms(),
+        "studies" => text::what_studies(),
         "workspace" => text::what_workspace(),
         "model" => text::what_model(),
         "fallback" => text::what_fallback(),

@@ -1,5 +1,6 @@
 //! `samovar serve`.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -34,11 +35,21 @@ pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
     }
     let mut found = config::read(&args.places, &args.who, LocalData::Make)?;
     found.config.host = args.host.unwrap_or(found.config.host);
-    let again = Again::begin();
-    found.config.port = again.port(args.port.unwrap_or(found.config.port));
+    found.config.port = args.port.unwrap_or(found.config.port);
     if let Some(level) = args.approval {
         found.config.settings.approval = level.into();
     }
+    run(found, |_, _| Ok(())).await
+}
+
+/// Serves what was found until it is asked to stop; asked again, it stops at once. `greet` says what is
+/// to be said behind the banner, of where the server listens.
+pub(crate) async fn run(
+    mut found: Found,
+    greet: impl Fn(SocketAddr, &Found) -> Result<(), Failure>,
+) -> Result<Exit, Failure> {
+    let again = Again::begin();
+    found.config.port = again.port(found.config.port);
     if let (Some(name), true) = (found.registry.asked(), found.model_from.is_somebody()) {
         found.registry.resolve(name)?;
     }
@@ -65,6 +76,7 @@ pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
             let chosen = models::choice(&found.registry).await;
             found.warn();
             say(&banner(&server, &found, &chosen));
+            greet(server.address(), &found)?;
             is_first = false;
         }
         let why = until_end(&server, &mut stop).await;

@@ -14,6 +14,9 @@ use text::typed as says;
 /// Characters of a wrong value that are shown.
 const SHOWN: usize = 80;
 
+/// Bytes of a room's name, at most.
+const MAX_ROOM_BYTES: usize = 200;
+
 /// Seconds of a year: the longest timeout.
 const MOST_SECONDS: f64 = 365.0 * 24.0 * 60.0 * 60.0;
 
@@ -162,4 +165,22 @@ pub(crate) fn token(typed: &str) -> Result<String, String> {
 /// What a token may do.
 pub(crate) fn scope(typed: &str) -> Result<TokenScope, String> {
     TokenScope::parse(typed).ok_or_else(|| says::expected_scope().to_owned())
+}
+
+/// The name of a room, which need not be there.
+pub(crate) fn room(typed: &str) -> Result<String, String> {
+    let name = typed.trim();
+    match name.len() {
+        1..=MAX_ROOM_BYTES => Ok(name.to_owned()),
+        _ => Err(says::expected_room(MAX_ROOM_BYTES)),
+    }
+}
+
+/// The id of a study, which need not be there.
+pub(crate) fn study(typed: &str) -> Result<String, String> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    match typed.len() {
+        1..=64 if typed.bytes().all(is_plain) => Ok(typed.to_owned()),
+        _ => Err(says::expected_study().to_owned()),
+    }
 }

@@ -4,7 +4,7 @@ use samovar_locale::doctor as text;
 use samovar_server::{Address, Home};
 use samovar_wire::api::RecoveryInfo;
 
-use super::{Care, Finding, chat, files};
+use super::{Care, Finding, chat, files, relay};
 use crate::client::Client;
 use crate::config::Found;
 use crate::exit::Exit;
@@ -32,6 +32,7 @@ pub(super) async fn examine(found: &Found, care: Care) -> Vec<Finding> {
             if let Some(client) = client {
                 findings.extend(recovery(&client).await);
                 findings.extend(chat::question(&client).await);
+                findings.extend(relay::rooms(&client).await);
             }
             findings.extend(files::examine(found, care));
             return findings;

@@ -413,3 +413,19 @@ async fn a_greeting_that_nobody_could_see_is_told_with_its_place() {
         "{said:?}"
     );
 }
+
+// proves FC-3, RL-3
+#[tokio::test]
+async fn a_room_that_nobody_could_join_is_told_with_its_place() {
+    for name in ["   ", &"ж".repeat(101)] {
+        let program = program();
+        user_says(&program, &format!("[relay]\nagent_rooms = [\"{name}\"]\n"));
+        let said = program.run(["stats"]).await;
+        ended_with(&said, 3, "config_wrong_value");
+        assert!(
+            said.stderr
+                .contains("/samovar.toml:2:1: relay.agent_rooms is "),
+            "{said:?}"
+        );
+    }
+}

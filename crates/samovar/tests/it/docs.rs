@@ -184,14 +184,15 @@ async fn asks_in_the_chat(server: &Serving, agent: &str) {
 #[tokio::test]
 async fn every_command_of_the_pages_about_the_terminal_runs() {
     let mut tried = 0;
-    for page in ["docs/cli.md", "README.md"] {
+    for page in ["docs/cli.md", "docs/relay.md", "README.md"] {
         for block in blocks(page) {
             if !block.lines().all(|line| line.starts_with("samovar ")) || block.contains("serve") {
                 continue;
             }
             let program = Program::new(BINARY);
-            // The chat is a server's.
-            let _server = if block.contains("chat-global") {
+            // The chat and the rooms are a server's.
+            let of_server = ["chat-global", "samovar relay"];
+            let _server = if of_server.iter().any(|command| block.contains(command)) {
                 Some(program.serve(&[]).await)
             } else {
                 None
@@ -211,5 +212,5 @@ async fn every_command_of_the_pages_about_the_terminal_runs() {
             tried += 1;
         }
     }
-    assert_eq!(tried, 6);
+    assert_eq!(tried, 11);
 }

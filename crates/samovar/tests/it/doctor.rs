@@ -38,6 +38,7 @@ async fn every_finding_is_a_fact_a_reason_and_a_command() {
         "workspace",
         "model",
         "chat",
+        "relay",
         "local",
         "providers",
     ];

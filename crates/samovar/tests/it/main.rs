@@ -22,6 +22,7 @@ mod damage;
 mod data_dir;
 mod docs;
 mod doctor;
+mod examples;
 mod exits;
 mod failed;
 #[cfg(feature = "failpoints")]

@@ -1,0 +1,113 @@
+//! `samovar relay`: the rooms of a running server, as the person at a screen, and the study logs.
+
+mod agent;
+mod csv;
+mod demo;
+mod logs;
+mod replay;
+mod socket;
+
+use samovar_core::command::Text;
+use samovar_locale as text;
+use samovar_wire::api::{RelayHost, RelayRoomInfo};
+use serde_json::{Value, json};
+
+use crate::args::{Common, Relay, Who};
+use crate::chat_global::spoken;
+use crate::client::{Client, segment};
+use crate::config::{self, Found, LocalData};
+use crate::exit::{Exit, Failure};
+use crate::output::{self, Format, table};
+use crate::reach::running;
+use crate::screen::say;
+
+/// Where the rooms are.
+const ROOMS: &str = "/api/relay/rooms";
+
+/// Runs one of the commands.
+pub(crate) async fn relay(command: Relay) -> Result<Exit, Failure> {
+    match command {
+        Relay::Demo(demo) => Box::pin(demo::demo(demo)).await,
+        Relay::Agent(join) => agent::agent(join).await,
+        Relay::Rooms { common } => rooms(&common).await,
+        Relay::Say { text, room, common } => {
+            let said = Text::new(spoken(&text)?)?;
+            let params = json!({ "text": said.as_str().trim() });
+            act(&common, &room.name, "say", &params).await
+        }
+        Relay::Do {
+            tool,
+            params,
+            room,
+            common,
+        } => {
+            let params = object(&params)?;
+            let params = json!({ "toolName": tool, "params": params });
+            act(&common, &room.name, "do", &params).await
+        }
+        Relay::Logs(logs) => logs::logs(logs).await,
+        Relay::Replay { file, machine } => replay::replay(&file, machine.format()),
+    }
+}
+
+/// The JSON object that was typed.
+fn object(typed: &str) -> Result<Value, Failure> {
+    let value: Value = serde_json::from_str(typed)
+        .map_err(|error| Failure::usage(text::tools::args_not_json(error)))?;
+    if value.is_object() {
+        return Ok(value);
+    }
+    Err(Failure::usage(text::tools::args_no_object()))
+}
+
+fn found(common: &Common) -> Result<Found, Failure> {
+    let found = config::read(&common.places, &Who::default(), LocalData::UseOnly)?;
+    found.say_foreign();
+    Ok(found)
+}
+
+/// The server whose rooms they are.
+async fn server(found: &Found) -> Result<Client, Failure> {
+    running(&found.config).await.ok_or_else(|| {
+        let why = text::relay_cli::no_server(found.config.data_dir.display());
+        Failure::new(Exit::Busy, "server_unreachable", why)
+    })
+}
+
+/// The rooms that there are.
+async fn rooms(common: &Common) -> Result<Exit, Failure> {
+    let client = server(&found(common)?).await?;
+    let rooms: Vec<RelayRoomInfo> = client.get(ROOMS).await?;
+    let format = common.machine.format();
+    if rooms.is_empty() && format == Format::Text {
+        say(text::relay_cli::no_rooms());
+    }
+    output::list(format, "relay_room", &rooms, |rooms| {
+        table(&rooms.iter().map(row).collect::<Vec<_>>())
+    })?;
+    Ok(Exit::Ok)
+}
+
+fn row(room: &RelayRoomInfo) -> Vec<String> {
+    let host = match room.host {
+        Some(RelayHost::BuiltIn) => text::relay_cli::host_built_in(),
+        Some(RelayHost::Socket) => text::relay_cli::host_socket(),
+        None => text::relay_cli::host_none(),
+    };
+    let agents = text::relay_cli::agents(room.agents);
+    let study = room.study.clone().unwrap_or_default();
+    vec![room.room.clone(), host.to_owned(), agents, study]
+}
+
+/// Does something in a room as the person at its screen.
+async fn act(common: &Common, room: &str, deed: &str, params: &Value) -> Result<Exit, Failure> {
+    let client = server(&found(common)?).await?;
+    let path = format!("{ROOMS}/{}/{deed}", segment(room));
+    // It has nothing to say but that it was done.
+    let _done: Value = client.post(&path, params).await?;
+    let answer = json!({ "room": room, "done": true });
+    output::one(common.machine.format(), "relay_done", &answer, |_| {
+        text::relay_cli::done(room) + "\n"
+    })?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,103 @@
+//! `samovar relay demo`: a room with the booking of a movie as its screen, and how to join it.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use samovar_locale as text;
+use samovar_wire::relay::SOCKET_PATH;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::ROOMS;
+use crate::args::{Demo, Who};
+use crate::client::{Client, segment};
+use crate::config::{self, Found, LocalData};
+use crate::exit::{Exit, Failure};
+use crate::output::{self, Format};
+use crate::reach::running;
+use crate::serve;
+
+/// What is said there first, for whoever copies it.
+const WORDS: &str = "two seats for the first comedy after six, side by side";
+
+/// What to type next.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Invitation {
+    room: String,
+    url: String,
+    token_file: String,
+    python: String,
+    agent: String,
+    say: String,
+    click: String,
+}
+
+/// Opens the room in the server that runs, else in one of its own until somebody stops it.
+pub(super) async fn demo(demo: Demo) -> Result<Exit, Failure> {
+    let (room, format) = (demo.room.name, demo.common.machine.format());
+    for local in [LocalData::UseOnly, LocalData::Make] {
+        let found = config::read(&demo.common.places, &Who::default(), local)?;
+        if let Some(client) = running(&found.config).await {
+            found.say_foreign();
+            attach(&client, &room).await?;
+            show(&room, client.authority(), &found, format)?;
+            return Ok(Exit::Ok);
+        }
+    }
+    let mut found = config::read(&demo.common.places, &Who::default(), LocalData::Make)?;
+    found.config.port = demo.port.unwrap_or(found.config.port);
+    if !found.config.relay.movie_rooms.contains(&room) {
+        found.config.relay.movie_rooms.push(room.clone());
+    }
+    let invite =
+        |address: SocketAddr, found: &Found| show(&room, &address.to_string(), found, format);
+    serve::run(found, invite).await
+}
+
+/// Gives a room the booking of a movie as its host.
+async fn attach(client: &Client, room: &str) -> Result<(), Failure> {
+    let path = format!("{ROOMS}/{}/host", segment(room));
+    let kind = json!({ "kind": "movie" });
+    client.post::<Value>(&path, &kind).await.map(drop)
+}
+
+fn show(room: &str, authority: &str, found: &Found, format: Format) -> Result<(), Failure> {
+    let url = format!("ws://{authority}{SOCKET_PATH}");
+    let token_file = match found.config.token {
+        // It is in no file of ours.
+        Some(_) => text::relay_cli::own_token_file().to_owned(),
+        None => quoted(&found.config.data_dir.join("token")),
+    };
+    let typed = quoted(room.as_ref());
+    let script = "python examples/relay-python/agent.py";
+    let invitation = Invitation {
+        room: room.to_owned(),
+        python: format!("{script} --url {url} --room {typed} --token-file {token_file}"),
+        agent: format!("samovar relay agent --room {typed}"),
+        say: format!("samovar relay say --room {typed} \"{WORDS}\""),
+        click: format!("samovar relay do --room {typed} select '{{\"itemId\": \"m2\"}}'"),
+        url,
+        token_file,
+    };
+    output::one(format, "relay_demo", &invitation, |invitation| {
+        text::relay_cli::invitation(
+            &invitation.room,
+            &invitation.url,
+            &invitation.agent,
+            &invitation.python,
+            &invitation.say,
+            &invitation.click,
+        ) + "\n"
+    })
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &Path) -> String {
+    let word = word.to_string_lossy();
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        return word.into_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}

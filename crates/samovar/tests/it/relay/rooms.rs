@@ -1,0 +1,190 @@
+//! `samovar relay rooms`, `say` and `do`: what the person at a screen sees and does from a terminal.
+
+use serde_json::{Value, json};
+
+use super::{Agent, cinema};
+use crate::setup::{ended_with, program};
+
+// proves RL-6, RL-26, FC-1
+#[tokio::test]
+async fn what_the_person_says_and_does_at_a_terminal_reaches_the_agents_in_the_room() {
+    let (program, server) = cinema().await;
+    let mut agent = Agent::join(&server, "cinema").await;
+
+    let said = program
+        .run(["relay", "say", "--room", "cinema", "two", "seats"])
+        .await;
+    assert_eq!(
+        (said.code, &*said.stdout),
+        (Some(0), "done in room cinema\n"),
+        "{said:?}"
+    );
+    let heard = agent.next("user.message").await;
+    assert_eq!(
+        heard["payload"],
+        json!({"text": "two seats", "stage": "movie"})
+    );
+
+    let piped = program
+        .run_with_stdin(
+            ["relay", "say", "--room", "cinema"],
+            Some(b"in the evening\n".to_vec()),
+        )
+        .await;
+    assert_eq!(piped.code, Some(0), "{piped:?}");
+    assert_eq!(
+        agent.next("user.message").await["payload"]["text"],
+        "in the evening"
+    );
+    agent.next("state.updated").await;
+
+    let clicked = program
+        .run([
+            "relay",
+            "do",
+            "select",
+            r#"{"itemId": "m2"}"#,
+            "--room",
+            "cinema",
+            "--json",
+        ])
+        .await;
+    let answer: Value = serde_json::from_str(&clicked.stdout).unwrap();
+    let done = json!({"schema": "samovar.relay_done/1", "room": "cinema", "done": true});
+    assert_eq!(answer, done, "{clicked:?}");
+    let seen = agent.next("state.updated").await;
+    assert_eq!(seen["payload"]["uiSpec"]["state"]["selected"], "m2");
+    let gone_on = program
+        .run(["relay", "do", "next", "--room", "cinema"])
+        .await;
+    assert_eq!(gone_on.code, Some(0), "{gone_on:?}");
+    let seen = agent.next("state.updated").await;
+    assert_eq!(seen["payload"]["uiSpec"]["stage"], "theater");
+}
+
+// proves RL-9, FC-2, FC-6
+#[tokio::test]
+async fn what_cannot_be_said_or_done_in_a_room_is_told_and_nobody_hears_of_it() {
+    let (program, server) = cinema().await;
+    let mut agent = Agent::join(&server, "cinema").await;
+    let _elsewhere = Agent::join(&server, "elsewhere").await;
+    let long = "r".repeat(201);
+    for (args, code, words) in [
+        (&["say", "  "][..], "blank_content", "blank"),
+        (
+            &["say", "hi", "--room", "nowhere"],
+            "unknown_room",
+            "nowhere",
+        ),
+        (
+            &["say", "hi", "--room", "elsewhere"],
+            "unknown_room",
+            "elsewhere",
+        ),
+        (
+            &["say", "hi", "--room", " "],
+            "invalid_params",
+            "--room cannot be \" \"",
+        ),
+        (
+            &["say", "hi", "--room", &long],
+            "invalid_params",
+            "--room cannot be \"rrr",
+        ),
+        (
+            &["do", "selct", "--room", "cinema"],
+            "unknown_tool",
+            "selct",
+        ),
+        (&["do", "next", "--room", "cinema"], "unknown_tool", "next"),
+        (
+            &["do", "select", "--room", "cinema"],
+            "invalid_params",
+            "select requires itemId",
+        ),
+        (
+            &["do", "select", "{", "--room", "cinema"],
+            "invalid_params",
+            "JSON",
+        ),
+        (
+            &["do", "select", "[]", "--room", "cinema"],
+            "invalid_params",
+            "JSON object",
+        ),
+        (
+            &["do", "select", "{}", "{}"],
+            "invalid_params",
+            "one word too many",
+        ),
+    ] {
+        let said = program.run(["relay"].iter().chain(args)).await;
+        ended_with(&said, 2, code);
+        assert!(said.stderr.contains(words), "{args:?}: {said:?}");
+        assert_eq!(said.stdout, "", "{args:?}");
+    }
+    let said = program
+        .run(["relay", "say", "heard", "--room", "cinema"])
+        .await;
+    assert_eq!(said.code, Some(0), "{said:?}");
+    // The first that it hears since it came.
+    let first = agent.socket.json().await.unwrap();
+    assert_eq!(first["payload"]["text"], "heard");
+}
+
+// proves FC-1
+#[tokio::test]
+async fn the_rooms_are_listed_with_who_is_in_them() {
+    let (program, server) = cinema().await;
+    let mut agent = Agent::join(&server, "cinema").await;
+    let _other = Agent::join(&server, "a room").await;
+    let started = agent.ask("session.start", json!({})).await;
+    let study = started["payload"]["sessionId"].as_str().unwrap();
+
+    let shown = program.run(["relay", "rooms"]).await;
+
+    assert_eq!(
+        shown.stdout,
+        format!("a room  no host        1 agent\ncinema  built-in host  1 agent  {study}\n")
+    );
+    let listed = program.run(["relay", "rooms", "--json"]).await;
+    let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
+    assert_eq!(
+        listed,
+        json!({"schema": "samovar.relay_room/1", "items": [
+            {"room": "a room", "agents": 1},
+            {"room": "cinema", "host": "built_in", "agents": 1, "study": study},
+        ]})
+    );
+}
+
+// proves FC-1, FC-2
+#[tokio::test]
+async fn without_a_server_there_are_no_rooms_and_none_is_opened_for_them() {
+    let program = program();
+    for args in [
+        &["rooms"][..],
+        &["say", "hello"],
+        &["do", "next"],
+        &["agent"],
+    ] {
+        let said = program.run(["relay"].iter().chain(args)).await;
+        ended_with(&said, 8, "server_unreachable");
+        assert!(said.stderr.contains("samovar serve"), "{said:?}");
+    }
+    assert!(!program.home().join(".local/share/samovar").exists());
+}
+
+#[tokio::test]
+async fn a_server_without_rooms_says_how_one_is_opened() {
+    let program = program();
+    let _server = program.serve(&[]).await;
+
+    let shown = program.run(["relay", "rooms"]).await;
+
+    let said = "there is no room; open one with: samovar relay demo\n";
+    assert_eq!(
+        (shown.code, &*shown.stdout, &*shown.stderr),
+        (Some(0), "", said)
+    );
+}
