@@ -19,7 +19,7 @@ async fn our_agent_does_what_its_model_says_and_tells_of_it() {
     let mut watcher = Agent::join(&server, "cinema").await;
     let args = ["relay", "agent", "--room", "cinema"];
     let mut agent = program.command(args).spawn().unwrap();
-    says(&mut agent, "joined the room cinema").await;
+    says(&mut agent, " begins\n").await;
 
     let asked = program
         .run(["relay", "say", "--room", "cinema", "a comedy"])
