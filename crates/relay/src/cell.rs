@@ -175,19 +175,10 @@ impl Cell {
     /// Why it did not happen.
     pub(crate) fn person(self: &Arc<Self>, deed: &PersonDeed) -> Result<(), Unmoved> {
         let mut visit = self.visit().map_err(|Dead| Unmoved::NoHost)?;
-        let Some((key, HostKind::BuiltIn)) = visit.state.room.host() else {
-            return Err(Unmoved::NoHost);
-        };
-        let context = visit.context(MessageKind::UserMessage);
-        let Some(host) = visit.state.built_in.as_mut() else {
-            return Err(Unmoved::NoHost);
-        };
-        let said = host.person(deed, &context);
-        let said = said.map_err(|(code, why)| Unmoved::Refused(code, why))?;
-        visit.host_says(key, said);
+        let done = visit.person(deed);
         let broken = visit.broken.take();
         visit.end();
-        broken.map_or(Ok(()), |why| Err(Unmoved::Broken(why)))
+        done.and(broken.map_or(Ok(()), |why| Err(Unmoved::Broken(why))))
     }
 
     /// A member is gone.
@@ -341,6 +332,19 @@ impl Visit<'_> {
             let step = self.state.room.said(key, envelope, self.now);
             self.keep(step);
         }
+    }
+
+    /// A person does something at the host in this process.
+    fn person(&mut self, deed: &PersonDeed) -> Result<(), Unmoved> {
+        let context = self.context(MessageKind::UserMessage);
+        let Some((key, HostKind::BuiltIn)) = self.state.room.host() else {
+            return Err(Unmoved::NoHost);
+        };
+        let host = self.state.built_in.as_mut().ok_or(Unmoved::NoHost)?;
+        let said = host.person(deed, &context);
+        let said = said.map_err(|(code, why)| Unmoved::Refused(code, why))?;
+        self.host_says(key, said);
+        Ok(())
     }
 
     fn context(&self, kind: MessageKind) -> HostContext {

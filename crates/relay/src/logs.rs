@@ -46,6 +46,8 @@ struct Names {
     last: u64,
     /// The studies whose file a room has open.
     open: HashSet<String>,
+    /// The ids of the rooms whose own file is open.
+    rooms: HashSet<String>,
 }
 
 /// A study log, in short.
@@ -141,6 +143,11 @@ impl StudyLogs {
         }
         names.last += 1;
         format!("s-{}-{:03}", names.day, names.last)
+    }
+
+    /// Waits for what is being synced.
+    pub(crate) async fn settle(&self) {
+        self.0.syncer.settle().await;
     }
 
     /// Syncs all that is written, and waits for it.

@@ -193,6 +193,8 @@ impl Relay {
     /// Ends it: nothing more comes to any member, and all that is logged is on the disk. A study session
     /// that is open goes on when the server does.
     pub async fn close(&self) {
+        // Who waits for the end of a study is told before nothing more comes.
+        self.logs().settle().await;
         self.0.closed.cancel();
         let cells = std::mem::take(&mut *self.cells());
         for cell in cells.values() {

@@ -138,13 +138,18 @@ impl Syncer {
         Ok(self.tasks.spawn_blocking_on(work, &runtime))
     }
 
-    /// Syncs all that is left, and waits for what runs.
-    pub(crate) async fn close(&self) {
+    /// Waits for what runs; nothing is synced by itself any more.
+    pub(crate) async fn settle(&self) {
         self.stop.cancel();
-        let files = std::mem::take(&mut self.dirty().files);
-        self.tasks.spawn_blocking(move || sync_all(&files));
         self.tasks.close();
         self.tasks.wait().await;
+    }
+
+    /// Syncs all that is left, and waits for what runs.
+    pub(crate) async fn close(&self) {
+        let files = std::mem::take(&mut self.dirty().files);
+        self.tasks.spawn_blocking(move || sync_all(&files));
+        self.settle().await;
     }
 
     fn dirty(&self) -> MutexGuard<'_, Dirty> {

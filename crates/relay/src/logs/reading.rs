@@ -16,6 +16,13 @@ use crate::row::{Direction, Row, note};
 /// Bytes of a line, at most: longer than any that is written.
 const MAX_LINE_BYTES: u64 = 8 << 20;
 
+/// Tools that a summary names, at most; calls of others are counted together.
+const MAX_TOOLS: usize = 100;
+/// Characters of what an agent calls something that a summary shows, at most.
+const MAX_CHARS: usize = 100;
+/// What stands for all that is not shown.
+const OTHERS: &str = "…";
+
 /// What a summary needs of a row.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -35,10 +42,14 @@ struct Glance<'a> {
 }
 
 impl Glance<'_> {
-    /// A string of the payload.
+    /// A string of the payload, or its begin.
     fn text(&self, key: &str) -> Option<String> {
         let payload: Value = serde_json::from_str(self.payload.get()).ok()?;
-        payload[key].as_str().map(str::to_owned)
+        let text = payload[key].as_str()?;
+        let Some((end, _)) = text.char_indices().nth(MAX_CHARS) else {
+            return Some(text.to_owned());
+        };
+        Some(format!("{}{OTHERS}", &text[..end]))
     }
 }
 
@@ -79,7 +90,10 @@ fn note_row(info: &mut StudyInfo, row: &Glance<'_>) {
     info.is_ended |= is_internal && [note::ENDED, note::SUPERSEDED].contains(&&*row.kind);
     let is_agents = row.role == Some(RelayRole::Agent) && row.direction == Direction::In;
     if is_agents && row.kind == MessageKind::ToolCall.as_str() {
-        let tool = row.text("toolName").unwrap_or_default();
+        let mut tool = row.text("toolName").unwrap_or_default();
+        if info.tools.len() >= MAX_TOOLS && !info.tools.contains_key(&tool) {
+            OTHERS.clone_into(&mut tool);
+        }
         *info.tools.entry(tool).or_default() += 1;
     }
 }

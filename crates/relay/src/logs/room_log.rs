@@ -34,6 +34,8 @@ pub(crate) struct RoomLog {
     /// The id of the room's own file.
     id: Arc<str>,
     own: Option<LogFile>,
+    /// Whether the id is this room's: two names could have the same.
+    has_id: bool,
     study: Option<LogFile>,
 }
 
@@ -45,6 +47,7 @@ impl RoomLog {
             id: room_id(room).into(),
             room: room.into(),
             own: None,
+            has_id: false,
             study: None,
         }
     }
@@ -174,6 +177,12 @@ impl RoomLog {
         if let Some(own) = self.own.take() {
             return Ok(own);
         }
+        if !self.has_id {
+            self.has_id = self.logs.names().rooms.insert(self.id.to_string());
+            if !self.has_id {
+                return Err(wrong("another room has a file of the same name open"));
+            }
+        }
         let file = self.logs.0.files.room(&self.id)?;
         let (file, found) = LogFile::recover(file, self.id.clone(), self.room.clone())?;
         if found.torn > 0 {
@@ -274,6 +283,9 @@ impl RoomLog {
     /// Leaves all files as they are; a study session goes on when the room is there again.
     pub(crate) fn close(&mut self) {
         self.own = None;
+        if std::mem::take(&mut self.has_id) {
+            self.logs.names().rooms.remove(&*self.id);
+        }
         if let Some(file) = self.study.take() {
             self.logs.names().open.remove(&**file.session());
         }
@@ -329,5 +341,25 @@ fn internal(at: Millis, kind: &'static str, fields: &[(&str, &str)]) -> NewRow {
         member: None,
         id: None,
         reply_to: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_rooms_never_write_one_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let logs = StudyLogs::new(dir.path(), Millis(0), u64::MAX);
+        let mut step = Step::new(Millis(0), None);
+        step.rows = vec![internal(Millis(0), note::ENTERED, &[])];
+        // Nobody needs to find two names for that: one does.
+        let [mut one, mut other] = ["r", "r"].map(|name| RoomLog::new(logs.clone(), name));
+        assert_eq!(one.keep(&step).unwrap().first.index, 0);
+        assert!(other.keep(&step).is_err());
+        assert_eq!(one.keep(&step).unwrap().first.index, 1);
+        one.close();
+        assert_eq!(other.keep(&step).unwrap().first.index, 2);
     }
 }

@@ -9,7 +9,7 @@ use samovar_core::relay::MessageKind;
 use super::step::Key;
 
 /// Ids that are not used again, because a host may still answer to them, or a second time; at most so
-/// many, the oldest go first.
+/// many of each sort, the oldest go first.
 const MAX_SPENT: usize = 1024;
 /// Words of agents that an error may still answer, at most; the oldest go first.
 const MAX_WORDS: usize = 256;
@@ -32,6 +32,9 @@ impl Request {
     }
 }
 
+/// Ids in the order in which they were used up.
+type Ring = VecDeque<(u64, String)>;
+
 /// The open requests of a room, by the id under which the host has them.
 #[derive(Default)]
 pub(crate) struct Pending {
@@ -41,7 +44,8 @@ pub(crate) struct Pending {
     words: VecDeque<(u64, String)>,
     /// The ids that were used, each with when, and whose it still is.
     spent: HashMap<String, (u64, Option<Key>)>,
-    spent_order: VecDeque<(u64, String)>,
+    given_up: Ring,
+    answered: Ring,
     last: u64,
     made: u64,
 }
@@ -90,14 +94,15 @@ impl Pending {
     /// A request is given up: nobody gets its id soon, because its answer may still come.
     pub(crate) fn forget(&mut self, id: &str) -> Option<Request> {
         let request = self.take(id)?;
-        self.spend(id, None);
+        let is_awaited = request.is_awaited();
+        self.spend(id, None, is_awaited);
         Some(request)
     }
 
     /// A request is answered: its id is its agent's alone, because the answer may come twice.
     pub(crate) fn answered(&mut self, id: &str) -> Option<Request> {
         let request = self.take(id)?;
-        self.spend(id, Some(request.agent));
+        self.spend(id, Some(request.agent), false);
         Some(request)
     }
 
@@ -107,12 +112,19 @@ impl Pending {
         Some(request)
     }
 
-    fn spend(&mut self, id: &str, owner: Option<Key>) {
+    /// Uses an id up, and forgets one of long ago. What is quick to come, answers and words, makes
+    /// none forgotten whose answer is still to come.
+    fn spend(&mut self, id: &str, owner: Option<Key>, is_to_come: bool) {
         self.last += 1;
         self.spent.insert(id.to_owned(), (self.last, owner));
-        self.spent_order.push_back((self.last, id.to_owned()));
-        if self.spent_order.len() > MAX_SPENT
-            && let Some((number, id)) = self.spent_order.pop_front()
+        let ring = if is_to_come {
+            &mut self.given_up
+        } else {
+            &mut self.answered
+        };
+        ring.push_back((self.last, id.to_owned()));
+        if ring.len() > MAX_SPENT
+            && let Some((number, id)) = ring.pop_front()
             && self.spent.get(&id).is_some_and(|(at, _)| *at == number)
         {
             self.spent.remove(&id);

@@ -39,7 +39,7 @@ impl Room {
 
     fn agent_said(&self, step: &mut Step, who: Who, envelope: Envelope, now: Now) {
         let told = Arc::new(Told::of(&envelope.payload));
-        if let Err(refusal) = shape::payload_size(told.bytes()) {
+        if let Err(refusal) = shape::payload_kept(&envelope.payload, told.bytes()) {
             return step.refuse_unread(who, &refusal, (&envelope, told.bytes()));
         }
         let judged = shape::of_agent(&envelope, self.rules.strictness)
@@ -165,7 +165,8 @@ impl Room {
     fn host_said(&self, step: &mut Step, who: Who, mut envelope: Envelope) {
         tidy(&mut envelope.payload);
         let told = Arc::new(Told::of(&envelope.payload));
-        let judged = shape::payload_size(told.bytes()).and_then(|()| shape::of_host(&envelope));
+        let judged = shape::payload_kept(&envelope.payload, told.bytes())
+            .and_then(|()| shape::of_host(&envelope));
         if let Err(refusal) = judged {
             return step.refuse_unread(who, &refusal, (&envelope, told.bytes()));
         }

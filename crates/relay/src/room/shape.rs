@@ -5,6 +5,7 @@ use samovar_core::relay::{Envelope, MessageKind, Payload, RelayCode, RelayRole};
 use serde_json::Value;
 
 use super::step::Refusal;
+use crate::tidy::is_keepable;
 
 /// Bytes of a room's name, at most.
 pub(crate) const MAX_ROOM_BYTES: usize = 200;
@@ -26,6 +27,7 @@ pub(crate) struct Join {
 pub(crate) fn join(envelope: &Envelope) -> Result<Join, Refusal> {
     envelope_size(envelope)?;
     let payload = &envelope.payload;
+    payload_kept(payload, Value::Object(payload.clone()).to_string().len())?;
     let role = match payload.get("role").map(|role| (role, role.as_str())) {
         Some((_, Some(role))) => RelayRole::from_name(role).ok_or_else(|| {
             let role = shown(role);
@@ -115,12 +117,16 @@ pub(crate) fn of_host(envelope: &Envelope) -> Result<(), Refusal> {
     }
 }
 
-/// Judges the size of a payload, in bytes of JSON.
-pub(crate) fn payload_size(bytes: usize) -> Result<(), Refusal> {
+/// Judges whether a row can have this payload, which has so many bytes as JSON, and be read again.
+pub(crate) fn payload_kept(payload: &Payload, bytes: usize) -> Result<(), Refusal> {
     if bytes > MAX_PAYLOAD_BYTES {
         return Err(Refusal::message(format!(
             "the payload has {bytes} bytes; at most {MAX_PAYLOAD_BYTES} are allowed"
         )));
+    }
+    if !is_keepable(payload) {
+        let why = "an object of the payload begins with a key that cannot be kept";
+        return Err(Refusal::message(why));
     }
     Ok(())
 }

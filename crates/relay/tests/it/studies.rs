@@ -379,3 +379,17 @@ async fn the_logs_are_listed_and_read_in_pages() {
     let damaged = logs.rows("a", None, 100).unwrap_err();
     assert!(damaged.message.contains("line 1"), "{damaged}");
 }
+
+#[tokio::test]
+async fn a_summary_stays_short_whatever_an_agent_calls_things() {
+    let bench = Bench::new();
+    let (mut host, mut agent) = pair(&bench).await;
+    starts(&mut agent, &mut host, json!({"sessionId": "mine"})).await;
+    for n in 0..150 {
+        let call = json!({"toolName": format!("{n} {}", "x".repeat(500))});
+        passes(&agent, message("tool.call", None, call), &mut host).await;
+    }
+    let info = &bench.relay.logs().list(None, 1)[0];
+    assert_eq!((info.tools.len(), info.tools["…"]), (101, 50));
+    assert!(info.tools.keys().all(|name| name.chars().count() <= 101));
+}

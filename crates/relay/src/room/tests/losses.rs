@@ -296,3 +296,22 @@ fn outside_a_study_only_who_asked_is_told_that_nothing_can_be_kept() {
         "who is gone is gone"
     );
 }
+
+#[test]
+fn a_flood_of_what_is_answered_makes_no_late_answer_somebody_elses() {
+    let mut scene = Scene::full();
+    scene.asks(AGENT, MessageKind::ToolCall, "late");
+    scene.passes(30);
+    for n in 0..3000 {
+        let id = format!("{n}");
+        scene.asks(AGENT, MessageKind::AgentMessage, &format!("w{n}"));
+        scene.asks(AGENT, MessageKind::SnapshotGet, &id);
+        scene.answers(MessageKind::SnapshotState, &id);
+    }
+    let asked = scene.asks(OTHER, MessageKind::ToolCall, "late");
+    assert_eq!(sent(&asked), ["1 tool.call relay-1>"]);
+    assert_eq!(
+        sent(&scene.answers(MessageKind::ToolResult, "late")),
+        none()
+    );
+}
