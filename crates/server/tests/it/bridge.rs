@@ -1,8 +1,13 @@
 //! The bridge over real sockets: our own agent in front of a host, an external agent in front of our
 //! tools.
 
+use std::fs::File;
+use std::io::BufReader;
+
 use samovar_core::Approval;
 use samovar_model_server::{Script, call, say};
+use samovar_movie_host::MovieHost;
+use samovar_relay::replay::replay;
 use samovar_server::Config;
 use samovar_testkit::{App, AppBuilder, Socket};
 use serde_json::{Value, json};
@@ -119,6 +124,48 @@ async fn an_agent_of_the_configuration_drives_the_host_of_its_room_and_leaves_wi
     assert!(names.contains(&&json!("select")), "{names:?}");
     assert!(!names.contains(&&json!("read_file")), "the host's alone");
     app.stop().await;
+}
+
+// proves RL-23, RL-17
+#[tokio::test]
+async fn our_agent_books_a_ticket_with_the_demo_model_without_a_network() {
+    let app = app(Script::new(), |config| {
+        config.relay.movie_rooms = vec!["cinema".to_owned()];
+        config.relay.agent_rooms = vec!["cinema".to_owned()];
+        config.relay.agent_model = Some("demo".to_owned());
+    });
+    let mut app = app.await;
+    let mut observer = Party::join(&app, "cinema", "agent").await;
+    let wish = "book me the first comedy after six, two seats side by side";
+    person_says(&app, "cinema", wish).await;
+
+    let shown = observer.hear(shows("bookingNumber")).await;
+
+    let history = shown["payload"]["messageHistory"].as_array().unwrap();
+    let receipt = history.iter().rev().find(|entry| entry["spec"].is_object());
+    let receipt = &receipt.unwrap()["spec"];
+    let number = receipt["meta"]["bookingNumber"].as_str().unwrap();
+    let booking = &receipt["state"]["booking"];
+    assert_eq!(booking["seats"].as_array().unwrap().len(), 2, "{booking}");
+    // It tells the person, and nothing else was asked.
+    observer
+        .hear(|said| {
+            let entries = said["payload"]["messageHistory"].as_array();
+            let mut entries = entries.into_iter().flatten();
+            let tells = |text: &str| text.contains(number);
+            entries
+                .any(|entry| entry["type"] == "agent" && entry["text"].as_str().is_some_and(tells))
+        })
+        .await;
+    assert!(app.model.prompts().is_empty());
+    let rooms = app.get("/api/relay/rooms").await.body;
+    let study = rooms[0]["study"].as_str().unwrap().to_owned();
+    let log = app.data_dir().join(format!("logs/study/{study}.jsonl"));
+    app.stop_now().await;
+    let log = BufReader::new(File::open(log).unwrap());
+    let report = replay(log, || Box::new(MovieHost::new())).unwrap();
+    assert_eq!(report.difference, None);
+    assert!(report.compared > 10, "{report:?}");
 }
 
 // proves RL-24, TL-4
