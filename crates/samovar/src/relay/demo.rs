@@ -18,7 +18,7 @@ use crate::reach::running;
 use crate::serve;
 
 /// What is said there first, for whoever copies it.
-const WORDS: &str = "two seats for the first comedy after six, side by side";
+const WORDS: &str = "book me the first comedy after six, two seats side by side";
 
 /// What to type next.
 #[derive(Serialize)]

@@ -8,6 +8,45 @@ use tokio::net::TcpListener;
 use super::{Agent, cinema};
 use crate::setup::{ended_with, program, says, with_model};
 
+/// What the person wants, in a sentence.
+const WORDS: &str = "book me the first comedy after six, two seats side by side";
+
+// proves RL-23, FC-1
+#[tokio::test]
+async fn our_agent_books_what_the_person_asks_for_and_says_what_it_does() {
+    let (program, server) = cinema().await;
+    let mut watcher = Agent::join(&server, "cinema").await;
+    let mut agent = program
+        .command(["relay", "agent", "--room", "cinema"])
+        .spawn()
+        .unwrap();
+    says(&mut agent, " begins\n").await;
+
+    let asked = program
+        .run(["relay", "say", "--room", "cinema", WORDS])
+        .await;
+    assert_eq!(asked.code, Some(0), "{asked:?}");
+
+    let receipt = loop {
+        let screen = watcher.next("state.updated").await["payload"].clone();
+        let history = screen["messageHistory"].as_array().unwrap();
+        let last = history
+            .iter()
+            .rfind(|entry| entry["type"] == "system")
+            .unwrap();
+        if last["spec"]["meta"]["bookingNumber"].is_string() {
+            break last["spec"].clone();
+        }
+    };
+    let booking = &receipt["state"]["booking"];
+    assert_eq!(booking["movie"]["id"], "m2");
+    assert_eq!(booking["seats"].as_array().unwrap().len(), 2);
+    send(Signal::INT, &agent);
+    let left = Finished::of(agent).await;
+    assert_eq!(left.code, Some(0), "{left:?}");
+    assert!(left.stderr.contains("calls next {}: "), "{left:?}");
+}
+
 // proves RL-23, FC-1
 #[tokio::test]
 async fn our_agent_does_what_its_model_says_and_tells_of_it() {
