@@ -393,3 +393,52 @@ async fn a_summary_stays_short_whatever_an_agent_calls_things() {
     assert_eq!((info.tools.len(), info.tools["…"]), (101, 50));
     assert!(info.tools.keys().all(|name| name.chars().count() <= 101));
 }
+
+// proves RL-16
+#[tokio::test]
+async fn a_marker_that_is_none_of_ours_opens_nothing() {
+    let bench = Bench::new();
+    let (mut host, mut agent) = pair(&bench).await;
+    starts(&mut agent, &mut host, json!({"sessionId": "over"})).await;
+    ends(&mut agent, &mut host).await;
+    drop((host, agent));
+    let room = bench.files("room")[0].clone();
+    let marker = bench
+        .path("logs/room")
+        .join(room.replace(".jsonl", ".json"));
+    std::fs::write(bench.path("target"), r#"{"study":"over","run":"x"}"#).unwrap();
+    let over = std::fs::read(bench.path("logs/study/over.jsonl")).unwrap();
+
+    for (text, is_wrong) in [
+        ("", true),
+        ("{}", true),
+        (r#"{"study":"../../target","run":"x"}"#, true),
+        (r#"{"study":"nowhere","run":"x"}"#, false),
+        (r#"{"study":"over","run":"x"}"#, false),
+    ] {
+        std::fs::write(&marker, text).unwrap();
+        let (mut host, mut agent) = pair(&bench).await;
+        assert_eq!(bench.relay.rooms()[0].study, None, "{text}");
+        let call = message("tool.call", Some("q"), json!({"toolName": "next"}));
+        agent.say(call).await;
+        if is_wrong {
+            let refused = ("SESSION_NOT_ACTIVE".to_owned(), Some("q".to_owned()));
+            assert_eq!(error_of(&mut agent).await, refused, "{text}");
+        } else {
+            assert!(gets(&mut host).await.starts_with("tool.call q"), "{text}");
+            assert!(!marker.exists(), "{text}");
+        }
+    }
+    std::fs::remove_file(&marker).unwrap_or_default();
+    std::os::unix::fs::symlink(bench.path("target"), &marker).unwrap();
+    let (mut host, mut agent) = pair(&bench).await;
+    starts(&mut agent, &mut host, json!({"sessionId": "next"})).await;
+    assert_eq!(bench.relay.rooms()[0].study.as_deref(), Some("next"));
+    let target = std::fs::read_to_string(bench.path("target")).unwrap();
+    assert_eq!(
+        target, r#"{"study":"over","run":"x"}"#,
+        "nothing is written through a link"
+    );
+    let now = std::fs::read(bench.path("logs/study/over.jsonl")).unwrap();
+    assert_eq!(now, over, "what is over stays as it is");
+}
