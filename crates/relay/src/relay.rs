@@ -231,6 +231,10 @@ impl Relay {
         }
     }
 
+    pub(crate) fn config(&self) -> &RelayConfig {
+        &self.0.config
+    }
+
     fn is_closed(&self) -> bool {
         self.0.closed.is_cancelled()
     }

@@ -62,11 +62,12 @@ impl ToolHost {
         }
         let session = SessionId::new(&format!("relay-{}", room_id(&room)))?;
         let way = Inside::new(&parts.relay, &room, RelayRole::Host);
+        let reply_timeout = parts.relay.config().reply_timeout;
         let (relay, clock) = (parts.relay, parts.clock.clone());
         Ok(Self::start(Worker {
             room,
             line: Line::new(Box::new(way)),
-            driver: Driver::new(parts.engine, session, parts.model),
+            driver: Driver::new(parts.engine, session, parts.model, reply_timeout),
             clock: parts.clock,
             studies: Box::new(move || relay.logs().propose(clock.now())),
             study: None,

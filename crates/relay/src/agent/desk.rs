@@ -382,9 +382,10 @@ impl Desk {
         );
     }
 
-    /// A host that does not say what it shows may have said so before.
+    /// A host that does not say what it shows may have said so before; and a person who speaks there
+    /// gets an answer anyway.
     fn looked_in_vain(&mut self) {
-        self.footing = if self.screen.is_known() {
+        self.footing = if self.screen.is_known() || self.has_words() {
             Footing::Ready
         } else {
             Footing::Alone

@@ -277,6 +277,23 @@ async fn an_agent_waits_in_a_room_without_a_host_and_a_person_steers_the_turn_th
 
 // proves RL-23
 #[tokio::test(start_paused = true)]
+async fn a_person_whose_host_shows_nothing_gets_an_answer() {
+    let mut stage = begin([says("I see nothing.")]);
+    let mut far = stage.far().await;
+    far.refuses(MessageKind::SnapshotGet, "INVALID_MESSAGE")
+        .await;
+    far.person_says("book").await;
+    // Nobody answers this one.
+    far.hears(MessageKind::SnapshotGet).await;
+    far.hears_words("I see nothing.").await;
+    let (tools, text) = stage.world.asked().swap_remove(0);
+    assert!(tools.is_empty());
+    let nothing = "book\n\n[screen] {\"uiSpec\":null,\"messageHistory\":[]}";
+    assert_eq!(text, nothing);
+}
+
+// proves RL-23
+#[tokio::test(start_paused = true)]
 async fn the_conversation_lasts_as_long_as_the_study_session_and_a_fault_is_told() {
     let failed = vec![ProviderEvent::Failed {
         code: FaultCode::ProviderAuth,

@@ -146,6 +146,11 @@ impl Worker {
     /// Makes the call that waits, once its reason is known.
     fn call(&mut self) {
         let Some(ask) = &self.waiting else { return };
+        if ask.outcome.is_closed() {
+            // Its turn waits for it no more.
+            self.waiting = None;
+            return;
+        }
         let talk = self.talk.as_ref();
         let Some(reason) = talk.and_then(|talk| talk.reason(&ask.call)) else {
             return;

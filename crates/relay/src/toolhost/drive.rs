@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use samovar_core::command::Text;
 use samovar_core::relay::{Payload, RelayCode};
@@ -12,6 +13,7 @@ use samovar_core::{
 use samovar_engine::{Engine, Follower, Lost};
 use samovar_locale as locale;
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 /// Calls of a room that wait, at most.
 const MAX_WAITING: usize = 32;
@@ -43,16 +45,27 @@ pub(super) struct Driver {
     engine: Arc<Engine>,
     session: SessionId,
     model: String,
-    waiting: VecDeque<Wanted>,
+    /// Each with when it came.
+    waiting: VecDeque<(Wanted, Instant)>,
+    /// How long a call may wait: before the relay gives it up, so that none is done whose agent was
+    /// told that it was not.
+    patience: Duration,
     running: Option<Running>,
 }
 
 impl Driver {
-    pub(super) fn new(engine: Arc<Engine>, session: SessionId, model: String) -> Self {
+    /// `reply_timeout` is how long the relay waits for an answer.
+    pub(super) fn new(
+        engine: Arc<Engine>,
+        session: SessionId,
+        model: String,
+        reply_timeout: Duration,
+    ) -> Self {
         Self {
             engine,
             session,
             model,
+            patience: reply_timeout / 2,
             waiting: VecDeque::new(),
             running: None,
         }
@@ -92,7 +105,7 @@ impl Driver {
             let why = locale::relay::tools_busy(MAX_WAITING);
             return Err((RelayCode::ToolExecutionFailed, why));
         }
-        self.waiting.push_back(wanted);
+        self.waiting.push_back((wanted, Instant::now()));
         Ok(())
     }
 
@@ -107,12 +120,25 @@ impl Driver {
         })
     }
 
+    /// Forgets the calls that have not begun: the relay has told their agents that nobody answers.
+    pub(super) fn forget(&mut self) {
+        self.waiting.clear();
+    }
+
     /// Begins the next call, unless one runs; answers those that could not begin.
     pub(super) async fn go_on(&mut self) -> Vec<Over> {
         let mut over = Vec::new();
         while self.running.is_none()
-            && let Some(wanted) = self.waiting.pop_front()
+            && let Some((wanted, came)) = self.waiting.pop_front()
         {
+            if came.elapsed() > self.patience {
+                over.push(Over {
+                    reply_to: wanted.reply_to,
+                    tool: wanted.tool,
+                    outcome: Outcome::failed(locale::relay::tools_not_begun()),
+                });
+                continue;
+            }
             match self.begin(&wanted).await {
                 Ok((turn, follower)) => {
                     self.running = Some(Running {

@@ -99,7 +99,12 @@ impl Machine {
         let host = ToolHost::start(Worker {
             room: "r".to_owned(),
             line: Line::new(Box::new(Path(made))),
-            driver: Driver::new(engine.clone(), session, "external".to_owned()),
+            driver: Driver::new(
+                engine.clone(),
+                session,
+                "external".to_owned(),
+                Duration::from_secs(30),
+            ),
             clock: Arc::new(self.world.clone()),
             studies: Box::new(|| "s-1".to_owned()),
             study: None,
@@ -243,11 +248,17 @@ async fn calls_come_one_after_the_other_and_more_than_can_wait_are_refused() {
     }
     run.is_refused("TOOL_EXECUTION_FAILED", "32 calls wait")
         .await;
-    // The one that hangs is stopped by its own timeout.
-    machine.will_call("look", &json!({}));
+    // The one that hangs is stopped by its own timeout; by then the relay has given up the others.
     run.is_refused("TOOL_EXECUTION_FAILED", "outcome unknown")
         .await;
     run.far.hears(MessageKind::StateUpdated).await;
+    for _ in 0..32 {
+        run.is_refused("TOOL_EXECUTION_FAILED", "has not begun")
+            .await;
+    }
+    assert_eq!(*machine.ran.lock().unwrap(), ["hang"]);
+    machine.will_call("look", &json!({}));
+    run.calls("look", &json!({})).await;
     let result = run.hears_answer(MessageKind::ToolResult).await;
     assert_eq!(result["result"], "look {}");
 }

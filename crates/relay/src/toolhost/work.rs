@@ -54,6 +54,7 @@ impl Worker {
                 }
                 Happening::Line(Heard::Lost(Cut::Broken(why))) => {
                     tracing::info!(room = self.room, why, "the host of tools lost its room");
+                    self.driver.forget();
                 }
                 Happening::Came(came) => {
                     if let Some(over) = self.driver.take_in(came).await {
