@@ -221,13 +221,17 @@ async fn an_external_agent_uses_our_tools_as_far_as_the_approval_level_lets_it()
 // proves RL-24
 #[tokio::test]
 async fn the_calls_of_a_room_are_a_session_that_a_restarted_server_tells_of() {
-    let app = app(Script::new(), |config| {
+    let app = app(Script::new(), |_| {}).await;
+    let tools = app.request(http::Method::POST, "/api/relay/rooms/lab/host");
+    let tools = app.answer(tools.json(&json!({"kind": "tools"}))).await;
+    assert!(tools.status < 300, "{tools:?}");
+    let mut agent = Party::join(&app, "lab", "agent").await;
+    agent.look().await;
+    agent.call("list_dir", json!({})).await.unwrap();
+    let by_configuration = app.restart_with(|config| {
         config.relay.tool_rooms = vec!["lab".to_owned()];
     });
-    let app = app.await;
-    let mut agent = Party::join(&app, "lab", "agent").await;
-    agent.call("list_dir", json!({})).await.unwrap();
-    let app = app.restart().await;
+    let app = by_configuration.await;
 
     let mut agent = Party::join(&app, "lab", "agent").await;
     let state = agent.look().await;
