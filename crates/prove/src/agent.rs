@@ -65,13 +65,10 @@ impl Agent {
             items: Vec::new(),
             study: None,
         };
-        visit.come_in().await?;
-        if is_last {
-            if visit.study.is_some() {
-                visit.end().await?;
-            }
-        } else {
-            visit.work().await?;
+        let gone = visit.talk(is_last).await;
+        if gone.is_err() {
+            self.stage.is_cut_off(at, &self.name).await;
+            return gone;
         }
         visit.socket.leave().await;
         Ok(())
@@ -102,6 +99,15 @@ struct Visit<'a> {
 }
 
 impl Visit<'_> {
+    async fn talk(&mut self, is_last: bool) -> Result<(), Gone> {
+        self.come_in().await?;
+        match (is_last, &self.study) {
+            (false, _) => self.work().await,
+            (true, Some(_)) => self.end().await,
+            (true, None) => Ok(()),
+        }
+    }
+
     async fn come_in(&mut self) -> Result<(), Gone> {
         let room = self.agent.room;
         let join = json!({ "role": "agent", "sessionId": room });
@@ -195,7 +201,8 @@ impl Visit<'_> {
             let heard = tokio::time::timeout(self.agent.patience, self.socket.next());
             let Ok(heard) = heard.await else {
                 self.agent.stage.is_unanswered(&said.mark);
-                return Err(Gone);
+                self.open.clear();
+                return Ok(());
             };
             let got = heard?;
             self.take(&got);

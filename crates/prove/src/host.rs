@@ -52,6 +52,14 @@ impl Host {
                 return Err(Gone);
             }
         };
+        let served = self.serve(&mut socket).await;
+        if served.is_err() {
+            self.stage.is_cut_off(at, &self.name).await;
+        }
+        served
+    }
+
+    async fn serve(&mut self, socket: &mut Socket) -> Result<(), Gone> {
         let role = if self.dice.percent(50) {
             "host"
         } else {

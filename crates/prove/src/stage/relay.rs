@@ -1,7 +1,13 @@
 //! The notes of what was said and got over the relay.
 
+use std::time::Duration;
+
 use super::Stage;
-use crate::observed::{Ending, Envelope, Link, Said};
+use crate::client::Address;
+use crate::observed::{Ending, Envelope, Incident, Link, Said};
+
+/// How long a server may live that has closed a connection because it stops.
+const LAST_LIFE: Duration = Duration::from_secs(10);
 
 impl Stage {
     /// Notes that an agent's connection begins, and gives its place.
@@ -29,6 +35,15 @@ impl Stage {
         let mut notes = self.notes();
         if let Some(link) = notes.observed.relay.links.get_mut(place) {
             link.got.push(envelope);
+        }
+    }
+
+    /// Notes, unless this server soon is no more, that it has closed somebody's connection.
+    pub(crate) async fn is_cut_off(&self, at: &Address, who: &str) {
+        let over = tokio::time::timeout(LAST_LIFE, self.is_over(at.life));
+        if over.await.is_err() {
+            let found = format!("the connection of {who} was closed");
+            self.note(Incident::Malformed(found));
         }
     }
 

@@ -35,7 +35,7 @@ fn is_empty(folder: &Path) -> bool {
     folder.read_dir().unwrap().next().is_none()
 }
 
-// proves DU-14, DU-17, DU-1, DU-3, DU-6, DU-7, CH-4, CH-10
+// proves DU-14, DU-17, DU-1, DU-3, DU-6, DU-7, CH-4, CH-10, RL-7, RL-12, RL-14, RL-15, RL-28
 #[tokio::test]
 async fn two_hundred_kills_break_no_promise() {
     let (program, temporary) = prover();
@@ -81,6 +81,10 @@ async fn two_hundred_kills_break_no_promise() {
         "own_words",
     ] {
         assert!(number(counted) > 0, "{counted}: {counts:#}");
+    }
+    for counted in ["answered", "rows", "begun", "ended", "continued"] {
+        let count = counts["relay"][counted].as_u64();
+        assert!(count > Some(0), "{counted}: {counts:#}");
     }
     assert!(is_empty(&temporary), "nothing is left behind");
 }
