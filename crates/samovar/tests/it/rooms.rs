@@ -112,7 +112,7 @@ fn count(rows: &[Value], direction: &str, kind: &str, has: impl Fn(&Value) -> bo
     rows.iter().filter(is_it).count()
 }
 
-// proves RL-14, RL-28, DU-17
+// proves RL-14, RL-17, RL-28, DU-17
 #[tokio::test]
 async fn a_study_has_every_row_once_over_three_kills() {
     let program = with_room(program());
@@ -161,6 +161,10 @@ async fn a_study_has_every_row_once_over_three_kills() {
             |row: &Value| row["replyTo"] == reply["replyTo"] && row["payload"] == reply["payload"];
         assert!(count(rows, "out", kind, is_told) >= 1, "{reply}");
     }
+    let replayed = program
+        .run(["relay", "replay", &format!("data/{named}")])
+        .await;
+    assert_eq!(replayed.code, Some(0), "{replayed:#?}");
     // What was cut off is answered to nobody, but no answer came to two.
     let (asked, told) = (
         count(rows, "in", "tool.call", |_| true),
