@@ -39,17 +39,17 @@ impl Relaying {
     }
 
     /// Puts the hosts into their rooms that are there from the start, and then who works there. A
-    /// program that runs turns of its own alone works in no room: nobody said that it should.
+    /// program that runs turns of its own alone has nobody in its rooms, and so nothing in its logs.
     pub(crate) fn begin(&self, engine: &Arc<Engine>, models: &Arc<dyn Models>) {
+        match engine.settings().recovery {
+            Recovery::EverySession => {}
+            Recovery::UsedSessions | Recovery::NoTurns => return,
+        }
         for room in &self.settings.movie_rooms {
             // The rest of the server is none the worse for it.
             if let Err(error) = self.attach_movie(room) {
                 tracing::error!(%error, room, "a room has no movie host");
             }
-        }
-        match engine.settings().recovery {
-            Recovery::EverySession => {}
-            Recovery::UsedSessions | Recovery::NoTurns => return,
         }
         let bridge = Bridge::begin(&self.relay, &self.settings, engine, models);
         if self.bridge.set(bridge).is_err() {

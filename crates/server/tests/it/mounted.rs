@@ -56,6 +56,24 @@ async fn another_program_mounts_the_routes_below_a_prefix_of_its_own() {
         .unwrap();
     let refused = app.clone().oneshot(bare).await.unwrap();
     assert_eq!(refused.status(), StatusCode::UNAUTHORIZED);
+    // A ticket counts where the routes are, not where they would be without the prefix.
+    let wanted = Request::post("/agents/api/tickets")
+        .header("host", "agents.example:8080")
+        .header("authorization", format!("Bearer {TOKEN}"))
+        .header("content-type", "application/json")
+        .body(Body::empty())
+        .unwrap();
+    let made = app.clone().oneshot(wanted).await.unwrap();
+    let made = made.into_body().collect().await.unwrap().to_bytes();
+    let made: Value = serde_json::from_slice(&made).unwrap();
+    let ticket = made["ticket"].as_str().unwrap();
+    for status in [StatusCode::OK, StatusCode::UNAUTHORIZED] {
+        let stream = Request::get(format!("/agents/chat/stream?ticket={ticket}"))
+            .header("host", "agents.example:8080")
+            .body(Body::empty())
+            .unwrap();
+        assert_eq!(app.clone().oneshot(stream).await.unwrap().status(), status);
+    }
     home.close_now().await;
 }
 
