@@ -11,6 +11,7 @@
 pub mod agent;
 pub mod api;
 pub mod chat;
+mod json;
 pub mod params;
 pub mod relay;
 pub mod sse;

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::json;
 use crate::params::{self, MAX_DEPTH};
 
 /// Where external agents and hosts meet.
@@ -82,7 +83,7 @@ pub struct Spelled<'a> {
 }
 
 fn read(message: &[u8]) -> Result<Map<String, Value>, String> {
-    match serde_json::from_slice(message) {
+    match json::read(message) {
         Ok(Value::Object(given)) => Ok(given),
         Ok(other) => Err(locale::envelope::no_object(shown(&other))),
         Err(_) if params::depth(message) > MAX_DEPTH => Err(too_deep()),
@@ -94,8 +95,7 @@ fn too_deep() -> String {
     locale::envelope::too_deep(MAX_DEPTH as u64)
 }
 
-/// How many objects and arrays stand inside each other. Counted here and not in the text, where a
-/// value may be spelled in more ways than one.
+/// How many objects and arrays stand inside each other.
 fn depth(value: &Value) -> usize {
     let inner = match value {
         Value::Object(object) => object.values().map(depth).max(),
@@ -149,9 +149,19 @@ fn text(key: &'static str, id: Value) -> Result<String, String> {
     }
 }
 
-/// A value as it came, cut when it is long.
+/// A value as it came, cut when it is long. What is inside of others is not shown: a refusal is logged,
+/// and a host may have hidden something there (RL-12).
 fn shown(value: &Value) -> String {
-    let mut shown = value.to_string();
+    let mut shown = match value {
+        Value::Object(fields) if !fields.is_empty() => "{…}".to_owned(),
+        Value::Array(items) if !items.is_empty() => "[…]".to_owned(),
+        Value::Object(_)
+        | Value::Array(_)
+        | Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_) => value.to_string(),
+    };
     if shown.len() > MAX_SHOWN_BYTES {
         shown.truncate(shown.floor_char_boundary(MAX_SHOWN_BYTES));
         shown.push('…');

@@ -176,16 +176,40 @@ fn ids_depth_and_what_a_refusal_repeats_have_bounds() {
     // Too deep to be read at all.
     malformed(deep(500), None, "deeper than 64");
     malformed(nested(100_000), None, "deeper than 64");
-    // The reader of JSON takes this as a spelling of the value in the text.
+    // The reader of JSON would take this as a spelling of the value in the text.
     let hidden = nested(100);
     let message = format!(
         r#"{{"type":"tool.call","id":"a","payload":{{"x":{{"$serde_json::private::RawValue":"{hidden}"}}}}}}"#
     );
-    malformed(message, Some("a"), "deeper than 64");
+    malformed(message, None, "`$serde_json::private::RawValue` is no key");
 
     let long = "é".repeat(100_000);
     malformed(format!(r#"{{"type":"{long}","id":"a"}}"#), Some("a"), "…");
     malformed(format!("[\"{long}\"]"), None, "…");
+}
+
+// proves RL-12
+#[test]
+fn a_refusal_shows_nothing_that_stands_inside_of_something() {
+    let hidden = r#"{"backendData":"SECRET"}"#;
+    for (message, why) in [
+        (
+            format!(r#"{{"type":"state.updated","payload":[{hidden}]}}"#),
+            "not […]",
+        ),
+        (format!(r#"{{"type":{hidden}}}"#), "not {…}"),
+        (format!(r#"{{"type":"error","id":{hidden}}}"#), "not {…}"),
+        (
+            format!(r#"{{"type":"error","replyTo":[[{hidden}]]}}"#),
+            "not […]",
+        ),
+        (format!(r#"{{"type":"error","v":{hidden}}}"#), "`v` is {…}"),
+        (format!("[{hidden}]"), "not […]"),
+    ] {
+        malformed(&message, None, why);
+        let refused = decode(message.as_bytes()).unwrap_err();
+        assert!(!refused.why.contains("SECRET"), "{}", refused.why);
+    }
 }
 
 #[test]

@@ -201,6 +201,14 @@ fn a_body_that_is_no_json_or_too_deep_is_refused() {
         let why = "the body is nested deeper than 64 levels";
         refused::<CreateSessionParams>(&nested(depth), Code::InvalidJson, why, None);
     }
+    // Nor by texts in texts that a reader of JSON would read on in.
+    let hidden = (0..12).fold("1".to_owned(), |inner, _| {
+        let inner = json!({"$serde_json::private::RawValue": inner});
+        format!("{}{inner}{}", "[".repeat(50), "]".repeat(50))
+    });
+    let body = format!(r#"{{"content":"x","metadata":{{"a":{hidden}}}}}"#);
+    let error = from_body::<CreateSessionParams>(body.as_bytes()).unwrap_err();
+    assert_eq!(error.code, Code::InvalidJson, "{}", error.message);
     let wide = format!(r#"{{"a":[{}[]]}}"#, "[{}],".repeat(MAX_DEPTH));
     assert_eq!(from_body(wide.as_bytes()), Ok(NoParams {}));
 }

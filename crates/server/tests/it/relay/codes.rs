@@ -62,6 +62,16 @@ async fn what_is_no_envelope_is_refused_and_the_socket_stays_open() {
         );
         peer.say_text(deep).await;
         assert_eq!(peer.refused().await.0, "INVALID_MESSAGE");
+        // As deep as a thread has stack, if it were read as it wants to be.
+        let hidden = (0..12).fold("1".to_owned(), |inner, _| {
+            let inner = json!({"$serde_json::private::RawValue": inner});
+            format!("{}{inner}{}", "[".repeat(120), "]".repeat(120))
+        });
+        peer.say_text(format!(
+            r#"{{"type":"snapshot.get","payload":{{"x":{hidden}}}}}"#
+        ))
+        .await;
+        assert_eq!(peer.refused().await.0, "INVALID_MESSAGE");
         peer.say_text(format!(
             r#"{{"type":"snapshot.get","id":"{}"}}"#,
             "x".repeat(300)

@@ -80,6 +80,14 @@ async fn what_a_host_must_not_show_is_in_no_frame_and_in_no_file() {
         code == "INVALID_MESSAGE" && !why.contains("SECRET"),
         "{why}"
     );
+    for part in ["payload", "type", "v", "replyTo"] {
+        let mut broken = json!({"type": "state.updated", "payload": {}});
+        broken[part] = json!([full]);
+        host.say(broken).await;
+        assert_eq!(host.refused().await.0, "INVALID_MESSAGE", "{part}");
+    }
+    host.say(json!([full])).await;
+    assert_eq!(host.refused().await.0, "INVALID_MESSAGE");
     agent.say(call("open")).await;
     host.hears_a("tool.call").await;
     host.say(reply("session.started", &json!("open"), full.clone()))
