@@ -94,9 +94,9 @@ impl Difference {
         match self.what {
             What::Row => locale::replay::no_row(line, found),
             What::Spelling => locale::replay::other_spelling(line),
-            What::Index => locale::replay::other_index(line, expected, found),
+            What::Index => locale::replay::other_index(line, found, expected),
             What::Check => locale::replay::other_check(line),
-            What::Host => locale::replay::other_words(line, expected, found),
+            What::Host => locale::replay::other_words(line, found, expected),
         }
     }
 }

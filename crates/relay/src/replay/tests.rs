@@ -151,6 +151,9 @@ fn rows_that_are_missing_or_moved_or_there_twice_are_found() {
         missing.remove(at);
         // A log cannot begin without a check, so the first row is missed by its number too.
         assert_eq!(found(&missing), Some((line, What::Index)));
+        let difference = played(missing.concat().as_bytes()).difference.unwrap();
+        let numbers = format!("number {line} where {at} comes");
+        assert!(difference.sentence().contains(&numbers), "{difference:?}");
         let mut swapped = rows.clone();
         swapped.swap(at, at + 1);
         assert_eq!(found(&swapped), Some((line, What::Index)));
@@ -271,6 +274,10 @@ fn a_log_that_was_forged_with_its_checks_is_found_by_what_the_host_says() {
     );
     assert_eq!(difference.found, "payload.uiSpec.state.selected = \"m2\"");
     assert_eq!(difference.event_index, Some(at as u64));
+    let sentence = difference.sentence();
+    let (said, replayed) = sentence.split_once(", and in the replay it says ").unwrap();
+    assert!(said.ends_with("selected = \"m2\""), "{sentence}");
+    assert!(replayed.ends_with("selected = \"m1\""), "{sentence}");
 
     let mut unasked = log.clone();
     unasked.insert(at, log[at].clone());
