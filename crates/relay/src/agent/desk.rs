@@ -318,7 +318,10 @@ impl Desk {
             }
             (Asked::Look, MessageKind::SnapshotState) => {
                 self.screen.update(said.clone());
-                self.study = text(&said.payload, "sessionId");
+                // A host that says nothing of sessions has not ended the one that we have begun.
+                if said.payload.contains_key("sessionId") {
+                    self.study = text(&said.payload, "sessionId");
+                }
                 match self.study {
                     Some(_) => self.footing = Footing::Ready,
                     None => self.begin(now),
@@ -326,7 +329,7 @@ impl Desk {
                 Effect::Tools
             }
             (Asked::Begin, MessageKind::SessionStarted) => {
-                self.study = text(&said.payload, "sessionId");
+                self.study = Some(text(&said.payload, "sessionId").unwrap_or_default());
                 let (kind, until) = (MessageKind::SnapshotGet, now + ANSWER);
                 self.ask(Asked::LookAgain, kind, json!({}), until);
                 Effect::None

@@ -241,6 +241,60 @@ async fn an_agent_that_loses_the_relay_amid_a_call_says_so_comes_back_and_looks_
 
 // proves RL-23
 #[tokio::test(start_paused = true)]
+async fn a_call_that_its_turn_has_given_up_is_never_made_and_keeps_no_other_from_being_made() {
+    let pick = |item: &str| calls("Pick.", "select", json!({"itemId": item}));
+    let mut stage = begin([pick("m1"), pick("m2"), pick("m3"), says("There.")]);
+    let mut far = stage.ready().await;
+    far.person_says("go").await;
+    far.shows(json!("s-1"), "movie", select()).await;
+    far.hears_words("Pick.").await;
+    far.hears_call("select").await;
+
+    // Until the second call has waited for as long as a call may take.
+    drop(far);
+    let mut far = loop {
+        let far = stage.ways.recv().await.unwrap();
+        if stage.world.asked().len() == 3 {
+            break far;
+        }
+    };
+    far.lets_in().await;
+    far.hears_words("Pick.").await;
+    far.hears_words("Pick.").await;
+    far.shows(json!("s-1"), "movie", select()).await;
+    let call = far.hears_call("select").await;
+    assert_eq!(call.payload["params"], json!({"itemId": "m3"}));
+    far.answers(MessageKind::ToolResult, Some(&call), json!({"ok": true}))
+        .await;
+    far.hears_words("There.").await;
+}
+
+// proves RL-23
+#[tokio::test(start_paused = true)]
+async fn a_host_that_says_nothing_of_sessions_begins_one_once() {
+    let mut stage = begin([says("One."), says("Two.")]);
+    let mut far = stage.far().await;
+    let silent = || state("movie", &select());
+    let look = far.hears(MessageKind::SnapshotGet).await;
+    far.answers(MessageKind::SnapshotState, Some(&look), silent())
+        .await;
+    let start = far.hears(MessageKind::SessionStart).await;
+    far.answers(MessageKind::SessionStarted, Some(&start), json!({}))
+        .await;
+    let look = far.hears(MessageKind::SnapshotGet).await;
+    far.answers(MessageKind::SnapshotState, Some(&look), silent())
+        .await;
+    for (text, answer) in [("first", "One."), ("second", "Two.")] {
+        far.person_says(text).await;
+        let look = far.hears(MessageKind::SnapshotGet).await;
+        far.answers(MessageKind::SnapshotState, Some(&look), silent())
+            .await;
+        far.hears_words(answer).await;
+    }
+}
+
+// proves RL-23
+#[tokio::test(start_paused = true)]
 async fn an_agent_waits_in_a_room_without_a_host_and_a_person_steers_the_turn_that_runs() {
     let pick = calls("Pick.", "select", json!({"itemId": "m1"}));
     let mut stage = begin([pick, says("Both.")]);

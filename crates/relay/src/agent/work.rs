@@ -143,14 +143,14 @@ impl Worker {
         self.desk.lost(why);
     }
 
-    /// Makes the call that waits, once its reason is known.
+    /// Makes the call that waits, once its reason is known and somebody hears it. One that its turn has
+    /// given up is never made: nobody would expect what it does.
     fn call(&mut self) {
-        let Some(ask) = &self.waiting else { return };
-        if ask.outcome.is_closed() {
-            // Its turn waits for it no more.
-            self.waiting = None;
+        self.waiting.take_if(|ask| ask.outcome.is_closed());
+        let is_heard = self.desk.footing.is_sure();
+        let Some(ask) = self.waiting.as_ref().filter(|_| is_heard) else {
             return;
-        }
+        };
         let talk = self.talk.as_ref();
         let Some(reason) = talk.and_then(|talk| talk.reason(&ask.call)) else {
             return;

@@ -207,6 +207,11 @@ async fn an_external_agent_has_our_catalogue_and_its_calls_are_turns_of_a_sessio
     run.asks(MessageKind::SessionEnd, &json!({})).await;
     let ended = run.hears_answer(MessageKind::SessionEnded).await;
     assert_eq!(ended, json!({"sessionId": "s-1", "stateReset": true}));
+    // One that it knows nothing of, as behind a restart, is the relay's to name.
+    run.asks(MessageKind::SessionEnd, &json!({})).await;
+    run.far.hears(MessageKind::StateUpdated).await;
+    let ended = run.hears_answer(MessageKind::SessionEnded).await;
+    assert_eq!(ended, json!({"stateReset": true}));
     run.host.shutdown().await;
     run.engine.shutdown(Duration::ZERO).await;
 }

@@ -105,7 +105,11 @@ impl Worker {
                 self.show().await;
             }
             MessageKind::SessionEnd => {
-                let ended = json!({"sessionId": self.study.take(), "stateReset": true});
+                let mut ended = json!({"stateReset": true});
+                // Behind a restart only the relay knows which one that was.
+                if let Some(study) = self.study.take() {
+                    ended["sessionId"] = study.into();
+                }
                 self.reply(said, MessageKind::SessionEnded, ended).await;
                 self.notes.clear();
                 self.show().await;
