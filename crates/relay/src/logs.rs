@@ -132,7 +132,8 @@ impl StudyLogs {
         })
     }
 
-    /// An id that no study has, for one that begins now.
+    /// An id that no study has, for one that begins now: also none that a host made up, since what one
+    /// of ours says of itself is to be the name of its file.
     pub(crate) fn propose(&self, now: Millis) -> String {
         let day = Timestamp::from_millisecond(now.0).unwrap_or_default();
         let day = day.strftime("%Y%m%d").to_string();
@@ -141,8 +142,13 @@ impl StudyLogs {
             names.last = self.0.files.last_of(&format!("s-{day}-"));
             names.day = day;
         }
-        names.last += 1;
-        format!("s-{}-{:03}", names.day, names.last)
+        loop {
+            names.last += 1;
+            let id = format!("s-{}-{:03}", names.day, names.last);
+            if !self.0.files.has_study(&id) {
+                return id;
+            }
+        }
     }
 
     /// Waits for what is being synced.

@@ -5,7 +5,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, fsync, mkdirat, open, openat, renameat, unlinkat};
+use rustix::fs::{
+    AtFlags, Dir, Mode, OFlags, fsync, mkdirat, open, openat, renameat, statat, unlinkat,
+};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
@@ -16,6 +18,10 @@ const LOGS: &str = "logs";
 const END: &str = ".jsonl";
 /// Characters of a room's name that its file is known by.
 const NAME_CHARS: usize = 24;
+
+/// Studies of a day that are counted, at most: a host may give its studies any number, and from the
+/// greatest of all there would be no next one.
+const MAX_COUNTED: u64 = 999_999_999;
 
 /// Nothing here is followed or waited for: a link could lead a row into any file of this user.
 const SAFE: OFlags = OFlags::NOFOLLOW
@@ -140,7 +146,14 @@ impl Files {
         let ids = self.studies();
         let numbers = ids.iter().filter_map(|id| id.strip_prefix(begin));
         let numbers = numbers.filter_map(|number| number.parse().ok());
-        numbers.max().unwrap_or(0)
+        let counted = numbers.filter(|number| *number < MAX_COUNTED);
+        counted.max().unwrap_or(0)
+    }
+
+    /// Whether there is anything in the place of a study's file.
+    pub(crate) fn has_study(&self, id: &str) -> bool {
+        self.old_folder(Folder::Studies)
+            .is_ok_and(|folder| statat(&folder, file_name(id), AtFlags::SYMLINK_NOFOLLOW).is_ok())
     }
 }
 

@@ -6,7 +6,7 @@ use samovar_relay::replay::{Report, What, replay};
 use samovar_relay::{Member, RelayConfig};
 use serde_json::{Value, json};
 
-use crate::support::{Bench, fields, message};
+use crate::support::{Bench, fields, message, passes, reply};
 
 /// What an agent is answered to a message, whatever else it gets meanwhile.
 async fn asks(agent: &mut Member, kind: &str, payload: Value) -> Payload {
@@ -102,5 +102,44 @@ async fn a_study_that_a_relay_has_logged_replays_also_over_a_restart() {
         let difference = played(&changed).difference.unwrap();
         assert_eq!(difference.line, line, "byte {at}");
         assert_ne!(difference.what, What::Host);
+    }
+}
+
+/// A host of somebody else gives a study this id.
+async fn announces(bench: &Bench, study: &str) {
+    let mut host = bench.joins("host", "other").await;
+    let mut agent = bench.joins("agent", "other").await;
+    let start = message("session.start", Some("start"), json!({}));
+    passes(&agent, start, &mut host).await;
+    let started = reply("session.started", "start", json!({"sessionId": study}));
+    passes(&host, started, &mut agent).await;
+    let end = message("session.end", Some("end"), json!({}));
+    passes(&agent, end, &mut host).await;
+    passes(&host, reply("session.ended", "end", json!({})), &mut agent).await;
+}
+
+// proves RL-16, RL-17
+#[tokio::test]
+async fn a_study_replays_whatever_ids_other_hosts_have_made_up() {
+    let bench = Bench::new();
+    announces(&bench, "s-20260213-001").await;
+    announces(&bench, &format!("s-20260213-{}", u64::MAX)).await;
+
+    let bench = bench.again(RelayConfig::default()).await;
+    bench
+        .relay
+        .attach("default", Box::new(MovieHost::new()))
+        .unwrap();
+    let mut agent = bench.joins("agent", "default").await;
+    for study in ["s-20260213-002", "s-20260213-004"] {
+        let started = asks(&mut agent, "session.start", json!({})).await;
+        assert_eq!(started["sessionId"], study);
+        goes_on(&mut agent).await;
+        asks(&mut agent, "session.end", json!({})).await;
+        let file = bench.path("logs/study").join(format!("{study}.jsonl"));
+        let report = played(&std::fs::read(file).unwrap());
+        assert_eq!(report.difference, None);
+        assert!(report.compared > 4, "{report:?}");
+        announces(&bench, "s-20260213-003").await;
     }
 }
