@@ -201,8 +201,9 @@ impl Cell {
         let Ok(mut visit) = self.visit() else {
             return;
         };
+        // Not behind what waits for the next log.
         for (to, item) in visit.state.held.done(number, synced) {
-            visit.hand(to, item);
+            visit.push(to, item);
         }
         visit.end();
     }
@@ -471,15 +472,22 @@ impl Visit<'_> {
             return;
         };
         let max_bytes = queue.max_bytes();
-        let taken = match self.state.held.keep_back(to, item, max_bytes) {
-            Fate::Goes(item) => queue.push(item),
-            Fate::Waits => Ok(()),
+        match self.state.held.keep_back(to, item, max_bytes) {
+            Fate::Goes(item) => self.push(to, item),
+            Fate::Waits => {}
             Fate::Overruns => {
                 queue.close(Gone::Overrun);
-                Err(Gone::Overrun)
+                self.overrun.push(to);
             }
+        }
+    }
+
+    /// Puts a message into its member's queue.
+    fn push(&mut self, to: Key, item: Item) {
+        let Some(queue) = self.state.queues.get(&to) else {
+            return;
         };
-        if taken == Err(Gone::Overrun) {
+        if queue.push(item) == Err(Gone::Overrun) {
             self.overrun.push(to);
         }
     }
@@ -535,3 +543,6 @@ pub(crate) fn refuse(queue: &Queue, refusal: &Refusal, reply_to: Option<String>)
     // Who is gone is told by its own queue.
     queue.push(item).unwrap_or_default();
 }
+
+#[cfg(test)]
+mod tests;
