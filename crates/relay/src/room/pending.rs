@@ -42,8 +42,8 @@ pub(crate) struct Pending {
     /// The ids in the order in which they were given, which is that of their deadlines.
     order: BTreeMap<u64, String>,
     words: VecDeque<(u64, String)>,
-    /// The ids that were used, each with when, and whose it still is.
-    spent: HashMap<String, (u64, Option<Key>)>,
+    /// The ids that were used, each with when.
+    spent: HashMap<String, u64>,
     given_up: Ring,
     answered: Ring,
     last: u64,
@@ -51,25 +51,24 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// An id for the host: the agent's own, unless it has none or an answer to somebody else could
+    /// An id for the host: the agent's own, unless it has none or an answer to another message could
     /// still come to it. With the number of the last one that was made.
-    pub(crate) fn id_for(&self, agent: Key, wanted: Option<&str>) -> (String, u64) {
+    pub(crate) fn id_for(&self, wanted: Option<&str>) -> (String, u64) {
         planted!("relay-ids-mixed-up", {
             return (wanted.unwrap_or_default().to_owned(), self.made);
         });
-        if let Some(id) = wanted.filter(|id| !self.is_taken(id, Some(agent))) {
+        if let Some(id) = wanted.filter(|id| !self.is_taken(id)) {
             return (id.to_owned(), self.made);
         }
         let mut made = self.made + 1;
-        while self.is_taken(&format!("relay-{made}"), None) {
+        while self.is_taken(&format!("relay-{made}")) {
             made += 1;
         }
         (format!("relay-{made}"), made)
     }
 
-    fn is_taken(&self, id: &str, agent: Option<Key>) -> bool {
-        let is_anothers = |(_, owner): &(u64, Option<Key>)| owner.is_none() || *owner != agent;
-        self.open.contains_key(id) || self.spent.get(id).is_some_and(is_anothers)
+    fn is_taken(&self, id: &str) -> bool {
+        self.open.contains_key(id) || self.spent.contains_key(id)
     }
 
     /// Remembers a request. Answers with the words that are forgotten for it, if there are too many.
@@ -95,14 +94,15 @@ impl Pending {
     pub(crate) fn forget(&mut self, id: &str) -> Option<Request> {
         let request = self.take(id)?;
         let is_awaited = request.is_awaited();
-        self.spend(id, None, is_awaited);
+        self.spend(id, is_awaited);
         Some(request)
     }
 
-    /// A request is answered: its id is its agent's alone, because the answer may come twice.
+    /// A request is answered: nor does anybody, also not who asked, get its id soon, because the answer
+    /// may come twice.
     pub(crate) fn answered(&mut self, id: &str) -> Option<Request> {
         let request = self.take(id)?;
-        self.spend(id, Some(request.agent), false);
+        self.spend(id, false);
         Some(request)
     }
 
@@ -114,9 +114,9 @@ impl Pending {
 
     /// Uses an id up, and forgets one of long ago. What is quick to come, answers and words, makes
     /// none forgotten whose answer is still to come.
-    fn spend(&mut self, id: &str, owner: Option<Key>, is_to_come: bool) {
+    fn spend(&mut self, id: &str, is_to_come: bool) {
         self.last += 1;
-        self.spent.insert(id.to_owned(), (self.last, owner));
+        self.spent.insert(id.to_owned(), self.last);
         let ring = if is_to_come {
             &mut self.given_up
         } else {
@@ -125,7 +125,7 @@ impl Pending {
         ring.push_back((self.last, id.to_owned()));
         if ring.len() > MAX_SPENT
             && let Some((number, id)) = ring.pop_front()
-            && self.spent.get(&id).is_some_and(|(at, _)| *at == number)
+            && self.spent.get(&id) == Some(&number)
         {
             self.spent.remove(&id);
         }

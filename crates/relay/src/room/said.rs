@@ -122,7 +122,7 @@ impl Room {
         now: Now,
     ) {
         let kind = envelope.kind;
-        let (id, made) = self.pending.id_for(who.key, envelope.id.as_deref());
+        let (id, made) = self.pending.id_for(envelope.id.as_deref());
         let request = Request {
             agent: who.key,
             kind,

@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use samovar_core::Code;
+use samovar_core::relay::Envelope;
 use samovar_relay::{Member, Pass, RelayConfig, row};
 use serde_json::{Value, json};
 
@@ -14,18 +15,24 @@ pub(crate) async fn pair(bench: &Bench) -> (Member, Member) {
     (host, bench.joins("agent", "r").await)
 }
 
+/// What an agent asks, and the id under which the host has it.
+async fn asked(agent: &Member, asks: Envelope, host: &mut Member) -> String {
+    agent.say(asks).await;
+    host.next().await.unwrap().id.clone().unwrap()
+}
+
 /// A study begins; the host says which.
 async fn starts(agent: &mut Member, host: &mut Member, started: Value) {
     let start = message("session.start", Some("start"), json!({"studyId": "pilot"}));
-    passes(agent, start, host).await;
-    let started = reply("session.started", "start", started);
-    let got = passes(host, started.clone(), agent).await;
-    assert_eq!(got, crate::support::short(&started), "delivered unchanged");
+    let id = asked(agent, start, host).await;
+    let got = passes(host, reply("session.started", &id, started.clone()), agent).await;
+    let wanted = reply("session.started", "start", started);
+    assert_eq!(got, crate::support::short(&wanted), "delivered unchanged");
 }
 
 async fn ends(agent: &mut Member, host: &mut Member) -> String {
-    passes(agent, message("session.end", Some("end"), json!({})), host).await;
-    passes(host, reply("session.ended", "end", json!({})), agent).await
+    let id = asked(agent, message("session.end", Some("end"), json!({})), host).await;
+    passes(host, reply("session.ended", &id, json!({})), agent).await
 }
 
 async fn asks(agent: &Member, host: &mut Member, id: &str) {

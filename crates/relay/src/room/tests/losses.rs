@@ -32,6 +32,21 @@ fn one_id_of_two_agents_is_two_requests() {
     );
 }
 
+// proves RL-7, RL-8
+#[test]
+fn a_second_answer_is_none_to_the_next_question_under_the_same_id() {
+    let mut scene = Scene::full();
+    scene.asks(AGENT, MessageKind::ToolCall, "1");
+    scene.answers(MessageKind::ToolResult, "1");
+    let again = scene.asks(AGENT, MessageKind::ToolCall, "1");
+    assert_eq!(sent(&again), ["1 tool.call relay-1>"]);
+    assert_eq!(sent(&scene.answers(MessageKind::ToolResult, "1")), none());
+    assert_eq!(
+        sent(&scene.answers(MessageKind::ToolResult, "relay-1")),
+        ["2 tool.result >1"]
+    );
+}
+
 // proves RL-8
 #[test]
 fn who_waits_for_a_host_that_leaves_is_told_at_once() {
