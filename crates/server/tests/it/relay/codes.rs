@@ -4,6 +4,20 @@ use serde_json::{Value, json};
 
 use super::{Peer, app, app_with, call, end_study, envelope, reply, rows, start_study, study_file};
 
+/// Messages that are too deep, also where a reader of JSON would read on in a text, and one whose id is
+/// too long.
+fn too_much() -> [String; 3] {
+    let deep = format!("{}{}", "[".repeat(70), "]".repeat(70));
+    let hidden = (0..12).fold("1".to_owned(), |inner, _| {
+        let inner = json!({"$serde_json::private::RawValue": inner});
+        format!("{}{inner}{}", "[".repeat(120), "]".repeat(120))
+    });
+    let with = |x| format!(r#"{{"type":"snapshot.get","id":"a","payload":{{"x":{x}}}}}"#);
+    let id = "x".repeat(300);
+    let long = format!(r#"{{"type":"snapshot.get","id":"{id}"}}"#);
+    [with(deep), with(hidden), long]
+}
+
 // proves RL-1, RL-9
 #[tokio::test]
 async fn what_is_no_envelope_is_refused_and_the_socket_stays_open() {
@@ -55,29 +69,10 @@ async fn what_is_no_envelope_is_refused_and_the_socket_stays_open() {
                 "{text}: {why}"
             );
         }
-        let deep = format!(
-            r#"{{"type":"snapshot.get","id":"a","payload":{{"x":{}{}}}}}"#,
-            "[".repeat(70),
-            "]".repeat(70)
-        );
-        peer.say_text(deep).await;
-        assert_eq!(peer.refused().await.0, "INVALID_MESSAGE");
-        // As deep as a thread has stack, if it were read as it wants to be.
-        let hidden = (0..12).fold("1".to_owned(), |inner, _| {
-            let inner = json!({"$serde_json::private::RawValue": inner});
-            format!("{}{inner}{}", "[".repeat(120), "]".repeat(120))
-        });
-        peer.say_text(format!(
-            r#"{{"type":"snapshot.get","payload":{{"x":{hidden}}}}}"#
-        ))
-        .await;
-        assert_eq!(peer.refused().await.0, "INVALID_MESSAGE");
-        peer.say_text(format!(
-            r#"{{"type":"snapshot.get","id":"{}"}}"#,
-            "x".repeat(300)
-        ))
-        .await;
-        assert_eq!(peer.refused().await.0, "INVALID_MESSAGE");
+        for text in too_much() {
+            peer.say_text(text).await;
+            assert_eq!(peer.refused().await.0, "INVALID_MESSAGE");
+        }
         assert_eq!(peer.join("agent", "default").await["type"], "relay.joined");
     }
     host.heard_nothing().await;
