@@ -14,6 +14,7 @@ pub mod event;
 pub mod history;
 pub mod id;
 pub mod journal;
+pub mod json;
 pub mod message;
 pub mod ports;
 pub mod provider;

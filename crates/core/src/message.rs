@@ -141,7 +141,7 @@ impl ToolCall {
         if raw.trim().is_empty() {
             return Value::Object(Map::new());
         }
-        match serde_json::from_str(raw) {
+        match crate::json::read(raw.as_bytes()) {
             Ok(Value::Object(args)) if is_shallow(&args, MAX_ARGS_DEPTH) => Value::Object(args),
             Ok(_) | Err(_) => Value::String(raw.to_owned()),
         }
@@ -304,6 +304,8 @@ mod tests {
         assert!(ToolCall::parse_args(&nested(MAX_ARGS_DEPTH)).is_object());
         let deep = nested(MAX_ARGS_DEPTH + 1);
         assert_eq!(ToolCall::parse_args(&deep), Value::String(deep));
+        let hidden = r#"{"a":{"$serde_json::private::RawValue":"{}"}}"#;
+        assert_eq!(ToolCall::parse_args(hidden), json!(hidden));
         let list = format!(r#"{{"a":{}{}}}"#, "[".repeat(64), "]".repeat(64));
         assert!(ToolCall::parse_args(&list).is_string());
     }

@@ -231,7 +231,7 @@ impl Tool {
 
     fn check(&self, args: &Value) -> Result<(), String> {
         if let Value::String(raw) = args {
-            let why = match serde_json::from_str::<Value>(raw) {
+            let why = match samovar_core::json::read(raw.as_bytes()) {
                 Ok(Value::Object(_)) => format!("nested deeper than {MAX_ARGS_DEPTH} levels"),
                 Ok(_) => "not an object".to_owned(),
                 Err(error) => error.to_string(),

@@ -7,7 +7,7 @@
 
 use futures_util::stream;
 use samovar_core::provider::Answer;
-use samovar_core::{Message, Part, Prompt, Provider, ProviderEvent, Role, Status, Usage};
+use samovar_core::{Message, Part, Prompt, Provider, ProviderEvent, Role, Status, Usage, json};
 use samovar_locale as locale;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -43,7 +43,8 @@ fn answer(prompt: &Prompt) -> Vec<ProviderEvent> {
     };
     let since = &prompt.messages[said + 1..];
     let result = since.iter().find_map(|message| status(message));
-    match (result, serde_json::from_str(&prompt.messages[said].text())) {
+    let wanted = json::read(prompt.messages[said].text().as_bytes());
+    match (result, wanted.and_then(serde_json::from_value)) {
         (Some(status), _) => says(status),
         (None, Ok(wanted)) => calls(wanted),
         (None, Err(_)) => says(locale::models::external_is_none()),

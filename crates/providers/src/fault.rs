@@ -82,7 +82,7 @@ struct Said {
 
 impl Said {
     fn read(body: &[u8]) -> Self {
-        match serde_json::from_slice::<Value>(body) {
+        match samovar_core::json::read(body) {
             Ok(value) => Self::of(&value),
             Err(_) => Self {
                 words: page(&String::from_utf8_lossy(body)),

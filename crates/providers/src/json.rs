@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
+use samovar_core::json::Plain;
 use samovar_locale as locale;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::fault::Fault;
@@ -37,6 +39,27 @@ where
 pub(crate) fn tokens<'de, D: Deserializer<'de>>(json: D) -> Result<Option<u64>, D::Error> {
     let tokens: Option<u64> = lenient(json)?;
     Ok(tokens.map(|tokens| tokens.min(MAX_TOKENS)))
+}
+
+/// Reads a value that a server has its own idea of.
+///
+/// # Errors
+/// It is no JSON, or has the key that the reader keeps for itself.
+pub(crate) fn plain<'de, D: Deserializer<'de>>(json: D) -> Result<Option<Value>, D::Error> {
+    let read = Option::<Plain>::deserialize(json)?;
+    Ok(read.map(|Plain(value)| value))
+}
+
+/// As [`plain`], for a list.
+///
+/// # Errors
+/// As [`plain`].
+pub(crate) fn plain_list<'de, D>(json: D) -> Result<Option<Vec<Value>>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let read = Option::<Vec<Plain>>::deserialize(json)?;
+    Ok(read.map(|list| list.into_iter().map(|Plain(value)| value).collect()))
 }
 
 /// Reads a piece of an answer.

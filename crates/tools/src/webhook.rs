@@ -11,7 +11,7 @@ use samovar_egress::{
     Answer, Bounds, Client, Failure, HeaderMap, HeaderName, HeaderValue, Method, Problem, Request,
     Target, header,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::declared::Declared;
 use crate::text::{grouped, visible};
@@ -125,7 +125,7 @@ fn outcome(answer: &Answer) -> Outcome {
             "[done; the webhook answered {status} and nothing else]"
         ));
     }
-    let data = serde_json::from_slice::<Value>(&answer.body).ok();
+    let data = samovar_core::json::read(&answer.body).ok();
     let mut text = visible(&text).into_owned();
     if answer.is_cut {
         let shown = grouped(MAX_ANSWER_BYTES);

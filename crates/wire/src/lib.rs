@@ -11,7 +11,6 @@
 pub mod agent;
 pub mod api;
 pub mod chat;
-mod json;
 pub mod params;
 pub mod relay;
 pub mod sse;

@@ -29,7 +29,7 @@ pub fn from_body<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
         let why = locale::params::too_deep(MAX_DEPTH as u64);
         return Err(Error::new(Code::InvalidJson, why));
     }
-    let body = crate::json::read(body)
+    let body = samovar_core::json::read(body)
         .map_err(|error| Error::new(Code::InvalidJson, locale::params::not_json(error)))?;
     match body {
         Value::Object(given) => read(unwrapped(given)),

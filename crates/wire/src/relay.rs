@@ -1,12 +1,12 @@
 //! The relay over a WebSocket: how an envelope is read and written (RL-1).
 
+use samovar_core::json;
 use samovar_core::relay::{Envelope, MessageKind, Payload, VERSION};
 use samovar_locale as locale;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::json;
 use crate::params::{self, MAX_DEPTH};
 
 /// Where external agents and hosts meet.

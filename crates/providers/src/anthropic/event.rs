@@ -136,6 +136,7 @@ struct Fields<'a> {
     name: Option<Text<'a>>,
     #[serde(borrow)]
     partial_json: Option<Text<'a>>,
+    #[serde(default, deserialize_with = "json::plain")]
     input: Option<Value>,
 }
 

@@ -46,6 +46,7 @@ pub(super) struct Delta<'a> {
     reasoning_content: Option<Text<'a>>,
     #[serde(borrow)]
     reasoning: Option<Text<'a>>,
+    #[serde(default, deserialize_with = "json::plain_list")]
     pub(super) reasoning_details: Option<Vec<Value>>,
     #[serde(borrow)]
     pub(super) refusal: Option<Text<'a>>,
@@ -61,6 +62,7 @@ pub(super) struct Fragment<'a> {
     id: Option<Text<'a>>,
     #[serde(borrow)]
     function: Option<Function<'a>>,
+    #[serde(default, deserialize_with = "json::plain")]
     pub(super) extra_content: Option<Value>,
 }
 

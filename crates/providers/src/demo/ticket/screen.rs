@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use samovar_core::relay::SCREEN;
-use samovar_core::{Message, Part};
+use samovar_core::{Message, Part, json};
 use serde_json::Value;
 
 /// What a host shows last.
@@ -140,7 +140,7 @@ impl<'a> Item<'a> {
 /// last mark behind which everything is one.
 pub(super) fn split(text: &str) -> (&str, Option<Screen>) {
     for (at, _) in text.rmatch_indices(SCREEN) {
-        let json = serde_json::from_str::<Value>(&text[at + SCREEN.len()..]);
+        let json = json::read(&text.as_bytes()[at + SCREEN.len()..]);
         if let Some(screen) = json.ok().filter(|json| json.get("uiSpec").is_some()) {
             return (&text[..at], Some(Screen(screen)));
         }

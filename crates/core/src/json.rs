@@ -15,12 +15,13 @@ const RESERVED: &str = "$serde_json::private::RawValue";
 ///
 /// # Errors
 /// What is wrong with the text, or that it has the reserved key.
-pub(crate) fn read(text: &[u8]) -> serde_json::Result<Value> {
+pub fn read(text: &[u8]) -> serde_json::Result<Value> {
     serde_json::from_slice(text).map(|Plain(value)| value)
 }
 
-/// A value in which a key is a key.
-struct Plain(Value);
+/// A value in which a key is a key, for a field of a type that strangers fill.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plain(pub Value);
 
 impl<'de> Deserialize<'de> for Plain {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
