@@ -12,7 +12,7 @@ use samovar_core::relay::{Host, MessageKind, RelayRole};
 use samovar_locale as locale;
 use serde::de;
 
-use crate::row::{self, Row};
+use crate::row::{self, Direction, Row};
 use player::{Player, View};
 
 mod person;
@@ -35,6 +35,9 @@ pub struct Report {
     /// Whether the rows have checks; without them a row that is missing at the end of an answer is
     /// found, but not every byte that was changed.
     pub is_checked: bool,
+    /// Whether the end of the study is in it. Rows that were cut off behind an answer leave no trace but
+    /// this.
+    pub is_ended: bool,
     /// Where the log first differs; none when it does not.
     pub difference: Option<Difference>,
 }
@@ -143,6 +146,7 @@ pub fn replay(mut log: impl BufRead, make_host: impl Fn() -> Box<dyn Host>) -> i
         rows: reading.rows,
         compared: players.first().map_or(0, |player| player.compared),
         is_checked: reading.is_checked,
+        is_ended: reading.is_ended,
         difference: spelling.filter(is_first).or(difference),
     })
 }
@@ -164,6 +168,7 @@ type Differs = (String, String);
 struct Reading {
     rows: u64,
     is_checked: bool,
+    is_ended: bool,
     last_index: Option<u64>,
     last_check: String,
     /// The first line that is spelled as rows are written.
@@ -185,6 +190,7 @@ impl Reading {
         })?;
         self.number(&row)?;
         self.check(&row)?;
+        self.is_ended |= is_end(&row);
         let spelled = serde_json::to_string(&row).unwrap_or_default();
         if line.strip_suffix(b"\n") == Some(spelled.as_bytes()) {
             self.written.get_or_insert(self.rows);
@@ -249,6 +255,13 @@ impl Reading {
             found: shown(found),
         }
     }
+}
+
+/// Whether a study is over behind this row. A log of somebody else has no notes of ours.
+fn is_end(row: &Row) -> bool {
+    let over = [row::note::ENDED, row::note::SUPERSEDED];
+    let is_note = row.direction == Direction::Internal && over.contains(&row.kind.as_str());
+    is_note || row.kind == MessageKind::SessionEnded.as_str()
 }
 
 /// A text, or its beginning.

@@ -73,7 +73,7 @@ fn the_log_of_a_booking_replays_without_a_difference() {
         let log = log.log();
 
         let report = played(log.as_bytes());
-        assert_eq!(report.difference, None);
+        assert_eq!((&report.difference, report.is_ended), (&None, true));
         assert_eq!((report.rows, report.is_checked), (lines(&log), true));
         // Of each of 15 calls and messages that change something two, and one of the others.
         assert!(report.compared > 30, "{report:?}");
@@ -176,7 +176,8 @@ fn an_end_that_is_missing_is_missed_where_the_host_has_not_answered() {
         .iter()
         .rposition(|row| row.kind == "tool.call")
         .unwrap();
-    assert_eq!(differs(&played(write(&rows).as_bytes())), None);
+    let whole = played(write(&rows).as_bytes());
+    assert_eq!((differs(&whole), whole.is_ended), (None, false));
     let cut = write(&rows[..=told]);
     assert_eq!(
         differs(&played(cut.as_bytes())),
@@ -306,7 +307,7 @@ fn a_log_of_the_agents_alone_replays_without_checks() {
         }
         let seed = write_seed(&rows);
         let report = played(seed.as_bytes());
-        assert_eq!(report.difference, None);
+        assert_eq!((&report.difference, report.is_ended), (&None, true));
         assert_eq!((report.rows, report.is_checked), (lines(&seed), false));
         assert!(report.compared > 20);
 

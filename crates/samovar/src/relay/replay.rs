@@ -42,6 +42,7 @@ fn sentence(report: &Report) -> String {
     let said = match &report.difference {
         Some(difference) => difference.sentence(),
         None if report.compared == 0 => text::relay_cli::replay_only_checked(report.rows),
+        None if !report.is_ended => text::relay_cli::replay_open(report.rows, report.compared),
         None => text::relay_cli::replay_same(report.rows, report.compared),
     };
     said + "\n"
@@ -53,6 +54,7 @@ fn document(report: &Report) -> Value {
         "rows": report.rows,
         "compared": report.compared,
         "checked": report.is_checked,
+        "ended": report.is_ended,
         "difference": report.difference.as_ref().map(differs),
     })
 }
