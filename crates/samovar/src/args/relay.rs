@@ -106,7 +106,7 @@ pub(crate) struct Logs {
         conflicts_with_all = ["json", "jsonl"],
     )]
     pub(crate) csv: Option<PathBuf>,
-    #[arg(long, help = help::relay_logs_all(), requires = "id")]
+    #[arg(long, help = help::relay_logs_all(), requires = "csv")]
     pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) common: Common,

@@ -28,6 +28,10 @@ const COLUMNS: [(&str, &str); 15] = [
 /// characters.
 const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
 
+/// What stands in quotes: what ends a cell here, and what ends one where a spreadsheet is told, or
+/// believes, that cells are separated otherwise. The rest of such a text would be a cell of its own.
+const SEPARATORS: [char; 7] = [',', ';', '\t', '|', '"', '\r', '\n'];
+
 /// The names of the columns, with the end of their line.
 pub(super) fn head() -> String {
     line(COLUMNS.map(|(name, _)| name.to_owned()))
@@ -48,7 +52,7 @@ fn line<const N: usize>(cells: [String; N]) -> String {
 
 fn cell(text: &str) -> String {
     let guard = if text.starts_with(FORMULA) { "'" } else { "" };
-    if text.contains([',', '"', '\r', '\n']) {
+    if text.contains(SEPARATORS) {
         return format!("\"{guard}{}\"", text.replace('"', "\"\""));
     }
     format!("{guard}{text}")
@@ -72,7 +76,10 @@ mod tests {
             ("+1", "'+1"),
             ("-1", "'-1"),
             ("@SUM(A1)", "'@SUM(A1)"),
-            ("\t=1", "'\t=1"),
+            ("\t=1", "\"'\t=1\""),
+            ("a;=1+1", "\"a;=1+1\""),
+            ("a\t=1+1", "\"a\t=1+1\""),
+            ("a|=1+1", "\"a|=1+1\""),
             ("\r\n=1", "\"'\r\n=1\""),
             (
                 "=HYPERLINK(\"http://x\",\"y\")",

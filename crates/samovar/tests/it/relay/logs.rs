@@ -203,7 +203,8 @@ async fn a_log_that_is_not_there_and_a_file_that_cannot_be_written_are_told() {
             "cannot go together",
         ),
         (&["--csv", "a.csv"], "invalid_params", "ID"),
-        (&["--all"], "invalid_params", "ID"),
+        (&["--all"], "invalid_params", "--csv"),
+        (&[&study, "--all"], "invalid_params", "--csv"),
     ] {
         let said = program.run(["relay", "logs"].iter().chain(args)).await;
         ended_with(&said, 2, code);
