@@ -85,8 +85,10 @@ class Plan:
     def choose(self, stage, spec):
         """The first that fits and has led nowhere yet, unless the person has chosen such a one."""
         path = [self.chosen.get(earlier) for earlier in CHOICES[: CHOICES.index(stage)]]
-        fitting = [item["id"] for item in enabled(spec) if fits(stage, item)]
+        fitting = [item["id"] for item in enabled(spec) if fits(item)]
         fitting = [item for item in fitting if [*path, item] not in self.dead_ends]
+        if not fitting and not path:
+            raise SystemExit("Nothing here fits, and nothing is booked.")
         if not fitting:
             self.dead_ends.append(path)
             return "prev", {}, f"No {stage} fits here."
@@ -115,10 +117,8 @@ def enabled(spec):
     return [item for item in spec["items"] if item["id"] in visible]
 
 
-def fits(stage, item):
-    if stage == "movie":
-        return item["genre"] == GENRE
-    return stage != "time" or item["time"] >= EARLIEST
+def fits(item):
+    return item.get("genre", GENRE) == GENRE and item.get("time", EARLIEST) >= EARLIEST
 
 
 def is_side_by_side(seats):

@@ -12,7 +12,7 @@ import { WebSocket } from "ws";
 const GENRE = "Comedy", EARLIEST = "18:00", SEATS = 2;
 const CHOICES = ["movie", "theater", "date", "time"];
 
-interface Item { id: string; isDisabled?: boolean; genre: string; time: string; row: string; number: number }
+interface Item { id: string; isDisabled?: boolean; genre?: string; time?: string; row: string; number: number }
 interface Spec {
   stage: string;
   visibleItems: Item[];
@@ -94,9 +94,8 @@ class Plan {
   #choose(spec: Spec): Call {
     const { stage, state: { selected } } = spec;
     const path = CHOICES.slice(0, CHOICES.indexOf(stage)).map((earlier) => this.#chosen.get(earlier));
-    const fitting = enabled(spec).filter(({ id, genre, time }) =>
-      (stage !== "movie" || genre === GENRE) && (stage !== "time" || time >= EARLIEST) &&
-      !this.#deadEnds.has([...path, id].join()));
+    const fitting = enabled(spec).filter(({ id, genre = GENRE, time = EARLIEST }) =>
+      genre === GENRE && time >= EARLIEST && !this.#deadEnds.has([...path, id].join()));
     if (!fitting[0]) return this.#turnBack(path, `No ${stage} fits here.`);
     const isFitting = fitting.some(({ id }) => id === selected);
     if (!selected || !isFitting) return select(fitting[0].id, `It is the first ${stage} that fits.`);
@@ -118,6 +117,7 @@ class Plan {
   }
 
   #turnBack(path: unknown[], reason: string): Call {
+    if (!path.length) throw new Error("Nothing here fits, and nothing is booked.");
     this.#deadEnds.add(path.join());
     return { tool: "prev", params: {}, reason };
   }

@@ -4,8 +4,8 @@
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use samovar_testkit::{Finished, Program, Serving};
-use serde_json::Value;
+use samovar_testkit::{Finished, Program, Serving, Socket};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::Command;
 
@@ -34,16 +34,21 @@ async fn cinema() -> (Program, Serving) {
 }
 
 /// Lets an example book, as a reader types it.
-async fn book(mut agent: Command, program: &Program, server: &Serving) -> Finished {
+async fn book(agent: Command, program: &Program, server: &Serving) -> Finished {
+    let booked = run(agent, program, server).await;
+    assert_eq!(booked.code, Some(0), "{booked:?}");
+    booked
+}
+
+/// Runs an example until it ends.
+async fn run(mut agent: Command, program: &Program, server: &Serving) -> Finished {
     let url = format!("ws://{}/agent/ws", server.address);
     agent.args(["--url", &url, "--room", "cinema"]);
     agent.arg("--token-file").arg("data/token");
     agent.current_dir(program.folder()).kill_on_drop(true);
     agent.stdout(std::process::Stdio::piped());
     agent.stderr(std::process::Stdio::piped());
-    let booked = Finished::with_stdin(agent, None).await;
-    assert_eq!(booked.code, Some(0), "{booked:?}");
-    booked
+    Finished::with_stdin(agent, None).await
 }
 
 /// What the log of the study says that an example ended.
@@ -172,6 +177,45 @@ async fn the_agent_in_typescript_books_what_was_wanted_and_its_log_plays_again()
     let (file, rows) = rows(&program, &said);
     is_what_was_wanted(&rows);
     plays_again(&program, &file).await;
+}
+
+/// A host on whose screen nothing can be chosen; it ends when it is asked for the same again and again.
+async fn shows_nothing(mut host: Socket) {
+    let mut calls = 0;
+    let screen = json!({"stage": "movie", "visibleItems": [], "items": [], "state": {}});
+    while let Some(asked) = host.json().await.filter(|_| calls < 3) {
+        let (kind, payload) = match asked["type"].as_str() {
+            Some("session.start") => ("session.started", json!({"sessionId": "s-nothing"})),
+            Some("snapshot.get") => ("snapshot.state", json!({"uiSpec": screen})),
+            Some("tool.call") => ("error", json!({"code": "UNKNOWN_TOOL", "message": "no"})),
+            _ => continue,
+        };
+        calls += u32::from(kind == "error");
+        let answer = json!({"type": kind, "replyTo": asked["id"], "payload": payload});
+        host.say(answer.to_string()).await;
+    }
+}
+
+#[tokio::test]
+async fn the_agents_give_up_where_nothing_fits() {
+    let (typescript, _compiled) = typescript().await;
+    for agent in [python(), typescript] {
+        let program = program();
+        let server = program.serve(&[]).await;
+        let mut host = server.socket("/agent/ws").await;
+        let join = json!({"role": "host", "sessionId": "cinema"});
+        host.say(json!({"type": "relay.join", "payload": join}).to_string())
+            .await;
+        assert_eq!(host.json().await.unwrap()["type"], "relay.joined");
+
+        tokio::select! {
+            said = run(agent, &program, &server) => {
+                assert_eq!(said.code, Some(1), "{said:?}");
+                assert!(said.stderr.contains("Nothing here fits"), "{said:?}");
+            }
+            () = shows_nothing(host) => panic!("it never gives up"),
+        }
+    }
 }
 
 async fn plays_again(program: &Program, file: &Path) {
