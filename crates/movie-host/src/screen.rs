@@ -184,7 +184,7 @@ impl Screen {
             Tool::Next if self.choices.is_complete(self.stage) => None,
             Tool::Next => Some(match self.stage {
                 Stage::Seat => "no seat is chosen yet",
-                Stage::Ticket => "there are not as many tickets as seats yet",
+                Stage::Ticket => "there are not as many tickets as seats",
                 Stage::Movie | Stage::Theater | Stage::Date | Stage::Time | Stage::Confirm => {
                     "no item is chosen yet"
                 }
@@ -226,9 +226,10 @@ impl Screen {
             Deed::Select(item_id) => {
                 let label = self.selectable(&item_id)?;
                 self.choices.choose(self.stage, &item_id);
-                let label = match self.stage {
-                    Stage::Seat => self.choices.seat_ids().join(", "),
-                    _ => label,
+                let label = if self.stage == Stage::Seat {
+                    self.choices.seat_ids().join(", ")
+                } else {
+                    label
                 };
                 return Ok(self.did(&before, actor, "select", label));
             }
