@@ -317,15 +317,7 @@ impl Desk {
                 Effect::GiveUp
             }
             (Asked::Look, MessageKind::SnapshotState) => {
-                self.screen.update(said.clone());
-                // A host that says nothing of sessions has not ended the one that we have begun.
-                if said.payload.contains_key("sessionId") {
-                    self.study = text(&said.payload, "sessionId");
-                }
-                match self.study {
-                    Some(_) => self.footing = Footing::Ready,
-                    None => self.begin(now),
-                }
+                self.looked(said, now);
                 Effect::Tools
             }
             (Asked::Begin, MessageKind::SessionStarted) => {
@@ -365,6 +357,18 @@ impl Desk {
                 }
                 Effect::None
             }
+        }
+    }
+
+    fn looked(&mut self, said: &Arc<Envelope>, now: Instant) {
+        self.screen.update(said.clone());
+        // A host that says nothing of sessions has not ended the one that we have begun.
+        if said.payload.contains_key("sessionId") {
+            self.study = text(&said.payload, "sessionId");
+        }
+        match self.study {
+            Some(_) => self.footing = Footing::Ready,
+            None => self.begin(now),
         }
     }
 
