@@ -10,6 +10,9 @@ use serde_json::Value;
 use super::{Differs, person};
 use crate::row::{Direction, Row, note};
 
+/// Messages of the host that the log may have later, at most: an agent has far fewer requests open.
+const MAX_AHEAD: usize = 4096;
+
 /// From whose rows a log is played.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum View {
@@ -51,7 +54,11 @@ impl<M: Fn() -> Box<dyn Host>> Player<M> {
         let kind = MessageKind::from_name(&row.kind);
         match (self.direction(row), kind) {
             (Direction::Internal, _) => self.note(row),
-            (Direction::Out, Some(kind)) if is_for_host(kind) => self.tell(kind, row),
+            (Direction::Out, Some(kind)) if is_for_host(kind) => {
+                self.tell(kind, row);
+                let first = self.said.front().filter(|_| self.said.len() > MAX_AHEAD)?;
+                return Some((brief(first), locale::replay::nothing().to_owned()));
+            }
             (Direction::In, Some(kind)) if is_of_host(kind) => return self.hear(kind, row),
             (Direction::In | Direction::Out, _) => {}
         }

@@ -192,6 +192,18 @@ fn an_end_that_is_missing_is_missed_where_the_host_has_not_answered() {
 
 // proves RL-17
 #[test]
+fn a_log_in_which_nobody_is_ever_answered_is_not_read_to_its_end() {
+    let mut rows = movie(1).agent(1, "snapshot.get", json!({})).rows();
+    rows.retain(|row| row.role == Some(RelayRole::Agent) && row.direction == Direction::In);
+    let look = rows[1].clone();
+    rows.extend(vec![look; 6000]);
+    let report = played(write_seed(&rows).as_bytes());
+    assert_eq!(report.difference.unwrap().what, What::Host);
+    assert!(report.rows < 5000, "{}", report.rows);
+}
+
+// proves RL-17
+#[test]
 fn what_the_person_said_and_clicked_replays_too() {
     let mut log = movie(2);
     let says = |text: &str| PersonDeed::Says(text.to_owned());
