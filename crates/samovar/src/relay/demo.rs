@@ -33,25 +33,36 @@ struct Invitation {
     click: String,
 }
 
+/// What was typed, as far as what is typed next has to say it too.
+struct Typed {
+    room: String,
+    /// Whether the data directory was named, so that it is found by its name alone.
+    names_data_dir: bool,
+    format: Format,
+}
+
 /// Opens the room in the server that runs, else in one of its own until somebody stops it.
 pub(super) async fn demo(demo: Demo) -> Result<Exit, Failure> {
-    let (room, format) = (demo.room.name, demo.common.machine.format());
+    let typed = Typed {
+        room: demo.room.name,
+        names_data_dir: demo.common.places.data_dir.is_some(),
+        format: demo.common.machine.format(),
+    };
     for local in [LocalData::UseOnly, LocalData::Make] {
         let found = config::read(&demo.common.places, &Who::default(), local)?;
         if let Some(client) = running(&found.config).await {
             found.say_foreign();
-            attach(&client, &room).await?;
-            show(&room, client.authority(), &found, format)?;
+            attach(&client, &typed.room).await?;
+            show(&typed, client.authority(), &found)?;
             return Ok(Exit::Ok);
         }
     }
     let mut found = config::read(&demo.common.places, &Who::default(), LocalData::Make)?;
     found.config.port = demo.port.unwrap_or(found.config.port);
-    if !found.config.relay.movie_rooms.contains(&room) {
-        found.config.relay.movie_rooms.push(room.clone());
+    if !found.config.relay.movie_rooms.contains(&typed.room) {
+        found.config.relay.movie_rooms.push(typed.room.clone());
     }
-    let invite =
-        |address: SocketAddr, found: &Found| show(&room, &address.to_string(), found, format);
+    let invite = |address: SocketAddr, found: &Found| show(&typed, &address.to_string(), found);
     serve::run(found, invite).await
 }
 
@@ -62,25 +73,34 @@ async fn attach(client: &Client, room: &str) -> Result<(), Failure> {
     client.post::<Value>(&path, &kind).await.map(drop)
 }
 
-fn show(room: &str, authority: &str, found: &Found, format: Format) -> Result<(), Failure> {
+fn show(typed: &Typed, authority: &str, found: &Found) -> Result<(), Failure> {
+    let Typed { room, format, .. } = typed;
     let url = format!("ws://{authority}{SOCKET_PATH}");
     let token_file = match found.config.token {
         // It is in no file of ours.
         Some(_) => text::relay_cli::own_token_file().to_owned(),
         None => quoted(&found.config.data_dir.join("token")),
     };
-    let typed = quoted(room.as_ref());
+    let name = quoted(room.as_ref());
+    let place = if typed.names_data_dir {
+        format!(
+            "--room {name} --data-dir {}",
+            quoted(&found.config.data_dir)
+        )
+    } else {
+        format!("--room {name}")
+    };
     let script = "python examples/relay-python/agent.py";
     let invitation = Invitation {
-        room: room.to_owned(),
-        python: format!("{script} --url {url} --room {typed} --token-file {token_file}"),
-        agent: format!("samovar relay agent --room {typed}"),
-        say: format!("samovar relay say --room {typed} \"{WORDS}\""),
-        click: format!("samovar relay do --room {typed} select '{{\"itemId\": \"m2\"}}'"),
+        room: room.clone(),
+        python: format!("{script} --url {url} --room {name} --token-file {token_file}"),
+        agent: format!("samovar relay agent {place}"),
+        say: format!("samovar relay say {place} \"{WORDS}\""),
+        click: format!("samovar relay do {place} select '{{\"itemId\": \"m2\"}}'"),
         url,
         token_file,
     };
-    output::one(format, "relay_demo", &invitation, |invitation| {
+    output::one(*format, "relay_demo", &invitation, |invitation| {
         text::relay_cli::invitation(
             &invitation.room,
             &invitation.url,

@@ -70,6 +70,24 @@ async fn what_the_demo_prints_can_be_pasted_and_moves_the_room() {
 
 // proves FC-1
 #[tokio::test]
+async fn what_the_demo_prints_names_the_data_directory_that_was_named() {
+    let program = program();
+    let _server = program.serve(&["--data-dir", "else where"]).await;
+
+    let args = ["relay", "demo", "--data-dir", "else where"];
+    let shown = program.run(args).await;
+
+    let click = behind(&shown.stdout, "click as the person: ");
+    let clicked = pasted(&program, click).await;
+    assert_eq!(clicked.code, Some(0), "{click}: {clicked:?}");
+    for what in ["an agent of ours: ", "say something as the person: "] {
+        let line = behind(&shown.stdout, what);
+        assert!(line.contains("else where"), "{line}");
+    }
+}
+
+// proves FC-1
+#[tokio::test]
 async fn the_demo_is_one_document_for_a_program() {
     let program = program();
     let server = program.serve(&[]).await;
