@@ -23,6 +23,7 @@ mod durability;
 mod ending;
 mod failing;
 mod full;
+mod handshake;
 mod hole;
 mod hook;
 mod left;
