@@ -52,7 +52,15 @@ mod tests {
         };
         let mut by_home = wait().env("HOME", folder.path()).spawn().unwrap();
         let mut by_place = wait().current_dir(folder.path()).spawn().unwrap();
-        let found = of(folder.path());
+        // For an instant a process that was just started shows neither.
+        let mut found = of(folder.path());
+        for _ in 0..1000 {
+            if found.len() == 2 {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            found = of(folder.path());
+        }
         for child in [&mut by_home, &mut by_place] {
             child.kill().unwrap();
             child.wait().unwrap();
