@@ -5,8 +5,10 @@ mod day;
 
 use std::collections::BTreeSet;
 
+use serde_json::json;
+
 use self::day::asking::{RESULT, agent, closing, own, person, reply};
-use self::day::relay::{STUDY, rewrite};
+use self::day::relay::{STUDY, log, rewrite, row};
 use self::day::{good_day, reading};
 use super::judge;
 use crate::observed::{
@@ -77,6 +79,21 @@ fn a_good_day_breaks_no_promise_and_everything_is_counted() {
     assert_eq!((relay.answered, relay.rows), (6, 23));
     let studies = [relay.studies, relay.begun, relay.continued, relay.ended];
     assert_eq!(studies, [1; 4]);
+}
+
+// proves DU-14
+#[test]
+fn a_study_whose_id_another_took_that_nobody_was_told_of_is_where_it_should_be() {
+    let elsewhere = "logs/study/s-9.jsonl";
+    let mut day = good_day();
+    let mut rows = Vec::new();
+    rewrite(&mut day, STUDY, |all| rows.append(all));
+    let untold = row("internal", "", "session.start", &json!({}));
+    rewrite(&mut day, STUDY, |none| none.push(untold));
+    day.relay.logs.push(log(elsewhere, rows));
+    elsewhere.clone_into(&mut day.relay.endings[0].log_file);
+
+    assert_eq!(judge(&day).violations, []);
 }
 
 // proves DU-14
