@@ -196,17 +196,24 @@ impl<'l> Links<'l> {
                 continue;
             };
             let rows = self.replies.get(&(link.room.as_str(), member, id));
-            let mut rows = rows.into_iter().flatten();
-            let same =
-                |(_, row): &&Found<'_>| row.kind() == got.kind && row.payload() == &got.payload;
-            let Some((path, row)) = rows.by_ref().find(same) else {
+            let mut said = link.said.iter();
+            let said = said.find(|said| said.id == id);
+            let asked = said.and_then(|said| self.said(&said.mark));
+            let asked_at = asked.and_then(|(_, row)| row.text("timestamp"));
+            // A room that was given up counts its members anew: what another of this number was told
+            // in the same words was before this one asked, or after it had left.
+            let same = |(_, row): &&Found<'_>| {
+                row.kind() == got.kind
+                    && row.payload() == &got.payload
+                    && row.text("timestamp") >= asked_at
+            };
+            let rows = rows.into_iter().flatten().filter(same);
+            let Some((path, row)) = rows.min_by_key(|(_, row)| row.text("timestamp")) else {
                 let place = format!("{id} of {member} in {}", link.room);
                 verdict.find(Broken::LogRowLost, &place, format!("{got:?}"));
                 continue;
             };
-            // A room that was given up counts its members anew: which of two alike is meant, nobody knows.
-            let is_alone = !rows.any(|found| same(&found));
-            let before = is_alone.then(|| last.insert(path, row.at)).flatten();
+            let before = last.insert(path, row.at);
             if before.is_some_and(|before| before > row.at) {
                 verdict.find(Broken::Reorder, path, format!("{got:?}"));
             }
