@@ -38,9 +38,9 @@ mod socket;
 mod stalled;
 
 /// Where the pages with the results are kept, from the root.
-const RESULTS: &str = "bench/results";
+const RESULTS: &str = "lab/bench/results";
 
-/// Measures every row, prints the page with their table and keeps it in `bench/results`.
+/// Measures every row, prints the page with their table and keeps it in `lab/bench/results`.
 ///
 /// A row above its budget is said and fails nothing: another machine, or a busy one, is slower.
 ///

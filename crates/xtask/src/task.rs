@@ -43,7 +43,7 @@ pub(crate) const TASKS: &[Task] = &[
     },
     Task {
         name: "bench",
-        purpose: "measures the release binary, and keeps the table in bench/results",
+        purpose: "measures the release binary, and keeps the table in lab/bench/results",
         steps: &[RELEASE],
         last: Some(bench::run),
     },

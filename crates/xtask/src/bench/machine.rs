@@ -31,7 +31,7 @@ impl Commit {
         // Results that were kept before are no change.
         let changed = git(
             root,
-            &["status", "--porcelain", "--", ".", ":!bench/results"],
+            &["status", "--porcelain", "--", ".", ":!lab/bench/results"],
         );
         Commit::of(&shown.unwrap_or_default(), &changed.unwrap_or_default())
     }

@@ -65,8 +65,8 @@ fn the_bench_builds_the_binary_and_keeps_the_table_that_it_prints() {
     let output = built.bench("");
 
     assert_eq!(asked(&output), ["build"]);
-    assert_eq!(built.names("bench/results"), ["no-commit.md"]);
-    let kept = fs::read_to_string(built.0.root.join("bench/results/no-commit.md"));
+    assert_eq!(built.names("lab/bench/results"), ["no-commit.md"]);
+    let kept = fs::read_to_string(built.0.root.join("lab/bench/results/no-commit.md"));
     let kept = kept.expect("the page is text");
     let printed = String::from_utf8_lossy(&output.stdout);
     assert!(printed.ends_with(&kept), "{printed}\n{kept}");
@@ -116,7 +116,7 @@ fn without_the_binary_nothing_is_measured() {
     }
     assert!(complaint(&unbuilt).contains("xtask: release failed after "));
     assert!(complaint(&missing).contains("/release/samovar was not built"));
-    assert_eq!(built.names("bench/results"), [""; 0]);
+    assert_eq!(built.names("lab/bench/results"), [""; 0]);
 }
 
 #[test]
@@ -124,10 +124,10 @@ fn the_page_on_performance_shows_the_table_of_the_results_that_it_links_to() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let read = |file: &str| fs::read_to_string(root.join(file)).expect("the tree has it");
     let page = read("docs/performance.md");
-    let link = page.split("(../bench/results/").nth(1);
+    let link = page.split("(../lab/bench/results/").nth(1);
     let name = link.and_then(|rest| rest.split(')').next());
     let results = read(&format!(
-        "bench/results/{}",
+        "lab/bench/results/{}",
         name.expect("it links to results")
     ));
 

@@ -10,6 +10,7 @@ mod tests;
 
 /// A crate by its directory, and what it may use of ours; `in_tests` comes on top of `may_use`.
 struct Row {
+    home: &'static str,
     name: &'static str,
     may_use: &'static [&'static str],
     in_tests: &'static [&'static str],
@@ -21,9 +22,22 @@ const fn row(
     in_tests: &'static [&'static str],
 ) -> Row {
     Row {
+        home: "crates",
         name,
         may_use,
         in_tests,
+    }
+}
+
+/// A crate of the laboratory: what proves, measures and plays the world, and is no product.
+const fn lab(
+    name: &'static str,
+    may_use: &'static [&'static str],
+    in_tests: &'static [&'static str],
+) -> Row {
+    Row {
+        home: "lab",
+        ..row(name, may_use, in_tests)
     }
 }
 
@@ -67,17 +81,16 @@ const TABLE: &[Row] = &[
             "engine",
             "server",
             "wire",
-            "model-server",
             "movie-host",
             "prove",
             "relay",
         ],
-        &["testkit"],
+        &["testkit", "model-server"],
     ),
-    row("model-server", &["core"], &[]),
-    row("prove", &["model-server", "wire"], &["testkit"]),
-    row("testkit", &["core", "server", "model-server"], &[]),
     row("xtask", &[], &[]),
+    lab("model-server", &[], &[]),
+    lab("prove", &["model-server"], &[]),
+    lab("testkit", &["core", "server", "model-server"], &[]),
 ];
 
 /// What any crate may use besides: they know nobody. Who speaks to people needs the first, where a
@@ -130,11 +143,11 @@ pub(super) fn misnamed(metadata: &Value) -> Vec<Violation> {
             let breach = format!("the package is named {name}; it must be {wanted}");
             violations.push(Violation::new(manifest(package), breach));
         }
-        if manifest(package) != format!("{root}/crates/{directory}/Cargo.toml") {
-            violations.push(Violation::new(
-                manifest(package),
-                "is not directly under crates/",
-            ));
+        let row = TABLE.iter().find(|row| row.name == directory);
+        let home = row.map_or("crates", |row| row.home);
+        if manifest(package) != format!("{root}/{home}/{directory}/Cargo.toml") {
+            let breach = format!("is not directly under {home}/");
+            violations.push(Violation::new(manifest(package), breach));
         }
     }
     violations

@@ -88,6 +88,10 @@ fn a_package_is_named_after_its_directory() {
         breaches(misnamed(&package("samovar-sse", "wire/sse", &json!([])))),
         ["is not directly under crates/"]
     );
+    assert_eq!(
+        breaches(misnamed(&package("samovar-prove", "prove", &json!([])))),
+        ["is not directly under lab/"]
+    );
 }
 
 #[test]
