@@ -1,16 +1,15 @@
 //! Providers: whom a prompt can be put to, and how each is spoken to.
 //!
 //! Here: the table of providers ([`SPECS`]), which of them answers under which model's name
-//! ([`Registry`]), the dialects, one file each, [`demo`], the built-in rules, and [`external`], behind
-//! which an external agent is.
-//! Not here: when a model is asked and how often (the engine), and where keys come from (whoever
-//! fills in [`ProviderConfig`]).
+//! ([`Registry`]), the dialects, one file each, and [`external`], behind which an external agent is.
+//! Not here: `demo`, the built-in rules, which the server hands to [`Registry::new`]; when a model is
+//! asked and how often (the engine); and where keys come from (the program that fills in
+//! [`ProviderConfig`]).
 //!
 //! A provider that speaks a known dialect is one row in `specs/table.rs`. A dialect is a file beside
 //! `chat_completions.rs`, a variant of [`Dialect`], and an arm in `registry.rs`; it writes a body and
 //! brings a `decoder::Reader` for the answer, and `exchange` does the rest. Start with [`Registry`].
 
-pub mod demo;
 pub mod external;
 pub mod price;
 pub mod probe;
@@ -35,7 +34,6 @@ mod state;
 mod timeouts;
 mod words;
 
-pub use demo::Demo;
 pub use external::{EXTERNAL, External};
 pub use price::Price;
 pub use probe::{LocalModel, Look, Probed, Probing, Seen};

@@ -20,7 +20,6 @@ use self::probing::LastProbe;
 use self::refusal::{refuse, shown};
 use crate::anthropic::Anthropic;
 use crate::chat_completions::ChatCompletions;
-use crate::demo::Demo;
 use crate::endpoint::{Clients, Endpoint};
 use crate::external::{EXTERNAL, External};
 use crate::price::{FREE, Price};
@@ -87,6 +86,7 @@ pub enum Access {
 pub struct Registry {
     config: ProviderConfig,
     clients: Arc<Clients>,
+    demo: Arc<dyn Provider>,
     /// As [`SPECS`].
     made: Vec<OnceLock<Arc<dyn Provider>>>,
     last_probe: LastProbe,
@@ -99,14 +99,15 @@ impl fmt::Debug for Registry {
 }
 
 impl Registry {
-    /// Takes the configuration; nothing is opened or read.
-    pub fn new(config: ProviderConfig) -> Self {
+    /// Takes the configuration and the provider behind the row `demo`; opens and reads nothing.
+    pub fn new(config: ProviderConfig, demo: Arc<dyn Provider>) -> Self {
         let clients = Arc::new(Clients::new(config.timeouts.connect));
         let made = SPECS.iter().map(|_| OnceLock::new()).collect();
         let last_probe = LastProbe::none(config.timeouts.probe);
         Self {
             config,
             clients,
+            demo,
             made,
             last_probe,
         }
@@ -247,7 +248,7 @@ impl Registry {
             return Ok(made.clone());
         }
         let provider: Arc<dyn Provider> = match spec.dialect {
-            Dialect::Demo => Arc::new(Demo::new()),
+            Dialect::Demo => Arc::clone(&self.demo),
             Dialect::Anthropic => Arc::new(Anthropic::new(self.endpoint(spec)?)),
             Dialect::ChatCompletions => Arc::new(ChatCompletions::new(self.endpoint(spec)?)),
         };

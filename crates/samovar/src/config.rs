@@ -15,7 +15,7 @@ use samovar_core::Approval;
 use samovar_engine::Resume;
 use samovar_locale as text;
 use samovar_server::providers::{
-    DemoUse, Dialect, Probing, ProviderConfig, Registry, SPECS, Secret, UNBUILT, Unbuilt,
+    DemoUse, Dialect, Probing, ProviderConfig, Registry, SPECS, Secret, UNBUILT, Unbuilt, registry,
 };
 use samovar_server::{Config, Durability, Owner, Reach, Standing, Token};
 use tracing_subscriber::EnvFilter;
@@ -220,7 +220,7 @@ pub(crate) fn read(places: &Places, who: &Who, local: LocalData) -> Result<Found
     config.providers = set_up(&resolved);
     config.providers.unbuilt = unbuilt(&sources);
     protect(&mut config, &resolved, &sources, owner);
-    let registry = Arc::new(Registry::new(config.providers.clone()));
+    let registry = Arc::new(registry(config.providers.clone()));
     config.registry = Some(registry.clone());
     config.walker = Some(walk::walker());
     let level = settings.tools.approval.map(approval);

@@ -149,7 +149,7 @@ impl Opening {
             dir: dir.clone(),
             source,
         })?;
-        let made = || Arc::new(Registry::new(config.providers.clone()));
+        let made = || Arc::new(crate::providers::registry(config.providers.clone()));
         let registry = config.registry.clone().unwrap_or_else(made);
         let (filler, slot) = slot();
         let shared = Shared {

@@ -86,6 +86,11 @@ pub mod providers {
         ProviderConfig, ProviderSpec, Reason, Registry, Row, SPECS, Secret, Seen, Timeouts,
         UNBUILT, Unbuilt, Way,
     };
+
+    /// The providers that a configuration sets up, with `demo` among them.
+    pub fn registry(config: ProviderConfig) -> Registry {
+        Registry::new(config, std::sync::Arc::new(samovar_demo::Demo::new()))
+    }
 }
 
 /// Opens the data directory of a configuration, serves it, and answers once calls are taken. What a

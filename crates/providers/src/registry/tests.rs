@@ -9,7 +9,12 @@ const HAND: &str = "http://127.0.0.1:9/v1";
 
 /// A registry with a key for some rows and an address by hand for others.
 fn registry(keys: &[&str], by_hand: &[&str]) -> Registry {
-    Registry::new(config(keys, by_hand))
+    registry_of(config(keys, by_hand))
+}
+
+/// `demo` is played by a provider of this crate.
+fn registry_of(config: ProviderConfig) -> Registry {
+    Registry::new(config, Arc::new(External))
 }
 
 fn config(keys: &[&str], by_hand: &[&str]) -> ProviderConfig {
@@ -295,7 +300,7 @@ fn a_name_that_cannot_be_used_is_refused_with_what_it_would_need() {
 // proves AS-18
 #[test]
 fn a_name_that_a_row_claims_may_be_written_down_before_it_can_be_used() {
-    let registry = Registry::new(ProviderConfig {
+    let registry = registry_of(ProviderConfig {
         demo: DemoUse::Forbidden,
         ..config(&[], &["vllm", "custom"])
     });
@@ -350,7 +355,7 @@ fn a_key_or_an_address_that_cannot_be_used_is_refused_without_showing_the_key() 
     config
         .base_urls
         .insert("openai".to_owned(), "localhost:8080".to_owned());
-    let registry = Registry::new(config);
+    let registry = registry_of(config);
     for (name, needs) in [("groq/m", "GROQ_API_KEY"), ("gpt-4o", "OPENAI_BASE_URL")] {
         let refused = registry.resolve(name).map(|model| model.name).unwrap_err();
         assert_eq!(refused.code, Code::UnusableModel);

@@ -9,7 +9,7 @@ use samovar_core::{
     CallId, Capability, Effect, Message, MessageId, Millis, Models as _, Outcome, Part, Prompt,
     ProviderEvent, Role, ToolCall, ToolSpec,
 };
-use samovar_providers::{ProviderConfig, Registry, Secret};
+use samovar_providers::{External, ProviderConfig, Registry, Secret};
 use serde_json::{Map, Value, json};
 
 pub(crate) const KEY: &str = "sk-secret-123";
@@ -27,6 +27,11 @@ pub(crate) fn config_of(row: &str, base: &str) -> ProviderConfig {
         base_urls: [(row.to_owned(), base.to_owned())].into(),
         ..ProviderConfig::default()
     }
+}
+
+/// A registry in which a provider of this crate plays `demo`.
+pub(crate) fn registry_of(config: ProviderConfig) -> Registry {
+    Registry::new(config, Arc::new(External))
 }
 
 /// The first test of the process installs it.

@@ -10,7 +10,7 @@ use samovar_core::{Models as _, Prompt, ProviderEvent, Role, Usage};
 use samovar_providers::{ProviderConfig, Registry, Timeouts};
 use serde_json::json;
 
-use crate::asking::{KEY, config, config_of, prompt, said};
+use crate::asking::{KEY, config, config_of, prompt, registry_of, said};
 use crate::server::{Answer, Server, begun, chunks, response, stream};
 
 const HELLO: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Привет\"}}]}\n\n";
@@ -34,7 +34,7 @@ async fn ask(registry: &Registry) -> Vec<Vec<ProviderEvent>> {
 /// The events of an answer to which the server sends these bytes, and then closes.
 async fn events(bytes: Vec<u8>) -> Vec<ProviderEvent> {
     let server = Server::start(vec![Answer::Close(bytes)]);
-    let items = ask(&Registry::new(config(&server.base))).await;
+    let items = ask(&registry_of(config(&server.base))).await;
     assert!(items.iter().all(|item| !item.is_empty()), "{items:?}");
     items.concat()
 }
@@ -70,7 +70,7 @@ async fn azure_gets_its_key_in_a_header_of_its_own_and_the_name_of_the_deploymen
     let body = [HELLO, STOP, DONE].concat();
     let server = Server::start(vec![Answer::Keep(stream(&[body.as_bytes()]))]);
     let base = format!("{}?api-version=preview", server.base);
-    let registry = Registry::new(config_of("azure-openai", &base));
+    let registry = registry_of(config_of("azure-openai", &base));
     let model = registry.resolve("azure-openai/chat").unwrap();
     assert_eq!(model.name, "azure-openai/chat");
     let answer = model.provider.stream(hello_prompt(&model.endpoint_name));
@@ -89,7 +89,7 @@ async fn azure_gets_its_key_in_a_header_of_its_own_and_the_name_of_the_deploymen
 async fn a_prompt_goes_out_and_its_answer_comes_back() {
     let body = [HELLO, STOP, DONE].concat();
     let server = Server::start(vec![Answer::Keep(stream(&[body.as_bytes()]))]);
-    let items = ask(&Registry::new(config(&server.base))).await;
+    let items = ask(&registry_of(config(&server.base))).await;
     assert_eq!(items.concat(), [hello(), complete()]);
     let request = server.request();
     assert_eq!(request.line, "POST /v1/chat/completions HTTP/1.1");
@@ -128,7 +128,7 @@ async fn one_connection_serves_call_after_call() {
         },
     ];
     let server = Server::start(answers.into_iter().map(Answer::Keep).collect());
-    let registry = Registry::new(config(&server.base));
+    let registry = registry_of(config(&server.base));
     for _ in 0..5 {
         ask(&registry).await;
         assert_eq!(server.request().connection, 0);
@@ -149,7 +149,7 @@ async fn all_that_one_read_brought_is_told_at_once() {
     let mut pieces = vec![HELLO.as_bytes(); 30];
     pieces.extend([STOP.as_bytes(), DONE.as_bytes()]);
     let server = Server::start(vec![Answer::Keep(stream(&pieces))]);
-    let items = ask(&Registry::new(config(&server.base))).await;
+    let items = ask(&registry_of(config(&server.base))).await;
     let sizes: Vec<_> = items.iter().map(Vec::len).collect();
     assert_eq!(sizes, [31]);
 }
@@ -286,7 +286,7 @@ async fn a_server_that_is_down_is_unreachable_and_named() {
         .unwrap()
         .local_addr()
         .unwrap();
-    let events = ask(&Registry::new(config(&format!("http://{address}/v1"))))
+    let events = ask(&registry_of(config(&format!("http://{address}/v1"))))
         .await
         .concat();
     let (code, message) = failure(&events);
@@ -365,7 +365,7 @@ async fn a_silent_server_is_given_up_at_the_limit_that_is_set() {
             timeouts,
             ..config(&server.base)
         };
-        let events = ask(&Registry::new(config)).await.concat();
+        let events = ask(&registry_of(config)).await.concat();
         let (code, message) = failure(&events);
         assert!(message.contains(needs), "{needs} is in {message}");
         assert_eq!(events.len(), said + 1);
@@ -387,7 +387,7 @@ async fn a_server_that_says_nothing_without_a_pause_is_given_up_at_the_limit_of_
         ..config(&server.base)
     };
 
-    let events = ask(&Registry::new(config)).await.concat();
+    let events = ask(&registry_of(config)).await.concat();
 
     let (code, message) = failure(&events);
     assert_eq!(code, FaultCode::ProviderTimeout);
@@ -399,7 +399,7 @@ async fn a_server_that_says_nothing_without_a_pause_is_given_up_at_the_limit_of_
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_dropped_answer_closes_its_connection() {
     let server = Server::start(vec![Answer::Hold(begun(&[HELLO.as_bytes()]))]);
-    let model = Registry::new(config(&server.base))
+    let model = registry_of(config(&server.base))
         .resolve("gpt-test")
         .unwrap();
     let mut answer = model.provider.stream(hello_prompt("gpt-test"));
@@ -411,7 +411,7 @@ async fn a_dropped_answer_closes_its_connection() {
 #[tokio::test]
 async fn nothing_is_asked_before_the_answer_is_wanted() {
     let server = Server::start(Vec::new());
-    let model = Registry::new(config(&server.base))
+    let model = registry_of(config(&server.base))
         .resolve("gpt-test")
         .unwrap();
     drop(model.provider.stream(hello_prompt("gpt-test")));

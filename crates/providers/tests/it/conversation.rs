@@ -6,10 +6,10 @@ use samovar_model_server::{
     Ending, Index, ModelServer, Newline, Part as Scripted, Reply, ToolCall as ScriptedCall, call,
     say, think,
 };
-use samovar_providers::Registry;
+
 use serde_json::json;
 
-use crate::asking::{self, KEY, ask, config, heard, result, said, summary};
+use crate::asking::{self, KEY, ask, config, heard, registry_of, result, said, summary};
 
 const MODEL: &str = "gpt-test";
 
@@ -32,7 +32,7 @@ async fn a_strict_server_takes_every_prompt_of_a_conversation() {
         say("As I said."),
     ];
     let server = ModelServer::builder().key(KEY).start(script).await.unwrap();
-    let registry = Registry::new(config(&server.base_url()));
+    let registry = registry_of(config(&server.base_url()));
     let mut talk = vec![said(Role::User, "Look around")];
     for turn in 0..4 {
         let answer = heard(&ask(&registry, asking(talk.clone())).await, turn);
@@ -70,7 +70,7 @@ async fn the_same_answer_in_every_framing_gives_the_same_events() {
     ];
     let count = framings.len();
     let server = ModelServer::start(framings).await.unwrap();
-    let registry = Registry::new(config(&server.base_url()));
+    let registry = registry_of(config(&server.base_url()));
     let mut answers = Vec::new();
     for _ in 0..count {
         let events = ask(&registry, asking(vec![said(Role::User, "Look")])).await;
@@ -99,7 +99,7 @@ async fn calls_are_told_apart_whatever_numbers_and_ids_they_have() {
     ];
     let count = script.len();
     let server = ModelServer::start(script).await.unwrap();
-    let registry = Registry::new(config(&server.base_url()));
+    let registry = registry_of(config(&server.base_url()));
     for at in 0..count {
         let events = ask(&registry, asking(vec![said(Role::User, "Look")])).await;
         let wanted = "||look {\"at\":\"home\"}|look {\"at\":\"sea\"}|tool_calls";
@@ -114,7 +114,7 @@ async fn an_answer_that_is_cut_is_never_complete() {
         for deltas in 0..4 {
             let reply = say("I look around.").cut_after(deltas, how);
             let server = ModelServer::start([reply]).await.unwrap();
-            let registry = Registry::new(config(&server.base_url()));
+            let registry = registry_of(config(&server.base_url()));
             let events = ask(&registry, asking(vec![said(Role::User, "Look")])).await;
             let (last, before) = events.split_last().unwrap();
             assert!(

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use samovar_core::provider::ModelKind;
 use samovar_core::{Code, Models as _};
-use samovar_providers::{DemoUse, Probed, Probing, ProviderConfig, Reason, Registry, Secret, Seen};
+use samovar_providers::{DemoUse, Probed, Probing, ProviderConfig, Reason, Secret, Seen};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::asking;
+use crate::asking::{self, registry_of};
 use crate::local::{Local, nobody, ok, response};
 
 /// Nothing but these servers at the usual addresses of these rows. No test waits for the limit,
@@ -85,7 +85,7 @@ fn serving(model: &'static str) -> Local {
 #[tokio::test]
 async fn of_two_models_the_one_that_can_call_tools_answers_without_any_setting() {
     let server = ollama();
-    let registry = Registry::new(config(&[("ollama", &server.base)]));
+    let registry = registry_of(config(&[("ollama", &server.base)]));
 
     let choice = registry.choice().await.unwrap();
 
@@ -125,7 +125,7 @@ async fn a_model_that_can_call_tools_beats_one_of_which_it_is_not_known_and_that
             {"id": "plain", "type": "llm", "state": "loaded", "capabilities": []}
         ]}"#,
     );
-    let registry = Registry::new(config(&[
+    let registry = registry_of(config(&[
         ("vllm", &silent.base),
         ("llama-cpp", &without.base),
         ("lm-studio", &studio.base),
@@ -154,7 +154,7 @@ async fn a_server_that_does_not_know_its_own_list_is_asked_for_the_common_one() 
         _ => ok(r#"{"error": "Unexpected endpoint or method."}"#),
     });
     for row in ["lm-studio", "ollama", "llama-cpp"] {
-        let registry = Registry::new(config(&[(row, &old.base)]));
+        let registry = registry_of(config(&[(row, &old.base)]));
         assert_eq!(names(&*registry.probe().await), [format!("{row}/m")]);
     }
 }
@@ -163,7 +163,7 @@ async fn a_server_that_does_not_know_its_own_list_is_asked_for_the_common_one() 
 #[tokio::test]
 async fn where_nobody_listens_demo_answers_and_tells_where_it_looked() {
     let (base, _socket) = nobody();
-    let registry = Registry::new(config(&[("ollama", &base), ("vllm", &base)]));
+    let registry = registry_of(config(&[("ollama", &base), ("vllm", &base)]));
     let choice = registry.choice().await.unwrap();
     assert_eq!(
         (choice.name.as_str(), choice.kind),
@@ -175,7 +175,7 @@ async fn where_nobody_listens_demo_answers_and_tells_where_it_looked() {
     assert_eq!(seen(&probed, "ollama"), &Seen::Nobody);
     assert_eq!(seen(&probed, "vllm"), &Seen::Nobody);
 
-    let registry = Registry::new(ProviderConfig {
+    let registry = registry_of(ProviderConfig {
         demo: DemoUse::Forbidden,
         ..config(&[("ollama", &base)])
     });
@@ -226,7 +226,7 @@ async fn what_is_no_model_server_is_told_and_hides_no_other() {
     ];
     for (odd, wanted) in &rows {
         for row in ["jan", "ollama", "lm-studio", "llama-cpp"] {
-            let registry = Registry::new(config(&[(row, &odd.base), ("vllm", &good.base)]));
+            let registry = registry_of(config(&[(row, &odd.base), ("vllm", &good.base)]));
             let probed = registry.probe().await;
             let found = format!("{:?}", seen(&probed, row));
             assert!(found.starts_with(wanted), "{row}: {found}, not {wanted}");
@@ -250,7 +250,7 @@ async fn a_server_that_hangs_costs_no_more_than_the_budget_and_hides_no_other() 
         ("vllm", &good.base),
     ]);
     config.timeouts = samovar_providers::Timeouts::default();
-    let registry = Registry::new(config);
+    let registry = registry_of(config);
     // The clock stands while a thread is busy: until the good server's answer was read.
     let (go_on, wait) = std::sync::mpsc::sync_channel::<()>(1);
     let busy = tokio::task::spawn_blocking(move || wait.recv());
@@ -283,7 +283,7 @@ async fn an_ollama_that_lists_its_models_and_then_hangs_has_models() {
     });
     let mut config = config(&[("ollama", &server.base)]);
     config.timeouts = samovar_providers::Timeouts::default();
-    let registry = Registry::new(config);
+    let registry = registry_of(config);
     let busy = tokio::task::spawn_blocking(move || wait.recv());
 
     let (probed, ()) = tokio::join!(registry.probe(), async {
@@ -316,13 +316,13 @@ async fn a_named_model_or_a_key_asks_no_server() {
     let mut wrong = config(&[("ollama", &base)]);
     wrong.default_model = Some("gpt-4o".to_owned());
 
-    let named = Registry::new(named).choice().await.unwrap();
-    let keyed = Registry::new(keyed);
+    let named = registry_of(named).choice().await.unwrap();
+    let keyed = registry_of(keyed);
     let rows = keyed.overview().await;
     assert!(rows.iter().all(|row| row.look.is_none()));
     let keyed = keyed.choice().await.unwrap();
-    let off = Registry::new(off).choice().await.unwrap();
-    let wrong = Registry::new(wrong).choice().await.unwrap_err();
+    let off = registry_of(off).choice().await.unwrap();
+    let wrong = registry_of(wrong).choice().await.unwrap_err();
 
     assert!(matches!(named.reason, Reason::Asked), "{named:?}");
     assert_eq!(named.name, "ollama/m");
@@ -358,7 +358,7 @@ async fn an_address_by_hand_is_asked_alone_and_with_its_key() {
         let key = Secret::new(&format!("sk-{row}")).unwrap();
         config.keys.insert(row.to_owned(), key);
     }
-    let choice = Registry::new(config).choice().await.unwrap();
+    let choice = registry_of(config).choice().await.unwrap();
     assert_eq!(choice.name, "vllm/m");
     assert_eq!(server.asked().len(), 1);
     let asked = server.asked()[0].to_lowercase();
@@ -380,7 +380,7 @@ async fn a_service_whose_address_by_hand_is_on_this_machine_is_asked_in_its_dial
         let base = server.base.replace("/v1", path);
         let mut config = by_hand(&[(row, &base)]);
         config.probing = Probing::On;
-        let name = Registry::new(config).default_name().await.unwrap();
+        let name = registry_of(config).default_name().await.unwrap();
         assert_eq!(name, format!("{row}/m"));
     }
 }
@@ -391,7 +391,7 @@ async fn no_key_goes_to_whoever_listens_at_a_usual_address() {
     let mut config = config(&[("vllm", &usual.base)]);
     let key = Secret::new("sk-vllm").unwrap();
     config.keys.insert("vllm".to_owned(), key);
-    let choice = Registry::new(config).choice().await.unwrap();
+    let choice = registry_of(config).choice().await.unwrap();
     assert_eq!(choice.name, "vllm/m");
     let asked = usual.asked().join("");
     assert!(!asked.contains("sk-vllm"), "{asked}");
@@ -413,7 +413,7 @@ async fn an_address_by_hand_without_a_model_is_refused_with_what_was_seen_there(
     ] {
         let mut config = by_hand(&[(row, base)]);
         config.probing = Probing::At([("jan".to_owned(), usual.base.clone())].into());
-        let refused = Registry::new(config).choice().await.unwrap_err();
+        let refused = registry_of(config).choice().await.unwrap_err();
         assert_eq!(refused.code, Code::UnusableModel);
         let way = format!("AGENT_MODEL={row}/MODEL");
         for part in [says, way.as_str()] {
@@ -428,7 +428,7 @@ async fn an_address_by_hand_without_a_model_is_refused_with_what_was_seen_there(
 #[tokio::test]
 async fn a_server_that_is_started_later_is_found_and_one_that_is_known_is_not_asked_again() {
     let (base, socket) = nobody();
-    let registry = Registry::new(config(&[("vllm", &base)]));
+    let registry = registry_of(config(&[("vllm", &base)]));
     assert_eq!(registry.default_name().await.unwrap(), "demo");
     let server = Local::at(socket, |_| ok(r#"{"data": [{"id": "m"}]}"#));
     assert_eq!(registry.default_name().await.unwrap(), "demo");
@@ -452,7 +452,7 @@ async fn forward(time: Duration) {
 #[tokio::test]
 async fn who_wants_a_model_at_the_same_time_waits_for_one_probe() {
     let server = serving("m");
-    let registry = Registry::new(config(&[("vllm", &server.base)]));
+    let registry = registry_of(config(&[("vllm", &server.base)]));
     let (one, other) = tokio::join!(registry.default_name(), registry.default_name());
     assert_eq!(
         (one.unwrap(), other.unwrap()),
@@ -467,7 +467,7 @@ async fn who_wants_to_see_what_is_there_sees_it_beside_the_chosen_key() {
     let mut config = config(&[("ollama", &server.base)]);
     let key = Secret::new("sk-groq").unwrap();
     config.keys.insert("groq".to_owned(), key);
-    let registry = Registry::new(config);
+    let registry = registry_of(config);
 
     registry.probe().await;
 

@@ -7,7 +7,7 @@ use samovar_core::{Models as _, ProviderEvent, Role};
 use samovar_model_server::{Model, ModelServer, Surface, say};
 use samovar_providers::{Probing, ProviderConfig, Registry};
 
-use crate::asking::{install_tls, prompt, said};
+use crate::asking::{install_tls, prompt, registry_of, said};
 
 /// Three models, of which one can call tools and one makes vectors.
 async fn server(surface: Surface) -> ModelServer {
@@ -26,7 +26,7 @@ fn registry(row: &str, server: &ModelServer) -> Registry {
         ..ProviderConfig::default()
     };
     config.timeouts.probe = Duration::from_hours(1);
-    Registry::new(config)
+    registry_of(config)
 }
 
 // proves FC-4

@@ -17,7 +17,8 @@ use samovar_core::{
 };
 use samovar_engine::{Engine, Ports, Settings, Toolbox};
 use samovar_model_server::{ModelServer, Script};
-use samovar_providers::{ProviderConfig, Registry};
+use samovar_providers::ProviderConfig;
+use samovar_server::providers::registry;
 use samovar_stores::history::SqliteHistory;
 use samovar_stores::journal::LmdbJournal;
 use samovar_testkit::{MODEL, TestTool, install_tls};
@@ -325,7 +326,7 @@ impl Rig {
                 history.clone(),
                 bustle.clone(),
             )),
-            models: Arc::new(Registry::new(providers)),
+            models: Arc::new(registry(providers)),
             toolbox: Arc::new(Toolbox::default()),
             clock: Arc::new(Counter::default()),
             ids: Arc::new(Counter::default()),

@@ -30,7 +30,7 @@ async fn the_default_is_the_configured_model_else_the_first_key_else_demo() {
     ] {
         let mut config = config(keys, by_hand);
         config.default_model = default.map(str::to_owned);
-        let found = Registry::new(config).default_name().await;
+        let found = registry_of(config).default_name().await;
         match (found, wanted) {
             (Ok(name), Ok(wanted)) => assert_eq!(name, wanted),
             (Err(refused), Err(needs)) => {
@@ -122,7 +122,7 @@ fn a_row_of_the_table_is_all_that_detection_prefix_and_refusal_need() {
 // proves RL-24
 #[tokio::test]
 async fn what_an_external_agent_drives_is_resolved_and_never_listed_or_chosen() {
-    let registry = Registry::new(ProviderConfig {
+    let registry = registry_of(ProviderConfig {
         demo: DemoUse::Forbidden,
         ..config(&[], &["custom"])
     });
@@ -139,7 +139,7 @@ async fn what_an_external_agent_drives_is_resolved_and_never_listed_or_chosen() 
 
 #[tokio::test]
 async fn demo_is_never_used_where_it_is_forbidden() {
-    let registry = Registry::new(ProviderConfig {
+    let registry = registry_of(ProviderConfig {
         demo: DemoUse::Forbidden,
         ..ProviderConfig::default()
     });
@@ -158,7 +158,7 @@ async fn a_key_that_nothing_uses_is_named_with_what_to_do() {
         .key_origins
         .insert("azure-openai".to_owned(), "MY_KEY".to_owned());
     config.unbuilt = crate::UNBUILT.iter().collect();
-    let registry = Registry::new(config.clone());
+    let registry = registry_of(config.clone());
     let idle = registry.idle_keys();
     let sentences: Vec<_> = idle.iter().map(ToString::to_string).collect();
     assert_eq!(sentences.len(), 1 + crate::UNBUILT.len());
@@ -175,7 +175,7 @@ async fn a_key_that_nothing_uses_is_named_with_what_to_do() {
     assert!(matches!(choice.reason, Reason::Nothing { idle: told, .. } if told == idle));
 
     config.demo = DemoUse::Forbidden;
-    let refused = Registry::new(config.clone()).choice().await.unwrap_err();
+    let refused = registry_of(config.clone()).choice().await.unwrap_err();
     for sentence in &sentences {
         assert!(refused.message.contains(sentence), "{}", refused.message);
     }
@@ -184,6 +184,6 @@ async fn a_key_that_nothing_uses_is_named_with_what_to_do() {
         .base_urls
         .insert("azure-openai".to_owned(), HAND.to_owned());
     config.unbuilt.clear();
-    assert_eq!(Registry::new(config).idle_keys(), []);
+    assert_eq!(registry_of(config).idle_keys(), []);
     assert_eq!(self::registry(&["openai", "vllm"], &[]).idle_keys(), []);
 }

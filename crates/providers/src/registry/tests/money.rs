@@ -16,7 +16,7 @@ fn a_price_is_the_configured_one_else_that_of_the_providers_list() {
     for name in ["deepseek/deepseek-chat", "groq", "vllm"] {
         config.prices.insert(name.to_owned(), OWN);
     }
-    let registry = Registry::new(config);
+    let registry = registry_of(config);
     for (model, wanted) in [
         ("gpt-4o", Some(2.5)),
         (" gpt-4o-mini-2024-07-18 ", Some(0.15)),

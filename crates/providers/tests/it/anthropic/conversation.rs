@@ -9,14 +9,14 @@ use samovar_providers::Registry;
 use serde_json::{Value, json};
 
 use super::asking;
-use crate::asking::{KEY, ask, config_of, heard, result, said, summary};
+use crate::asking::{KEY, ask, config_of, heard, registry_of, result, said, summary};
 
 fn look(at: &str) -> ScriptedCall {
     ScriptedCall::new("look", json!({ "at": at }))
 }
 
 fn registry(server: &ModelServer) -> Registry {
-    Registry::new(config_of("anthropic", &server.origin()))
+    registry_of(config_of("anthropic", &server.origin()))
 }
 
 /// Asks with a question of its own.

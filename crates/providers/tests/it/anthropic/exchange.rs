@@ -9,7 +9,7 @@ use samovar_providers::{ProviderConfig, Registry, Timeouts};
 use serde_json::json;
 
 use super::MODEL;
-use crate::asking::{KEY, ask, config_of, prompt, said};
+use crate::asking::{KEY, ask, config_of, prompt, registry_of, said};
 use crate::server::{Answer, Server, begun, response, stream};
 
 const START: &str = r#"event: message_start
@@ -44,7 +44,7 @@ fn whole() -> String {
 /// The events of an answer to which the server sends these bytes, and then closes.
 async fn events(bytes: Vec<u8>) -> Vec<ProviderEvent> {
     let server = Server::start(vec![Answer::Close(bytes)]);
-    hello_from(&Registry::new(config_of("anthropic", &server.base))).await
+    hello_from(&registry_of(config_of("anthropic", &server.base))).await
 }
 
 async fn hello_from(registry: &Registry) -> Vec<ProviderEvent> {
@@ -79,7 +79,7 @@ fn failure(events: &[ProviderEvent]) -> (FaultCode, &str) {
 #[tokio::test]
 async fn a_prompt_goes_out_and_its_answer_comes_back() {
     let server = Server::start(vec![Answer::Keep(stream(&[whole().as_bytes()]))]);
-    let events = hello_from(&Registry::new(config_of("anthropic", &server.base))).await;
+    let events = hello_from(&registry_of(config_of("anthropic", &server.base))).await;
     assert_eq!(events, hello());
     let request = server.request();
     for (name, value) in [
@@ -121,7 +121,7 @@ async fn a_base_url_may_end_in_the_version_or_not() {
         let origin = server.base.trim_end_matches("/v1");
         let base = format!("{origin}{path}");
         assert_eq!(
-            hello_from(&Registry::new(config_of("anthropic", &base))).await,
+            hello_from(&registry_of(config_of("anthropic", &base))).await,
             hello()
         );
         let line = format!("POST {wanted} HTTP/1.1");
@@ -146,7 +146,7 @@ async fn one_connection_serves_call_after_call() {
     ];
     let count = answers.len();
     let server = Server::start(answers.into_iter().map(Answer::Keep).collect());
-    let registry = Registry::new(config_of("anthropic", &server.base));
+    let registry = registry_of(config_of("anthropic", &server.base));
     for _ in 0..count {
         hello_from(&registry).await;
         assert_eq!(server.request().connection, 0);
@@ -306,7 +306,7 @@ async fn a_silent_server_is_given_up_at_the_limit_that_is_set() {
             timeouts,
             ..config_of("anthropic", &server.base)
         };
-        let events = hello_from(&Registry::new(config)).await;
+        let events = hello_from(&registry_of(config)).await;
         let (code, message) = failure(&events);
         assert_eq!(code, FaultCode::ProviderTimeout, "{message}");
         assert!(message.contains(needs), "{needs} is in {message}");
