@@ -36,6 +36,7 @@ mod provider_faults;
 mod races;
 mod raw;
 mod reach;
+mod recorded;
 mod relay;
 mod resume;
 mod rig;
