@@ -1,7 +1,7 @@
-//! The tasks of the project: `cargo xtask check`, `test`, `contract`, `bench` and `prove`.
+//! The tasks of the project: `cargo xtask check`, `test`, `contract`, `bench`, `prove` and `mutants`.
 //!
 //! Here: the command line of the tasks, in [`task`] the table of tasks with the commands each one
-//! is made of, and in [`mod@bench`] what the last one measures.
+//! is made of, in [`mod@bench`] what that one measures, and in [`mutants`] what that one breaks.
 //! Not here: the rules of the house, which are tests (`tests/it/house.rs`), and what a new machine
 //! lacks, which `.ci/run` installs.
 //! It depends on no crate, so that it is built in a second.
@@ -14,6 +14,7 @@
 )]
 
 mod bench;
+mod mutants;
 mod packages;
 mod task;
 

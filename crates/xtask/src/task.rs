@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::{bench, packages};
+use crate::{bench, mutants, packages};
 
 /// Everything `cargo xtask` can do.
 ///
@@ -45,13 +45,19 @@ pub(crate) const TASKS: &[Task] = &[
         name: "bench",
         purpose: "measures the release binary, and keeps the table in lab/bench/results",
         steps: &[RELEASE],
-        last: Some(bench::run),
+        last: Some(|root, _| bench::run(root)),
     },
     Task {
         name: "prove",
         purpose: "samovar prove with every point and fault; --release, then its own flags",
         steps: &[PROOF],
         last: None,
+    },
+    Task {
+        name: "mutants",
+        purpose: "breaks promises with the patches of lab/mutants; --quick, then names",
+        steps: &[],
+        last: Some(mutants::run),
     },
 ];
 
@@ -169,12 +175,12 @@ pub(crate) struct Task {
     pub(crate) name: &'static str,
     pub(crate) purpose: &'static str,
     steps: &'static [Step],
-    /// What this program does itself after the steps; it takes the root of the workspace.
+    /// What this program does itself after the steps, in the root of the workspace.
     last: Option<Work>,
 }
 
-/// What needs no other program, and why it is not all done.
-type Work = fn(&Path) -> Result<(), String>;
+/// What this program does with the words behind the task's name, and why it is not all done.
+type Work = fn(&Path, &[String]) -> Result<(), String>;
 
 /// One command.
 struct Step {
@@ -259,7 +265,7 @@ impl Task {
             eprintln!("<== {} passed in {}", step.name, seconds(after));
         }
         if let Some(last) = self.last {
-            last(&packages::root()).map_err(Failure::Incomplete)?;
+            last(&packages::root(), words).map_err(Failure::Incomplete)?;
         }
         eprintln!(
             "xtask: {} passed in {}",
@@ -273,7 +279,7 @@ impl Task {
 impl Task {
     /// Whether words behind its name mean something.
     pub(crate) fn takes_words(&self) -> bool {
-        self.steps.iter().any(|step| step.words == Words::Passed)
+        self.steps.is_empty() || self.steps.iter().any(|step| step.words == Words::Passed)
     }
 }
 
@@ -383,7 +389,7 @@ fn demand_nextest() -> Result<(), Failure> {
 }
 
 /// The cargo that runs this program, with the environment the person gave it.
-fn cargo() -> Command {
+pub(crate) fn cargo() -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(program);
     // `cargo run` describes this package in the environment. Build scripts that watch those
@@ -397,7 +403,7 @@ fn cargo() -> Command {
     command
 }
 
-fn seconds(duration: Duration) -> String {
+pub(crate) fn seconds(duration: Duration) -> String {
     format!("{:.1} s", duration.as_secs_f64())
 }
 
