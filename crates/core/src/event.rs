@@ -244,26 +244,36 @@ impl Kind {
         }
     }
 
-    /// Whether it is kept with a commit before anybody sees it. What is not is kept in the spool,
-    /// and later only as a part of its message (DU-3).
-    pub fn is_durable(&self) -> bool {
+    /// The group that it belongs to.
+    pub fn group(&self) -> Group<'_> {
         match self {
-            Self::MessageStarted { .. } | Self::Delta { .. } | Self::PartAdded { .. } => false,
             Self::SessionOpened { .. }
             | Self::SessionChanged { .. }
             | Self::SessionClosed
-            | Self::TurnStarted { .. }
+            | Self::EventsLost { .. }
+            | Self::StateChanged { .. } => Group::Session,
+            Self::TurnStarted { .. }
             | Self::StepStarted { .. }
             | Self::StepReset { .. }
             | Self::TurnContinued { .. }
-            | Self::EventsLost { .. }
-            | Self::MessageFinished { .. }
-            | Self::CallApproved { .. }
-            | Self::CallStarted { .. }
-            | Self::CallClosed { .. }
-            | Self::StateChanged { .. }
             | Self::TurnFinished { .. }
-            | Self::TurnUndone { .. } => true,
+            | Self::TurnUndone { .. } => Group::Turn,
+            Self::MessageStarted { message, .. }
+            | Self::Delta { message, .. }
+            | Self::PartAdded { message, .. } => Group::Live(message),
+            Self::MessageFinished { .. } => Group::Message,
+            Self::CallApproved { .. } | Self::CallStarted { .. } | Self::CallClosed { .. } => {
+                Group::Call
+            }
+        }
+    }
+
+    /// Whether it is committed before a reader sees it. A live event is kept in the spool, and later
+    /// only as a part of its message (DU-3).
+    pub fn is_durable(&self) -> bool {
+        match self.group() {
+            Group::Session | Group::Turn | Group::Message | Group::Call => true,
+            Group::Live(_) => false,
         }
     }
 
@@ -291,6 +301,22 @@ impl Kind {
             | Self::TurnFinished { .. } => false,
         }
     }
+}
+
+/// The kinds that belong together. A reader that needs only a few kinds matches these by name and
+/// the others by their group, so that a new kind changes `core` and the readers that need it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group<'kind> {
+    /// The session, or its log as a whole.
+    Session,
+    /// A turn, or a step of it.
+    Turn,
+    /// A message while the model writes it. The only group that is not durable.
+    Live(&'kind MessageId),
+    /// A whole message.
+    Message,
+    /// A tool call.
+    Call,
 }
 
 /// How what a user says comes into the conversation (AS-11).

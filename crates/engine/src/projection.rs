@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use samovar_core::event::Entry;
+use samovar_core::event::{Entry, Group};
 use samovar_core::history::{Change, MessageRow, Projection, SessionRow};
 use samovar_core::{Event, Kind, Message, Millis, Part, Role, Seq, SessionId, Title, Usage};
 use serde_json::Map;
@@ -259,20 +259,9 @@ pub(crate) fn overlay_messages(
                     put(&mut rows, session, event, message);
                 }
             }
-            Kind::SessionOpened { .. }
-            | Kind::SessionChanged { .. }
-            | Kind::SessionClosed
-            | Kind::StepStarted { .. }
-            | Kind::StepReset { .. }
-            | Kind::MessageStarted { .. }
-            | Kind::Delta { .. }
-            | Kind::PartAdded { .. }
-            | Kind::CallApproved { .. }
-            | Kind::CallStarted { .. }
-            | Kind::TurnContinued { .. }
-            | Kind::EventsLost { .. }
-            | Kind::StateChanged { .. }
-            | Kind::TurnFinished { .. } => {}
+            other => match other.group() {
+                Group::Session | Group::Turn | Group::Live(_) | Group::Message | Group::Call => {}
+            },
         }
     }
     rows

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use samovar_core::event::Group;
 use samovar_core::journal::LogNo;
 use samovar_core::{Broken, Event, EventId, Journal, Kind, Role, Seq, TurnId, planted};
 
@@ -122,27 +123,15 @@ impl TurnPlace {
     }
 
     fn note(&mut self, event: &Event) {
-        match event.kind {
+        match &event.kind {
             Kind::TurnStarted { .. } => self.started = Some(event.seq),
             Kind::TurnFinished { .. } => self.finished = Some(event.seq),
             Kind::TurnUndone { .. } => self.is_undone = true,
             // Its beginning is gone, and what was taken for it was said to it later.
             Kind::StepStarted { .. } if self.started.is_none() => self.first = None,
-            Kind::SessionOpened { .. }
-            | Kind::SessionChanged { .. }
-            | Kind::SessionClosed
-            | Kind::StepStarted { .. }
-            | Kind::StepReset { .. }
-            | Kind::TurnContinued { .. }
-            | Kind::EventsLost { .. }
-            | Kind::MessageStarted { .. }
-            | Kind::Delta { .. }
-            | Kind::PartAdded { .. }
-            | Kind::MessageFinished { .. }
-            | Kind::CallApproved { .. }
-            | Kind::CallStarted { .. }
-            | Kind::CallClosed { .. }
-            | Kind::StateChanged { .. } => {}
+            other => match other.group() {
+                Group::Session | Group::Turn | Group::Live(_) | Group::Message | Group::Call => {}
+            },
         }
     }
 }

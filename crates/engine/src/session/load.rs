@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use samovar_core::error::FaultCode;
+use samovar_core::event::Group;
 use samovar_core::history::{MessageQuery, SessionRow, Speakers};
 use samovar_core::journal::{Batch, LogEntry, LogNo};
 use samovar_core::{
@@ -369,22 +370,13 @@ impl Fold {
                 Kind::TurnUndone { .. } => {
                     said.remove(turn_id);
                 }
-                Kind::MessageFinished { .. }
-                | Kind::SessionOpened { .. }
-                | Kind::SessionChanged { .. }
-                | Kind::SessionClosed
-                | Kind::StepStarted { .. }
-                | Kind::StepReset { .. }
-                | Kind::MessageStarted { .. }
-                | Kind::Delta { .. }
-                | Kind::PartAdded { .. }
-                | Kind::CallApproved { .. }
-                | Kind::CallStarted { .. }
-                | Kind::CallClosed { .. }
-                | Kind::TurnContinued { .. }
-                | Kind::EventsLost { .. }
-                | Kind::StateChanged { .. }
-                | Kind::TurnFinished { .. } => {}
+                other => match other.group() {
+                    Group::Session
+                    | Group::Turn
+                    | Group::Live(_)
+                    | Group::Message
+                    | Group::Call => {}
+                },
             }
         }
         Self {

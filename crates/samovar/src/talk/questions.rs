@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use samovar_core::event::Group;
 use samovar_core::tool::Closer;
 use samovar_core::{CallId, Kind, Outcome, Part, Status};
 use samovar_locale as text;
@@ -240,22 +241,9 @@ impl Questions {
                 .for_each(|call| self.learn(&call.id, &call.name, &call.args)),
             Kind::CallStarted { call, closer, .. } if *closer == Closer::Person => self.open(call),
             Kind::CallClosed { call, outcome, .. } => self.close(call, outcome),
-            Kind::SessionOpened { .. }
-            | Kind::SessionChanged { .. }
-            | Kind::SessionClosed
-            | Kind::TurnStarted { .. }
-            | Kind::TurnContinued { .. }
-            | Kind::TurnFinished { .. }
-            | Kind::TurnUndone { .. }
-            | Kind::EventsLost { .. }
-            | Kind::StepStarted { .. }
-            | Kind::StepReset { .. }
-            | Kind::MessageStarted { .. }
-            | Kind::Delta { .. }
-            | Kind::PartAdded { .. }
-            | Kind::CallApproved { .. }
-            | Kind::CallStarted { .. }
-            | Kind::StateChanged { .. } => {}
+            other => match other.group() {
+                Group::Session | Group::Turn | Group::Live(_) | Group::Message | Group::Call => {}
+            },
         }
     }
 

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use samovar_core::event::{Fragment, Kind};
+use samovar_core::event::{Fragment, Group, Kind};
 use samovar_core::journal::LogNo;
 use samovar_core::{
     AgentPath, Author, Broken, CallId, Epoch, Event, MessageId, Millis, Part, Role, Seq, TurnId,
@@ -193,21 +193,11 @@ impl<'a> Packer<'a> {
                 let piece = Piece::Added(since, *index, Cow::Borrowed(part));
                 self.run.pieces.push(piece);
             }
-            Kind::SessionOpened { .. }
-            | Kind::SessionChanged { .. }
-            | Kind::TurnUndone { .. }
-            | Kind::SessionClosed
-            | Kind::TurnStarted { .. }
-            | Kind::StepStarted { .. }
-            | Kind::StepReset { .. }
-            | Kind::MessageFinished { .. }
-            | Kind::CallApproved { .. }
-            | Kind::CallStarted { .. }
-            | Kind::CallClosed { .. }
-            | Kind::TurnContinued { .. }
-            | Kind::EventsLost { .. }
-            | Kind::StateChanged { .. }
-            | Kind::TurnFinished { .. } => return false,
+            other => match other.group() {
+                Group::Session | Group::Turn | Group::Live(_) | Group::Message | Group::Call => {
+                    return false;
+                }
+            },
         }
         true
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use samovar_core::event::Group;
 use samovar_core::journal::{Batch, LogNo};
 use samovar_core::{Event, Kind, MessageId, Seq, TurnId};
 
@@ -21,7 +22,7 @@ impl Release {
     pub(crate) fn by(batch: &Batch) -> Vec<Self> {
         let mut releases = Vec::new();
         for event in &batch.folded {
-            if let Some(message) = live_message(&event.kind) {
+            if let Group::Live(message) = event.kind.group() {
                 fold(&mut releases, message, event.seq);
             }
         }
@@ -91,7 +92,7 @@ impl Holdings {
 
     /// A live event was appended to a segment.
     pub(super) fn hold(&mut self, segment: u64, log: LogNo, event: &Event) {
-        let Some(message) = live_message(&event.kind) else {
+        let Group::Live(message) = event.kind.group() else {
             return;
         };
         let stretches = self.logs.entry(log).or_default();
@@ -135,29 +136,5 @@ impl Holdings {
             |segment: &u64, holders: &mut usize| *holders == 0 && Some(*segment) != current;
         let idle = self.segments.extract_if(.., is_idle);
         idle.map(|(segment, _)| segment).collect()
-    }
-}
-
-/// The message that a live event belongs to; none for a durable event.
-fn live_message(kind: &Kind) -> Option<&MessageId> {
-    match kind {
-        Kind::MessageStarted { message, .. }
-        | Kind::Delta { message, .. }
-        | Kind::PartAdded { message, .. } => Some(message),
-        Kind::SessionOpened { .. }
-        | Kind::SessionChanged { .. }
-        | Kind::TurnUndone { .. }
-        | Kind::SessionClosed
-        | Kind::TurnStarted { .. }
-        | Kind::StepStarted { .. }
-        | Kind::StepReset { .. }
-        | Kind::MessageFinished { .. }
-        | Kind::CallApproved { .. }
-        | Kind::CallStarted { .. }
-        | Kind::CallClosed { .. }
-        | Kind::TurnContinued { .. }
-        | Kind::EventsLost { .. }
-        | Kind::StateChanged { .. }
-        | Kind::TurnFinished { .. } => None,
     }
 }
