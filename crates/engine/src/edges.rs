@@ -3,185 +3,87 @@
 
 use std::sync::Arc;
 
+use samovar_core::event::Group;
 use samovar_core::{Effect, Entry, Event, FinishReason, Kind, Role, failpoint};
 
 use crate::log::Draft;
 
-/// What is about to be kept.
+/// The named points before and after one kind of edge.
+struct Edge {
+    before: &'static str,
+    after: &'static str,
+}
+
+macro_rules! edge {
+    ($name:literal) => {
+        Edge {
+            before: concat!($name, ".before"),
+            after: concat!($name, ".after"),
+        }
+    };
+}
+
+/// The drafts are about to be kept.
 pub(crate) fn before(drafts: &[Draft]) {
-    for draft in drafts {
-        match edge(&draft.kind) {
-            Some(Edge::Open) => {
-                failpoint!("open.before");
-            }
-            Some(Edge::Accept) => {
-                failpoint!("accept.before");
-            }
-            Some(Edge::Join) => {
-                failpoint!("join.before");
-            }
-            Some(Edge::Step) => {
-                failpoint!("step.before");
-            }
-            Some(Edge::Reset) => {
-                failpoint!("reset.before");
-            }
-            Some(Edge::Continue) => {
-                failpoint!("continue.before");
-            }
-            Some(Edge::Answer) => {
-                failpoint!("answer.before");
-            }
-            Some(Edge::Intent) => {
-                failpoint!("intent.before");
-            }
-            Some(Edge::Result) => {
-                failpoint!("result.before");
-            }
-            Some(Edge::Cancel) => {
-                failpoint!("cancel.before");
-            }
-            Some(Edge::Finish) => {
-                failpoint!("finish.before");
-            }
-            Some(Edge::Delete) => {
-                failpoint!("delete.before");
-            }
-            None => {}
-        }
+    for edge in drafts.iter().filter_map(|draft| edge(&draft.kind)) {
+        failpoint!(edge.before);
     }
 }
 
-/// What is kept now, and not shown yet.
+/// The events are kept, and not shown yet.
 pub(crate) fn after(events: &[Arc<Event>]) {
-    for event in events {
-        match edge(&event.kind) {
-            Some(Edge::Open) => {
-                failpoint!("open.after");
-            }
-            Some(Edge::Accept) => {
-                failpoint!("accept.after");
-            }
-            Some(Edge::Join) => {
-                failpoint!("join.after");
-            }
-            Some(Edge::Step) => {
-                failpoint!("step.after");
-            }
-            Some(Edge::Reset) => {
-                failpoint!("reset.after");
-            }
-            Some(Edge::Continue) => {
-                failpoint!("continue.after");
-            }
-            Some(Edge::Answer) => {
-                failpoint!("answer.after");
-            }
-            Some(Edge::Intent) => {
-                failpoint!("intent.after");
-            }
-            Some(Edge::Result) => {
-                failpoint!("result.after");
-            }
-            Some(Edge::Cancel) => {
-                failpoint!("cancel.after");
-            }
-            Some(Edge::Finish) => {
-                failpoint!("finish.after");
-            }
-            Some(Edge::Delete) => {
-                failpoint!("delete.after");
-            }
-            None => {}
-        }
+    for edge in events.iter().filter_map(|event| edge(&event.kind)) {
+        failpoint!(edge.after);
     }
 }
 
-/// A tool of this class is about to run.
+/// A tool with this effect is about to run.
 pub(crate) fn tool_before(effect: Effect) {
-    match effect {
-        Effect::Read => {
-            failpoint!("tool.read.before");
-        }
-        Effect::Verifiable => {
-            failpoint!("tool.verifiable.before");
-        }
-        Effect::Idempotent => {
-            failpoint!("tool.idempotent.before");
-        }
-        Effect::Unsafe => {
-            failpoint!("tool.unsafe.before");
-        }
-    }
+    failpoint!(tool_edge(effect).before);
 }
 
-/// A tool of this class has run, and nothing of that is kept yet.
+/// A tool with this effect has run, and nothing of that is kept yet.
 pub(crate) fn tool_after(effect: Effect) {
-    match effect {
-        Effect::Read => {
-            failpoint!("tool.read.after");
-        }
-        Effect::Verifiable => {
-            failpoint!("tool.verifiable.after");
-        }
-        Effect::Idempotent => {
-            failpoint!("tool.idempotent.after");
-        }
-        Effect::Unsafe => {
-            failpoint!("tool.unsafe.after");
-        }
-    }
+    failpoint!(tool_edge(effect).after);
 }
 
-enum Edge {
-    Open,
-    Accept,
-    Join,
-    Step,
-    Reset,
-    Continue,
-    Answer,
-    Intent,
-    Result,
-    Cancel,
-    Finish,
-    Delete,
+fn tool_edge(effect: Effect) -> Edge {
+    match effect {
+        Effect::Read => edge!("tool.read"),
+        Effect::Verifiable => edge!("tool.verifiable"),
+        Effect::Idempotent => edge!("tool.idempotent"),
+        Effect::Unsafe => edge!("tool.unsafe"),
+    }
 }
 
 fn edge(kind: &Kind) -> Option<Edge> {
     match kind {
-        Kind::SessionOpened { .. } => Some(Edge::Open),
+        Kind::SessionOpened { .. } => Some(edge!("open")),
         Kind::MessageFinished {
             entry: Entry::Joined,
             ..
-        } => Some(Edge::Join),
+        } => Some(edge!("join")),
         Kind::MessageFinished { message, .. } => match message.role {
-            Role::User => Some(Edge::Accept),
-            Role::Assistant => Some(Edge::Answer),
+            Role::User => Some(edge!("accept")),
+            Role::Assistant => Some(edge!("answer")),
             Role::System | Role::Tool => None,
         },
-        Kind::StepStarted { .. } => Some(Edge::Step),
-        Kind::StepReset { .. } => Some(Edge::Reset),
-        Kind::TurnContinued { .. } => Some(Edge::Continue),
-        Kind::CallStarted { .. } => Some(Edge::Intent),
-        Kind::CallClosed { .. } => Some(Edge::Result),
+        Kind::StepStarted { .. } => Some(edge!("step")),
+        Kind::StepReset { .. } => Some(edge!("reset")),
+        Kind::TurnContinued { .. } => Some(edge!("continue")),
+        Kind::CallStarted { .. } => Some(edge!("intent")),
+        Kind::CallClosed { .. } => Some(edge!("result")),
         Kind::TurnFinished { reason, .. } => match reason {
-            FinishReason::Cancelled => Some(Edge::Cancel),
+            FinishReason::Cancelled => Some(edge!("cancel")),
             FinishReason::Model(_)
             | FinishReason::MaxIterations
             | FinishReason::Budget
             | FinishReason::Steered
-            | FinishReason::Error => Some(Edge::Finish),
+            | FinishReason::Error => Some(edge!("finish")),
         },
-        Kind::SessionClosed => Some(Edge::Delete),
-        Kind::SessionChanged { .. }
-        | Kind::TurnUndone { .. }
-        | Kind::TurnStarted { .. }
-        | Kind::MessageStarted { .. }
-        | Kind::Delta { .. }
-        | Kind::PartAdded { .. }
-        | Kind::CallApproved { .. }
-        | Kind::EventsLost { .. }
-        | Kind::StateChanged { .. } => None,
+        Kind::SessionClosed => Some(edge!("delete")),
+        other => match other.group() {
+            Group::Session | Group::Turn | Group::Live(_) | Group::Message | Group::Call => None,
+        },
     }
 }

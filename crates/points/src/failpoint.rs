@@ -5,7 +5,7 @@
 #[cfg(feature = "failpoints")]
 #[macro_export]
 macro_rules! failpoint {
-    ($name:literal) => {
+    ($name:expr) => {
         $crate::failpoint::reached($name)
     };
 }
@@ -14,7 +14,9 @@ macro_rules! failpoint {
 #[cfg(not(feature = "failpoints"))]
 #[macro_export]
 macro_rules! failpoint {
-    ($name:literal) => {};
+    ($name:expr) => {{
+        let _ = $name;
+    }};
 }
 
 #[cfg(feature = "failpoints")]

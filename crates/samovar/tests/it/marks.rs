@@ -30,12 +30,15 @@ fn collect(path: &PathBuf, before: &str, names: &mut Vec<String>) {
 
 #[test]
 fn every_named_point_stands_in_the_table_and_once_in_the_code() {
-    let mut marks = marks("failpoint!(\"");
-    marks.sort();
+    let mut points = marks("failpoint!(\"");
+    for edge in marks("edge!(\"") {
+        points.extend([format!("{edge}.before"), format!("{edge}.after")]);
+    }
+    points.sort();
     let mut names: Vec<_> = POINTS.iter().map(|point| point.name).collect();
     names.sort_unstable();
 
-    assert_eq!(marks, names);
+    assert_eq!(points, names);
     names.dedup();
     assert_eq!(names.len(), POINTS.len());
 }
