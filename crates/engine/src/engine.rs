@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use samovar_core::command::Text;
 use samovar_core::history::{MessageQuery, MessageRow, SessionQuery, SessionRow, Totals};
 use samovar_core::journal::LogEntry;
 use samovar_core::{
-    Accepted, Action, Broken, Clock, Code, Command, Damages, Error, Event, History, Ids, Journal,
-    Models, Seq, SessionId, failpoint,
+    Accepted, Action, Bounds, Broken, Clock, Code, Command, Damages, Delivery, Error, Event,
+    History, Ids, Journal, Models, Sender, Seq, SessionId, TurnId, failpoint,
 };
 use samovar_locale as locale;
 use tokio::sync::{Mutex, Semaphore};
@@ -145,6 +146,43 @@ impl Engine {
         let _here = self.attend();
         self.check(&command)?;
         self.bus.submit(command).await
+    }
+
+    /// Submits an action for the program that has the engine inside.
+    ///
+    /// # Errors
+    /// The refusal, with its code.
+    pub async fn act(&self, session: &SessionId, action: Action) -> Result<Accepted, Error> {
+        let (by, session) = (Sender::Embedder, session.clone());
+        let command = Command {
+            by,
+            session,
+            action,
+        };
+        self.submit(command).await
+    }
+
+    /// Posts text for the program that has the engine inside. Returns the turn that answers it, and
+    /// the position after which that turn can be followed.
+    ///
+    /// # Errors
+    /// The refusal, with its code; the text may be blank or too long.
+    pub async fn post(
+        &self,
+        session: &SessionId,
+        text: String,
+        delivery: Delivery,
+    ) -> Result<(TurnId, Seq), Error> {
+        let post = Action::Post {
+            message: None,
+            text: Text::new(text)?,
+            bounds: Bounds::default(),
+            delivery,
+        };
+        let Accepted::Posted { turn, after, .. } = self.act(session, post).await? else {
+            return Err(Error::new(Code::Internal, locale::turn::broken()));
+        };
+        Ok((turn, after))
     }
 
     /// Counts as work until it is dropped: [`Engine::shutdown`] waits for it as for a turn. For who

@@ -4,14 +4,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use samovar_core::command::Text;
-use samovar_core::event::Fault;
+use samovar_core::event::{Fault, Group};
 use samovar_core::provider::is_refusal;
 use samovar_core::{
-    Accepted, Action, Bounds, ChatMessage, ChatMeta, ChatRole, Code, Command, Delivery, Error,
-    Event, FinishReason, Kind, Role, Sender, Seq, SessionId, TurnId,
+    Action, ChatMessage, ChatMeta, ChatRole, Delivery, Error, Event, FinishReason, Kind, Role,
+    SessionId, TurnId,
 };
-use samovar_engine::{Engine, Follower, Lost};
+use samovar_engine::{Follower, Lost};
 use samovar_locale as locale;
 
 use super::words::{is_own, pieces, spoken};
@@ -45,7 +44,8 @@ impl<'a> Burst<'a> {
         message: &ChatMessage,
     ) -> Result<Self, Error> {
         let (_, text) = spoken(message);
-        let (turn, after) = say(&awake.engine, &session, text).await?;
+        let engine = &awake.engine;
+        let (turn, after) = engine.post(&session, text, Delivery::Steer).await?;
         awake.told = message.id;
         let follower = awake.engine.follow(&session, after).await?;
         Ok(Self {
@@ -117,22 +117,9 @@ impl<'a> Burst<'a> {
                 self.turns.remove(turn);
                 self.over(message, reason, fault.as_ref());
             }
-            Kind::SessionOpened { .. }
-            | Kind::SessionChanged { .. }
-            | Kind::SessionClosed
-            | Kind::StepStarted { .. }
-            | Kind::StepReset { .. }
-            | Kind::TurnContinued { .. }
-            | Kind::EventsLost { .. }
-            | Kind::MessageStarted { .. }
-            | Kind::Delta { .. }
-            | Kind::PartAdded { .. }
-            | Kind::MessageFinished { .. }
-            | Kind::CallApproved { .. }
-            | Kind::CallStarted { .. }
-            | Kind::CallClosed { .. }
-            | Kind::StateChanged { .. }
-            | Kind::TurnUndone { .. } => {}
+            other => match other.group() {
+                Group::Session | Group::Turn | Group::Live(_) | Group::Message | Group::Call => {}
+            },
         }
     }
 
@@ -191,7 +178,8 @@ impl<'a> Burst<'a> {
         }
         let meanwhile = (!meanwhile.is_empty()).then(|| meanwhile.join("\n"));
         for text in meanwhile.into_iter().chain(said) {
-            match say(&self.awake.engine, &self.session, text).await {
+            let posted = self.awake.engine.post(&self.session, text, Delivery::Steer);
+            match posted.await {
                 Ok((turn, _)) => {
                     self.turns.insert(turn, wake.message);
                 }
@@ -228,40 +216,10 @@ impl<'a> Burst<'a> {
     async fn close(self) {
         let Awake { engine, asking, .. } = self.awake;
         asking.look(self.session.clone(), Vec::new()).await;
-        if let Err(error) = submit(engine, &self.session, Action::Close).await
+        if let Err(error) = engine.act(&self.session, Action::Close).await
             && !engine.is_stopping()
         {
             tracing::warn!(%error, "a session of the chat's agent stays");
         }
     }
-}
-
-/// Says something in a session: to the turn that runs there, else to a turn of its own. Answers that
-/// turn, and from where it can be followed.
-async fn say(engine: &Engine, session: &SessionId, text: String) -> Result<(TurnId, Seq), Error> {
-    let post = Action::Post {
-        message: None,
-        text: Text::new(text)?,
-        bounds: Bounds::default(),
-        delivery: Delivery::Steer,
-    };
-    match submit(engine, session, post).await? {
-        Accepted::Posted { turn, after, .. } => Ok((turn, after)),
-        Accepted::Opened
-        | Accepted::Changed
-        | Accepted::Undone { .. }
-        | Accepted::Continued
-        | Accepted::Settled
-        | Accepted::Cancelled { .. }
-        | Accepted::Closed => Err(Error::new(Code::Internal, locale::turn::broken())),
-    }
-}
-
-async fn submit(engine: &Engine, session: &SessionId, action: Action) -> Result<Accepted, Error> {
-    let command = Command {
-        by: Sender::Embedder,
-        session: session.clone(),
-        action,
-    };
-    engine.submit(command).await
 }

@@ -3,12 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use samovar_core::command::Text;
-use samovar_core::event::Fault;
+use samovar_core::event::{Fault, Group};
 use samovar_core::provider::is_refusal;
 use samovar_core::{
-    Accepted, Action, Bounds, CallId, Code, Command, Delivery, Error, Event, FinishReason, Kind,
-    Role, Sender, Seq, SessionId, TurnId,
+    Action, CallId, Delivery, Error, Event, FinishReason, Kind, Role, Seq, SessionId, TurnId,
 };
 use samovar_engine::{Engine, Follower, Lost};
 use samovar_locale as locale;
@@ -44,7 +42,7 @@ impl Talk {
             model: Some(model.clone()),
             metadata: Map::new(),
         };
-        submit(&engine, &session, open).await?;
+        engine.act(&session, open).await?;
         Ok(Self {
             engine,
             session,
@@ -71,20 +69,11 @@ impl Talk {
                 model: Some(model.clone()),
                 title: None,
             };
-            submit(&self.engine, &self.session, change).await?;
+            self.engine.act(&self.session, change).await?;
             self.model = model;
         }
-        let post = Action::Post {
-            message: None,
-            text: Text::new(text)?,
-            bounds: Bounds::default(),
-            delivery: Delivery::Steer,
-        };
-        let Accepted::Posted { turn, after, .. } =
-            submit(&self.engine, &self.session, post).await?
-        else {
-            return Err(Error::new(Code::Internal, locale::turn::broken()));
-        };
+        let posted = self.engine.post(&self.session, text, Delivery::Steer);
+        let (turn, after) = posted.await?;
         self.turns.insert(turn);
         if self.follower.is_none() {
             self.follow(after).await?;
@@ -138,22 +127,13 @@ impl Talk {
                     words.extend(ended(reason, fault.as_ref()));
                     self.turns.remove(&turn.clone());
                 }
-                Kind::SessionOpened { .. }
-                | Kind::SessionChanged { .. }
-                | Kind::SessionClosed
-                | Kind::TurnStarted { .. }
-                | Kind::StepStarted { .. }
-                | Kind::StepReset { .. }
-                | Kind::TurnContinued { .. }
-                | Kind::EventsLost { .. }
-                | Kind::MessageStarted { .. }
-                | Kind::Delta { .. }
-                | Kind::PartAdded { .. }
-                | Kind::MessageFinished { .. }
-                | Kind::CallApproved { .. }
-                | Kind::CallStarted { .. }
-                | Kind::StateChanged { .. }
-                | Kind::TurnUndone { .. } => {}
+                other => match other.group() {
+                    Group::Session
+                    | Group::Turn
+                    | Group::Live(_)
+                    | Group::Message
+                    | Group::Call => {}
+                },
             }
         }
         if self.turns.is_empty() {
@@ -183,7 +163,7 @@ impl Talk {
 
     /// Lets go of the session.
     pub(super) async fn close(self) {
-        if let Err(error) = submit(&self.engine, &self.session, Action::Close).await
+        if let Err(error) = self.engine.act(&self.session, Action::Close).await
             && !self.engine.is_stopping()
         {
             tracing::warn!(%error, "a session of a relay's agent stays");
@@ -213,13 +193,4 @@ fn ended(reason: &FinishReason, fault: Option<&Fault>) -> Option<String> {
         (FinishReason::Error, Some(fault)) => locale::relay::agent_broke_off(&fault.message),
         (FinishReason::Error, None) => locale::relay::agent_broke_off(locale::turn::broken()),
     })
-}
-
-async fn submit(engine: &Engine, session: &SessionId, action: Action) -> Result<Accepted, Error> {
-    let command = Command {
-        by: Sender::Embedder,
-        session: session.clone(),
-        action,
-    };
-    engine.submit(command).await
 }

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use samovar_core::command::Text;
+use samovar_core::event::Group;
 use samovar_core::relay::{Payload, RelayCode};
 use samovar_core::{
-    Accepted, Action, Bounds, CallId, Code, Command, Delivery, Error, Event, Kind, Outcome, Sender,
-    SessionId, Status, ToolCall, ToolSpec, TurnId,
+    Action, CallId, Delivery, Error, Event, Kind, Outcome, SessionId, Status, ToolCall, ToolSpec,
+    TurnId,
 };
 use samovar_engine::{Engine, Follower, Lost};
 use samovar_locale as locale;
@@ -163,28 +163,13 @@ impl Driver {
             model: Some(self.model.clone()),
             metadata: Map::new(),
         };
-        self.submit(open).await?;
+        self.engine.act(&self.session, open).await?;
         let said = json!({ "toolName": wanted.tool, "params": wanted.params });
-        let post = Action::Post {
-            message: None,
-            text: Text::new(said.to_string())?,
-            bounds: Bounds::default(),
-            delivery: Delivery::Queue,
-        };
-        let Accepted::Posted { turn, after, .. } = self.submit(post).await? else {
-            return Err(Error::new(Code::Internal, locale::turn::broken()));
-        };
+        let text = said.to_string();
+        let posted = self.engine.post(&self.session, text, Delivery::Queue);
+        let (turn, after) = posted.await?;
         let follower = self.engine.follow(&self.session, after).await?;
         Ok((turn, follower))
-    }
-
-    async fn submit(&self, action: Action) -> Result<Accepted, Error> {
-        let command = Command {
-            by: Sender::Embedder,
-            session: self.session.clone(),
-            action,
-        };
-        self.engine.submit(command).await
     }
 
     /// What comes of the call that runs; never while none does. Dropping the future halfway loses
@@ -221,21 +206,13 @@ impl Driver {
                     let none = || Outcome::failed(locale::relay::tools_no_outcome(why));
                     end = Some(running.outcome.take().unwrap_or_else(none));
                 }
-                Kind::SessionOpened { .. }
-                | Kind::SessionChanged { .. }
-                | Kind::SessionClosed
-                | Kind::StepStarted { .. }
-                | Kind::StepReset { .. }
-                | Kind::TurnContinued { .. }
-                | Kind::EventsLost { .. }
-                | Kind::MessageStarted { .. }
-                | Kind::Delta { .. }
-                | Kind::PartAdded { .. }
-                | Kind::MessageFinished { .. }
-                | Kind::CallApproved { .. }
-                | Kind::CallStarted { .. }
-                | Kind::StateChanged { .. }
-                | Kind::TurnUndone { .. } => {}
+                other => match other.group() {
+                    Group::Session
+                    | Group::Turn
+                    | Group::Live(_)
+                    | Group::Message
+                    | Group::Call => {}
+                },
             }
         }
         if is_foreign {
@@ -252,7 +229,7 @@ impl Driver {
             title: None,
         };
         for action in [Action::Cancel { turn }, change] {
-            if let Err(error) = self.submit(action).await {
+            if let Err(error) = self.engine.act(&self.session, action).await {
                 let session = &self.session;
                 tracing::warn!(%session, %error, "a session of a room stays with another model");
             }
