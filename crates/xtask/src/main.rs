@@ -1,7 +1,9 @@
-//! The tasks of the project: `cargo xtask check`, `test`, `contract`, `bench`, `prove` and `mutants`.
+//! The tasks of the project: `cargo xtask check`, `test`, `contract`, `bench`, `prove`,
+//! `mutants` and `mass`.
 //!
 //! Here: the command line of the tasks, in [`task`] the table of tasks with the commands each one
-//! is made of, in [`mod@bench`] what that one measures, and in [`mutants`] what that one breaks.
+//! is made of, in [`mod@bench`] what that one measures, in [`mutants`] what that one breaks, and
+//! in [`mass`] what that one counts.
 //! Not here: the rules of the house, which are tests (`tests/it/house.rs`), and what a new machine
 //! lacks, which `.ci/run` installs.
 //! It depends on no crate, so that it is built in a second.
@@ -14,6 +16,7 @@
 )]
 
 mod bench;
+mod mass;
 mod mutants;
 mod packages;
 mod task;

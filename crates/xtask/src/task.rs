@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::{bench, mutants, packages};
+use crate::{bench, mass, mutants, packages};
 
 /// Everything `cargo xtask` can do.
 ///
@@ -59,7 +59,16 @@ pub(crate) const TASKS: &[Task] = &[
         steps: &[],
         last: Some(mutants::run),
     },
+    Task {
+        name: "mass",
+        purpose: "counts the lines of each crate, here or in the tree that is named",
+        steps: &[],
+        last: Some(mass::run),
+    },
 ];
+
+/// The tasks whose time is kept for `mass`.
+const TIMED: [&str; 2] = ["test", "prove"];
 
 // One set of packages and features in every step: another one would build dependencies again.
 // `--all-features` reaches our crates alone, and switches the failpoints on that tests stop at.
@@ -267,11 +276,11 @@ impl Task {
         if let Some(last) = self.last {
             last(&packages::root(), words).map_err(Failure::Incomplete)?;
         }
-        eprintln!(
-            "xtask: {} passed in {}",
-            self.name,
-            seconds(started.elapsed())
-        );
+        let took = seconds(started.elapsed());
+        eprintln!("xtask: {} passed in {took}", self.name);
+        if TIMED.contains(&self.name) {
+            mass::note_time(&packages::root(), self.name, &took);
+        }
         Ok(())
     }
 }

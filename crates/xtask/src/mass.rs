@@ -1,0 +1,296 @@
+//! How large the project is: code and test lines by crate, long files and functions, and how long
+//! the gate took.
+//!
+//! A line counts when it is neither blank nor a comment, as rustfmt leaves it. Data under `src`
+//! counts as the code that it replaces. Test lines are those of `tests` folders, of `tests.rs`, of
+//! `lab/testkit` and `lab/doubles`, and of `#[cfg(test)]` items.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+/// Where the tasks note how long they took, below the root.
+const TIMES: &str = "target/xtask-times";
+const LONG_FILE: usize = 300;
+const LONG_FUNCTION: usize = 50;
+/// Data that stands for code.
+const DATA: [&str; 4] = ["json", "toml", "txt", "tsv"];
+/// Crates that are neither product nor demo, wherever they lie.
+const LABORATORY: [&str; 4] = ["prove", "model-server", "testkit", "xtask"];
+/// Crates whose every line serves tests.
+const TEST_CRATES: [&str; 2] = ["testkit", "doubles"];
+
+#[derive(Clone, Copy, Default)]
+struct Lines {
+    code: usize,
+    tests: usize,
+}
+
+/// What is found in one tree.
+#[derive(Default)]
+struct Mass {
+    crates: BTreeMap<(&'static str, String), Lines>,
+    files: usize,
+    long_files: Vec<(usize, String)>,
+    long_functions: Vec<(usize, String)>,
+}
+
+/// Prints the table of this tree, or of the one whose root is the first word.
+///
+/// # Errors
+/// The tree cannot be read.
+pub(crate) fn run(root: &Path, words: &[String]) -> Result<(), String> {
+    let root = words.first().map_or(root, |word| Path::new(word));
+    let mut mass = Mass::default();
+    for home in ["crates", "lab"] {
+        let folder = root.join(home);
+        if folder.is_dir() {
+            let read = mass.walk(root, &folder);
+            read.map_err(|error| format!("{}: {error}", folder.display()))?;
+        }
+    }
+    if mass.crates.is_empty() {
+        return Err(format!("{} has no crates", root.display()));
+    }
+    print!("{}", mass.table());
+    match fs::read_to_string(root.join(TIMES)) {
+        Ok(times) => print!("\nlast run of each task:\n{times}"),
+        Err(_) => println!("\nno task has been timed here"),
+    }
+    Ok(())
+}
+
+/// Keeps how long a task took. A time that cannot be kept is no reason to fail.
+pub(crate) fn note_time(root: &Path, task: &str, took: &str) {
+    let file = root.join(TIMES);
+    let times = fs::read_to_string(&file).unwrap_or_default();
+    let others = times.lines().filter(|line| !line.starts_with(task));
+    let mut times: Vec<String> = others.map(str::to_owned).collect();
+    times.push(format!("{task} {took}"));
+    if let Err(error) = fs::write(&file, times.join("\n") + "\n") {
+        eprintln!("xtask: the time is not kept in {}: {error}", file.display());
+    }
+}
+
+impl Mass {
+    fn walk(&mut self, root: &Path, folder: &Path) -> std::io::Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                self.walk(root, &path)?;
+            } else if let Ok(text) = fs::read_to_string(&path) {
+                let path = path.strip_prefix(root).unwrap_or(&path);
+                self.file(&path.to_string_lossy(), &text);
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, path: &str, text: &str) {
+        let parts: Vec<&str> = path.split('/').collect();
+        let [home, name, place, ..] = parts[..] else {
+            return;
+        };
+        let (_, ending) = path.rsplit_once('.').unwrap_or_default();
+        if ending != "rs" && !(place == "src" && DATA.contains(&ending)) {
+            return;
+        }
+        let is_test = TEST_CRATES.contains(&name)
+            || parts[2..]
+                .iter()
+                .any(|part| matches!(*part, "tests" | "tests.rs"));
+        let lines = match (is_test, ending) {
+            (true, _) => Lines {
+                code: 0,
+                tests: code_lines(text),
+            },
+            (false, "rs") => split(text),
+            (false, _) => Lines {
+                code: text.lines().filter(|line| !line.trim().is_empty()).count(),
+                tests: 0,
+            },
+        };
+        let group = if name == "demo" || path.starts_with("crates/providers/src/demo") {
+            "demo"
+        } else if home == "lab" || LABORATORY.contains(&name) {
+            "laboratory"
+        } else {
+            "product"
+        };
+        let sum = self.crates.entry((group, name.to_owned())).or_default();
+        *sum = Lines {
+            code: sum.code + lines.code,
+            tests: sum.tests + lines.tests,
+        };
+        if ending == "rs" && !is_test {
+            self.files += 1;
+            if lines.code > LONG_FILE {
+                self.long_files.push((lines.code, path.to_owned()));
+            }
+            let long = functions(text).filter(|(_, lines)| *lines > LONG_FUNCTION);
+            self.long_functions
+                .extend(long.map(|(name, lines)| (lines, format!("{path} {name}"))));
+        }
+    }
+
+    fn table(mut self) -> String {
+        let mut text = String::new();
+        let mut all = Lines::default();
+        for group in ["product", "demo", "laboratory"] {
+            let mut sum = Lines::default();
+            for ((_, name), lines) in self.crates.iter().filter(|((of, _), _)| *of == group) {
+                row(&mut text, name, *lines);
+                sum = Lines {
+                    code: sum.code + lines.code,
+                    tests: sum.tests + lines.tests,
+                };
+            }
+            row(&mut text, &format!("= {group}"), sum);
+            all = Lines {
+                code: all.code + sum.code,
+                tests: all.tests + sum.tests,
+            };
+        }
+        row(&mut text, "= all", all);
+        let files = [
+            (
+                format!("files above {LONG_FILE} code lines, of {}", self.files),
+                &mut self.long_files,
+            ),
+            (
+                format!("functions above {LONG_FUNCTION} code lines"),
+                &mut self.long_functions,
+            ),
+        ];
+        for (what, list) in files {
+            list.sort_by(|one, other| other.cmp(one));
+            let _infallible = writeln!(text, "\n{what}: {}", list.len());
+            for (lines, place) in list {
+                let _infallible = writeln!(text, "  {lines:>4}  {place}");
+            }
+        }
+        text
+    }
+}
+
+fn row(text: &mut String, name: &str, lines: Lines) {
+    let _infallible = writeln!(
+        text,
+        "{name:<16}{:>8} code{:>8} tests",
+        lines.code, lines.tests
+    );
+}
+
+fn is_code(line: &str) -> bool {
+    let line = line.trim_start();
+    !line.is_empty() && !line.starts_with("//")
+}
+
+fn code_lines(text: &str) -> usize {
+    text.lines().filter(|line| is_code(line)).count()
+}
+
+/// Tells the items under `#[cfg(test)]` from the rest. rustfmt closes an item of several lines at
+/// the indentation at which it opened it.
+fn split(text: &str) -> Lines {
+    let mut lines = Lines::default();
+    // Of the item that is being read: what closes it.
+    let mut closing: Option<String> = None;
+    for line in text.lines().filter(|line| is_code(line)) {
+        if closing.is_none() && line.trim_start().starts_with("#[cfg(test)]") {
+            let indent = line.len() - line.trim_start().len();
+            closing = Some(format!("{}}}", &line[..indent]));
+        }
+        let Some(close) = &closing else {
+            lines.code += 1;
+            continue;
+        };
+        lines.tests += 1;
+        let is_one_line = line.ends_with(';') && !line.starts_with(&close.replace('}', " "));
+        if line == close || is_one_line {
+            closing = None;
+        }
+    }
+    lines
+}
+
+/// The functions with a body over several lines, and their code lines.
+fn functions(text: &str) -> impl Iterator<Item = (&str, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let starts: Vec<usize> = (0..lines.len())
+        .filter(|at| name(lines[*at]).is_some())
+        .collect();
+    starts.into_iter().filter_map(move |at| {
+        let indent = lines[at].len() - lines[at].trim_start().len();
+        let close = format!("{}}}", &lines[at][..indent]);
+        let length = lines[at..].iter().position(|line| *line == close)?;
+        let body = &lines[at..=at + length];
+        Some((
+            name(lines[at])?,
+            body.iter().filter(|line| is_code(line)).count(),
+        ))
+    })
+}
+
+/// The name of the function that begins on a line.
+fn name(line: &str) -> Option<&str> {
+    let (head, rest) = line.trim_start().split_once("fn ")?;
+    let is_head = head.split_whitespace().all(|word| {
+        matches!(word, "async" | "const" | "unsafe" | "extern") || word.starts_with("pub")
+    });
+    let is_open = !line.ends_with('}') && !line.ends_with(';');
+    (is_head && is_open).then(|| rest.split(['(', '<']).next().unwrap_or(rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "//! Doc.\n\nuse a::b;\n#[cfg(test)]\nmod far;\n\npub(crate) fn f(\n    a: u8,\n) {\n    // why\n    g();\n}\n\n#[cfg(test)]\nmod tests {\n    fn h() {\n        1;\n    }\n}\n";
+
+    #[test]
+    fn comments_and_blank_lines_are_free_and_tests_count_apart() {
+        let lines = split(TEXT);
+        assert_eq!((lines.code, lines.tests), (6, 8));
+        assert_eq!(code_lines(TEXT), 14);
+    }
+
+    #[test]
+    fn a_function_is_as_long_as_its_code() {
+        let found: Vec<_> = functions(TEXT).collect();
+        assert_eq!(found, [("f", 5), ("h", 3)]);
+    }
+
+    #[test]
+    fn what_lies_where_decides_the_group() {
+        let mut mass = Mass::default();
+        for path in [
+            "crates/core/src/a.rs",
+            "crates/core/src/a/tests.rs",
+            "crates/core/tests/it/main.rs",
+            "crates/providers/src/demo/words.rs",
+            "lab/prove/src/lib.rs",
+            "lab/testkit/src/lib.rs",
+            "lab/model-server/src/openai.json",
+            "lab/bench/results/a.json",
+        ] {
+            mass.file(path, TEXT);
+        }
+        let found: Vec<_> = mass
+            .crates
+            .iter()
+            .map(|((group, name), lines)| (*group, name.as_str(), lines.code, lines.tests))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("demo", "providers", 6, 8),
+                ("laboratory", "model-server", 16, 0),
+                ("laboratory", "prove", 6, 8),
+                ("laboratory", "testkit", 0, 14),
+                ("product", "core", 6, 36),
+            ]
+        );
+    }
+}
