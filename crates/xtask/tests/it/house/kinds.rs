@@ -52,33 +52,23 @@ mod tests {
     const TWO: &str = "pub enum Other { A }\npub enum Kind { TurnStarted { by: u8 }, Delta(u8) }";
 
     #[test]
-    fn a_kind_that_the_pages_do_not_name_is_a_violation() {
-        let expected = Violation::new(PAGES, "does not name the event kind Delta");
-
-        assert_eq!(
-            unexplained(Some(TWO), Some("`TurnStarted`, `DeltaFolded`")),
-            [expected]
-        );
-    }
-
-    #[test]
-    fn kinds_that_are_named_are_fine() {
-        assert_eq!(
-            unexplained(Some(TWO), Some("| `Delta` | …\n| `TurnStarted` |")),
-            []
-        );
-    }
-
-    #[test]
-    fn the_rule_cannot_be_met_by_moving_a_file_away() {
+    fn a_kind_that_the_pages_do_not_name_and_a_file_that_is_away_are_violations() {
+        let not_named = Violation::new(PAGES, "does not name the event kind Delta");
         let missing = |path| Violation::new(path, "does not exist");
-
-        assert_eq!(unexplained(None, Some("")), [missing(EVENTS)]);
-        assert_eq!(unexplained(Some(TWO), None), [missing(PAGES)]);
-        assert_eq!(unexplained(None, None), [missing(EVENTS), missing(PAGES)]);
-        assert_eq!(
-            unexplained(Some("struct Kind;"), Some("")),
-            [Violation::new(EVENTS, "has no `enum Kind`")]
-        );
+        let no_kind = Violation::new(EVENTS, "has no `enum Kind`");
+        for (events, pages, expected) in [
+            (Some(TWO), Some("| `Delta` | …\n| `TurnStarted` |"), vec![]),
+            (
+                Some(TWO),
+                Some("`TurnStarted`, `DeltaFolded`"),
+                vec![not_named],
+            ),
+            (None, Some(""), vec![missing(EVENTS)]),
+            (Some(TWO), None, vec![missing(PAGES)]),
+            (None, None, vec![missing(EVENTS), missing(PAGES)]),
+            (Some("struct Kind;"), Some(""), vec![no_kind]),
+        ] {
+            assert_eq!(unexplained(events, pages), expected, "{events:?} {pages:?}");
+        }
     }
 }

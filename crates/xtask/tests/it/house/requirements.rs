@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Violation;
 use super::source::Source;
+use super::tree::RustFile;
 
 mod tests;
 
@@ -14,17 +15,14 @@ pub(super) const LIST: &str = "docs/requirements.md";
 type Places = BTreeMap<String, String>;
 
 /// Requirements that are listed but not proven, proven but not listed, or named wrongly.
-pub(super) fn mismatches<'a>(
-    list: Option<&str>,
-    files: &mut dyn Iterator<Item = (&'a str, &'a str)>,
-) -> Vec<Violation> {
+pub(super) fn mismatches(list: Option<&str>, files: &[RustFile]) -> Vec<Violation> {
     let Some(list) = list else {
         return vec![Violation::new(LIST, "does not exist")];
     };
     let (listed, mut violations) = read_list(list);
     let mut proven = Places::new();
-    for (path, text) in files {
-        violations.extend(read_proofs(path, text, &mut proven));
+    for file in files {
+        violations.extend(read_proofs(file, &mut proven));
     }
     let unproven = listed.iter().filter(|(id, _)| !proven.contains_key(*id));
     violations
@@ -60,21 +58,13 @@ fn read_list(list: &str) -> (Places, Vec<Violation>) {
 }
 
 /// Adds what the tests of this file prove.
-fn read_proofs(path: &str, text: &str, proven: &mut Places) -> Vec<Violation> {
-    let claims: Vec<(usize, &str)> = text
-        .lines()
-        .enumerate()
-        .filter_map(|(at, line)| Some((at + 1, claim(line)?)))
-        .collect();
-    if claims.is_empty() {
-        return Vec::new();
-    }
-    let Ok(source) = Source::read(text) else {
-        return vec![Violation::new(path, "cannot be read as Rust")];
-    };
+fn read_proofs(file: &RustFile, proven: &mut Places) -> Vec<Violation> {
+    let path = &file.path;
+    let lines = (1..).zip(file.text.lines());
+    let claims = lines.filter_map(|(line, text)| Some((line, claim(text)?)));
     let mut violations = Vec::new();
     for (line, ids) in claims {
-        if !stands_at_a_test(line, &source) {
+        if !stands_at_a_test(line, &file.source) {
             violations.push(Violation::at(path, line, "this proof stands at no test"));
         }
         for id in ids.split(", ") {

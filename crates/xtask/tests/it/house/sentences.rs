@@ -10,6 +10,7 @@ use syn::{
 };
 
 use super::Violation;
+use super::tree::RustFile;
 
 mod tests;
 
@@ -52,19 +53,20 @@ const METHODS: [&str; 2] = ["fail", "failed"];
 const SPEECH: [&str; 2] = ["Fault", "Failure"];
 
 /// Sentences that are said from this file and do not come from the catalogue.
-pub(super) fn untranslated(path: &str, text: &str) -> Vec<Violation> {
+pub(super) fn untranslated(file: &RustFile) -> Vec<Violation> {
+    let path = file.path.as_str();
     let is_watched = CRATES
         .iter()
         .any(|name| path.starts_with(&format!("crates/{name}/src/")));
     if !is_watched || path.ends_with("tests.rs") || FOR_MODELS.contains(&path) {
         return Vec::new();
     }
-    // What is no Rust is another rule's business.
-    let Ok(file) = syn::parse_file(text) else {
-        return Vec::new();
+    let syntax = match syn::parse2(file.tokens.clone()) {
+        Ok(syntax) => syntax,
+        Err(cause) => return vec![Violation::new(path, format!("has no items: {cause}"))],
     };
     let mut reader = Reader::default();
-    reader.visit_file(&file);
+    reader.visit_file(&syntax);
     let breach = |sentence| format!("says {sentence:?}; put it into locales/en.json");
     let found = reader.found.into_iter();
     found
@@ -73,49 +75,44 @@ pub(super) fn untranslated(path: &str, text: &str) -> Vec<Violation> {
 }
 
 /// Sentences of the catalogue that no crate says.
-pub(super) fn unsaid<'a>(
-    english: Option<&str>,
-    files: impl Iterator<Item = (&'a str, &'a str)>,
-) -> Vec<Violation> {
+pub(super) fn unsaid(english: Option<&str>, files: &[RustFile]) -> Vec<Violation> {
     let sentences = english.map(serde_json::from_str::<Map<String, Value>>);
     let Some(Ok(sentences)) = sentences else {
         return vec![Violation::new(ENGLISH, "is no object of sentences")];
     };
-    let mut silent: BTreeSet<String> = sentences.keys().cloned().collect();
-    for (_, text) in files.filter(|(path, _)| !path.starts_with("crates/locale/")) {
-        silent.retain(|key| !says_key(text, key));
+    let is_outside = |file: &&RustFile| !file.path.starts_with("crates/locale/");
+    let mut said = BTreeSet::new();
+    for file in files.iter().filter(is_outside) {
+        let aliases: BTreeMap<&str, &str> = around(&file.text, " as ")
+            .map(|(area, alias)| (alias, area))
+            .collect();
+        for (area, name) in around(&file.text, "::") {
+            said.insert((area, name));
+            said.extend(aliases.get(area).map(|area| (*area, name)));
+        }
     }
-    let breach = |key: &String| Violation::new(ENGLISH, format!("nobody says {key}; delete it"));
-    silent.iter().map(breach).collect()
+    let is_silent = |key: &&String| key.split_once('.').is_none_or(|key| !said.contains(&key));
+    let breach = |key| Violation::new(ENGLISH, format!("nobody says {key}; delete it"));
+    sentences.keys().filter(is_silent).map(breach).collect()
 }
 
-/// Whether a text calls the function of a key, by its module's name or by one that it gives it.
-fn says_key(text: &str, key: &str) -> bool {
-    let Some((area, name)) = key.split_once('.') else {
-        return false;
-    };
-    let alias = format!("{area} as ");
-    let mut names = text.split(&alias).skip(1).map(first_word).chain([area]);
-    names.any(|given| says(text, &format!("{given}::{name}")))
-}
-
-fn first_word(text: &str) -> &str {
-    let end = text.find(|letter| !is_inside(letter));
-    end.map_or(text, |end| &text[..end])
+/// The words on both sides of each place with this sign.
+fn around<'a>(text: &'a str, sign: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    text.match_indices(sign).map(move |(at, _)| {
+        let (before, after) = (&text[..at], &text[at + sign.len()..]);
+        let begin = before
+            .char_indices()
+            .rev()
+            .take_while(|(_, letter)| is_inside(*letter));
+        let begin = begin.last().map_or(at, |(begin, _)| begin);
+        let end = after.find(|letter| !is_inside(letter));
+        (&before[begin..], &after[..end.unwrap_or(after.len())])
+    })
 }
 
 /// Whether a letter can stand in a name.
 fn is_inside(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
-}
-
-/// Whether a text has this path as a whole.
-fn says(text: &str, path: &str) -> bool {
-    text.match_indices(path).any(|(at, _)| {
-        let before = text[..at].chars().next_back();
-        let after = text[at + path.len()..].chars().next();
-        !before.is_some_and(is_inside) && !after.is_some_and(is_inside)
-    })
 }
 
 #[derive(Default)]

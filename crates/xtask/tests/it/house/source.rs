@@ -5,9 +5,8 @@
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
-use std::str::FromStr;
 
-use proc_macro2::{Delimiter, Group, LexError, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 
 mod tests;
 
@@ -36,13 +35,13 @@ pub(super) struct Function {
 }
 
 impl Source {
-    pub(super) fn read(text: &str) -> Result<Source, LexError> {
+    pub(super) fn of(tokens: TokenStream) -> Source {
         let mut source = Source::default();
-        source.walk(TokenStream::from_str(text)?);
+        source.walk(tokens);
         source
             .functions
             .sort_by_key(|function| *function.lines.start());
-        Ok(source)
+        source
     }
 
     /// How many of these lines hold code.

@@ -5,12 +5,42 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::str::FromStr;
 
+use proc_macro2::TokenStream;
 use serde_json::Value;
 
+use super::Violation;
+use super::source::Source;
+
 /// Every text file of the project by its path from the root, which is written with `/`.
+#[derive(Default)]
 pub(super) struct Tree {
     files: BTreeMap<String, String>,
+    pub(super) rust: Vec<RustFile>,
+    /// The files that end in `.rs` and are no Rust.
+    pub(super) unread: Vec<Violation>,
+}
+
+/// A Rust file, read once for all rules.
+pub(super) struct RustFile {
+    pub(super) path: String,
+    pub(super) text: String,
+    pub(super) tokens: TokenStream,
+    pub(super) source: Source,
+}
+
+impl RustFile {
+    pub(super) fn read(path: &str, text: &str) -> Result<RustFile, Violation> {
+        let tokens = TokenStream::from_str(text)
+            .map_err(|cause| Violation::new(path, format!("cannot be read as Rust: {cause}")))?;
+        Ok(RustFile {
+            path: path.to_owned(),
+            text: text.to_owned(),
+            source: Source::of(tokens.clone()),
+            tokens,
+        })
+    }
 }
 
 impl Tree {
@@ -25,10 +55,14 @@ impl Tree {
             .collect();
         skipped.push(root.join(".git"));
 
-        let mut tree = Tree {
-            files: BTreeMap::new(),
-        };
+        let mut tree = Tree::default();
         tree.walk(&root, &root, &skipped);
+        for (path, text) in tree.files.iter().filter(|(path, _)| is_rust(path)) {
+            match RustFile::read(path, text) {
+                Ok(file) => tree.rust.push(file),
+                Err(violation) => tree.unread.push(violation),
+            }
+        }
         tree
     }
 
@@ -58,11 +92,6 @@ impl Tree {
             .map(|(path, text)| (path.as_str(), text.as_str()))
     }
 
-    pub(super) fn rust_files(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.files()
-            .filter(|(path, _)| Path::new(path).extension().is_some_and(|end| end == "rs"))
-    }
-
     /// The manifests of the members, without the workspace's own.
     pub(super) fn manifests(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files()
@@ -72,6 +101,10 @@ impl Tree {
     pub(super) fn text(&self, path: &str) -> Option<&str> {
         self.files.get(path).map(String::as_str)
     }
+}
+
+fn is_rust(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|end| end == "rs")
 }
 
 /// What `cargo metadata` says about the members alone; it needs no network.

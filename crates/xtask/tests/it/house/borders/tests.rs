@@ -13,85 +13,78 @@ fn package(name: &str, directory: &str, dependencies: &Value) -> Value {
     })
 }
 
-fn uses(directory: &str, used: &str, kind: &Value) -> Value {
-    let path = format!("/p/crates/{used}");
-    let edge = json!({ "name": format!("samovar-{used}"), "kind": kind, "path": path });
-    package("any", directory, &json!([edge]))
-}
-
 fn breaches(violations: Vec<Violation>) -> Vec<String> {
-    violations
-        .into_iter()
-        .map(|violation| violation.breach)
-        .collect()
+    let breaches = violations.into_iter().map(|violation| violation.breach);
+    breaches.collect()
 }
 
 #[test]
-fn a_use_outside_the_table_is_a_violation() {
-    let found = breaches(forbidden_uses(&uses("engine", "stores", &Value::Null)));
-
-    assert_eq!(found, ["engine must not use stores outside tests"]);
-}
-
-#[test]
-fn a_use_in_the_table_is_none() {
-    assert_eq!(forbidden_uses(&uses("engine", "core", &Value::Null)), []);
-    assert_eq!(forbidden_uses(&uses("engine", "core", &json!("dev"))), []);
-}
-
-#[test]
-fn every_crate_may_use_the_catalogue_which_uses_none() {
-    for name in ["core", "sandbox", "engine"] {
-        assert_eq!(forbidden_uses(&uses(name, "locale", &Value::Null)), []);
+fn a_use_outside_the_table_is_a_violation_and_one_for_tests_opens_the_border_for_tests_alone() {
+    let (normal, dev, build) = (Value::Null, json!("dev"), json!("build"));
+    for (user, used, kind, breach) in [
+        (
+            "engine",
+            "stores",
+            &normal,
+            "engine must not use stores outside tests",
+        ),
+        ("engine", "core", &normal, ""),
+        ("engine", "core", &dev, ""),
+        // The catalogue is for all, and uses none.
+        ("core", "locale", &normal, ""),
+        ("sandbox", "locale", &normal, ""),
+        (
+            "locale",
+            "core",
+            &normal,
+            "locale must not use core outside tests",
+        ),
+        ("server", "testkit", &dev, ""),
+        (
+            "server",
+            "testkit",
+            &normal,
+            "server must not use testkit outside tests",
+        ),
+        (
+            "server",
+            "testkit",
+            &build,
+            "server must not use testkit outside tests",
+        ),
+        (
+            "core",
+            "testkit",
+            &dev,
+            "core must not use testkit even in tests",
+        ),
+        ("new", "core", &normal, "has no row in the table"),
+    ] {
+        let path = format!("/p/crates/{used}");
+        let edge = json!({ "name": format!("samovar-{used}"), "kind": kind, "path": path });
+        let found = breaches(forbidden_uses(&package("any", user, &json!([edge]))));
+        assert_eq!(found.join(", "), breach, "{user} {used} {kind}");
     }
-    let found = breaches(forbidden_uses(&uses("locale", "core", &Value::Null)));
-    assert_eq!(found, ["locale must not use core outside tests"]);
-}
-
-#[test]
-fn a_use_for_tests_does_not_open_the_border_for_the_rest() {
-    assert_eq!(
-        forbidden_uses(&uses("server", "testkit", &json!("dev"))),
-        []
-    );
-    for kind in [Value::Null, json!("build")] {
-        let found = breaches(forbidden_uses(&uses("server", "testkit", &kind)));
-        assert_eq!(found, ["server must not use testkit outside tests"]);
-    }
-    let found = breaches(forbidden_uses(&uses("core", "testkit", &json!("dev"))));
-    assert_eq!(found, ["core must not use testkit even in tests"]);
-}
-
-#[test]
-fn a_crate_from_the_registry_is_no_business_of_the_table() {
-    let metadata = package("any", "core", &json!([{ "name": "serde", "kind": null }]));
-
-    assert_eq!(forbidden_uses(&metadata), []);
-}
-
-#[test]
-fn a_crate_without_a_row_is_a_violation() {
-    let found = breaches(forbidden_uses(&package("samovar-new", "new", &json!([]))));
-
-    assert_eq!(found, ["has no row in the table"]);
+    let foreign = package("any", "core", &json!([{ "name": "serde", "kind": null }]));
+    assert_eq!(forbidden_uses(&foreign), []);
 }
 
 #[test]
 fn a_package_is_named_after_its_directory() {
-    assert_eq!(misnamed(&package("samovar", "samovar", &json!([]))), []);
-    assert_eq!(misnamed(&package("samovar-wire", "wire", &json!([]))), []);
-    assert_eq!(
-        breaches(misnamed(&package("samovar-codecs", "wire", &json!([])))),
-        ["the package is named samovar-codecs; it must be samovar-wire"]
-    );
-    assert_eq!(
-        breaches(misnamed(&package("samovar-sse", "wire/sse", &json!([])))),
-        ["is not directly under crates/"]
-    );
-    assert_eq!(
-        breaches(misnamed(&package("samovar-prove", "prove", &json!([])))),
-        ["is not directly under lab/"]
-    );
+    for (name, directory, breach) in [
+        ("samovar", "samovar", ""),
+        ("samovar-wire", "wire", ""),
+        (
+            "samovar-codecs",
+            "wire",
+            "the package is named samovar-codecs; it must be samovar-wire",
+        ),
+        ("samovar-sse", "wire/sse", "is not directly under crates/"),
+        ("samovar-prove", "prove", "is not directly under lab/"),
+    ] {
+        let found = breaches(misnamed(&package(name, directory, &json!([]))));
+        assert_eq!(found.join(", "), breach, "{name} {directory}");
+    }
 }
 
 #[test]
@@ -104,11 +97,6 @@ fn a_second_test_binary_is_a_violation() {
 
     let found = stray_tests(&metadata);
 
-    assert_eq!(
-        found,
-        [Violation::new(
-            "/p/crates/wire/tests/sse.rs",
-            "is a test binary of its own"
-        )]
-    );
+    let breach = Violation::new("/p/crates/wire/tests/sse.rs", "is a test binary of its own");
+    assert_eq!(found, [breach]);
 }

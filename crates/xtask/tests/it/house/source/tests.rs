@@ -1,22 +1,22 @@
+use std::str::FromStr;
+
 use super::*;
 
 fn read(text: &str) -> Source {
-    Source::read(text).expect("the test's text is Rust")
+    Source::of(TokenStream::from_str(text).expect("the row's text is Rust"))
 }
 
 #[test]
-fn comments_blank_lines_and_docs_are_no_code() {
-    let text = "//! Docs.\n\n/// More.\n#[must_use]\nfn f() { // why\n    // alone\n    1;\n\n    /* long\n    one */\n}\n";
-
-    assert_eq!(Vec::from_iter(read(text).code), [4, 5, 7, 11]);
-}
-
-#[test]
-fn every_line_of_a_long_string_is_code() {
-    assert_eq!(
-        Vec::from_iter(read("const A: &str = \"one\n// two\nthree\";").code),
-        [1, 2, 3]
-    );
+fn comments_blank_lines_and_docs_are_no_code_and_every_line_of_a_long_string_is() {
+    for (text, lines) in [
+        (
+            "//! Docs.\n\n/// More.\n#[must_use]\nfn f() { // why\n    // alone\n    1;\n\n    /* long\n    one */\n}\n",
+            [4, 5, 7, 11].as_slice(),
+        ),
+        ("const A: &str = \"one\n// two\nthree\";", &[1, 2, 3]),
+    ] {
+        assert_eq!(Vec::from_iter(read(text).code), lines, "{text}");
+    }
 }
 
 #[test]
@@ -39,37 +39,30 @@ fn a_function_reaches_from_its_keyword_to_its_brace() {
 fn functions_are_found_inside_functions_impls_and_macros() {
     let text = "impl T for S { fn a(&self) { fn b() {} } }\nproptest! { fn c(x in 0..5) {} }\nmod m { trait U { fn d() {} fn e(); } }\ntype F = fn(u8) -> u8;\n";
 
-    let names: Vec<String> = read(text)
-        .functions
-        .into_iter()
-        .map(|one| one.name)
-        .collect();
+    let functions = read(text).functions.into_iter();
+    let mut names: Vec<String> = functions.map(|one| one.name).collect();
 
-    let mut sorted = names.clone();
-    sorted.sort();
-    assert_eq!(sorted, ["a", "b", "c", "d"]);
+    names.sort();
+    assert_eq!(names, ["a", "b", "c", "d"]);
 }
 
 #[test]
-fn a_test_is_known_by_its_attribute() {
-    let text = "#[test]\nfn a() {}\n#[tokio::test(flavor = \"x\")]\nasync fn b() {}\n#[cfg(test)]\nfn c() {}\nfn d() {}\n";
+fn tests_and_ignored_tests_are_known_by_their_attributes() {
+    let text = "#[test]\nfn a() {}\n#[tokio::test(flavor = \"x\")]\n#[ignore]\nasync fn b() {}\n#[cfg(test)]\nfn c() {}\n#[test]\n# [ignore = \"slow\"]\nfn d() { ignore(); }\nfn e() { ignore(); }\n";
 
-    let tests: Vec<bool> = read(text).functions.iter().map(|one| one.is_test).collect();
+    let functions = read(text).functions.into_iter();
+    let known: Vec<_> = functions.map(|one| (one.is_test, one.is_ignored)).collect();
 
-    assert_eq!(tests, [true, true, false, false]);
-}
-
-#[test]
-fn an_ignored_test_is_known_by_its_attribute() {
-    let text = "#[test]\n# [ignore]\nfn a() {}\n#[test]\n# [ignore = \"slow\"]\nfn b() {}\n#[test]\nfn c() { ignore(); }\n";
-
-    let ignored: Vec<bool> = read(text)
-        .functions
-        .iter()
-        .map(|one| one.is_ignored)
-        .collect();
-
-    assert_eq!(ignored, [true, true, false]);
+    assert_eq!(
+        known,
+        [
+            (true, false),
+            (true, true),
+            (false, false),
+            (true, true),
+            (false, false)
+        ]
+    );
 }
 
 #[test]
@@ -84,5 +77,5 @@ fn words_count_as_code_only() {
 
 #[test]
 fn what_is_no_rust_is_refused() {
-    assert!(Source::read("fn f() {").is_err());
+    assert!(super::super::tree::RustFile::read("a.rs", "fn f() {").is_err());
 }
