@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use samovar_core::tool::{DEFAULT_TIMEOUT, Sharing};
+use samovar_core::tool::{DEFAULT_TIMEOUT, Origin, Sharing};
 use samovar_core::{
-    AgentPath, CallContext, Capability, ChatMeta, Closer, Effect, Future, Outcome, Reply, ToolCall,
-    ToolSpec, Toolset,
+    AgentPath, CallContext, ChatMeta, Closer, Effect, Future, Outcome, Reply, ToolCall, ToolSpec,
+    Toolset,
 };
 use serde_json::{Value, json};
 
@@ -104,7 +104,8 @@ fn ask_user() -> ToolSpec {
             "additionalProperties": false,
         }),
         effect: Effect::Read,
-        capability: Capability::Person,
+        asks: None,
+        origin: Origin::BuiltIn,
         timeout: DEFAULT_TIMEOUT,
         sharing: Sharing::Exclusive,
         closer: Closer::Person,
@@ -136,7 +137,8 @@ fn post_message() -> ToolSpec {
             "additionalProperties": false,
         }),
         effect: Effect::Idempotent,
-        capability: Capability::Person,
+        asks: None,
+        origin: Origin::BuiltIn,
         timeout: DEFAULT_TIMEOUT,
         sharing: Sharing::Exclusive,
         closer: Closer::Tool,

@@ -25,18 +25,40 @@ pub enum Effect {
     Unsafe,
 }
 
-/// What a tool needs to be allowed to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Capability {
-    /// Reads files of the workspace.
-    ReadWorkspace,
-    /// Changes files of the workspace.
-    WriteWorkspace,
-    /// Whatever a tool does that was registered from outside.
+/// Why a call is not simply let through below [`Approval::Auto`]. Each reason follows the tool's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asks {
+    /// Why a person is asked at [`Approval::Supervised`]: `changes files`.
+    pub supervised: &'static str,
+    /// Why a call is refused at [`Approval::ReadOnly`], unless its tool's effect is [`Effect::Read`].
+    pub read_only: &'static str,
+}
+
+impl Asks {
+    /// For a tool that comes from outside.
+    pub const FOREIGN: Self = Self {
+        supervised: "was registered from outside",
+        read_only: "may change something",
+    };
+
+    /// The same reason at both levels.
+    pub const fn because(why: &'static str) -> Self {
+        Self {
+            supervised: why,
+            read_only: why,
+        }
+    }
+}
+
+/// Where a tool comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// It is a part of the server.
+    BuiltIn,
+    /// The configuration names it.
+    Configuration,
+    /// It was registered, by a client or by the program that has the server inside.
     Registered,
-    /// Speaks with the person in the chat.
-    Person,
 }
 
 /// How much a person is asked before a call runs (TL-4).
@@ -77,8 +99,10 @@ pub struct ToolSpec {
     pub parameters: Value,
     /// What it does to the world.
     pub effect: Effect,
-    /// What it must be allowed to do.
-    pub capability: Capability,
+    /// What the gate asks before a call. `None` lets every call through, at every level.
+    pub asks: Option<Asks>,
+    /// Where it comes from.
+    pub origin: Origin,
     /// How long one call may run.
     pub timeout: Duration,
     /// Whether its calls run alone or beside others.

@@ -1,8 +1,8 @@
-//! The gate that every call passes: schema, capability, policy. Pure.
+//! The gate that every call passes: schema, policy. Pure.
 
 use std::fmt::Write as _;
 
-use samovar_core::{Approval, Capability, Effect, ToolSpec};
+use samovar_core::{Approval, Effect, ToolSpec};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -19,24 +19,17 @@ pub enum Verdict {
 
 /// Decides whether a tool may be called at an approval level (TL-4).
 pub fn judge(level: Approval, spec: &ToolSpec) -> Verdict {
-    let name = &spec.name;
-    match (level, spec.capability) {
-        (_, Capability::ReadWorkspace | Capability::Person) | (Approval::Auto, _) => Verdict::Allow,
-        (Approval::Supervised, Capability::WriteWorkspace) => {
-            Verdict::Ask(format!("{name} changes files"))
+    let (name, Some(asks)) = (&spec.name, spec.asks) else {
+        return Verdict::Allow;
+    };
+    match level {
+        Approval::Auto => Verdict::Allow,
+        Approval::Supervised => Verdict::Ask(format!("{name} {}", asks.supervised)),
+        Approval::ReadOnly if spec.effect == Effect::Read => Verdict::Allow,
+        Approval::ReadOnly => {
+            let why = asks.read_only;
+            Verdict::Deny(format!("{name} {why}, and the approval level is read-only"))
         }
-        (Approval::Supervised, Capability::Registered) => {
-            Verdict::Ask(format!("{name} was registered from outside"))
-        }
-        (Approval::ReadOnly, Capability::WriteWorkspace) => Verdict::Deny(format!(
-            "{name} changes files, and the approval level is read-only"
-        )),
-        (Approval::ReadOnly, Capability::Registered) if spec.effect == Effect::Read => {
-            Verdict::Allow
-        }
-        (Approval::ReadOnly, Capability::Registered) => Verdict::Deny(format!(
-            "{name} may change something, and the approval level is read-only"
-        )),
     }
 }
 
@@ -85,16 +78,17 @@ fn write_canonical(value: &Value, out: &mut String) {
 mod tests {
     use super::*;
     use samovar_core::Closer;
-    use samovar_core::tool::{DEFAULT_TIMEOUT, Sharing};
+    use samovar_core::tool::{Asks, DEFAULT_TIMEOUT, Origin, Sharing};
     use serde_json::json;
 
-    fn spec(capability: Capability, effect: Effect) -> ToolSpec {
+    fn spec(asks: Option<Asks>, effect: Effect) -> ToolSpec {
         ToolSpec {
             name: "tool".to_owned(),
             description: String::new(),
             parameters: json!({"type": "object"}),
             effect,
-            capability,
+            asks,
+            origin: Origin::BuiltIn,
             timeout: DEFAULT_TIMEOUT,
             sharing: Sharing::Parallel,
             closer: Closer::Tool,
@@ -105,28 +99,33 @@ mod tests {
     #[test]
     fn each_level_lets_through_what_its_name_says() {
         use Approval::{Auto, ReadOnly, Supervised};
-        use Capability::{Person, ReadWorkspace, Registered, WriteWorkspace};
+        use Effect::{Idempotent, Read, Unsafe, Verifiable};
+        let (writes, foreign) = (Some(Asks::because("changes files")), Some(Asks::FOREIGN));
+        let read_only = ", and the approval level is read-only";
+        let denied = |why: &str| Verdict::Deny(format!("tool {why}{read_only}"));
+        let asked = |why: &str| Verdict::Ask(format!("tool {why}"));
         let rows = [
-            (Auto, ReadWorkspace, Effect::Read, "allow"),
-            (Auto, WriteWorkspace, Effect::Verifiable, "allow"),
-            (Auto, Registered, Effect::Unsafe, "allow"),
-            (Supervised, ReadWorkspace, Effect::Read, "allow"),
-            (Supervised, WriteWorkspace, Effect::Verifiable, "ask"),
-            (Supervised, Registered, Effect::Read, "ask"),
-            (ReadOnly, ReadWorkspace, Effect::Read, "allow"),
-            (ReadOnly, WriteWorkspace, Effect::Verifiable, "deny"),
-            (Supervised, Person, Effect::Idempotent, "allow"),
-            (ReadOnly, Person, Effect::Idempotent, "allow"),
-            (ReadOnly, Registered, Effect::Read, "allow"),
-            (ReadOnly, Registered, Effect::Unsafe, "deny"),
+            (Auto, None, Read, Verdict::Allow),
+            (Auto, writes, Verifiable, Verdict::Allow),
+            (Auto, foreign, Unsafe, Verdict::Allow),
+            (Supervised, None, Read, Verdict::Allow),
+            (Supervised, None, Idempotent, Verdict::Allow),
+            (Supervised, writes, Verifiable, asked("changes files")),
+            (
+                Supervised,
+                foreign,
+                Read,
+                asked("was registered from outside"),
+            ),
+            (ReadOnly, None, Read, Verdict::Allow),
+            (ReadOnly, None, Idempotent, Verdict::Allow),
+            (ReadOnly, writes, Verifiable, denied("changes files")),
+            (ReadOnly, foreign, Read, Verdict::Allow),
+            (ReadOnly, foreign, Unsafe, denied("may change something")),
         ];
-        for (level, capability, effect, expected) in rows {
-            let verdict = match judge(level, &spec(capability, effect)) {
-                Verdict::Allow => "allow",
-                Verdict::Deny(_) => "deny",
-                Verdict::Ask(_) => "ask",
-            };
-            assert_eq!(verdict, expected, "{level:?} {capability:?} {effect:?}");
+        for (level, asks, effect, expected) in rows {
+            let verdict = judge(level, &spec(asks, effect));
+            assert_eq!(verdict, expected, "{level:?} {asks:?} {effect:?}");
         }
     }
 

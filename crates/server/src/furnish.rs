@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use samovar_egress::Client;
 use samovar_engine::Toolbox;
 use samovar_sandbox::{Jail, Protected};
+use samovar_tools::Resources;
 
 use crate::config::{Config, Reach};
 use crate::home::OpenError;
@@ -23,11 +25,11 @@ const TRUSTED_NAMES: [&str; 9] = [
     "memory",
 ];
 
-/// The built-in tools that work in the workspace, and those of the program that has the server inside.
+/// The built-in tools, those on files for the workspace, and those of the program that has the server inside.
 ///
 /// # Errors
 /// The workspace cannot be used, or a name is taken.
-pub(crate) fn toolbox(config: &Config) -> Result<Toolbox, OpenError> {
+pub(crate) fn toolbox(config: &Config, client: &Client) -> Result<Toolbox, OpenError> {
     let workspace = &config.workspace;
     // Before the first start there is no data directory: only `doctor` asks then.
     let private = config.private.iter().chain([&config.data_dir]);
@@ -47,7 +49,8 @@ pub(crate) fn toolbox(config: &Config) -> Result<Toolbox, OpenError> {
         Reach::System => Jail::open_to_system(workspace, &protected)?,
     });
     let toolbox = Toolbox::default();
-    for toolset in samovar_tools::catalog(&jail) {
+    let client = client.clone();
+    for toolset in samovar_tools::catalog(&Resources { jail, client }) {
         toolbox.add_built_in(&toolset).map_err(OpenError::Tools)?;
     }
     for toolset in &config.toolsets {

@@ -144,7 +144,7 @@ impl Opening {
                 source,
             })?;
         let client = Client::new(config.egress.clone());
-        let tools = RegisteredTools::open(files.clone(), client, &config.tools);
+        let tools = RegisteredTools::open(files.clone(), client);
         let tools = tools.map_err(|source| OpenError::Registered {
             dir: dir.clone(),
             source,
@@ -204,7 +204,7 @@ impl Opening {
     pub async fn finish(self) -> Result<Home, OpenError> {
         let config = self.config;
         let dir = &config.data_dir;
-        let toolbox = furnish::toolbox(&config)?;
+        let toolbox = furnish::toolbox(&config, self.shared.tools.client())?;
         let of_chat = toolbox.add_built_in(&self.shared.chatting.tools());
         of_chat.map_err(OpenError::Tools)?;
         let furnished = self.shared.tools.furnish(&toolbox, &config.tools);
@@ -319,7 +319,8 @@ impl Home {
     /// # Errors
     /// [`OpenError::Workspace`].
     pub fn try_workspace(config: &Config) -> Result<(), OpenError> {
-        furnish::toolbox(config).map(drop)
+        let client = Client::new(config.egress.clone());
+        furnish::toolbox(config, &client).map(drop)
     }
 
     /// An id for a session whose client gave none.

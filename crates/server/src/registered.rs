@@ -1,17 +1,17 @@
 //! Tools that somebody else has: those that the configuration names, and those that clients register,
 //! which are kept in `tools.json` (TL-1, TL-17).
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use samovar_core::{Capability, Code, Effect, Error, ToolSpec, Toolset};
+use samovar_core::tool::Origin;
+use samovar_core::{Code, Effect, Error, Toolset};
 use samovar_egress::{Client, Target};
 use samovar_engine::{Engine, Toolbox};
 use samovar_locale as locale;
 use samovar_sandbox::{SmallFiles, Survival};
 use samovar_tools::{Declared, client_tool, no_arguments, webhook};
-use samovar_wire::api::{RegisterToolParams, ToolInfo, ToolOrigin};
+use samovar_wire::api::{RegisterToolParams, ToolInfo};
 
 use crate::config::ConfiguredTool;
 
@@ -33,7 +33,6 @@ const DEFAULT_TIMEOUT_SECONDS: u32 = 60;
 pub(crate) struct RegisteredTools {
     files: SmallFiles,
     client: Client,
-    configured: BTreeSet<String>,
     /// One change after the other, each until it is kept.
     kept: Mutex<Vec<RegisterToolParams>>,
 }
@@ -43,16 +42,11 @@ impl RegisteredTools {
     ///
     /// # Errors
     /// What the system said, or that the file is damaged.
-    pub(crate) fn open(
-        files: SmallFiles,
-        client: Client,
-        configured: &[ConfiguredTool],
-    ) -> std::io::Result<Self> {
+    pub(crate) fn open(files: SmallFiles, client: Client) -> std::io::Result<Self> {
         let kept = kept(&files)?;
         Ok(Self {
             files,
             client,
-            configured: configured.iter().map(|tool| tool.name.clone()).collect(),
             kept: Mutex::new(kept),
         })
     }
@@ -114,7 +108,7 @@ impl RegisteredTools {
             .await
             .unwrap_or_else(|error| Err(not_kept(&error.into())))?;
         let infos = toolset.specs();
-        let infos = infos.first().map(|spec| self.info(spec));
+        let infos = infos.first().map(|spec| ToolInfo::from(&**spec));
         infos.ok_or_else(|| not_kept(&std::io::Error::other(NAME)))
     }
 
@@ -134,13 +128,9 @@ impl RegisteredTools {
             .unwrap_or_else(|error| Err(not_kept(&error.into())))
     }
 
-    /// A tool as people see it.
-    pub(crate) fn info(&self, spec: &ToolSpec) -> ToolInfo {
-        let mut info = ToolInfo::from(spec);
-        if self.configured.contains(&spec.name) {
-            info.origin = ToolOrigin::Configuration;
-        }
-        info
+    /// The client that its calls are made with.
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
     }
 
     fn put(
@@ -154,7 +144,7 @@ impl RegisteredTools {
         let before = changed.iter().position(|other| other.name == params.name);
         let specs = toolbox.specs();
         let there = specs.iter().find(|spec| spec.name == params.name);
-        if there.is_some_and(|spec| before.is_none() || !self.is_registered(spec)) {
+        if there.is_some_and(|spec| before.is_none() || spec.origin != Origin::Registered) {
             let why = locale::tool::name_taken(locale::quoted(&params.name));
             return Err(invalid(why));
         }
@@ -188,15 +178,10 @@ impl RegisteredTools {
         // Who has taken its name meanwhile stays: a built-in tool, or one of the configuration.
         let specs = toolbox.specs();
         let there = specs.iter().find(|spec| spec.name == name);
-        if there.is_some_and(|spec| self.is_registered(spec)) {
+        if there.is_some_and(|spec| spec.origin == Origin::Registered) {
             toolbox.remove(name);
         }
         Ok(())
-    }
-
-    /// Whether a tool that can be called is one that was registered.
-    fn is_registered(&self, spec: &ToolSpec) -> bool {
-        spec.capability == Capability::Registered && !self.configured.contains(&spec.name)
     }
 
     /// Kept first: what counts here must count after the next start, too.
@@ -215,6 +200,7 @@ impl RegisteredTools {
             parameters: params.parameters.clone().unwrap_or_else(no_arguments),
             effect,
             timeout: Duration::from_secs(seconds.into()),
+            origin: Origin::Registered,
         };
         declared
             .check()
@@ -240,6 +226,7 @@ impl RegisteredTools {
             parameters: tool.parameters.clone().unwrap_or_else(no_arguments),
             effect: tool.effect,
             timeout: tool.timeout,
+            origin: Origin::Configuration,
         };
         declared
             .check()

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use samovar_core::tool::Sharing;
-use samovar_core::{Capability, Closer, Effect, ToolSpec};
+use samovar_core::tool::{Origin, Sharing};
+use samovar_core::{Asks, Closer, Effect, ToolSpec};
 use samovar_locale as locale;
 use serde_json::{Value, json};
 
@@ -29,6 +29,8 @@ pub struct Declared {
     pub effect: Effect,
     /// How long one call may run, up to an hour.
     pub timeout: Duration,
+    /// Where it comes from.
+    pub origin: Origin,
 }
 
 /// Why a tool cannot be taken as it was declared.
@@ -93,7 +95,8 @@ impl Declared {
             description: self.description,
             parameters: self.parameters,
             effect: self.effect,
-            capability: Capability::Registered,
+            asks: Some(Asks::FOREIGN),
+            origin: self.origin,
             timeout: self.timeout,
             sharing: Sharing::Parallel,
             closer,
@@ -121,6 +124,7 @@ mod tests {
             parameters: no_arguments(),
             effect: Effect::Unsafe,
             timeout: Duration::from_mins(1),
+            origin: Origin::Registered,
         }
     }
 

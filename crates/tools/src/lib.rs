@@ -28,30 +28,37 @@ mod write_file;
 use std::sync::Arc;
 
 use samovar_core::Toolset;
+use samovar_egress::Client;
 use samovar_sandbox::Jail;
 
 pub use crate::declared::{Declared, DeclaredError, no_arguments};
 pub use crate::webhook::{client_tool, webhook};
 
-use crate::edit_file::EditFile;
-use crate::list_dir::ListDir;
-use crate::read_file::ReadFile;
-use crate::search_files::SearchFiles;
 use crate::tool::shelve;
 use crate::workspace::Workspace;
-use crate::write_file::WriteFile;
 
-/// Every built-in tool, for the files in `jail`, in a stable order.
+/// What the built-in tools work with.
+pub struct Resources {
+    /// The files that they may touch.
+    pub jail: Arc<Jail>,
+    /// The client for what is fetched.
+    pub client: Client,
+}
+
+/// Every built-in tool, in a stable order. A tool is a [`Toolset`] whose [`ToolSpec`] says what the
+/// gate asks; `shelve` makes one of a type that works on files.
 ///
 /// Calls of one catalog never lose each other's changes to a file, so a jail has one catalog.
-/// The calls need a tokio runtime: each runs on its pool for blocking work.
-pub fn catalog(jail: &Arc<Jail>) -> Vec<Arc<dyn Toolset>> {
-    let workspace = Arc::new(Workspace::new(jail.clone()));
+/// The calls need a tokio runtime: those on files run on its pool for blocking work.
+///
+/// [`ToolSpec`]: samovar_core::ToolSpec
+pub fn catalog(resources: &Resources) -> Vec<Arc<dyn Toolset>> {
+    let workspace = Arc::new(Workspace::new(resources.jail.clone()));
     vec![
-        shelve::<ListDir>(&workspace),
-        shelve::<ReadFile>(&workspace),
-        shelve::<SearchFiles>(&workspace),
-        shelve::<EditFile>(&workspace),
-        shelve::<WriteFile>(&workspace),
+        shelve::<list_dir::ListDir>(&workspace),
+        shelve::<read_file::ReadFile>(&workspace),
+        shelve::<search_files::SearchFiles>(&workspace),
+        shelve::<edit_file::EditFile>(&workspace),
+        shelve::<write_file::WriteFile>(&workspace),
     ]
 }

@@ -7,10 +7,10 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use samovar_core::tool::{DEFAULT_TIMEOUT, Sharing};
+use samovar_core::tool::{DEFAULT_TIMEOUT, Origin, Sharing};
 use samovar_core::{
-    CallContext, Capability, Closer, Effect, Future, Outcome, Probed, Reply, Status, ToolCall,
-    ToolSpec, Toolset,
+    Asks, CallContext, Closer, Effect, Future, Outcome, Probed, Reply, Status, ToolCall, ToolSpec,
+    Toolset,
 };
 use samovar_sandbox::JailError;
 use schemars::JsonSchema;
@@ -137,20 +137,18 @@ impl<T: FileTool> Toolset for Shelved<T> {
 
 fn spec<T: FileTool>() -> ToolSpec {
     let (description, parameters) = schema::of::<T>();
-    let (effect, capability, sharing) = match T::ACCESS {
-        Access::Read => (Effect::Read, Capability::ReadWorkspace, Sharing::Parallel),
-        Access::Write => (
-            Effect::Verifiable,
-            Capability::WriteWorkspace,
-            Sharing::Exclusive,
-        ),
+    let changes = Some(Asks::because("changes files"));
+    let (effect, asks, sharing) = match T::ACCESS {
+        Access::Read => (Effect::Read, None, Sharing::Parallel),
+        Access::Write => (Effect::Verifiable, changes, Sharing::Exclusive),
     };
     ToolSpec {
         name: T::NAME.to_owned(),
         description,
         parameters,
         effect,
-        capability,
+        asks,
+        origin: Origin::BuiltIn,
         timeout: T::TIMEOUT,
         sharing,
         closer: Closer::Tool,

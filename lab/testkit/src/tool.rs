@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use samovar_core::tool::{DEFAULT_TIMEOUT, Sharing};
+use samovar_core::tool::{DEFAULT_TIMEOUT, Origin, Sharing};
 use samovar_core::{
-    CallContext, Capability, Closer, Effect, Future, Probed, Reply, ToolCall, ToolSpec, Toolset,
+    Asks, CallContext, Closer, Effect, Future, Probed, Reply, ToolCall, ToolSpec, Toolset,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -32,7 +32,8 @@ impl TestTool {
             description: "A tool for tests.".to_owned(),
             parameters: json!({"type": "object"}),
             effect: Effect::Read,
-            capability: Capability::Registered,
+            asks: Some(Asks::FOREIGN),
+            origin: Origin::Registered,
             timeout: DEFAULT_TIMEOUT,
             sharing: Sharing::Parallel,
             closer: Closer::Tool,

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt};
-use samovar_core::tool::{Closer, DEFAULT_TIMEOUT, Sharing};
+use samovar_core::tool::{Closer, DEFAULT_TIMEOUT, Origin, Sharing};
 use samovar_core::{
-    CallId, Capability, Effect, Message, MessageId, Millis, Outcome, Part, Prompt, Provider,
-    ProviderEvent, Role, ToolCall, ToolSpec,
+    CallId, Effect, Message, MessageId, Millis, Outcome, Part, Prompt, Provider, ProviderEvent,
+    Role, ToolCall, ToolSpec,
 };
 use serde_json::{Value, json};
 
@@ -113,7 +113,8 @@ pub(in super::super) fn prompt(tools: &[&str], messages: Vec<Arc<Message>>) -> P
             description: String::new(),
             parameters: json!({"type": "object"}),
             effect: Effect::Read,
-            capability: Capability::ReadWorkspace,
+            asks: None,
+            origin: Origin::BuiltIn,
             timeout: DEFAULT_TIMEOUT,
             sharing: Sharing::Parallel,
             closer: Closer::Tool,

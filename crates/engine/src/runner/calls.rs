@@ -155,7 +155,7 @@ impl<'a> Calls<'a> {
         Ok(())
     }
 
-    /// The gate: schema, capability, policy (TL-4).
+    /// The gate: schema, policy (TL-4).
     fn admit(&self, call: &ToolCall) -> Result<Arc<Tool>, Outcome> {
         let tool = self.shelf.find(call).map_err(Outcome::failed)?;
         let level = self

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use samovar_core::provider::Layer;
-use samovar_core::tool::{Closer, DEFAULT_TIMEOUT, Sharing};
+use samovar_core::tool::{Closer, DEFAULT_TIMEOUT, Origin, Sharing};
 use samovar_core::{
-    CallId, Capability, Effect, Message, MessageId, Millis, Models as _, Outcome, Part, Prompt,
-    ProviderEvent, Role, ToolCall, ToolSpec,
+    CallId, Effect, Message, MessageId, Millis, Models as _, Outcome, Part, Prompt, ProviderEvent,
+    Role, ToolCall, ToolSpec,
 };
 use samovar_providers::{External, ProviderConfig, Registry, Secret};
 use serde_json::{Map, Value, json};
@@ -81,7 +81,8 @@ pub(crate) fn asking(model: &str, messages: Vec<Message>) -> Prompt {
         description: "Looks.".to_owned(),
         parameters: json!({"type": "object", "properties": {"at": {"type": "string"}}}),
         effect: Effect::Read,
-        capability: Capability::ReadWorkspace,
+        asks: None,
+        origin: Origin::BuiltIn,
         timeout: DEFAULT_TIMEOUT,
         sharing: Sharing::Parallel,
         closer: Closer::Tool,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use samovar_core::tool::Sharing;
-use samovar_core::{Capability, Closer, Effect, ToolSpec};
+use samovar_core::tool::{Origin, Sharing};
+use samovar_core::{Asks, Closer, Effect, ToolSpec};
 use serde_json::{Map, Value, json};
 
 /// Tools of a host that a model is given, at most: the first.
@@ -62,7 +62,8 @@ fn read_one(entry: &Value) -> Result<ToolSpec, String> {
         parameters,
         // Whatever it is, somebody else's word is no reason to call it twice.
         effect: Effect::Unsafe,
-        capability: Capability::Registered,
+        asks: Some(Asks::FOREIGN),
+        origin: Origin::Registered,
         timeout: CALL_TIMEOUT,
         // A host does one thing after the other, and each changes what the next one finds.
         sharing: Sharing::Exclusive,

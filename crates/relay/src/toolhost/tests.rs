@@ -3,9 +3,9 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use samovar_core::relay::{Envelope, MessageKind};
-use samovar_core::tool::Sharing;
+use samovar_core::tool::{Origin, Sharing};
 use samovar_core::{
-    Approval, CallContext, Capability, Closer, Effect, Future, Outcome, Reply, ToolCall, ToolSpec,
+    Approval, Asks, CallContext, Closer, Effect, Future, Outcome, Reply, ToolCall, ToolSpec,
     Toolset,
 };
 use samovar_engine::{Ports, Recovery, Settings, Toolbox};
@@ -31,13 +31,14 @@ struct Machine {
 #[derive(Clone)]
 struct Tools(Machine);
 
-fn spec(name: &str, effect: Effect, capability: Capability, closer: Closer) -> Arc<ToolSpec> {
+fn spec(name: &str, effect: Effect, asks: Option<Asks>, closer: Closer) -> Arc<ToolSpec> {
     Arc::new(ToolSpec {
         name: name.to_owned(),
         description: "d".to_owned(),
         parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
         effect,
-        capability,
+        asks,
+        origin: Origin::BuiltIn,
         timeout: Duration::from_mins(1),
         sharing: Sharing::Parallel,
         closer,
@@ -46,12 +47,12 @@ fn spec(name: &str, effect: Effect, capability: Capability, closer: Closer) -> A
 
 impl Toolset for Tools {
     fn specs(&self) -> Vec<Arc<ToolSpec>> {
-        use Capability::{Person, ReadWorkspace, WriteWorkspace};
+        let changes = Some(Asks::because("changes files"));
         vec![
-            spec("look", Effect::Read, ReadWorkspace, Closer::Tool),
-            spec("write", Effect::Unsafe, WriteWorkspace, Closer::Tool),
-            spec("hang", Effect::Unsafe, ReadWorkspace, Closer::Tool),
-            spec("ask", Effect::Idempotent, Person, Closer::Person),
+            spec("look", Effect::Read, None, Closer::Tool),
+            spec("write", Effect::Unsafe, changes, Closer::Tool),
+            spec("hang", Effect::Unsafe, None, Closer::Tool),
+            spec("ask", Effect::Idempotent, None, Closer::Person),
         ]
     }
 

@@ -75,19 +75,16 @@ pub(super) fn routes() -> Vec<Route> {
 
 async fn tools(call: Call, _params: NoParams) -> Result<Vec<ToolInfo>, Error> {
     let specs = call.engine().await?.toolbox().specs();
-    let infos = specs.iter().map(|spec| call.shared.tools.info(spec));
-    Ok(infos.collect())
+    Ok(specs.iter().map(|spec| ToolInfo::from(&**spec)).collect())
 }
 
 async fn tool(call: Call, params: ToolParams) -> Result<ToolInfo, Error> {
     let specs = call.engine().await?.toolbox().specs();
     let found = specs.iter().find(|spec| spec.name == params.name);
-    found
-        .map(|spec| call.shared.tools.info(spec))
-        .ok_or_else(|| {
-            let why = locale::tool::unknown(locale::quoted(&params.name));
-            Error::new(Code::UnknownTool, why)
-        })
+    found.map(|spec| ToolInfo::from(&**spec)).ok_or_else(|| {
+        let why = locale::tool::unknown(locale::quoted(&params.name));
+        Error::new(Code::UnknownTool, why)
+    })
 }
 
 async fn register(call: Call, params: RegisterToolParams) -> Result<ToolInfo, Error> {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use jsonschema::validator_for;
-use samovar_core::tool::Sharing;
-use samovar_core::{Capability, Closer, Effect};
+use samovar_core::tool::{Origin, Sharing};
+use samovar_core::{Asks, Closer, Effect};
 use serde_json::{Value, json};
 
 use crate::yard::Yard;
@@ -43,22 +43,21 @@ fn examples() -> [(&'static str, &'static [&'static str], Value); 5] {
 // proves TL-1, TL-2
 #[test]
 fn the_catalog_lists_the_file_tools_with_what_they_do_and_need() {
-    use Capability::{ReadWorkspace, WriteWorkspace};
     use Effect::{Read, Verifiable};
     use Sharing::{Exclusive, Parallel};
-    let yard = Yard::new();
+    let (yard, changes) = (Yard::new(), Some(Asks::because("changes files")));
 
     let rows: Vec<_> = yard
         .specs()
         .iter()
         .map(|spec| {
-            assert_eq!(spec.closer, Closer::Tool);
+            assert_eq!((spec.closer, spec.origin), (Closer::Tool, Origin::BuiltIn));
             assert!(spec.description.ends_with('.'), "{}", spec.description);
             let seconds = spec.timeout.as_secs();
             (
                 spec.name.clone(),
                 spec.effect,
-                spec.capability,
+                spec.asks,
                 spec.sharing,
                 seconds,
             )
@@ -66,14 +65,14 @@ fn the_catalog_lists_the_file_tools_with_what_they_do_and_need() {
         .collect();
 
     let expected = [
-        ("list_dir", Read, ReadWorkspace, Parallel, 60),
-        ("read_file", Read, ReadWorkspace, Parallel, 60),
-        ("search_files", Read, ReadWorkspace, Parallel, 30),
-        ("edit_file", Verifiable, WriteWorkspace, Exclusive, 60),
-        ("write_file", Verifiable, WriteWorkspace, Exclusive, 60),
+        ("list_dir", Read, None, Parallel, 60),
+        ("read_file", Read, None, Parallel, 60),
+        ("search_files", Read, None, Parallel, 30),
+        ("edit_file", Verifiable, changes, Exclusive, 60),
+        ("write_file", Verifiable, changes, Exclusive, 60),
     ];
-    let expected = expected.map(|(name, effect, capability, sharing, seconds)| {
-        (name.to_owned(), effect, capability, sharing, seconds)
+    let expected = expected.map(|(name, effect, asks, sharing, seconds)| {
+        (name.to_owned(), effect, asks, sharing, seconds)
     });
     assert_eq!(rows, expected);
 }

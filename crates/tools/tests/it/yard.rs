@@ -8,8 +8,9 @@ use samovar_core::{
     AgentPath, CallContext, CallId, Outcome, Probed, Reply, SessionId, Status, ToolCall, ToolSpec,
     Toolset, TurnId,
 };
+use samovar_egress::Client;
 use samovar_sandbox::{Jail, Protected};
-use samovar_tools::catalog;
+use samovar_tools::{Resources, catalog};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -36,7 +37,8 @@ impl Yard {
             read_only: vec!["samovar.toml".into(), "skills".into()],
         };
         let jail = Arc::new(Jail::open(&ws, &protected).unwrap());
-        let tools = catalog(&jail);
+        let client = Client::new(Vec::new());
+        let tools = catalog(&Resources { jail, client });
         Self { top, tools }
     }
 

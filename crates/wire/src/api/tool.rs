@@ -1,6 +1,7 @@
 //! Tools as people see them (TL-17).
 
 use samovar_core::message::Status;
+use samovar_core::tool::Origin;
 use samovar_core::{Approval, CallId, Closer, Effect, Outcome, SessionId, ToolSpec, TurnId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,12 +43,10 @@ pub enum ToolOrigin {
 
 impl From<&ToolSpec> for ToolInfo {
     fn from(spec: &ToolSpec) -> Self {
-        use samovar_core::Capability;
-        let origin = match spec.capability {
-            Capability::ReadWorkspace | Capability::WriteWorkspace | Capability::Person => {
-                ToolOrigin::BuiltIn
-            }
-            Capability::Registered => ToolOrigin::Registered,
+        let origin = match spec.origin {
+            Origin::BuiltIn => ToolOrigin::BuiltIn,
+            Origin::Configuration => ToolOrigin::Configuration,
+            Origin::Registered => ToolOrigin::Registered,
         };
         Self {
             name: spec.name.clone(),

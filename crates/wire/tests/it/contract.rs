@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use samovar_core::history::{MessageRow, SessionRow, Totals};
+use samovar_core::tool::Origin;
 use samovar_core::{
-    AgentPath, Capability, Closer, Code, Effect, Error, Event, FinishReason, Kind, Message, Millis,
-    Outcome, Part, Role, Seq, SessionId, Status, Title, ToolSpec,
+    AgentPath, Closer, Code, Effect, Error, Event, FinishReason, Kind, Message, Millis, Outcome,
+    Part, Role, Seq, SessionId, Status, Title, ToolSpec,
 };
 use samovar_wire::agent::{
     AgentMessage, AgentStreamEvent, CancelResult, Collector, CreateSessionParams, ErrorBody,
@@ -217,7 +218,8 @@ fn tools_totals_and_cancelling_have_the_shapes_of_the_contract() {
         description: "Looks.".to_owned(),
         parameters: json!({"type": "object"}),
         effect: Effect::Read,
-        capability: Capability::ReadWorkspace,
+        asks: None,
+        origin: Origin::BuiltIn,
         timeout: Duration::from_secs(1),
         sharing: samovar_core::tool::Sharing::Parallel,
         closer: Closer::Tool,

@@ -3,9 +3,9 @@ use std::time::Duration;
 
 use reqwest::Url;
 use samovar_core::provider::Layer;
-use samovar_core::tool::{Closer, DEFAULT_TIMEOUT, Sharing};
+use samovar_core::tool::{Closer, DEFAULT_TIMEOUT, Origin, Sharing};
 use samovar_core::{
-    CallId, Capability, Effect, Message, MessageId, Millis, Outcome, Part, Role, Status, ToolCall,
+    CallId, Effect, Message, MessageId, Millis, Outcome, Part, Role, Status, ToolCall,
 };
 use serde_json::{Map, json};
 
@@ -125,7 +125,8 @@ fn tool(name: &str) -> Arc<ToolSpec> {
         description: "Looks.".to_owned(),
         parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
         effect: Effect::Read,
-        capability: Capability::ReadWorkspace,
+        asks: None,
+        origin: Origin::BuiltIn,
         timeout: DEFAULT_TIMEOUT,
         sharing: Sharing::Parallel,
         closer: Closer::Tool,

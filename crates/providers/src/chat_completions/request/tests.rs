@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
 use samovar_core::provider::Layer;
-use samovar_core::tool::{Closer, DEFAULT_TIMEOUT, Sharing};
+use samovar_core::tool::{Closer, DEFAULT_TIMEOUT, Origin, Sharing};
 use samovar_core::{
-    CallId, Capability, Effect, Message, MessageId, Millis, Outcome, Part, Role, Status, ToolCall,
+    CallId, Effect, Message, MessageId, Millis, Outcome, Part, Role, Status, ToolCall,
 };
 use serde_json::{Map, json};
 
@@ -111,7 +111,8 @@ fn a_prompt_is_written_as_the_dialect_wants_it() {
         description: "Looks.".to_owned(),
         parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
         effect: Effect::Read,
-        capability: Capability::ReadWorkspace,
+        asks: None,
+        origin: Origin::BuiltIn,
         timeout: DEFAULT_TIMEOUT,
         sharing: Sharing::Parallel,
         closer: Closer::Tool,

@@ -9,11 +9,11 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream};
 use samovar_core::error::FaultCode;
 use samovar_core::provider::{Answer, ModelKind};
-use samovar_core::tool::Sharing;
+use samovar_core::tool::{Origin, Sharing};
 use samovar_core::{
-    CallContext, CallId, Capability, Clock, Closer, Effect, Error, Future, Ids, Millis, Model,
-    Models, Outcome, Probed, Prompt, Provider, ProviderEvent, Reply, Role, ToolCall, ToolSpec,
-    Toolset, Usage,
+    Asks, CallContext, CallId, Clock, Closer, Effect, Error, Future, Ids, Millis, Model, Models,
+    Outcome, Probed, Prompt, Provider, ProviderEvent, Reply, Role, ToolCall, ToolSpec, Toolset,
+    Usage,
 };
 use serde_json::{Value, json};
 
@@ -185,7 +185,8 @@ impl Toolset for Outside {
                 description: "A tool of the world.".to_owned(),
                 parameters: json!({"type": "object"}),
                 effect,
-                capability: Capability::Registered,
+                asks: Some(Asks::FOREIGN),
+                origin: Origin::Registered,
                 timeout: Duration::from_mins(1),
                 sharing: Sharing::Parallel,
                 closer: Closer::Tool,
