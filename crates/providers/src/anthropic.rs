@@ -14,13 +14,13 @@ mod usage;
 
 use std::sync::Arc;
 
-use samovar_core::provider::Answer;
-use samovar_core::{Prompt, Provider};
+use samovar_core::Prompt;
 
 use self::reply::Reply;
 use crate::decoder::Reader;
+use crate::dialect::Dialect;
 use crate::endpoint::Endpoint;
-use crate::exchange::{self, Question};
+use crate::exchange::Question;
 use crate::fingerprint::Fingerprint;
 use crate::http::Headers;
 use crate::specs::ProviderSpec;
@@ -30,45 +30,28 @@ const HEADERS: Headers = &[
     ("anthropic-version", "2023-06-01"),
 ];
 
-/// A provider that speaks Messages.
-pub(crate) struct Anthropic {
-    endpoint: Arc<Endpoint>,
-}
+/// The dialect Messages.
+pub(crate) const DIALECT: Dialect = Dialect {
+    name: "anthropic",
+    ask,
+    key_header: Some("x-api-key"),
+    models: |endpoint| endpoint.root_url(&["v1", "models"]),
+};
 
-impl Anthropic {
-    pub(crate) fn new(endpoint: Endpoint) -> Self {
-        Self {
-            endpoint: Arc::new(endpoint),
-        }
-    }
-}
-
-impl Provider for Anthropic {
-    fn stream(&self, prompt: Prompt) -> Answer {
-        let spec = self.endpoint.spec;
-        let (body, answers) = match request::write(&self.endpoint, &prompt) {
-            Ok(request) => (Ok(request.body), request.fingerprint),
-            Err(error) => (Err(error), Fingerprint::new()),
-        };
-        exchange::answer(Question {
-            endpoint: Arc::clone(&self.endpoint),
-            model: prompt.model,
-            path: path(&self.endpoint),
-            headers: HEADERS,
-            body,
-            reader: reader(spec, answers),
-        })
-    }
-}
-
-/// Where a prompt is put. The provider's own programs put `/v1` behind the base URL that they are
-/// given, other programs want it to be there: both spellings are taken.
-fn path(endpoint: &Endpoint) -> &'static [&'static str] {
-    let base = endpoint.base.path().trim_end_matches('/');
-    if base.ends_with("/v1") {
-        &["messages"]
-    } else {
-        &["v1", "messages"]
+fn ask(endpoint: Arc<Endpoint>, prompt: Prompt) -> Question {
+    let (body, answers) = match request::write(&endpoint, &prompt) {
+        Ok(request) => (Ok(request.body), request.fingerprint),
+        Err(error) => (Err(error), Fingerprint::new()),
+    };
+    Question {
+        model: prompt.model,
+        // The provider's own programs add `/v1` to the base URL that they are given, others want it
+        // to be there: both spellings are taken.
+        url: endpoint.root_url(&["v1", "messages"]),
+        headers: HEADERS,
+        body,
+        reader: reader(endpoint.spec, answers),
+        endpoint,
     }
 }
 

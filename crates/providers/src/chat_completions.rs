@@ -13,44 +13,34 @@ mod request;
 
 use std::sync::Arc;
 
-use samovar_core::provider::Answer;
-use samovar_core::{Prompt, Provider};
+use samovar_core::Prompt;
 
 use self::reply::Reply;
 use crate::decoder::Reader;
+use crate::dialect::Dialect;
 use crate::endpoint::Endpoint;
-use crate::exchange::{self, Question};
+use crate::exchange::Question;
 use crate::http::Headers;
 use crate::specs::ProviderSpec;
 
-const PATH: &[&str] = &["chat", "completions"];
-
 const HEADERS: Headers = &[("accept", "text/event-stream, application/json")];
 
-/// A provider that speaks Chat Completions.
-pub(crate) struct ChatCompletions {
-    endpoint: Arc<Endpoint>,
-}
+/// The dialect Chat Completions.
+pub(crate) const DIALECT: Dialect = Dialect {
+    name: "chat_completions",
+    ask,
+    key_header: None,
+    models: |endpoint| endpoint.url(&["models"]),
+};
 
-impl ChatCompletions {
-    pub(crate) fn new(endpoint: Endpoint) -> Self {
-        Self {
-            endpoint: Arc::new(endpoint),
-        }
-    }
-}
-
-impl Provider for ChatCompletions {
-    fn stream(&self, prompt: Prompt) -> Answer {
-        let body = request::body(self.endpoint.spec, &prompt);
-        exchange::answer(Question {
-            endpoint: Arc::clone(&self.endpoint),
-            model: prompt.model,
-            path: PATH,
-            headers: HEADERS,
-            body,
-            reader: reader(self.endpoint.spec),
-        })
+fn ask(endpoint: Arc<Endpoint>, prompt: Prompt) -> Question {
+    Question {
+        body: request::body(endpoint.spec, &prompt),
+        model: prompt.model,
+        url: endpoint.url(&["chat", "completions"]),
+        headers: HEADERS,
+        reader: reader(endpoint.spec),
+        endpoint,
     }
 }
 

@@ -11,7 +11,7 @@ use samovar_locale as locale;
 
 use crate::fault::{Fault, cause};
 use crate::secret::Secret;
-use crate::specs::{Dialect, ProviderSpec, Quirk};
+use crate::specs::{ProviderSpec, Quirk};
 use crate::timeouts::{Limit, Timeouts};
 
 /// The HTTP clients, one for each scheme, each made at its first use and shared by all providers.
@@ -126,12 +126,9 @@ impl Endpoint {
 
     /// The header that holds the bare key; none where it is a bearer's.
     fn key_header(&self) -> Option<&'static str> {
-        match self.spec.dialect {
-            Dialect::Anthropic => Some("x-api-key"),
-            Dialect::ChatCompletions | Dialect::Demo => {
-                self.spec.has(Quirk::ApiKeyHeader).then_some("api-key")
-            }
-        }
+        let of_dialect = self.spec.dialect.and_then(|dialect| dialect.key_header);
+        let of_row = || self.spec.has(Quirk::ApiKeyHeader).then_some("api-key");
+        of_dialect.or_else(of_row)
     }
 
     /// The address of something below the base URL.
@@ -139,6 +136,20 @@ impl Endpoint {
         let mut url = self.base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
+        }
+        url
+    }
+
+    /// The address of one of the server's own routes, which stand beside the `v1` of its base URL.
+    pub(crate) fn root_url(&self, path: &[&str]) -> Url {
+        let mut url = self.base.clone();
+        let is_versioned = url.path().trim_end_matches('/').ends_with("/v1");
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty();
+            if is_versioned {
+                segments.pop();
+            }
+            segments.extend(path);
         }
         url
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{FutureExt as _, stream};
-use reqwest::Response;
+use reqwest::{Response, Url};
 use samovar_core::ProviderEvent;
 use samovar_core::error::FaultCode;
 use samovar_core::provider::Answer;
@@ -35,8 +35,8 @@ pub(crate) struct Question {
     pub(crate) endpoint: Arc<Endpoint>,
     /// The model, under the endpoint's name.
     pub(crate) model: String,
-    /// Where it is asked, below the base URL.
-    pub(crate) path: &'static [&'static str],
+    /// Where it is asked.
+    pub(crate) url: Url,
     /// What the dialect wants beside the key.
     pub(crate) headers: Headers,
     /// The request, or why there is none.
@@ -208,8 +208,8 @@ async fn begin(
         let why = locale::provider::request_unwritable(error);
         Fault::new(FaultCode::Internal, why)
     })?;
-    let url = endpoint.url(question.path);
-    let (mut response, form) = http::ask(endpoint, url, question.headers, body, watch).await?;
+    let (mut response, form) =
+        http::ask(endpoint, question.url, question.headers, body, watch).await?;
     let mut decoder = Decoder::new(question.reader);
     match form {
         Form::Events => Ok(Some((response, decoder))),

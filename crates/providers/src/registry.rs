@@ -18,14 +18,13 @@ use serde::Serialize;
 
 use self::probing::LastProbe;
 use self::refusal::{refuse, shown};
-use crate::anthropic::Anthropic;
-use crate::chat_completions::ChatCompletions;
+use crate::dialect::Remote;
 use crate::endpoint::{Clients, Endpoint};
 use crate::external::{EXTERNAL, External};
 use crate::price::{FREE, Price};
 use crate::probe::Probing;
 use crate::secret::Secret;
-use crate::specs::{self, Dialect, ProviderSpec, SPECS};
+use crate::specs::{self, ProviderSpec, SPECS};
 use crate::timeouts::Timeouts;
 use crate::unbuilt::Unbuilt;
 
@@ -133,23 +132,22 @@ impl Registry {
         if let Some(price) = of_model.or_else(|| prices.get(spec.name)) {
             return Some(*price);
         }
-        match spec.dialect {
-            Dialect::Demo => Some(FREE),
-            Dialect::Anthropic | Dialect::ChatCompletions if spec.is_local => Some(FREE),
-            Dialect::Anthropic | Dialect::ChatCompletions if self.is_by_hand(spec) => None,
-            Dialect::Anthropic | Dialect::ChatCompletions => spec.list_price(&endpoint_name),
+        if spec.is_demo() || spec.is_local {
+            Some(FREE)
+        } else if self.is_by_hand(spec) {
+            None
+        } else {
+            spec.list_price(&endpoint_name)
         }
     }
 
     fn access(&self, spec: &ProviderSpec) -> Access {
-        match spec.dialect {
-            Dialect::Demo if self.config.demo == DemoUse::Forbidden => Access::Missing,
-            Dialect::Demo => Access::Open,
-            Dialect::Anthropic | Dialect::ChatCompletions => self.remote_access(spec),
+        if spec.is_demo() {
+            return match self.config.demo {
+                DemoUse::Allowed => Access::Open,
+                DemoUse::Forbidden => Access::Missing,
+            };
         }
-    }
-
-    fn remote_access(&self, spec: &ProviderSpec) -> Access {
         if self.address(spec).is_none() {
             Access::Missing
         } else if self.config.keys.contains_key(spec.name) {
@@ -185,8 +183,7 @@ impl Registry {
 
     /// The rows whose base URL was set by hand.
     fn set_by_hand(&self) -> Vec<&'static ProviderSpec> {
-        let is_by_hand =
-            |spec: &&ProviderSpec| spec.dialect != Dialect::Demo && self.is_by_hand(spec);
+        let is_by_hand = |spec: &&ProviderSpec| !spec.is_demo() && self.is_by_hand(spec);
         SPECS.iter().filter(is_by_hand).collect()
     }
 
@@ -198,7 +195,7 @@ impl Registry {
             return Err(refuse(why, name));
         }
         let (spec, endpoint_name) = self.route(name)?;
-        if spec.dialect == Dialect::Demo && endpoint_name != spec.name {
+        if spec.is_demo() && endpoint_name != spec.name {
             let why = locale::models::demo_has_one(locale::quoted(&shown(name)));
             return Err(refuse(why, name));
         }
@@ -248,9 +245,11 @@ impl Registry {
             return Ok(made.clone());
         }
         let provider: Arc<dyn Provider> = match spec.dialect {
-            Dialect::Demo => Arc::clone(&self.demo),
-            Dialect::Anthropic => Arc::new(Anthropic::new(self.endpoint(spec)?)),
-            Dialect::ChatCompletions => Arc::new(ChatCompletions::new(self.endpoint(spec)?)),
+            None => Arc::clone(&self.demo),
+            Some(dialect) => Arc::new(Remote {
+                dialect,
+                endpoint: Arc::new(self.endpoint(spec)?),
+            }),
         };
         Ok(match place {
             Some(place) => place.get_or_init(|| provider).clone(),
@@ -282,12 +281,12 @@ impl Registry {
 
     fn kind(&self, spec: &ProviderSpec) -> ModelKind {
         let is_near = || self.base(spec).is_ok_and(|url| is_loopback(&url));
-        match spec.dialect {
-            Dialect::Demo => ModelKind::Demo,
-            Dialect::Anthropic | Dialect::ChatCompletions if spec.is_local || is_near() => {
-                ModelKind::Local
-            }
-            Dialect::Anthropic | Dialect::ChatCompletions => ModelKind::Remote,
+        if spec.is_demo() {
+            ModelKind::Demo
+        } else if spec.is_local || is_near() {
+            ModelKind::Local
+        } else {
+            ModelKind::Remote
         }
     }
 }
@@ -299,7 +298,7 @@ impl Models for Registry {
             return Ok(external());
         }
         let (spec, endpoint_name) = self.find(name)?;
-        if spec.dialect == Dialect::Demo {
+        if spec.is_demo() {
             return self.demo(spec, name);
         }
         if !self.is_usable(spec) {

@@ -6,8 +6,8 @@ mod table;
 use reqwest::Url;
 use samovar_core::{Code, Error};
 use samovar_locale as locale;
-use serde::Serialize;
 
+use crate::dialect::Dialect;
 use crate::price::{ListPrice, Price};
 use crate::words::has_word;
 
@@ -20,8 +20,9 @@ pub struct ProviderSpec {
     pub name: &'static str,
     /// The name for people.
     pub display_name: &'static str,
-    /// What it speaks.
-    pub dialect: Dialect,
+    /// What it speaks. `None` for `demo`, whose provider the server hands to
+    /// [`Registry::new`](crate::Registry::new).
+    pub dialect: Option<&'static Dialect>,
     /// Whole words, in lower case, by which a model's name is known to be its own.
     pub keywords: &'static [&'static str],
     /// Environment variables that may hold its key; messages name the first.
@@ -52,18 +53,6 @@ pub struct ProviderSpec {
     pub is_gateway: bool,
     /// Whether it runs on the user's own machines and needs no key.
     pub is_local: bool,
-}
-
-/// What an endpoint speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Dialect {
-    /// Messages, which is the one of `anthropic`.
-    Anthropic,
-    /// Chat Completions, which began as the one of `openai`.
-    ChatCompletions,
-    /// Nothing: the built-in rules (FC-5).
-    Demo,
 }
 
 /// How an endpoint lists the models that it has.
@@ -149,6 +138,11 @@ pub fn spec(name: &str) -> Option<&'static ProviderSpec> {
 }
 
 impl ProviderSpec {
+    /// Whether it is the demo model, which runs in the server.
+    pub fn is_demo(&self) -> bool {
+        self.dialect.is_none()
+    }
+
     /// The variable that sets its base URL: `LM_STUDIO_BASE_URL` for `lm-studio`.
     pub fn base_url_var(&self) -> String {
         format!("{}_BASE_URL", self.name.replace('-', "_").to_uppercase())

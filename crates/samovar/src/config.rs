@@ -15,7 +15,7 @@ use samovar_core::Approval;
 use samovar_engine::Resume;
 use samovar_locale as text;
 use samovar_server::providers::{
-    DemoUse, Dialect, Probing, ProviderConfig, Registry, SPECS, Secret, UNBUILT, Unbuilt, registry,
+    DemoUse, Probing, ProviderConfig, Registry, SPECS, Secret, UNBUILT, Unbuilt, registry,
 };
 use samovar_server::{Config, Durability, Owner, Reach, Standing, Token};
 use tracing_subscriber::EnvFilter;
@@ -144,7 +144,7 @@ pub(crate) fn sources(places: &Places, who: &Who) -> Result<Sources, Failure> {
 /// The rows of the table of providers, as far as they can be set up.
 pub(crate) fn providers() -> Vec<ProviderNames> {
     let own = |names: &[&str]| names.iter().copied().map(str::to_owned).collect();
-    let rows = SPECS.iter().filter(|spec| spec.dialect != Dialect::Demo);
+    let rows = SPECS.iter().filter(|spec| !spec.is_demo());
     let rows = rows.map(|spec| ProviderNames {
         name: spec.name.to_owned(),
         key_variables: own(spec.env_vars),

@@ -82,7 +82,7 @@ pub mod egress {
 /// The table of providers and what is set for them, for whoever reads the configuration.
 pub mod providers {
     pub use samovar_providers::{
-        Access, Choice, DemoUse, Dialect, Idle, IdleKey, LocalModel, Look, Price, Probed, Probing,
+        Access, Choice, DemoUse, Idle, IdleKey, LocalModel, Look, Price, Probed, Probing,
         ProviderConfig, ProviderSpec, Reason, Registry, Row, SPECS, Secret, Seen, Timeouts,
         UNBUILT, Unbuilt, Way,
     };

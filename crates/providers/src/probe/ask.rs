@@ -8,7 +8,6 @@ use tokio::time::{Instant, timeout_at};
 use super::Seen;
 use crate::endpoint::Endpoint;
 use crate::fault::{cause, clean};
-use crate::specs::Dialect;
 
 /// Bytes of one answer, at most.
 const MAX_BYTES: usize = 256 * 1024;
@@ -27,35 +26,20 @@ impl<'a> Asker<'a> {
 
     /// Reads the list that every endpoint of the row's dialect has.
     pub(super) async fn models(self) -> Result<Value, Seen> {
-        let url = match self.endpoint.spec.dialect {
-            Dialect::Anthropic => self.own(&["v1", "models"]),
-            Dialect::ChatCompletions | Dialect::Demo => self.endpoint.url(&["models"]),
-        };
-        self.fetch(url, None).await
+        match self.endpoint.spec.dialect {
+            Some(dialect) => self.fetch((dialect.models)(self.endpoint), None).await,
+            None => Err(Seen::NoList),
+        }
     }
 
     /// Reads what stands where the server's own routes begin.
     pub(super) async fn get_own(self, path: &[&str]) -> Result<Value, Seen> {
-        self.fetch(self.own(path), None).await
+        self.fetch(self.endpoint.root_url(path), None).await
     }
 
     /// Asks one of the server's own routes.
     pub(super) async fn post_own(self, path: &[&str], body: &Value) -> Result<Value, Seen> {
-        self.fetch(self.own(path), Some(body)).await
-    }
-
-    /// The server's own routes stand beside the `v1` of its base URL.
-    fn own(self, path: &[&str]) -> Url {
-        let mut url = self.endpoint.base.clone();
-        let is_versioned = url.path().trim_end_matches('/').ends_with("/v1");
-        if let Ok(mut segments) = url.path_segments_mut() {
-            segments.pop_if_empty();
-            if is_versioned {
-                segments.pop();
-            }
-            segments.extend(path);
-        }
-        url
+        self.fetch(self.endpoint.root_url(path), Some(body)).await
     }
 
     async fn fetch(self, url: Url, body: Option<&Value>) -> Result<Value, Seen> {

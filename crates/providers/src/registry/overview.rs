@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Access, Registry};
 use crate::probe::{LocalModel, Look, shown};
-use crate::specs::{Dialect, ProviderSpec, SPECS};
+use crate::specs::{ProviderSpec, SPECS};
 
 /// A provider as it is set up.
 #[derive(Clone, Debug, Serialize)]
@@ -14,7 +14,7 @@ pub struct Row {
     /// The name for people.
     pub display_name: &'static str,
     /// What it speaks.
-    pub dialect: Dialect,
+    pub dialect: &'static str,
     /// How it can be used.
     pub access: Access,
     /// The variables any of which would make it usable; empty when it is, or nothing would.
@@ -43,7 +43,7 @@ impl Registry {
         let row = |spec: &'static ProviderSpec| Row {
             name: spec.name,
             display_name: spec.display_name,
-            dialect: spec.dialect,
+            dialect: spec.dialect.map_or(spec.name, |dialect| dialect.name),
             access: self.access(spec),
             set: self.missing(spec),
             default_model: spec.default_model.map(|model| spec.canonical(model)),
@@ -61,7 +61,7 @@ impl Registry {
         match (self.access(spec), self.address(spec)) {
             (Access::Key | Access::Open, _) => Vec::new(),
             (Access::Missing, Some(_)) => key.into_iter().chain([spec.base_url_var()]).collect(),
-            (Access::Missing, None) if spec.dialect == Dialect::Demo => Vec::new(),
+            (Access::Missing, None) if spec.is_demo() => Vec::new(),
             (Access::Missing, None) => vec![spec.base_url_var()],
         }
     }

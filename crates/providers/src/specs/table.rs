@@ -2,13 +2,14 @@
 //! machine.
 
 use super::prices;
-use super::{Dialect, Listing, ModelOverride, NO_OVERRIDE, Param, ProviderSpec, Quirk};
+use super::{Listing, ModelOverride, NO_OVERRIDE, Param, ProviderSpec, Quirk};
+use crate::{anthropic, chat_completions};
 
 /// What most services are; a row says only what is its own.
 const SERVICE: ProviderSpec = ProviderSpec {
     name: "",
     display_name: "",
-    dialect: Dialect::ChatCompletions,
+    dialect: Some(&chat_completions::DIALECT),
     keywords: &[],
     env_vars: &[],
     default_api_base: None,
@@ -79,7 +80,7 @@ pub const SPECS: &[ProviderSpec] = &[
     ProviderSpec {
         name: "anthropic",
         display_name: "Anthropic",
-        dialect: Dialect::Anthropic,
+        dialect: Some(&anthropic::DIALECT),
         keywords: &["claude", "anthropic"],
         env_vars: &["ANTHROPIC_API_KEY", "CLAUDE_API_KEY"],
         default_api_base: Some("https://api.anthropic.com"),
@@ -341,7 +342,7 @@ pub const SPECS: &[ProviderSpec] = &[
     ProviderSpec {
         name: "demo",
         display_name: "demo rules",
-        dialect: Dialect::Demo,
+        dialect: None,
         default_model: Some("demo"),
         ..SERVICE
     },
