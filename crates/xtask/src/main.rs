@@ -2,8 +2,7 @@
 //! `mutants` and `mass`.
 //!
 //! Here: the command line of the tasks, in [`task`] the table of tasks with the commands each one
-//! is made of, in [`mod@bench`] what that one measures, in [`mutants`] what that one breaks, and
-//! in [`mass`] what that one counts.
+//! is made of, in [`mutants`] what that one breaks, and in [`mass`] what that one counts.
 //! Not here: the rules of the house, which are tests (`tests/it/house.rs`), and what a new machine
 //! lacks, which `.ci/run` installs.
 //! It depends on no crate, so that it is built in a second.
@@ -15,7 +14,6 @@
     reason = "a task speaks to the person at the terminal"
 )]
 
-mod bench;
 mod mass;
 mod mutants;
 mod packages;

@@ -1,5 +1,4 @@
 //! The tests of the tasks, and the rules of the house as tests of the whole tree.
 
-mod bench;
 mod house;
 mod tasks;

@@ -27,8 +27,8 @@ fn all_is_there(name: &str) -> Tree {
 }
 
 /// A workspace with nothing but what tells whether packages are there, and a folder of programs.
-pub(crate) struct Tree {
-    pub(crate) root: PathBuf,
+struct Tree {
+    root: PathBuf,
 }
 
 impl Tree {
@@ -38,7 +38,7 @@ impl Tree {
     const INSTALLED: &str = "node_modules/.package-lock.json";
 
     /// A tree of its own for every test, empty at its start.
-    pub(crate) fn new(name: &str) -> Tree {
+    fn new(name: &str) -> Tree {
         let process = std::process::id().to_string();
         let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(process + name);
         for folder in [
@@ -68,12 +68,7 @@ impl Tree {
 
     /// The same as the function, with no program but those of the tree.
     fn xtask(&self, words: &[&str], fails: &str) -> Output {
-        self.start(env!("CARGO_BIN_EXE_samovar-xtask").as_ref(), words, fails)
-    }
-
-    /// The same with the tasks built elsewhere.
-    pub(crate) fn start(&self, xtask: &Path, words: &[&str], fails: &str) -> Output {
-        Command::new(xtask)
+        Command::new(env!("CARGO_BIN_EXE_samovar-xtask"))
             .args(words)
             .env("CARGO", FAKE)
             .env("CARGO_PKG_NAME", "samovar-xtask")
@@ -92,20 +87,20 @@ impl Drop for Tree {
 }
 
 /// The subcommands that cargo was asked for, in order.
-pub(crate) fn asked(output: &Output) -> Vec<String> {
+fn asked(output: &Output) -> Vec<String> {
     lines(output)
         .filter_map(|line| line.strip_prefix("asked: "))
         .filter_map(|words| words.split(' ').next().map(str::to_owned))
         .collect()
 }
 
-pub(crate) fn lines(output: &Output) -> impl Iterator<Item = &str> {
+fn lines(output: &Output) -> impl Iterator<Item = &str> {
     std::str::from_utf8(&output.stdout)
         .expect("the tasks print text")
         .lines()
 }
 
-pub(crate) fn complaint(output: &Output) -> String {
+fn complaint(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -152,6 +147,25 @@ fn the_proof_is_a_build_of_its_own_and_takes_its_own_flags() {
             .unwrap_or_default()
             .contains("plant -- prove [")
     );
+}
+
+#[test]
+fn the_bench_measures_a_release_build_and_needs_one() {
+    for (fails, code, wanted) in [
+        ("", 0, &["build", "run"][..]),
+        ("run", 1, &["build", "run"]),
+        ("build", 1, &["build"]),
+    ] {
+        let output = xtask(&["bench"], fails);
+
+        assert_eq!(output.status.code(), Some(code), "{}", complaint(&output));
+        assert_eq!(asked(&output), wanted);
+        let mut lines = lines(&output);
+        let builds = "asked: build --release --package samovar [";
+        assert!(lines.next().unwrap_or_default().starts_with(builds));
+        let runs = "asked: run --release --package samovar-bench [";
+        assert!(lines.all(|line| line.starts_with(runs)));
+    }
 }
 
 #[test]

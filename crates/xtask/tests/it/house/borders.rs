@@ -90,6 +90,7 @@ const TABLE: &[Row] = &[
         &["testkit", "model-server"],
     ),
     row("xtask", &[], &[]),
+    lab("bench", &[], &[]),
     lab("model-server", &[], &[]),
     lab("prove", &["model-server"], &[]),
     lab("testkit", &["core", "server", "model-server"], &[]),

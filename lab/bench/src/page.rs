@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::figures::{Figure, Unit};
-use super::machine::{Commit, Machine};
-use super::sample::Sample;
+use crate::figures::{Figure, Unit};
+use crate::machine::{Commit, Machine};
+use crate::sample::Sample;
 
 /// The heads of the columns.
 const HEADS: [&str; 7] = ["figure", "budget", "median", "min", "max", "values", "is"];

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::net::TcpStream;
 
-use super::http;
+use crate::http;
 
 /// What a turn says, as its client sees it.
 pub(crate) struct Events(BufReader<Chunks<BufReader<TcpStream>>>);

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, BufReader, Error, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use super::events::Events;
+use crate::events::Events;
 
 /// How long the server may take to say something.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -3,14 +3,14 @@
 use std::thread;
 use std::time::Duration;
 
-use super::chat::{self, Chat, share_out};
-use super::children;
-use super::events::Events;
-use super::model::Model;
-use super::program::{Program, Serving, WayIn};
-use super::running::LOOK_EVERY;
-use super::sample::Sample;
-use crate::task::now;
+use crate::chat::{self, Chat, share_out};
+use crate::children;
+use crate::events::Events;
+use crate::model::Model;
+use crate::now;
+use crate::program::{Program, Serving, WayIn};
+use crate::running::LOOK_EVERY;
+use crate::sample::Sample;
 
 const TURNS: u32 = 1000;
 const DELTAS: usize = 200;

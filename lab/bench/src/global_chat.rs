@@ -1,9 +1,9 @@
 //! A client of the server's one chat: who says something in it, and who reads along.
 
-use super::chat::number;
-use super::events::Events;
-use super::http::Connection;
-use super::program::WayIn;
+use crate::chat::number;
+use crate::events::Events;
+use crate::http::Connection;
+use crate::program::WayIn;
 
 /// One person, with one connection for one message after another.
 pub(crate) struct Person<'a> {

@@ -3,44 +3,49 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Output;
-
-use crate::tasks::{Tree, asked, complaint};
+use std::process::{Command, Output};
 
 /// A binary that cannot serve.
 const FAKE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fake-samovar.sh");
 
-/// A workspace with the tasks in its target folder, and with the binary that the bench looks for
-/// beside them.
-struct Built(Tree);
+/// A workspace with the bench in its target folder, removed at the end of the test.
+struct Built {
+    root: PathBuf,
+}
 
 impl Built {
     fn new(name: &str) -> Built {
-        let tree = Tree::new(name);
-        for folder in ["target/debug", "target/release"] {
-            fs::create_dir_all(tree.root.join(folder)).expect("the folder is ours");
+        let process = std::process::id().to_string();
+        let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(process + name);
+        for folder in ["lab/bench", "target/release"] {
+            fs::create_dir_all(root.join(folder)).expect("the folder is ours");
         }
-        let built = Built(tree);
-        fs::copy(env!("CARGO_BIN_EXE_samovar-xtask"), built.tasks()).expect("the folder is ours");
+        let built = Built { root };
+        // The bench finds the binary from where it lies itself, so a symbolic link would not do.
+        let bench = env!("CARGO_BIN_EXE_samovar-bench");
+        fs::hard_link(bench, built.binary("samovar-bench")).expect("the folder is ours");
         built
     }
 
-    fn tasks(&self) -> PathBuf {
-        self.0.root.join("target/debug/samovar-xtask")
+    fn binary(&self, name: &str) -> PathBuf {
+        self.root.join("target/release").join(name)
     }
 
     fn has_samovar(&self) {
-        let samovar = self.0.root.join("target/release/samovar");
-        symlink(FAKE, samovar).expect("the folder is ours");
+        symlink(FAKE, self.binary("samovar")).expect("the folder is ours");
     }
 
-    fn bench(&self, fails: &str) -> Output {
-        self.0.start(&self.tasks(), &["bench"], fails)
+    fn bench(&self) -> Output {
+        Command::new(self.binary("samovar-bench"))
+            .env("CARGO_MANIFEST_DIR", self.root.join("lab/bench"))
+            .env("PATH", "")
+            .output()
+            .expect("the binary under test was just built")
     }
 
-    /// What lies in a folder; nothing when it is not there.
+    /// The names in a folder; none if it does not exist.
     fn names(&self, folder: &str) -> Vec<String> {
-        let entries = fs::read_dir(self.0.root.join(folder)).into_iter().flatten();
+        let entries = fs::read_dir(self.root.join(folder)).into_iter().flatten();
         let names = entries.map(|entry| entry.expect("the folder is ours").file_name());
         let mut names: Vec<_> = names
             .map(|name| name.to_string_lossy().into_owned())
@@ -48,6 +53,16 @@ impl Built {
         names.sort();
         names
     }
+}
+
+impl Drop for Built {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.root).expect("the folder is ours");
+    }
+}
+
+fn complaint(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 fn table_line<'a>(page: &'a str, row: &str) -> &'a str {
@@ -58,15 +73,14 @@ fn table_line<'a>(page: &'a str, row: &str) -> &'a str {
 
 // proves PF-1
 #[test]
-fn the_bench_builds_the_binary_and_keeps_the_table_that_it_prints() {
+fn the_bench_keeps_the_table_that_it_prints() {
     let built = Built::new("bench");
     built.has_samovar();
 
-    let output = built.bench("");
+    let output = built.bench();
 
-    assert_eq!(asked(&output), ["build"]);
     assert_eq!(built.names("lab/bench/results"), ["no-commit.md"]);
-    let kept = fs::read_to_string(built.0.root.join("lab/bench/results/no-commit.md"));
+    let kept = fs::read_to_string(built.root.join("lab/bench/results/no-commit.md"));
     let kept = kept.expect("the page is text");
     let printed = String::from_utf8_lossy(&output.stdout);
     assert!(printed.ends_with(&kept), "{printed}\n{kept}");
@@ -74,7 +88,7 @@ fn the_bench_builds_the_binary_and_keeps_the_table_that_it_prints() {
     let help = table_line(&kept, "CPU of `samovar --help`");
     assert!(!help.contains(" not measured "), "{help}");
     assert!(kept.contains(", Linux "), "{kept}");
-    assert_eq!(built.names("target"), ["debug", "release"]);
+    assert_eq!(built.names("target"), ["release"]);
 }
 
 #[test]
@@ -82,7 +96,7 @@ fn a_row_that_cannot_be_measured_fails_the_bench_after_all_others() {
     let built = Built::new("bench-unmeasured");
     built.has_samovar();
 
-    let output = built.bench("");
+    let output = built.bench();
 
     assert_eq!(output.status.code(), Some(1));
     let page = String::from_utf8_lossy(&output.stdout);
@@ -101,20 +115,16 @@ fn a_row_that_cannot_be_measured_fails_the_bench_after_all_others() {
         .lines()
         .filter(|line| line.contains(" not measured "))
         .count();
-    assert!(said.contains(&format!("xtask: {rows} of ")), "{said}");
+    assert!(said.contains(&format!("bench: {rows} of ")), "{said}");
 }
 
 #[test]
 fn without_the_binary_nothing_is_measured() {
     let built = Built::new("bench-unbuilt");
 
-    let (unbuilt, missing) = (built.bench("build"), built.bench(""));
+    let missing = built.bench();
 
-    for output in [&unbuilt, &missing] {
-        assert_eq!(output.status.code(), Some(1));
-        assert_eq!(asked(output), ["build"]);
-    }
-    assert!(complaint(&unbuilt).contains("xtask: release failed after "));
+    assert_eq!(missing.status.code(), Some(1));
     assert!(complaint(&missing).contains("/release/samovar was not built"));
     assert_eq!(built.names("lab/bench/results"), [""; 0]);
 }

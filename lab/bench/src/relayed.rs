@@ -8,12 +8,12 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-use super::chat::{number, text};
-use super::children;
-use super::program::{Program, WayIn};
-use super::sample::Sample;
-use super::socket::Socket;
-use crate::task::now;
+use crate::chat::{number, text};
+use crate::children;
+use crate::now;
+use crate::program::{Program, WayIn};
+use crate::sample::Sample;
+use crate::socket::Socket;
 
 /// Where agents and hosts meet.
 const PATH: &str = "/agent/ws";

@@ -4,7 +4,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::Duration;
 
-use crate::task::now;
+use crate::now;
 
 /// How often something is looked at that will happen soon: as precise as a wall time is here.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_micros(200);
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn who_is_asked_to_stop_and_does_has_stopped() {
-        let ready = std::env::temp_dir().join(format!("xtask-{}", std::process::id()));
+        let ready = std::env::temp_dir().join(format!("samovar-bench-{}", std::process::id()));
         let trap = "trap 'exit 0' TERM; : > \"$0\"; while :; do :; done";
         let mut shell = Command::new("/bin/sh");
         let running = Running::start(shell.args(["-c", trap]).arg(&ready)).unwrap();

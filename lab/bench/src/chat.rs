@@ -5,9 +5,9 @@ use std::net::TcpStream;
 use std::ops::Range;
 use std::thread;
 
-use super::events::Events;
-use super::http::{Answer, Connection};
-use super::program::WayIn;
+use crate::events::Events;
+use crate::http::{Answer, Connection};
+use crate::program::WayIn;
 
 /// One client, with one connection for one call after another.
 pub(crate) struct Chat<'a> {

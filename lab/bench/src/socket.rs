@@ -4,8 +4,8 @@ use std::io::{self, BufReader, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use super::http::{Connection, wrong};
-use super::program::WayIn;
+use crate::http::{Connection, wrong};
+use crate::program::WayIn;
 
 /// How long the other side may say nothing.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -8,12 +8,12 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use super::chat;
-use super::http::Connection;
-use super::local::{self, MODEL};
-use super::model::Model;
-use super::running::{LOOK_EVERY, Running};
-use crate::task::now;
+use crate::chat;
+use crate::http::Connection;
+use crate::local::{self, MODEL};
+use crate::model::Model;
+use crate::now;
+use crate::running::{LOOK_EVERY, Running};
 
 /// How long a command may take, or a server to answer for the first time.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -287,7 +287,7 @@ impl WayIn {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if let Err(cause) = fs::remove_dir_all(&self.0) {
-            eprintln!("xtask: {} is left: {cause}", self.0.display());
+            eprintln!("bench: {} is left: {cause}", self.0.display());
         }
     }
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::chat::{self, Chat, share_out};
-use super::children;
-use super::model::Model;
-use super::program::Program;
-use super::sample::Sample;
+use crate::chat::{self, Chat, share_out};
+use crate::children;
+use crate::model::Model;
+use crate::program::Program;
+use crate::sample::Sample;
 
 const SUBMITS: u32 = 100_000;
 

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use super::http;
+use crate::http;
 
 /// The model that the second one has.
 pub(crate) const MODEL: &str = "bench";

@@ -2,18 +2,16 @@
 //! budget.
 //!
 //! Here: one run from the first row to the page with the results.
-//! What is measured is the table in [`figures`]; how a row is measured stands there too, or in a file
+//! What is measured is the table in [`mod@figures`]; how a row is measured stands there too, or in a file
 //! named after what becomes of its turns, with [`program`] for the binary in folders of its own,
 //! [`children`] for what the system knows about it, [`chat`], [`global_chat`] and [`socket`] for asking
 //! it and [`model`] for whom it asks.
 
-use std::fs;
-use std::path::Path;
-
-use self::figures::{EXPERIMENTS, Experiment};
-use self::machine::{Commit, Machine};
-use self::page::{Page, Row};
-use self::program::Bench;
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "the bench speaks to the person at the terminal"
+)]
 
 mod cancelled;
 mod chat;
@@ -37,8 +35,35 @@ mod sample;
 mod socket;
 mod stalled;
 
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use crate::figures::{EXPERIMENTS, Experiment};
+use crate::machine::{Commit, Machine};
+use crate::page::{Page, Row};
+use crate::program::Bench;
+
 /// Where the pages with the results are kept, from the root.
 const RESULTS: &str = "lab/bench/results";
+
+fn main() -> ExitCode {
+    match run(&root()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("bench: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The workspace: `cargo run` names the directory of this package.
+fn root() -> PathBuf {
+    let package = std::env::var_os("CARGO_MANIFEST_DIR");
+    let package = package.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    PathBuf::from(package).join("../..")
+}
 
 /// Measures every row, prints the page with their table and keeps it in `lab/bench/results`.
 ///
@@ -47,7 +72,7 @@ const RESULTS: &str = "lab/bench/results";
 /// # Errors
 ///
 /// A row that could not be measured, after all others; or that the page cannot be kept.
-pub(crate) fn run(root: &Path) -> Result<(), String> {
+fn run(root: &Path) -> Result<(), String> {
     let bench = Bench::prepare()?;
     let commit = Commit::read(root);
     let began = Machine::read();
@@ -64,7 +89,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     let text = page.to_string();
     println!("{text}");
     let file = keep(root, &page.name(), &text)?;
-    eprintln!("xtask: kept in {file}");
+    eprintln!("bench: kept in {file}");
     match page.unmeasured() {
         0 => Ok(()),
         count => Err(format!("{count} of {} rows not measured", page.rows.len())),
@@ -102,4 +127,13 @@ fn keep(root: &Path, name: &str, text: &str) -> Result<String, String> {
     let kept = folder.and_then(|()| fs::write(root.join(&file), format!("{text}\n")));
     kept.map_err(|cause| format!("the results cannot be kept in {file}: {cause}"))?;
     Ok(file)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the bench measures how long others take"
+)]
+/// The time, to compare with a later one.
+pub(crate) fn now() -> Instant {
+    Instant::now()
 }

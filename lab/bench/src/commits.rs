@@ -1,9 +1,9 @@
 //! How often a turn has its journal synced, as the journal counts it.
 
-use super::chat::{self, Chat};
-use super::model::Model;
-use super::program::Program;
-use super::sample::Sample;
+use crate::chat::{self, Chat};
+use crate::model::Model;
+use crate::program::Program;
+use crate::sample::Sample;
 
 const TURNS: u32 = 20;
 

@@ -4,12 +4,12 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::chat::{self, Chat, share_out};
-use super::model::Model;
-use super::program::{Program, WayIn};
-use super::running::LOOK_EVERY;
-use super::sample::Sample;
-use crate::task::now;
+use crate::chat::{self, Chat, share_out};
+use crate::model::Model;
+use crate::now;
+use crate::program::{Program, WayIn};
+use crate::running::LOOK_EVERY;
+use crate::sample::Sample;
 
 /// How many turns are cancelled for one value.
 const CANCELS: usize = 200;

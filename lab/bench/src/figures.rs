@@ -5,11 +5,11 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
-use super::chat::{Chat, share_out};
-use super::local::MODEL;
-use super::program::Program;
-use super::sample::Sample;
-use super::{cancelled, children, commits, killed, posted, relayed, repeated, stalled};
+use crate::chat::{Chat, share_out};
+use crate::local::MODEL;
+use crate::program::Program;
+use crate::sample::Sample;
+use crate::{cancelled, children, commits, killed, posted, relayed, repeated, stalled};
 
 /// One row of the table.
 pub(crate) struct Figure {

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::http;
-use super::local::{self, chunk};
+use crate::http;
+use crate::local::{self, chunk};
 
 /// Bytes of the stack of who answers one request; there are a thousand of them.
 const STACK_BYTES: usize = 128 * 1024;
@@ -49,7 +49,7 @@ impl Model {
                 let thread = thread::Builder::new().stack_size(STACK_BYTES);
                 // Who goes away in the middle has its reasons; the row says what came of it.
                 if let Err(cause) = thread.spawn(converse) {
-                    eprintln!("xtask: a request is not answered: {cause}");
+                    eprintln!("bench: a request is not answered: {cause}");
                 }
             }
         });

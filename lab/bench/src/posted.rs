@@ -5,12 +5,12 @@ use std::sync::{Barrier, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::chat::share_out;
-use super::children;
-use super::global_chat::{Person, Reader};
-use super::program::{Program, Serving, WayIn};
-use super::sample::Sample;
-use crate::task::now;
+use crate::chat::share_out;
+use crate::children;
+use crate::global_chat::{Person, Reader};
+use crate::now;
+use crate::program::{Program, Serving, WayIn};
+use crate::sample::Sample;
 
 /// How many people say something at the same instant.
 const AT_ONCE: u32 = 1_000;

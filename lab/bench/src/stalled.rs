@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::chat::{self, Chat};
-use super::children;
-use super::model::Model;
-use super::program::Program;
-use super::sample::Sample;
-use crate::task::now;
+use crate::chat::{self, Chat};
+use crate::children;
+use crate::model::Model;
+use crate::now;
+use crate::program::Program;
+use crate::sample::Sample;
 
 const READERS: u32 = 50;
 

@@ -1,0 +1,3 @@
+//! The tests of the bench.
+
+mod bench;
