@@ -25,8 +25,6 @@ mod doctor;
 mod examples;
 mod exits;
 mod failed;
-#[cfg(feature = "failpoints")]
-mod failpoints;
 mod full;
 mod hook;
 mod keys;
@@ -34,9 +32,9 @@ mod local;
 #[cfg(all(feature = "failpoints", feature = "plant"))]
 mod marks;
 mod pipes;
-#[cfg(feature = "plant")]
-mod plants;
-#[cfg(feature = "failpoints")]
+#[cfg(all(feature = "failpoints", feature = "plant"))]
+mod proof;
+#[cfg(all(feature = "failpoints", feature = "plant"))]
 mod prove;
 mod readers;
 mod relay;

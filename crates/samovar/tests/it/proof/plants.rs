@@ -47,7 +47,7 @@ async fn proof(fault: &Fault, seed: u32) -> Finished {
 }
 
 /// Whether the proof finds a fault.
-async fn is_found(fault: &Fault) -> bool {
+pub(crate) async fn is_found(fault: &Fault) -> bool {
     for seed in 1..=ROUNDS {
         let said = proof(fault, seed).await;
         match said.code {
