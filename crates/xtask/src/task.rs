@@ -49,8 +49,8 @@ pub(crate) const TASKS: &[Task] = &[
     },
     Task {
         name: "prove",
-        purpose: "samovar prove with every point and fault; --release, then its own flags",
-        steps: &[PROOF],
+        purpose: "the long proofs; with flags `samovar prove`, --release before its own",
+        steps: &[PROOFS, PROVE],
         last: None,
     },
     Task {
@@ -165,8 +165,21 @@ const TESTS: Step = Step::new(
 const RELEASE: Step = Step::new("release", &["build", "--release", "--package", "samovar"]);
 const BENCH: Step = Step::new("bench", &["run", "--release", "--package", "samovar-bench"]);
 
-// A build of its own: with the points and the faults, which nobody's binary has.
-const PROOF: Step = Step {
+// The modules `proof` of the tests, in the gate's own build.
+const PROOFS: Step = Step::new(
+    "proofs",
+    &[
+        "nextest",
+        "run",
+        "--workspace",
+        "--all-features",
+        "--no-fail-fast",
+        "--profile",
+        "proof",
+    ],
+);
+// A build of its own: with the points and the faults, which no released binary has.
+const PROVE: Step = Step {
     words: Words::Passed,
     ..Step::new(
         "prove",
@@ -204,12 +217,13 @@ struct Step {
     left_out: fn() -> Option<&'static str>,
 }
 
-/// What a step does with the words behind the task's name.
+/// What a step does with the words that follow the task's name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Words {
-    /// There are none.
+    /// It runs only without any.
     Refused,
-    /// `--release` is for cargo when it comes first; the others are for the command that it runs.
+    /// It runs only with some: `--release`, when it comes first, is for cargo, the others are for the
+    /// command that cargo runs.
     Passed,
 }
 
@@ -250,12 +264,14 @@ impl Task {
     ///
     /// The first step that fails ends the task; a missing `cargo-nextest` ends it before the first.
     pub(crate) fn run(&self, words: &[String]) -> Result<(), Failure> {
-        if self.steps.iter().any(Step::needs_nextest) {
+        let steps = self.steps.iter().filter(|step| step.is_for(words));
+        let steps: Vec<&Step> = steps.collect();
+        if steps.iter().any(|step| step.needs_nextest()) {
             demand_nextest()?;
         }
         let started = now();
-        for (at, step) in self.steps.iter().enumerate() {
-            let place = format!("{}/{} {}", at + 1, self.steps.len(), step.name);
+        for (at, step) in steps.iter().enumerate() {
+            let place = format!("{}/{} {}", at + 1, steps.len(), step.name);
             if let Some(why) = (step.left_out)() {
                 eprintln!("==> {place}: left out, {why}");
                 continue;
@@ -279,7 +295,7 @@ impl Task {
         }
         let took = seconds(started.elapsed());
         eprintln!("xtask: {} passed in {took}", self.name);
-        if TIMED.contains(&self.name) {
+        if words.is_empty() && TIMED.contains(&self.name) {
             mass::note_time(&packages::root(), self.name, &took);
         }
         Ok(())
@@ -306,7 +322,11 @@ impl Step {
         }
     }
 
-    /// What stands behind the arguments.
+    fn is_for(&self, words: &[String]) -> bool {
+        (self.words == Words::Passed) != words.is_empty()
+    }
+
+    /// What follows the arguments.
     fn tail(&self, words: &[String]) -> Vec<String> {
         if self.words == Words::Refused {
             return Vec::new();
@@ -338,6 +358,9 @@ impl Step {
             .args(self.arguments)
             .args(self.tail(words))
             .envs(self.environment.iter().copied());
+        if self.needs_nextest() && std::env::var_os(THREADS).is_none() {
+            command.env(THREADS, threads().to_string());
+        }
         match self.output {
             Output::Always => command.status(),
             Output::OnFailure => {
@@ -411,6 +434,14 @@ pub(crate) fn cargo() -> Command {
         }
     }
     command
+}
+
+/// The variable that tells nextest how many tests to run at once.
+const THREADS: &str = "NEXTEST_TEST_THREADS";
+
+/// Two tests a core: most of them wait for a disk, a server or a clock.
+fn threads() -> usize {
+    2 * std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 pub(crate) fn seconds(duration: Duration) -> String {

@@ -75,6 +75,7 @@ impl Tree {
             .env("CARGO_MANIFEST_DIR", self.root.join("crates/xtask"))
             .env("PATH", self.root.join("bin"))
             .env("FAILS", fails)
+            .env_remove("NEXTEST_TEST_THREADS")
             .output()
             .expect("the binary under test was just built")
     }
@@ -132,7 +133,7 @@ fn the_gate_ends_with_the_tests_and_tells_how_long_each_step_took() {
 }
 
 #[test]
-fn the_proof_is_a_build_of_its_own_and_takes_its_own_flags() {
+fn the_proofs_are_a_profile_of_the_tests_and_with_flags_a_build_of_their_own() {
     let output = xtask(&["prove", "--release", "--kills", "7"], "");
 
     assert!(output.status.success(), "{}", complaint(&output));
@@ -141,11 +142,20 @@ fn the_proof_is_a_build_of_its_own_and_takes_its_own_flags() {
                   --kills 7 [";
     assert!(line.starts_with(wanted), "{line}");
     let plain = xtask(&["prove"], "");
+    let wanted = "asked: nextest run --workspace --all-features --no-fail-fast --profile proof [";
+    assert!(lines(&plain).all(|line| line.starts_with(wanted)));
+    assert_eq!(asked(&plain).len(), 1);
+}
+
+#[test]
+fn two_tests_run_at_once_on_each_core() {
+    let output = xtask(&["test"], "");
+
+    let cores = std::thread::available_parallelism().expect("a machine has cores");
+    let tests = lines(&output).last().unwrap_or_default();
     assert!(
-        lines(&plain)
-            .next()
-            .unwrap_or_default()
-            .contains("plant -- prove [")
+        tests.ends_with(&format!("[THREADS={}]", 2 * cores.get())),
+        "{tests}"
     );
 }
 
@@ -313,7 +323,7 @@ fn the_contract_is_rewritten_by_the_test_that_compares_it() {
     };
     let test = "--all-features the_contract_file_says_what_the_rust_types_say ";
     assert!(line.contains(test), "{line}");
-    assert!(line.ends_with("[SAMOVAR_CONTRACT=write]"), "{line}");
+    assert!(line.contains("[SAMOVAR_CONTRACT=write]"), "{line}");
 }
 
 #[test]
