@@ -12,10 +12,10 @@ use samovar_locale as locale;
 use tokio::sync::{Notify, watch};
 use tokio_util::task::TaskTracker;
 
-use crate::log::{Bounds, Log, Page, Said};
-use crate::questions::{AskingCall, Questions, Taken};
+use crate::drafts::{by_user, check_author, check_meta, noted, withdrawn};
+use crate::log::{Bounds, Draft, Log, Page};
+use crate::questions::{AnsweredQuestion, AskingCall, Questions};
 use crate::reader::Reader;
-use crate::said::{by_user, check_author, check_meta, noted, withdrawn};
 
 #[cfg(test)]
 mod tests;
@@ -125,7 +125,7 @@ struct State {
 }
 
 /// What became of the person's words.
-enum Heard {
+enum PostOutcome {
     /// They are in the chat.
     Posted(u64),
     /// They are to answer the question of a call.
@@ -184,7 +184,7 @@ impl Chat {
         key: Option<CallId>,
         (author, text, meta): (&str, &str, ChatMeta),
     ) -> Result<u64, Error> {
-        let said = Said {
+        let said = Draft {
             key,
             ..self.by_agent(author, text, meta)?
         };
@@ -233,8 +233,8 @@ impl Chat {
         let _over = early.wait_for(|is_early| !is_early).await.is_ok();
         loop {
             let (question, call) = match self.hear(&text)? {
-                Heard::Posted(id) => return Ok(id),
-                Heard::Answers(question, call) => (question, call),
+                PostOutcome::Posted(id) => return Ok(id),
+                PostOutcome::Answers(question, call) => (question, call),
             };
             // A task of its own: who hangs up halfway leaves no answer that is kept and not shown.
             let answer = self.clone().answer(question, call, text.clone());
@@ -252,20 +252,22 @@ impl Chat {
         Early(self.clone())
     }
 
-    fn hear(&self, text: &str) -> Result<Heard, Error> {
+    fn hear(&self, text: &str) -> Result<PostOutcome, Error> {
         let mut state = self.lock();
         if self.0.head.borrow().is_closed {
             return Err(stopping());
         }
         while let Some(taken) = state.questions.take() {
             let (question, waiter) = match taken {
-                Taken::Call(question, call) => return Ok(Heard::Answers(question, call)),
-                Taken::Waiter(question, waiter) => (question, waiter),
+                AnsweredQuestion::Call(question, call) => {
+                    return Ok(PostOutcome::Answers(question, call));
+                }
+                AnsweredQuestion::Waiter(question, waiter) => (question, waiter),
             };
             // Seen by nobody before the message is: that needs the same lock.
             if waiter.send(text.to_owned()).is_ok() {
                 let id = self.put(&mut state, by_user(text.to_owned(), Some(question)));
-                return Ok(Heard::Posted(id));
+                return Ok(PostOutcome::Posted(id));
             }
             // Who asked is just going away, and has not said so yet.
             self.put(&mut state, withdrawn(question));
@@ -279,7 +281,7 @@ impl Chat {
             let by = WokenBy::User;
             self.push_wake(&mut state, Wake { message, by });
         }
-        Ok(Heard::Posted(message))
+        Ok(PostOutcome::Posted(message))
     }
 
     /// Keeps an answer, then shows it; none when the question was answered by somebody else.
@@ -468,11 +470,11 @@ impl Chat {
         self.0.tasks.close();
     }
 
-    fn by_agent(&self, author: &str, text: &str, meta: ChatMeta) -> Result<Said, Error> {
+    fn by_agent(&self, author: &str, text: &str, meta: ChatMeta) -> Result<Draft, Error> {
         check_author(author)?;
         let text = checked(text)?;
         check_meta(&meta, self.lock().log.head())?;
-        Ok(Said {
+        Ok(Draft {
             role: ChatRole::Agent,
             author: author.to_owned(),
             text,
@@ -481,12 +483,12 @@ impl Chat {
         })
     }
 
-    fn append(&self, said: Said) -> u64 {
+    fn append(&self, said: Draft) -> u64 {
         self.put(&mut self.lock(), said)
     }
 
     /// Shown under the lock, so that readers hear of ids in their order.
-    fn put(&self, state: &mut State, said: Said) -> u64 {
+    fn put(&self, state: &mut State, said: Draft) -> u64 {
         let id = state.log.append(said, self.0.clock.now());
         self.0.head.send_modify(|head| head.id = head.id.max(id));
         id

@@ -12,10 +12,10 @@
 mod agent;
 mod asking;
 mod chat;
+mod drafts;
 mod log;
 mod questions;
 mod reader;
-mod said;
 mod tools;
 
 pub use agent::{AdaptiveAgent, AgentParts};

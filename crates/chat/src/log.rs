@@ -40,7 +40,7 @@ pub struct Page {
 }
 
 /// What is said, before it has a number.
-pub(crate) struct Said {
+pub(crate) struct Draft {
     pub(crate) role: ChatRole,
     pub(crate) author: String,
     pub(crate) text: String,
@@ -89,7 +89,7 @@ impl Log {
 
     /// Takes a message in, and lets the oldest go for it. What the same call has said before keeps
     /// its number, as long as it is there.
-    pub(crate) fn append(&mut self, said: Said, now: Millis) -> u64 {
+    pub(crate) fn append(&mut self, said: Draft, now: Millis) -> u64 {
         let known = said.key.as_ref().and_then(|key| self.by_key.get(key));
         if let Some(id) = known {
             return *id;

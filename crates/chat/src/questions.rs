@@ -153,11 +153,11 @@ impl Questions {
 
     /// Takes the oldest question out that nobody is answering, if part of this program asked it; one
     /// of a call stays in its place until its answer is kept.
-    pub(crate) fn take(&mut self) -> Option<Taken> {
+    pub(crate) fn take(&mut self) -> Option<AnsweredQuestion> {
         let at = self.open.iter().position(|question| !question.is_taken)?;
         let question = &mut self.open[at];
         if let Asker::Call(call) = &question.asker {
-            let taken = Taken::Call(question.id, call.clone());
+            let taken = AnsweredQuestion::Call(question.id, call.clone());
             question.is_taken = true;
             planted!("answers-swapped", {
                 let (asked, mut others) = (self.open[at].id, self.open.iter().rev());
@@ -165,7 +165,7 @@ impl Questions {
                     Asker::Call(call) => Some(call.clone()),
                     Asker::Waiter(_) => None,
                 });
-                return other.map(|call| Taken::Call(asked, call));
+                return other.map(|call| AnsweredQuestion::Call(asked, call));
             });
             return Some(taken);
         }
@@ -174,7 +174,7 @@ impl Questions {
                 id,
                 asker: Asker::Waiter(waiter),
                 ..
-            } => Some(Taken::Waiter(id, waiter)),
+            } => Some(AnsweredQuestion::Waiter(id, waiter)),
             Question {
                 asker: Asker::Call(_),
                 ..
@@ -274,7 +274,7 @@ fn check_bound(there_are: usize, max: usize) -> Result<(), Error> {
 }
 
 /// A question that somebody's words answer.
-pub(crate) enum Taken {
+pub(crate) enum AnsweredQuestion {
     /// It is answered with the same stroke.
     Waiter(u64, oneshot::Sender<String>),
     /// Its answer is kept first.

@@ -11,7 +11,7 @@ use crate::keys::{Key, Keys, joined};
 use crate::kind::Wrong;
 use crate::layer::{Given, Layer};
 use crate::nearest::nearest_key;
-use crate::origin::{Origin, Whose};
+use crate::origin::{Origin, Owner};
 
 /// What some editors begin a file with, and do not count as a column.
 const BYTE_ORDER_MARK: char = '\u{feff}';
@@ -68,7 +68,7 @@ fn whole(number: &DeInteger<'_>) -> Option<i64> {
 }
 
 /// Reads a file's text.
-pub(crate) fn read(keys: &Keys, whose: &Whose, text: &str) -> Result<Layer, ConfigError> {
+pub(crate) fn read(keys: &Keys, whose: &Owner, text: &str) -> Result<Layer, ConfigError> {
     let reader = Reader { keys, whose, text };
     let document = DeTable::parse(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
@@ -83,7 +83,7 @@ pub(crate) fn read(keys: &Keys, whose: &Whose, text: &str) -> Result<Layer, Conf
 
 struct Reader<'a> {
     keys: &'a Keys,
-    whose: &'a Whose,
+    whose: &'a Owner,
     text: &'a str,
 }
 

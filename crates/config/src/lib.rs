@@ -34,7 +34,7 @@ pub use folders::Folders;
 pub use keys::{ANY_NAME, Key, Keys, ProviderNames, VARIABLE_PREFIX};
 pub use kind::Kind;
 pub use located::{Located, State};
-pub use origin::{Origin, Place};
+pub use origin::{Location, Origin};
 pub use page::{provider_reference, reference};
 pub use resolve::{FILE_NAME, Resolved, Sources};
 pub use schema::schema;
@@ -43,4 +43,4 @@ pub use settings::{
     Recovery, Relay, Resume, Secret, Server, Session, Settings, Store, Tools,
 };
 pub use template::template;
-pub use trust::{Candidate, Standing, Widening};
+pub use trust::{Candidate, TrustState, Widening};

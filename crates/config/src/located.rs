@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::error::ConfigError;
-use crate::origin::Whose;
+use crate::origin::Owner;
 use crate::resolve::{FILE_NAME, Sources, read_file, read_user};
-use crate::trust::Standing;
+use crate::trust::TrustState;
 
 /// A place where a configuration is looked for.
 #[derive(Clone, Debug)]
@@ -45,8 +45,8 @@ impl Sources {
         let here = match self.candidate() {
             Ok(None) => State::Absent,
             Ok(Some(candidate)) => match candidate.standing {
-                Standing::Harmless | Standing::Trusted => State::Used,
-                Standing::Untrusted => State::Untrusted,
+                TrustState::Harmless | TrustState::Trusted => State::Used,
+                TrustState::Untrusted => State::Untrusted,
             },
             Err(error) => State::Wrong(error),
         };
@@ -54,7 +54,7 @@ impl Sources {
         let user = read_user(&folders).and_then(|content| match content {
             None => Ok(State::Absent),
             Some(content) => {
-                let whose = Whose::User(content.path.clone());
+                let whose = Owner::User(content.path.clone());
                 read_file(&keys, &whose, &content).map(|_| State::Used)
             }
         });

@@ -20,16 +20,16 @@ pub enum Origin {
         name: String,
     },
     /// The file of the current folder.
-    Here(Place),
+    Here(Location),
     /// The file of this user.
-    User(Place),
+    User(Location),
     /// Nobody said anything.
     Default,
 }
 
 /// A place in a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct Location {
     /// The file.
     pub file: PathBuf,
     /// The line, from 1.
@@ -40,14 +40,14 @@ pub struct Place {
 
 /// Whose file is read.
 #[derive(Clone, Debug)]
-pub(crate) enum Whose {
+pub(crate) enum Owner {
     Here(PathBuf),
     User(PathBuf),
 }
 
-impl Whose {
+impl Owner {
     pub(crate) fn at(&self, line: usize, column: usize) -> Origin {
-        let place = |file: &Path| Place {
+        let place = |file: &Path| Location {
             file: file.to_owned(),
             line,
             column,
@@ -64,10 +64,10 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Flag { name } | Self::Variable { name } => f.write_str(name),
-            Self::Here(Place { line, column, .. }) => {
+            Self::Here(Location { line, column, .. }) => {
                 write!(f, "./{}:{line}:{column}", crate::FILE_NAME)
             }
-            Self::User(Place { file, line, column }) => {
+            Self::User(Location { file, line, column }) => {
                 write!(f, "{}:{line}:{column}", file.display())
             }
             Self::Default => f.write_str("default"),

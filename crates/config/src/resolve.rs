@@ -16,7 +16,7 @@ use crate::folders::Folders;
 use crate::keys::{Key, Keys, ProviderNames};
 use crate::kind::Kind;
 use crate::layer::{Given, Layer};
-use crate::origin::{Origin, Whose};
+use crate::origin::{Origin, Owner};
 use crate::settings::Settings;
 use crate::trust::Trust;
 
@@ -73,14 +73,14 @@ impl Sources {
         ];
         let here = self.read_here(&folders)?;
         if let Some(content) = &here {
-            let layer = read_file(&keys, &Whose::Here(content.path.clone()), content)?;
+            let layer = read_file(&keys, &Owner::Here(content.path.clone()), content)?;
             Trust::of(&folders).admit(&keys, content, &layer)?;
             layers.push(layer);
         }
         if let Some(content) = read_user(&folders)? {
             layers.push(read_file(
                 &keys,
-                &Whose::User(content.path.clone()),
+                &Owner::User(content.path.clone()),
                 &content,
             )?);
         }
@@ -138,7 +138,7 @@ pub(crate) fn read_user(folders: &Folders) -> Result<Option<Content>, ConfigErro
 
 pub(crate) fn read_file(
     keys: &Keys,
-    whose: &Whose,
+    whose: &Owner,
     content: &Content,
 ) -> Result<Layer, ConfigError> {
     document::read(keys, whose, &content.text)

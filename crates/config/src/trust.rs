@@ -19,7 +19,7 @@ use crate::file::{self, Content};
 use crate::folders::Folders;
 use crate::keys::Keys;
 use crate::layer::{Given, Layer};
-use crate::origin::{Origin, Whose};
+use crate::origin::{Origin, Owner};
 use crate::resolve::{Sources, read_file};
 
 /// The name of the list, in this user's configuration folder.
@@ -31,7 +31,7 @@ const HEADER: &str = "# Made by `samovar config trust`: files whose every key co
 /// What a file may and may not set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Standing {
+pub enum TrustState {
     /// It sets nothing that would need trust.
     Harmless,
     /// All that it sets counts.
@@ -46,7 +46,7 @@ pub struct Candidate {
     /// The file.
     pub file: PathBuf,
     /// Whether it is trusted already, or need not be.
-    pub standing: Standing,
+    pub standing: TrustState,
     /// What it would open, in the order of the file.
     pub widening: Vec<Widening>,
     sha256: String,
@@ -74,7 +74,7 @@ impl Sources {
         let Some(content) = self.read_here(&folders)? else {
             return Ok(None);
         };
-        let layer = read_file(&keys, &Whose::Here(content.path.clone()), &content)?;
+        let layer = read_file(&keys, &Owner::Here(content.path.clone()), &content)?;
         let widening: Vec<_> = widening(&keys, &layer)
             .map(|given| Widening {
                 key: given.key.clone(),
@@ -85,9 +85,9 @@ impl Sources {
             })
             .collect();
         let standing = match widening.as_slice() {
-            [] => Standing::Harmless,
-            _ if Trust::of(&folders).holds(&content)? => Standing::Trusted,
-            _ => Standing::Untrusted,
+            [] => TrustState::Harmless,
+            _ if Trust::of(&folders).holds(&content)? => TrustState::Trusted,
+            _ => TrustState::Untrusted,
         };
         Ok(Some(Candidate {
             file: content.path,

@@ -14,14 +14,14 @@ use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use self::desk::Desk;
+use self::state::AgentState;
 
 use self::tools::Tools;
 use self::work::Worker;
-use crate::link::{Line, Way};
+use crate::link::{Connection, Connector};
 use crate::memory::Memory;
 
-mod desk;
+mod state;
 
 mod schema;
 mod screen;
@@ -47,7 +47,7 @@ pub struct AgentParts {
     /// The room.
     pub room: String,
     /// How it comes to the relay.
-    pub way: Box<dyn Way>,
+    pub way: Box<dyn Connector>,
     /// What it says of itself when it begins a study session.
     pub study: Study,
     /// The model; none for the default one of the moment.
@@ -90,8 +90,8 @@ impl RelayAgent {
         // One call at a time; see `schema`.
         let (asks, asked) = mpsc::channel(1);
         let worker = Worker {
-            line: Line::new(parts.way),
-            desk: Desk::new(parts.room, parts.study),
+            line: Connection::new(parts.way),
+            state: AgentState::new(parts.room, parts.study),
             tools: Tools::new(asks),
             asked,
             waiting: None,

@@ -3,7 +3,7 @@
 //! One lock a room. A step takes it once: the room decides, its rows are written, then the queues are
 //! filled; a message to a host in this process is answered by it under the same lock.
 
-mod held;
+mod sync_queue;
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -22,7 +22,7 @@ use crate::logs::{RoomLog, StudyLogs};
 use crate::queue::{Gone, Item, Logged, Queue};
 use crate::relay::RoomInfo;
 use crate::room::{Change, Delivery, HostKind, Key, Now, Refusal, Room, Rules, Step, Study};
-use held::{Fate, Held};
+use sync_queue::{Admission, SyncQueue};
 
 /// What all rooms share.
 pub(crate) struct Shared {
@@ -54,7 +54,7 @@ struct State {
     queues: HashMap<Key, Arc<Queue>>,
     built_in: Option<Box<dyn Host>>,
     /// What waits for a log to be on the disk.
-    held: Held,
+    sync_queue: SyncQueue,
     /// Whether somebody was here before, so that the log is open.
     is_begun: bool,
     /// Whether the room was given up; who comes makes it anew.
@@ -68,7 +68,7 @@ pub(crate) struct Dead;
 pub(crate) type Flushed = Option<JoinHandle<()>>;
 
 /// One visit under the room's lock.
-struct Visit<'a> {
+struct RoomGuard<'a> {
     cell: &'a Arc<Cell>,
     state: MutexGuard<'a, State>,
     now: Now,
@@ -88,7 +88,7 @@ impl Cell {
             log: RoomLog::new(shared.logs.clone(), name),
             queues: HashMap::new(),
             built_in: None,
-            held: Held::default(),
+            sync_queue: SyncQueue::default(),
             is_begun: false,
             is_dead: false,
         };
@@ -202,7 +202,7 @@ impl Cell {
             return;
         };
         // Not behind what waits for the next log.
-        for (to, item) in visit.state.held.done(number, synced) {
+        for (to, item) in visit.state.sync_queue.done(number, synced) {
             visit.push(to, item);
         }
         visit.end();
@@ -254,12 +254,12 @@ impl Cell {
         self.state().is_dead
     }
 
-    fn visit(self: &Arc<Self>) -> Result<Visit<'_>, Dead> {
+    fn visit(self: &Arc<Self>) -> Result<RoomGuard<'_>, Dead> {
         let state = self.state();
         if state.is_dead {
             return Err(Dead);
         }
-        let mut visit = Visit {
+        let mut visit = RoomGuard {
             cell: self,
             now: self.shared.now(),
             state,
@@ -288,7 +288,7 @@ pub(crate) enum Unmoved {
     Broken(String),
 }
 
-impl Visit<'_> {
+impl RoomGuard<'_> {
     /// Takes up the study session that is open here, and gives up what was not answered in time.
     fn begin(&mut self) {
         if !self.state.is_begun {
@@ -472,10 +472,10 @@ impl Visit<'_> {
             return;
         };
         let max_bytes = queue.max_bytes();
-        match self.state.held.keep_back(to, item, max_bytes) {
-            Fate::Goes(item) => self.push(to, item),
-            Fate::Waits => {}
-            Fate::Overruns => {
+        match self.state.sync_queue.keep_back(to, item, max_bytes) {
+            Admission::Goes(item) => self.push(to, item),
+            Admission::Waits => {}
+            Admission::Overruns => {
                 queue.close(Gone::Overrun);
                 self.overrun.push(to);
             }
@@ -495,12 +495,12 @@ impl Visit<'_> {
     /// What comes to the members from now on waits until this file is on the disk.
     fn flush(&mut self, file: Arc<Synced>) {
         let syncer = self.cell.shared.logs.syncer();
-        let number = self.state.held.wait();
+        let number = self.state.sync_queue.wait();
         let cell = self.cell.clone();
         let flushed = syncer.blocking(file, move |synced| cell.flushed(number, &synced));
         match flushed {
             Ok(flushed) => self.flushed = Some(flushed),
-            Err(outcome) => drop(self.state.held.done(number, &outcome)),
+            Err(outcome) => drop(self.state.sync_queue.done(number, &outcome)),
         }
     }
 

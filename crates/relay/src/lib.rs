@@ -9,10 +9,9 @@
 //! [`Relay::attach`] puts a host of this process into a room. [`row`] is what the study log has.
 
 pub mod agent;
+mod backend_data;
 mod cell;
-#[cfg(test)]
-mod far;
-mod inside;
+mod in_process;
 mod link;
 mod log;
 mod logs;
@@ -23,11 +22,12 @@ mod relay;
 pub mod replay;
 mod room;
 pub mod row;
-mod tidy;
+#[cfg(test)]
+mod test_peer;
 pub mod toolhost;
 
-pub use inside::Inside;
-pub use link::{Cut, Link, Way};
+pub use in_process::InProcess;
+pub use link::{Connector, Disconnect, Link};
 pub use logs::{StudyInfo, StudyLogs};
 pub use member::Member;
 pub use queue::Gone;

@@ -16,14 +16,14 @@ const SAYING: Duration = Duration::from_secs(10);
 
 /// Why a connection is no more.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cut {
+pub enum Disconnect {
     /// Somebody else is in this one's place: to come back would be to throw them out.
     Replaced,
     /// Something else, in words for a log: another connection may be better.
     Broken(String),
 }
 
-impl fmt::Display for Cut {
+impl fmt::Display for Disconnect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Replaced => f.write_str("somebody else took its place"),
@@ -38,24 +38,24 @@ pub trait Link: Send {
     ///
     /// # Errors
     /// Why the connection is no more.
-    fn say(&mut self, envelope: Envelope) -> Future<'_, Result<(), Cut>>;
+    fn say(&mut self, envelope: Envelope) -> Future<'_, Result<(), Disconnect>>;
 
     /// What comes next. Dropping the future halfway loses nothing.
     ///
     /// # Errors
     /// Why the connection is no more.
-    fn next(&mut self) -> Future<'_, Result<Arc<Envelope>, Cut>>;
+    fn next(&mut self) -> Future<'_, Result<Arc<Envelope>, Disconnect>>;
 }
 
 /// How a connection to a relay is made, as often as it is lost.
-pub trait Way: Send {
+pub trait Connector: Send {
     /// Makes one. Dropping the future halfway makes none.
     fn open(&self) -> Future<'static, Result<Box<dyn Link>, String>>;
 }
 
 /// A connection that is there, or being made.
-pub(crate) struct Line {
-    way: Box<dyn Way>,
+pub(crate) struct Connection {
+    way: Box<dyn Connector>,
     state: State,
     pause: Duration,
 }
@@ -66,17 +66,17 @@ enum State {
 }
 
 /// What comes of a line.
-pub(crate) enum Heard {
+pub(crate) enum LinkEvent {
     /// It is there now, and nobody has joined on it.
     Up,
     /// It is no more, for this reason.
-    Lost(Cut),
+    Lost(Disconnect),
     /// Somebody said this.
     Said(Arc<Envelope>),
 }
 
-impl Line {
-    pub(crate) fn new(way: Box<dyn Way>) -> Self {
+impl Connection {
+    pub(crate) fn new(way: Box<dyn Connector>) -> Self {
         let state = State::Coming(way.open());
         let pause = FIRST_PAUSE;
         Self { way, state, pause }
@@ -84,20 +84,20 @@ impl Line {
 
     /// What comes next. Dropping the future halfway loses nothing: what is under way goes on with the
     /// next one.
-    pub(crate) async fn next(&mut self) -> Heard {
+    pub(crate) async fn next(&mut self) -> LinkEvent {
         loop {
             match &mut self.state {
                 State::Up(link) => match link.next().await {
-                    Ok(said) => return Heard::Said(said),
+                    Ok(said) => return LinkEvent::Said(said),
                     Err(cut) => {
                         self.lose();
-                        return Heard::Lost(cut);
+                        return LinkEvent::Lost(cut);
                     }
                 },
                 State::Coming(link) => match link.await {
                     Ok(link) => {
                         self.state = State::Up(link);
-                        return Heard::Up;
+                        return LinkEvent::Up;
                     }
                     Err(why) => {
                         tracing::debug!(why, "the relay is out of reach");
@@ -108,13 +108,13 @@ impl Line {
         }
     }
 
-    /// Says something; what cannot be said is lost with the line, which [`Line::next`] tells of.
-    pub(crate) async fn say(&mut self, envelope: Envelope) -> Result<(), Cut> {
+    /// Says something; what cannot be said is lost with the line, which [`Connection::next`] tells of.
+    pub(crate) async fn say(&mut self, envelope: Envelope) -> Result<(), Disconnect> {
         let State::Up(link) = &mut self.state else {
-            return Err(Cut::Broken("it is not there yet".to_owned()));
+            return Err(Disconnect::Broken("it is not there yet".to_owned()));
         };
         let said = tokio::time::timeout(SAYING, link.say(envelope)).await;
-        said.unwrap_or_else(|_| Err(Cut::Broken("nobody takes what is said".to_owned())))
+        said.unwrap_or_else(|_| Err(Disconnect::Broken("nobody takes what is said".to_owned())))
     }
 
     /// Gives the connection up; another one is made after a pause, a longer one each time.

@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use samovar_core::{failpoint, planted};
 
-use crate::row::{self, NewRow, Place};
+use crate::row::{self, NewRow, RowPosition};
 pub(crate) use marker::{Marker, remove as remove_marker};
-pub(crate) use recovery::Found;
+pub(crate) use recovery::LogTail;
 pub(crate) use syncing::{Synced, Syncer};
 
 #[cfg(test)]
@@ -60,7 +60,7 @@ impl LogFile {
         file: File,
         session: Arc<str>,
         room: Arc<str>,
-    ) -> io::Result<(Self, Found)> {
+    ) -> io::Result<(Self, LogTail)> {
         let found = recovery::recover(&file)?;
         planted!("relay-index-again", {
             let begun = Self::new((file, None), session, room);
@@ -111,7 +111,7 @@ impl LogFile {
         }
         let (mut lines, mut check) = (String::new(), self.check.clone());
         for (index, new) in (self.next..).zip(rows) {
-            let place = Place {
+            let place = RowPosition {
                 session: &self.session,
                 room: &self.room,
                 index,

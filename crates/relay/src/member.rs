@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use samovar_core::relay::{Envelope, MessageKind};
 use tokio::time::sleep_until;
 
+use crate::backend_data::strip_backend_data;
 use crate::cell::{Cell, refuse};
 use crate::queue::{Gone, Queue};
 use crate::relay::{Pass, Relay, TooMany};
 use crate::room::{Join, Key, Refusal, not_joined, read_join};
-use crate::tidy::tidy;
 
 /// Somebody who is connected: in no room at first, then in the one that its `relay.join` names.
 /// When it is dropped it has left.
@@ -104,7 +104,7 @@ impl Member {
 
     fn join(&self, mut envelope: Envelope) {
         // Whoever it was, it may be a host from now on.
-        tidy(&mut envelope.payload);
+        strip_backend_data(&mut envelope.payload);
         let judged = read_join(&envelope).and_then(|join| self.judge(join));
         if let Err(refusal) = judged.and_then(|join| self.go(&join, &envelope)) {
             self.refuse(&refusal, envelope.id);

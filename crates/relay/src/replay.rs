@@ -109,7 +109,7 @@ impl Difference {
 /// # Errors
 /// When the log cannot be read.
 pub fn replay(mut log: impl BufRead, make_host: impl Fn() -> Box<dyn Host>) -> io::Result<Report> {
-    let mut reading = Reading::default();
+    let mut reading = Verifier::default();
     let mut players = Vec::new();
     let mut line = Vec::new();
     let mut difference = None;
@@ -165,7 +165,7 @@ type Differs = (String, String);
 
 /// Reads rows and holds each against itself and the one before.
 #[derive(Default)]
-struct Reading {
+struct Verifier {
     rows: u64,
     is_checked: bool,
     is_ended: bool,
@@ -177,7 +177,7 @@ struct Reading {
     respelled: Option<(u64, u64)>,
 }
 
-impl Reading {
+impl Verifier {
     fn read(&mut self, line: &[u8]) -> Result<Row, Difference> {
         self.rows += 1;
         let row = serde_json::from_slice::<Row>(line).and_then(|row| match row.at() {

@@ -4,8 +4,8 @@
 //! [`Room::apply`] is called with its changes, after its rows are kept; what cannot be kept has not
 //! happened.
 
+mod messages;
 mod pending;
-mod said;
 mod shape;
 mod step;
 
@@ -17,9 +17,9 @@ use samovar_core::relay::{Envelope, MessageKind, Payload, RelayCode, RelayRole};
 use serde_json::json;
 
 use crate::queue::{Gone, Logged};
-use crate::row::{NewRow, Told, note};
+use crate::row::{CheckedPayload, NewRow, note};
+pub(crate) use messages::not_joined;
 use pending::Pending;
-pub(crate) use said::not_joined;
 pub(crate) use shape::{Join, MAX_ROOM_BYTES, Strictness, join as read_join, shown};
 pub use step::HostKind;
 pub(crate) use step::{Change, Delivery, Key, Move, Now, Refusal, Step, cost};
@@ -186,7 +186,7 @@ impl Room {
         let mut step = Step::new(now.wall, Some(source));
         let is_new = self.role(key).is_none();
         let who = self.who(key).unwrap_or_else(|| self.newcomer(key, role));
-        step.received(who, asked, &Arc::new(Told::of(&asked.payload)));
+        step.received(who, asked, &Arc::new(CheckedPayload::of(&asked.payload)));
         if is_new {
             self.enter(&mut step, who, HostKind::Socket);
         }
@@ -194,7 +194,7 @@ impl Room {
             ("role", role.as_str().into()),
             ("sessionId", self.name.as_str().into()),
         ]);
-        let told = Arc::new(Told::of(&fields));
+        let told = Arc::new(CheckedPayload::of(&fields));
         let joined = Envelope::new(MessageKind::RelayJoined, fields).replying_to(asked.id.clone());
         step.deliver(who, Arc::new(joined), &told);
         step

@@ -130,12 +130,12 @@ pub fn check(previous: &str, row: &Row) -> String {
 
 /// A payload as it is kept: as it was sent, and as it is checked.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct CheckedPayload {
     verbatim: String,
     canonical: String,
 }
 
-impl Told {
+impl CheckedPayload {
     pub(crate) fn of(payload: &Payload) -> Self {
         let mut canonical = String::new();
         write_object(payload, &mut canonical);
@@ -158,7 +158,7 @@ pub(crate) struct NewRow {
     pub(crate) at: Millis,
     pub(crate) direction: Direction,
     pub(crate) kind: &'static str,
-    pub(crate) payload: std::sync::Arc<Told>,
+    pub(crate) payload: std::sync::Arc<CheckedPayload>,
     pub(crate) role: Option<RelayRole>,
     pub(crate) member: Option<u64>,
     pub(crate) id: Option<String>,
@@ -166,7 +166,7 @@ pub(crate) struct NewRow {
 }
 
 /// Where a row stands.
-pub(crate) struct Place<'a> {
+pub(crate) struct RowPosition<'a> {
     pub(crate) session: &'a str,
     pub(crate) room: &'a str,
     pub(crate) index: u64,
@@ -175,8 +175,8 @@ pub(crate) struct Place<'a> {
 }
 
 /// Appends the row's line; answers with its check.
-pub(crate) fn append(lines: &mut String, new: &NewRow, place: &Place<'_>) -> String {
-    let Place {
+pub(crate) fn append(lines: &mut String, new: &NewRow, place: &RowPosition<'_>) -> String {
+    let RowPosition {
         session,
         room,
         index,

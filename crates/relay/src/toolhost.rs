@@ -16,8 +16,8 @@ use tokio_util::task::TaskTracker;
 use self::drive::Driver;
 use self::history::Notes;
 use self::work::Worker;
-use crate::inside::Inside;
-use crate::link::Line;
+use crate::in_process::InProcess;
+use crate::link::Connection;
 use crate::logs::room_id;
 use crate::relay::Relay;
 use crate::room::MAX_ROOM_BYTES;
@@ -61,12 +61,12 @@ impl ToolHost {
             return Err(Error::new(Code::InvalidParams, why));
         }
         let session = SessionId::new(&format!("relay-{}", room_id(&room)))?;
-        let way = Inside::new(&parts.relay, &room, RelayRole::Host);
+        let way = InProcess::new(&parts.relay, &room, RelayRole::Host);
         let reply_timeout = parts.relay.config().reply_timeout;
         let (relay, clock) = (parts.relay, parts.clock.clone());
         Ok(Self::start(Worker {
             room,
-            line: Line::new(Box::new(way)),
+            line: Connection::new(Box::new(way)),
             driver: Driver::new(parts.engine, session, parts.model, reply_timeout),
             clock: parts.clock,
             studies: Box::new(move || relay.logs().propose(clock.now())),

@@ -53,11 +53,11 @@ pub(crate) enum Typed {
 
 /// A prompt that waits for an answer.
 pub(crate) struct Prompt {
-    way: Way,
+    input: Input,
     _terminal: Terminal,
 }
 
-enum Way {
+enum Input {
     Editor {
         reading: JoinHandle<io::Result<Came>>,
         leave: Arc<AtomicBool>,
@@ -101,13 +101,13 @@ impl Prompt {
     /// The terminal cannot be read.
     pub(crate) fn open(person: Person, draft: &str) -> io::Result<Option<Self>> {
         let terminal = Terminal::note();
-        let way = match person {
-            Person::AtEditor => Way::edit(draft),
-            Person::AtTerminal => Way::lines()?,
+        let input = match person {
+            Person::AtEditor => Input::edit(draft),
+            Person::AtTerminal => Input::lines()?,
             Person::Absent => return Ok(None),
         };
         Ok(Some(Self {
-            way,
+            input,
             _terminal: terminal,
         }))
     }
@@ -117,19 +117,19 @@ impl Prompt {
     /// # Errors
     /// The terminal cannot be read.
     pub(crate) async fn typed(&mut self) -> io::Result<Typed> {
-        match &mut self.way {
-            Way::Editor { reading, .. } => match reading.await.map_err(io::Error::other)?? {
+        match &mut self.input {
+            Input::Editor { reading, .. } => match reading.await.map_err(io::Error::other)?? {
                 Came::Typed(typed) => Ok(typed),
                 Came::Left(_) => Ok(Typed::Nothing),
             },
-            Way::Lines { terminal, typed } => answer(terminal, typed).await,
+            Input::Lines { terminal, typed } => answer(terminal, typed).await,
         }
     }
 
     /// Takes the prompt away, and gives what stood in its line.
     pub(crate) async fn close(self) -> String {
-        match self.way {
-            Way::Editor { reading, leave } => {
+        match self.input {
+            Input::Editor { reading, leave } => {
                 leave.store(true, Ordering::Relaxed);
                 let came = reading.await;
                 erase();
@@ -141,7 +141,7 @@ impl Prompt {
                 }
             }
             // What is not entered stays with the terminal.
-            Way::Lines { .. } => {
+            Input::Lines { .. } => {
                 erase();
                 String::new()
             }
@@ -149,7 +149,7 @@ impl Prompt {
     }
 }
 
-impl Way {
+impl Input {
     fn edit(draft: &str) -> Self {
         let leave = Arc::new(AtomicBool::new(false));
         let mut reedline = editor().with_break_signal(leave.clone());

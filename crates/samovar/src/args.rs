@@ -17,8 +17,8 @@ use samovar_wire::api::TokenScope;
 pub(crate) use self::chat_global::ChatGlobal;
 pub(crate) use self::relay::{Demo, Join, Logs, Relay};
 pub(crate) use self::words::{Delivery, Effect, Level};
+use crate::arguments::{self, address, seconds, whole};
 use crate::output::{Machine, TurnFormat};
-use crate::typed::{self, address, seconds, whole};
 
 /// The whole command line.
 #[derive(Parser)]
@@ -110,7 +110,7 @@ pub(crate) struct Talk {
     pub(crate) places: Places,
     #[command(flatten)]
     pub(crate) who: Who,
-    #[arg(long, value_name = "ID", help = help::session(), value_parser = typed::session, conflicts_with = "continue_last")]
+    #[arg(long, value_name = "ID", help = help::session(), value_parser = arguments::session, conflicts_with = "continue_last")]
     pub(crate) session: Option<String>,
     #[arg(long = "continue", help = help::continue_last())]
     pub(crate) continue_last: bool,
@@ -174,7 +174,7 @@ pub(crate) struct Show {
 /// `samovar sessions resume`.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Resume {
-    #[arg(help = help::session_id(), value_parser = typed::session)]
+    #[arg(help = help::session_id(), value_parser = arguments::session)]
     pub(crate) id: String,
     #[command(flatten)]
     pub(crate) places: Places,
@@ -223,7 +223,7 @@ pub(crate) enum Sessions {
     },
     #[command(about = help::sessions_show())]
     Show {
-        #[arg(help = help::session_id(), value_parser = typed::session)]
+        #[arg(help = help::session_id(), value_parser = arguments::session)]
         id: String,
         #[arg(long, help = help::message_limit(), default_value_t = 50, value_parser = |typed: &str| whole(typed, 1_u32, 1000))]
         limit: u32,
@@ -234,23 +234,23 @@ pub(crate) enum Sessions {
     Resume(Resume),
     #[command(about = help::sessions_cancel())]
     Cancel {
-        #[arg(help = help::session_id(), value_parser = typed::session)]
+        #[arg(help = help::session_id(), value_parser = arguments::session)]
         id: String,
         #[command(flatten)]
         common: Common,
     },
     #[command(about = help::sessions_rename())]
     Rename {
-        #[arg(help = help::session_id(), value_parser = typed::session)]
+        #[arg(help = help::session_id(), value_parser = arguments::session)]
         id: String,
-        #[arg(help = help::title(), value_parser = typed::title)]
+        #[arg(help = help::title(), value_parser = arguments::title)]
         title: String,
         #[command(flatten)]
         common: Common,
     },
     #[command(about = help::sessions_delete())]
     Delete {
-        #[arg(help = help::session_id(), value_parser = typed::session)]
+        #[arg(help = help::session_id(), value_parser = arguments::session)]
         id: String,
         #[arg(long, help = help::yes())]
         yes: bool,
@@ -357,16 +357,16 @@ pub(crate) enum Token {
     },
     #[command(about = help::token_create())]
     Create {
-        #[arg(help = help::token_name(), value_parser = typed::token)]
+        #[arg(help = help::token_name(), value_parser = arguments::token)]
         name: String,
-        #[arg(long, value_name = "SCOPE", help = help::token_scope(), value_parser = typed::scope, default_value = "use")]
+        #[arg(long, value_name = "SCOPE", help = help::token_scope(), value_parser = arguments::scope, default_value = "use")]
         scope: TokenScope,
         #[command(flatten)]
         common: Common,
     },
     #[command(about = help::token_revoke())]
     Revoke {
-        #[arg(help = help::token_name(), value_parser = typed::token)]
+        #[arg(help = help::token_name(), value_parser = arguments::token)]
         name: String,
         #[command(flatten)]
         common: Common,

@@ -10,12 +10,12 @@ use samovar_wire::api::{BackupInfo, BackupState};
 use serde_json::json;
 use tokio::time::Instant;
 
+use crate::access::{Access, LOOK_EVERY, Purpose, running};
 use crate::args::{Backup, Restore, Who};
 use crate::client::Client;
-use crate::config::{self, Found, LocalData};
+use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::reach::{LOOK_EVERY, Purpose, Reached, running};
 use crate::screen::say;
 
 /// How soon it says that it is at work, and how often then.
@@ -29,7 +29,7 @@ pub(crate) async fn backup(args: Backup) -> Result<Exit, Failure> {
     let found = config::read(&args.common.places, &Who::default(), LocalData::UseOnly)?;
     found.say_foreign();
     let path = absolute(&args.folder)?;
-    let reached = Reached::data_dir(&found.config, Purpose::Rows).await?;
+    let reached = Access::data_dir(&found.config, Purpose::Rows).await?;
     let params = json!({ "path": path });
     let made = reached.client.post_patiently("/api/backup", &params);
     let made = saying(text::backup::under_way(), made).await;
@@ -85,7 +85,7 @@ pub(crate) async fn restore(args: Restore) -> Result<Exit, Failure> {
 }
 
 /// Lets the server put a backup back, and waits until it serves again.
-async fn through(client: &Client, found: &Found, path: &str) -> Result<BackupInfo, Failure> {
+async fn through(client: &Client, found: &Setup, path: &str) -> Result<BackupInfo, Failure> {
     let before: BackupState = client.get("/api/backup").await?;
     let params = json!({ "path": path });
     let restored = client.post_patiently("/api/restore", &params);

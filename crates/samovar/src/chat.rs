@@ -10,13 +10,13 @@ use self::command::{Next, Slash};
 use self::lines::{Line, Lines};
 use crate::answer::Person;
 use crate::args::{self, Delivery};
-use crate::config::{self, Found, LocalData};
+use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
 use crate::keyboard::Terminal;
 use crate::output::TurnFormat;
 use crate::screen::say;
 use crate::stop::Stop;
-use crate::talk::{Left, Talk, farewell};
+use crate::talk::{Talk, TurnEnd, farewell};
 use crate::view::View;
 
 /// Talks until the person leaves. Ctrl-C stops a turn, and not the program.
@@ -50,7 +50,7 @@ pub(crate) async fn chat(args: args::Chat) -> Result<Exit, Failure> {
 
 struct Chat {
     talk: Talk,
-    found: Found,
+    found: Setup,
     lines: Lines,
     /// How the last turn ended: what a pipe is told at its end.
     last: Exit,
@@ -107,8 +107,8 @@ impl Chat {
         let left = self.talk.say(message, &mut view, stop, None).await?;
         self.last = farewell(&left);
         Ok(match left {
-            Left::Unread => Next::Leave,
-            Left::Ended(_) | Left::Asked | Left::Late | Left::Waits(_) => Next::GoOn,
+            TurnEnd::Unread => Next::Leave,
+            TurnEnd::Ended(_) | TurnEnd::Asked | TurnEnd::Late | TurnEnd::Waits(_) => Next::GoOn,
         })
     }
 }

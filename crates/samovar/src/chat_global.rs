@@ -1,7 +1,7 @@
 //! `samovar chat-global`: the one chat of a server, which lives in its memory and belongs to no
 //! session. So a running server is asked, and none is opened in its place.
 
-mod shown;
+mod display;
 mod tail;
 
 use std::io::{IsTerminal, Read};
@@ -13,13 +13,13 @@ use samovar_wire::chat::{BASE_PATH, BOOT_HEADER, ChatStateInfo, PostedMessage, T
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use self::shown::{MESSAGE, Shown};
+use self::display::{Display, MESSAGE};
+use crate::access::{LOOK_EVERY, PATIENCE, running};
 use crate::args::{ChatGlobal, Places, Who};
 use crate::client::{Client, segment};
-use crate::config::{self, Found, LocalData};
+use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure, Gone};
 use crate::output::{self, Format};
-use crate::reach::{LOOK_EVERY, PATIENCE, running};
 use crate::screen::{Reader, put, say};
 
 /// Bytes of a text from stdin, at most; the server takes fewer, and says so.
@@ -58,14 +58,14 @@ pub(crate) async fn chat_global(command: ChatGlobal) -> Result<Exit, Failure> {
     }
 }
 
-fn found(places: &Places) -> Result<Found, Failure> {
+fn found(places: &Places) -> Result<Setup, Failure> {
     let found = config::read(places, &Who::default(), LocalData::UseOnly)?;
     found.say_foreign();
     Ok(found)
 }
 
 /// The server whose chat it is.
-async fn server(found: &Found) -> Result<Client, Failure> {
+async fn server(found: &Setup) -> Result<Client, Failure> {
     running(&found.config).await.ok_or_else(|| {
         let why = text::global_chat::no_server(found.config.data_dir.display());
         Failure::new(Exit::Busy, "server_unreachable", why)
@@ -98,7 +98,7 @@ pub(crate) fn spoken(words: &[String]) -> Result<String, Failure> {
 }
 
 /// Says something once. A server that may have heard it is not told again.
-async fn post(found: &Found, said: &Text) -> Result<PostedMessage, Failure> {
+async fn post(found: &Setup, said: &Text) -> Result<PostedMessage, Failure> {
     let until = Instant::now() + PATIENCE;
     let path = format!("{BASE_PATH}/user_message");
     let params = json!({ "text": said.as_str() });
@@ -118,9 +118,9 @@ async fn post(found: &Found, said: &Text) -> Result<PostedMessage, Failure> {
 }
 
 /// What was said so far.
-async fn history(found: &Found, mut pages: Pages, format: Format) -> Result<Exit, Failure> {
+async fn history(found: &Setup, mut pages: Pages, format: Format) -> Result<Exit, Failure> {
     let client = server(found).await?;
-    let mut shown = Shown::new(format);
+    let mut shown = Display::new(format);
     if shown.is_for_people() {
         shown.take_state(&state(&client).await?);
     }
@@ -169,7 +169,7 @@ impl Pages {
     async fn next(
         &mut self,
         client: &Client,
-        shown: &Shown,
+        shown: &Display,
     ) -> Result<Option<Vec<Value>>, Failure> {
         if self.is_over {
             return Ok(None);

@@ -1,5 +1,5 @@
 //! A client of the server's routes: over the socket of a server that runs, or in this very process
-//! (FC-1). What it asks and what it is told is the same either way.
+//! (FC-1). What it asks and what it is told is the same either transport.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -33,12 +33,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Asks the routes of one server.
 pub(crate) struct Client {
-    way: Way,
+    transport: Transport,
     authority: String,
     token: Token,
 }
 
-enum Way {
+enum Transport {
     Socket(Box<SocketClient<HttpConnector, Body>>),
     Inside(Router),
 }
@@ -58,7 +58,7 @@ impl Client {
     pub(crate) fn outside(address: Address) -> Self {
         let client = SocketClient::builder(TokioExecutor::new()).build_http();
         Self {
-            way: Way::Socket(Box::new(client)),
+            transport: Transport::Socket(Box::new(client)),
             authority: address.address.to_string(),
             token: address.token,
         }
@@ -67,7 +67,7 @@ impl Client {
     /// A client of what this process has opened itself.
     pub(crate) fn inside(way_in: WayIn) -> Self {
         Self {
-            way: Way::Inside(way_in.router),
+            transport: Transport::Inside(way_in.router),
             authority: way_in.authority,
             token: way_in.token,
         }
@@ -212,14 +212,14 @@ impl Client {
         path: &str,
         params: Option<&impl Serialize>,
     ) -> Result<Response<Body>, Failure> {
-        let response = match &self.way {
-            Way::Inside(router) => {
+        let response = match &self.transport {
+            Transport::Inside(router) => {
                 let request = self.request(verb, path, params)?;
                 // A router has an answer to everything.
                 let Ok(response) = router.clone().oneshot(request).await;
                 response
             }
-            Way::Socket(client) => {
+            Transport::Socket(client) => {
                 let uri = format!("http://{}{path}", self.authority);
                 let request = self.request(verb, &uri, params)?;
                 let sent = client.request(request).await;

@@ -17,7 +17,7 @@ use samovar_locale as text;
 use samovar_server::providers::{
     DemoUse, Probing, ProviderConfig, Registry, SPECS, Secret, UNBUILT, Unbuilt, registry,
 };
-use samovar_server::{Config, Durability, Owner, Reach, Standing, Token};
+use samovar_server::{Config, Durability, Owner, Ownership, Reach, Token};
 use tracing_subscriber::EnvFilter;
 
 use crate::args::{Places, Who};
@@ -57,7 +57,7 @@ impl ModelFrom {
 }
 
 /// What a command starts from, and why it is that.
-pub(crate) struct Found {
+pub(crate) struct Setup {
     pub(crate) config: Config,
     /// The models that it sets up.
     pub(crate) registry: Arc<Registry>,
@@ -78,7 +78,7 @@ pub(crate) struct Found {
     warnings: Vec<String>,
 }
 
-impl Found {
+impl Setup {
     /// Where everything is kept, in one line for a person.
     pub(crate) fn data_line(&self) -> String {
         let dir = self.config.data_dir.display();
@@ -203,7 +203,7 @@ pub(crate) fn plant() -> Option<String> {
 ///
 /// # Errors
 /// A mistake in the configuration, or no data directory: exit code 3; a flag's is 2.
-pub(crate) fn read(places: &Places, who: &Who, local: LocalData) -> Result<Found, Failure> {
+pub(crate) fn read(places: &Places, who: &Who, local: LocalData) -> Result<Setup, Failure> {
     let sources = sources(places, who)?;
     let resolved = sources.resolve()?;
     check_log(&resolved)?;
@@ -226,7 +226,7 @@ pub(crate) fn read(places: &Places, who: &Who, local: LocalData) -> Result<Found
     let level = settings.tools.approval.map(approval);
     config.settings.approval = level.unwrap_or(config.settings.approval);
     config.settings.workspace_note = note(&config);
-    Ok(Found {
+    Ok(Setup {
         registry,
         data_dir_reason: data_dir.reason,
         workspace_reason: match resolved.origin("server.workspace") {
@@ -371,7 +371,7 @@ fn protect(config: &mut Config, resolved: &Resolved, sources: &Sources, owner: O
     let beside = [sources.here.join("data"), config.workspace.join("data")];
     let is_ours = |dir: &PathBuf| {
         let standing = owner.as_ref().map(|owner| owner.standing(dir));
-        standing == Some(Standing::Ours)
+        standing == Some(Ownership::Ours)
     };
     config.private.extend(beside.into_iter().filter(is_ours));
     config.guarded = vec![sources.here.join(samovar_config::FILE_NAME)];

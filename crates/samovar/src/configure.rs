@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use samovar_config::{Candidate, Explained, Located, Standing, State, schema};
+use samovar_config::{Candidate, Explained, Located, State, TrustState, schema};
 use samovar_locale as text;
 use serde::Serialize;
 use serde_json::Value;
@@ -135,9 +135,9 @@ fn trust(is_sure: bool) -> Result<(), Failure> {
     };
     let file = candidate.file.display();
     match candidate.standing {
-        Standing::Harmless => say(&text::config::trust_harmless(file)),
-        Standing::Trusted => say(&text::config::trust_held(file)),
-        Standing::Untrusted => {
+        TrustState::Harmless => say(&text::config::trust_harmless(file)),
+        TrustState::Trusted => say(&text::config::trust_held(file)),
+        TrustState::Untrusted => {
             put(&visible(&opened(&candidate)))?;
             if !is_sure && !std::io::stdin().is_terminal() {
                 return Err(Failure::usage(text::config::trust_needs_yes(file)));

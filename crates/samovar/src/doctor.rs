@@ -4,18 +4,18 @@
 mod chat;
 mod damage;
 mod data;
+mod disk;
 mod files;
 mod hooks;
-mod minds;
+mod models;
 mod relay;
-mod room;
 
 use samovar_locale::doctor as text;
 use samovar_server::Home;
 use serde_json::json;
 
 use crate::args;
-use crate::config::{self, Found, LocalData};
+use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::screen::{put, visible};
@@ -36,7 +36,7 @@ pub(crate) struct Finding {
 
 /// Whether what can be mended is mended.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Care {
+pub(crate) enum Mode {
     Look,
     Mend,
 }
@@ -46,7 +46,7 @@ pub(crate) enum Care {
 /// # Errors
 /// It cannot be written.
 pub(crate) async fn doctor(args: &args::Doctor) -> Result<Exit, Failure> {
-    let care = if args.fix { Care::Mend } else { Care::Look };
+    let care = if args.fix { Mode::Mend } else { Mode::Look };
     let findings = match config::read(&args.places, &args.who, LocalData::UseOnly) {
         Ok(found) => examine(&found, care).await,
         Err(failure) => vec![unreadable(failure)],
@@ -65,19 +65,19 @@ pub(crate) async fn doctor(args: &args::Doctor) -> Result<Exit, Failure> {
     put(&shown).map(|_| exit)
 }
 
-async fn examine(found: &Found, care: Care) -> Vec<Finding> {
+async fn examine(found: &Setup, care: Mode) -> Vec<Finding> {
     let mut findings = data::examine(found, care).await;
-    findings.extend(room::examine(found));
+    findings.extend(disk::examine(found));
     findings.extend(damage::examine(found));
     findings.push(workspace(found));
     findings.extend(hooks::examine(found).await);
-    findings.push(minds::answers(found).await);
-    findings.extend(minds::fallbacks(found));
+    findings.push(models::answers(found).await);
+    findings.extend(models::fallbacks(found));
     findings.extend(chat::set(found));
     findings.extend(relay::set(found));
-    findings.push(minds::near(found).await);
-    findings.push(minds::keys(found));
-    findings.extend(found.registry.idle_keys().iter().map(minds::idle));
+    findings.push(models::near(found).await);
+    findings.push(models::keys(found));
+    findings.extend(found.registry.idle_keys().iter().map(models::idle));
     findings
 }
 
@@ -116,7 +116,7 @@ fn unreadable(failure: Failure) -> Finding {
     Finding::bad("configuration", failure.exit, failure.message, reason).with_command(command)
 }
 
-fn workspace(found: &Found) -> Finding {
+fn workspace(found: &Setup) -> Finding {
     let reason = found.workspace_reason.as_str();
     match Home::try_workspace(&found.config) {
         Ok(()) => {

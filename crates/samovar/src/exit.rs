@@ -11,8 +11,8 @@ use samovar_server::{OpenError, StartError};
 
 use samovar_locale as text;
 
+use crate::arguments;
 use crate::screen::{one_line, say, written};
-use crate::typed;
 
 /// What a script can rely on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,7 +199,7 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
             Err(failure) => failure.report(),
         };
     }
-    let exit = Failure::usage(typed::sentence(error)).report();
+    let exit = Failure::usage(arguments::sentence(error)).report();
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         say(error.to_string().trim_end());
     }

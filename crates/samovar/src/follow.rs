@@ -19,7 +19,7 @@ pub(crate) struct Followed {
 }
 
 /// What a stream says.
-pub(crate) enum Told {
+pub(crate) enum StreamEvent {
     /// The next event.
     Event(Box<ShownEvent>, Frame),
     /// What was shown is to be forgotten; the turn stands like this.
@@ -55,7 +55,7 @@ impl Followed {
     ///
     /// # Errors
     /// Why the stream ended before its turn.
-    pub(crate) async fn next(&mut self) -> Result<Told, Failure> {
+    pub(crate) async fn next(&mut self) -> Result<StreamEvent, Failure> {
         loop {
             let frame = self.frames.next().await.unwrap_or_else(|| Err(cut()))?;
             let id = frame.id.clone();
@@ -69,7 +69,7 @@ impl Followed {
     }
 }
 
-impl Told {
+impl StreamEvent {
     /// Shows it; what a turn says last gives the ending.
     ///
     /// # Errors
@@ -83,9 +83,9 @@ impl Told {
 }
 
 /// What a frame says; nothing where a newer server says what this program does not know.
-fn read(frame: Frame) -> Result<Option<Told>, Failure> {
+fn read(frame: Frame) -> Result<Option<StreamEvent>, Failure> {
     if let Ok(event) = serde_json::from_str(&frame.data) {
-        return Ok(Some(Told::Event(Box::new(event), frame)));
+        return Ok(Some(StreamEvent::Event(Box::new(event), frame)));
     }
     let broken = |error| Failure::broken(&error);
     let mut said: Value = serde_json::from_str(&frame.data).map_err(broken)?;
@@ -93,7 +93,7 @@ fn read(frame: Frame) -> Result<Option<Told>, Failure> {
     match said["type"].as_str() {
         Some("reset") => {
             let snapshot = serde_json::from_value(said["snapshot"].take()).map_err(broken)?;
-            Ok(Some(Told::Reset(Box::new(snapshot), frame)))
+            Ok(Some(StreamEvent::Reset(Box::new(snapshot), frame)))
         }
         Some("server-restart") => {
             let code = Code::ServerRestart.as_str();
@@ -167,7 +167,7 @@ mod tests {
         });
         let mut turn = followed(&[json!({"type": "turn_thought_over", "seq": 1}), known]);
         let told = turn.next().await.ok().unwrap();
-        assert!(matches!(told, Told::Event(..)));
+        assert!(matches!(told, StreamEvent::Event(..)));
         assert_eq!(turn.at(), Some("1.2"));
     }
 }

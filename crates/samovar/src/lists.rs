@@ -9,14 +9,14 @@ use serde_json::json;
 
 use crate::args::{self, Models, Token};
 use crate::client::{Client, segment};
-use crate::config::{self, Found, LocalData};
+use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
 use crate::model;
 use crate::output::{self, Format, table};
+use crate::reconnecting::Repeat;
 use crate::screen::{put, say, visible};
 use crate::sessions::{ask, change, look, once};
-use crate::way::Repeat;
-use crate::when::moment;
+use crate::timestamps::moment;
 
 /// `samovar models`.
 pub(crate) async fn models(command: Models) -> Result<Exit, Failure> {
@@ -37,7 +37,7 @@ pub(crate) async fn models(command: Models) -> Result<Exit, Failure> {
 }
 
 /// The table of models, and in a line below which one answers.
-pub(crate) fn show_models(answer: &ModelsAnswer, found: &Found) -> Result<(), Failure> {
+pub(crate) fn show_models(answer: &ModelsAnswer, found: &Setup) -> Result<(), Failure> {
     let rows: Vec<_> = answer.providers.iter().map(row).collect();
     put(&visible(&table(&rows)))?;
     for key in &answer.idle_keys {

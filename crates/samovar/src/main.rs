@@ -16,9 +16,10 @@ use tracing_subscriber::EnvFilter;
 use crate::args::{Args, Command};
 use crate::exit::{Exit, Failure};
 
-mod again;
+mod access;
 mod answer;
 mod args;
+mod arguments;
 mod backup;
 mod chat;
 mod chat_global;
@@ -38,7 +39,8 @@ mod output;
 #[cfg(feature = "plant")]
 mod plant;
 mod prove;
-mod reach;
+mod reboot;
+mod reconnecting;
 mod relay;
 mod run;
 mod screen;
@@ -47,13 +49,11 @@ mod sessions;
 mod spinner;
 mod stop;
 mod talk;
+mod timestamps;
 mod tools;
-mod typed;
 mod view;
 mod walk;
-mod way;
 mod welcome;
-mod when;
 
 fn main() -> ExitCode {
     let log = config::begin();

@@ -4,7 +4,7 @@ use samovar_core::provider::ModelKind;
 use samovar_locale as text;
 use samovar_wire::api::{ModelChoice, ModelReason};
 
-use crate::config::{Found, ModelFrom};
+use crate::config::{ModelFrom, Setup};
 
 /// What to type where no provider is set up.
 pub(crate) const CONNECT: &str = "export OPENAI_API_KEY=YOUR_KEY";
@@ -20,7 +20,7 @@ pub(crate) fn what(choice: &ModelChoice) -> String {
 }
 
 /// Why it answers.
-pub(crate) fn reason(choice: &ModelChoice, found: &Found) -> String {
+pub(crate) fn reason(choice: &ModelChoice, found: &Setup) -> String {
     match &choice.reason {
         ModelReason::Asked => asked(&found.model_from),
         ModelReason::Key {
@@ -49,7 +49,7 @@ pub(crate) fn asked(from: &ModelFrom) -> String {
 }
 
 /// One line for a person.
-pub(crate) fn line(choice: &ModelChoice, found: &Found) -> String {
+pub(crate) fn line(choice: &ModelChoice, found: &Setup) -> String {
     let (what, reason) = (what(choice), reason(choice, found));
     match choice.reason {
         ModelReason::Nothing { .. } => text::model::line_connect(what, reason, CONNECT),

@@ -12,13 +12,13 @@ use samovar_locale as text;
 use samovar_wire::api::{RelayHost, RelayRoomInfo};
 use serde_json::{Value, json};
 
+use crate::access::running;
 use crate::args::{Common, Relay, Who};
 use crate::chat_global::spoken;
 use crate::client::{Client, segment};
-use crate::config::{self, Found, LocalData};
+use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format, table};
-use crate::reach::running;
 use crate::screen::say;
 
 /// Where the rooms are.
@@ -60,14 +60,14 @@ fn object(typed: &str) -> Result<Value, Failure> {
     Err(Failure::usage(text::tools::args_no_object()))
 }
 
-fn found(common: &Common) -> Result<Found, Failure> {
+fn found(common: &Common) -> Result<Setup, Failure> {
     let found = config::read(&common.places, &Who::default(), LocalData::UseOnly)?;
     found.say_foreign();
     Ok(found)
 }
 
 /// The server whose rooms they are.
-async fn server(found: &Found) -> Result<Client, Failure> {
+async fn server(found: &Setup) -> Result<Client, Failure> {
     running(&found.config).await.ok_or_else(|| {
         let why = text::relay_cli::no_server(found.config.data_dir.display());
         Failure::new(Exit::Busy, "server_unreachable", why)

@@ -9,11 +9,11 @@ use tokio::time::Instant;
 
 use crate::answer::Person;
 use crate::args;
-use crate::config::{self, Found, LocalData};
+use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
 use crate::screen::say;
 use crate::stop::Stop;
-use crate::talk::{Left, Talk, farewell, until};
+use crate::talk::{Talk, TurnEnd, farewell, until};
 use crate::view::View;
 
 /// Bytes of a prompt from stdin, at most.
@@ -62,7 +62,7 @@ async fn turn(
     what: What<'_>,
     args: &args::Talk,
     show: &args::Show,
-    found: &Found,
+    found: &Setup,
 ) -> Result<Exit, Failure> {
     let deadline = show.timeout.map(|timeout| Instant::now() + timeout);
     let mut stop = Stop::listen()?;
@@ -73,8 +73,8 @@ async fn turn(
     };
     let mut talk = tokio::select! {
         talk = Talk::enter(args, found, person) => talk?,
-        () = stop.asked() => return Ok(farewell(&Left::Asked)),
-        () = until(deadline) => return Ok(farewell(&Left::Late)),
+        () = stop.asked() => return Ok(farewell(&TurnEnd::Asked)),
+        () = until(deadline) => return Ok(farewell(&TurnEnd::Late)),
     };
     found.warn();
     if args.verbose || found.is_data_elsewhere {
@@ -92,7 +92,7 @@ async fn turn(
         What::Resume => talk.resume(&mut view, &mut stop, deadline).await,
     };
     let exit = left.map(|left| {
-        if let (Left::Ended(ending), true) = (&left, args.verbose) {
+        if let (TurnEnd::Ended(ending), true) = (&left, args.verbose) {
             say(&text::run::tokens(ending.tokens));
         }
         farewell(&left)

@@ -10,12 +10,12 @@ use samovar_server::{Address, Config, OpenError, Server, StartError, models};
 use samovar_wire::api::ModelChoice;
 use tokio::time::Instant;
 
-use crate::again::Again;
+use crate::access::{LOOK_EVERY, PATIENCE};
 use crate::args;
-use crate::config::{self, Found, LocalData};
+use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
 use crate::model;
-use crate::reach::{LOOK_EVERY, PATIENCE};
+use crate::reboot::Reboot;
 use crate::screen::say;
 use crate::stop::Stop;
 
@@ -45,10 +45,10 @@ pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
 /// Serves what was found until it is asked to stop; asked again, it stops at once. `greet` says what is
 /// to be said behind the banner, of where the server listens.
 pub(crate) async fn run(
-    mut found: Found,
-    greet: impl Fn(SocketAddr, &Found) -> Result<(), Failure>,
+    mut found: Setup,
+    greet: impl Fn(SocketAddr, &Setup) -> Result<(), Failure>,
 ) -> Result<Exit, Failure> {
-    let again = Again::begin();
+    let again = Reboot::begin();
     found.config.port = again.port(found.config.port);
     if let (Some(name), true) = (found.registry.asked(), found.model_from.is_somebody()) {
         found.registry.resolve(name)?;
@@ -189,7 +189,7 @@ async fn start(config: &Config) -> Result<Server, StartError> {
     }
 }
 
-fn banner(server: &Server, found: &Found, chosen: &Result<ModelChoice, Error>) -> String {
+fn banner(server: &Server, found: &Setup, chosen: &Result<ModelChoice, Error>) -> String {
     let config = &found.config;
     let model = match chosen {
         Ok(choice) => model::line(choice, found),

@@ -9,16 +9,16 @@ use samovar_wire::api::RecoveryInfo;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::access::Purpose;
 use crate::args::{Common, Sessions, Who};
 use crate::client::Client;
-use crate::config::{self, Found, LocalData};
+use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format, table};
-use crate::reach::Purpose;
+use crate::reconnecting::{Reconnecting, Repeat};
 use crate::run;
 use crate::screen::{beginning, confirm, put, say, visible};
-use crate::way::{Repeat, Way};
-use crate::when::moment;
+use crate::timestamps::moment;
 
 /// Characters of a message that `show` begins a tool's result with.
 const SHOWN: usize = 160;
@@ -83,11 +83,11 @@ pub(crate) async fn change<A>(
 
 /// Goes to the data directory for one question, and leaves it.
 pub(crate) async fn once<A>(
-    found: &Found,
+    found: &Setup,
     repeat: Repeat,
     question: impl AsyncFn(&Client) -> Result<A, Failure>,
 ) -> Result<A, Failure> {
-    let mut way = Way::new(&found.config, Purpose::Rows);
+    let mut way = Reconnecting::new(&found.config, Purpose::Rows);
     let answer = way.ask(repeat, question).await;
     way.close_now().await;
     answer
@@ -129,7 +129,7 @@ async fn cancel(id: &str, common: &Common) -> Result<(), Failure> {
     let found = config::read(&common.places, &Who::default(), LocalData::UseOnly)?;
     found.say_foreign();
     let params = json!({ "sessionId": id });
-    let mut way = Way::new(&found.config, Purpose::Turns);
+    let mut way = Reconnecting::new(&found.config, Purpose::Turns);
     let asked = async |client: &Client| client.agent("cancel", &params).await;
     let answer: Result<CancelResult, _> = way.ask(Repeat::Harmless, asked).await;
     way.close().await;
@@ -184,7 +184,7 @@ fn show_page(format: Format, page: &PaginatedResult<Listed>, offset: u32) -> Res
 
 /// A session with its last messages.
 #[derive(Serialize)]
-struct Shown {
+struct SessionDetails {
     #[serde(flatten)]
     session: SessionInfo,
     messages: Vec<AgentMessage>,
@@ -197,7 +197,7 @@ async fn show(id: &str, limit: u32, common: &Common) -> Result<(), Failure> {
             .await?;
         let params = json!({ "sessionId": id, "limit": limit });
         let messages = client.agent("getMessages", &params).await?;
-        Ok(Shown { session, messages })
+        Ok(SessionDetails { session, messages })
     });
     let shown = shown.await?;
     match common.machine.format() {
@@ -209,7 +209,7 @@ async fn show(id: &str, limit: u32, common: &Common) -> Result<(), Failure> {
     }
 }
 
-fn as_text(shown: &Shown) -> String {
+fn as_text(shown: &SessionDetails) -> String {
     let session = &shown.session;
     let title = title(session);
     let mut lines = text::sessions::head(

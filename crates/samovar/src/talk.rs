@@ -18,17 +18,17 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use self::questions::Questions;
+use crate::access::Purpose;
 use crate::answer::Person;
 use crate::args::{self, Delivery};
 use crate::client::Client;
-use crate::config::Found;
+use crate::config::Setup;
 use crate::exit::{Exit, Failure, Gone, complaint};
 use crate::follow::Followed;
-use crate::reach::Purpose;
+use crate::reconnecting::{Reconnecting, Repeat};
 use crate::screen::say;
 use crate::stop::Stop;
 use crate::view::{Ending, View};
-use crate::way::{Repeat, Way};
 
 /// How long a server is looked for that went away in the middle of a turn.
 const LOOKED_FOR: Duration = Duration::from_mins(1);
@@ -46,7 +46,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// A session, and the way to it.
 pub(crate) struct Talk {
-    way: Way,
+    way: Reconnecting,
     /// The session as it was when it was entered.
     pub(crate) session: SessionInfo,
     bounds: Bounds,
@@ -62,7 +62,7 @@ pub(crate) struct Bounds {
 }
 
 /// Why a turn is no longer watched.
-pub(crate) enum Left {
+pub(crate) enum TurnEnd {
     /// It is over.
     Ended(Ending),
     /// Somebody asked to stop; the turn was cancelled.
@@ -76,12 +76,12 @@ pub(crate) enum Left {
 }
 
 /// A message as it is posted.
-pub(crate) struct Said(Value);
+pub(crate) struct Posted(Value);
 
 /// What brings a turn.
 enum Source {
     /// A message; said again, it brings the same turn.
-    Message(Said),
+    Message(Posted),
     /// The session: its turn that runs.
     Running,
 }
@@ -89,7 +89,7 @@ enum Source {
 impl Bounds {
     /// The bounds that were typed. The person is there, so what stays in the workspace runs unasked
     /// unless they said otherwise (TL-4).
-    fn of(talk: &args::Talk, found: &Found) -> Self {
+    fn of(talk: &args::Talk, found: &Setup) -> Self {
         let typed = talk.approval.map(Approval::from);
         Self {
             approval: typed.unwrap_or(found.approval),
@@ -106,12 +106,12 @@ impl Talk {
     /// What keeps it out.
     pub(crate) async fn enter(
         talk: &args::Talk,
-        found: &Found,
+        found: &Setup,
         person: Person,
     ) -> Result<Self, Failure> {
         enter::check_before(talk, found).await?;
         let fresh = Home::fresh_session();
-        let mut way = Way::new(&found.config, Purpose::Turns);
+        let mut way = Reconnecting::new(&found.config, Purpose::Turns);
         let begin = async |client: &Client| enter::session(client, &fresh, talk, found).await;
         match way.ask(Repeat::Harmless, begin).await {
             Ok(session) => Ok(Self {
@@ -167,11 +167,11 @@ impl Talk {
     /// The refusal, or that the server went away.
     pub(crate) async fn say(
         &mut self,
-        message: Said,
+        message: Posted,
         view: &mut View,
         stop: &mut Stop,
         deadline: Option<Instant>,
-    ) -> Result<Left, Failure> {
+    ) -> Result<TurnEnd, Failure> {
         self.show(&Source::Message(message), view, stop, deadline)
             .await
     }
@@ -186,7 +186,7 @@ impl Talk {
         view: &mut View,
         stop: &mut Stop,
         deadline: Option<Instant>,
-    ) -> Result<Left, Failure> {
+    ) -> Result<TurnEnd, Failure> {
         let params = json!({ "sessionId": self.session.id });
         let asked = async |client: &Client| client.post("/api/recovery/continue", &params).await;
         let told = self.way.ask::<Value>(Repeat::Harmless, asked).await;
@@ -231,7 +231,7 @@ impl Talk {
         view: &mut View,
         stop: &mut Stop,
         deadline: Option<Instant>,
-    ) -> Result<Left, Failure> {
+    ) -> Result<TurnEnd, Failure> {
         let late = until(deadline);
         tokio::pin!(late);
         let posted = {
@@ -242,8 +242,8 @@ impl Talk {
             tokio::pin!(posting);
             let left = tokio::select! {
                 posted = &mut posting => Ok(posted?),
-                () = stop.asked() => Err(Left::Asked),
-                () = &mut late => Err(Left::Late),
+                () = stop.asked() => Err(TurnEnd::Asked),
+                () = &mut late => Err(TurnEnd::Late),
             };
             match left {
                 Ok(turn) => Ok(turn),
@@ -263,7 +263,7 @@ impl Talk {
             Err((left, turn)) => (Ok(left), turn),
         };
         match left {
-            Ok(left @ (Left::Ended(_) | Left::Waits(_))) => Ok(left),
+            Ok(left @ (TurnEnd::Ended(_) | TurnEnd::Waits(_))) => Ok(left),
             Ok(left) => {
                 view.hush();
                 view.end_line()?;
@@ -286,7 +286,7 @@ impl Talk {
     }
 
     /// A message, under an id of its own: however often it is posted, it is said once.
-    pub(crate) fn message(&self, text: &Text, delivery: Delivery) -> Said {
+    pub(crate) fn message(&self, text: &Text, delivery: Delivery) -> Posted {
         let mut said = json!({
             "sessionId": self.session.id,
             "content": text.as_str(),
@@ -299,7 +299,7 @@ impl Talk {
             said["budgetTokens"] = json!(self.bounds.budget_tokens);
         }
         said["delivery"] = delivery.as_str().into();
-        Said(without_nulls(said))
+        Posted(without_nulls(said))
     }
 
     /// A turn from behind a frame. A server that has gone meanwhile is looked for again.
@@ -307,7 +307,7 @@ impl Talk {
         let session = &self.session.id;
         let asked = async |client: &Client| {
             let frames = match source {
-                Source::Message(Said(message)) => client.say(message, after).await?,
+                Source::Message(Posted(message)) => client.say(message, after).await?,
                 Source::Running => client.read(session.as_str(), after).await?,
             };
             Ok(Followed::new(frames, after))
@@ -324,7 +324,7 @@ impl Talk {
         view: &mut View,
         stop: &mut Stop,
         mut late: Pin<&mut impl Future<Output = ()>>,
-    ) -> Result<Left, Failure> {
+    ) -> Result<TurnEnd, Failure> {
         let mut questions = Questions::new(self.person);
         loop {
             let left = {
@@ -332,8 +332,8 @@ impl Talk {
                 tokio::pin!(showing);
                 tokio::select! {
                     left = &mut showing => left,
-                    () = stop.asked() => Ok(Left::Asked),
-                    () = late.as_mut() => Ok(Left::Late),
+                    () = stop.asked() => Ok(TurnEnd::Asked),
+                    () = late.as_mut() => Ok(TurnEnd::Late),
                 }
             };
             questions.lose_server().await;
@@ -348,13 +348,13 @@ impl Talk {
             let until = turn.lost() + LOOKED_FOR;
             let found = tokio::select! {
                 found = tokio::time::timeout_at(until, self.find_again(source, turn)) => found,
-                () = stop.asked() => return Ok(Left::Asked),
-                () = late.as_mut() => return Ok(Left::Late),
+                () = stop.asked() => return Ok(TurnEnd::Asked),
+                () = late.as_mut() => return Ok(TurnEnd::Late),
             };
             match found {
                 Ok(Ok(())) => {
                     if self.waits(view).await? {
-                        return Ok(Left::Waits(self.session.id.clone()));
+                        return Ok(TurnEnd::Waits(self.session.id.clone()));
                     }
                 }
                 Ok(Err(refused)) if refused.gone == Gone::No => return Err(refused),
@@ -463,19 +463,19 @@ pub(crate) async fn until(deadline: Option<Instant>) {
 }
 
 /// What a person is told about a turn that did not end by itself.
-pub(crate) fn farewell(left: &Left) -> Exit {
+pub(crate) fn farewell(left: &TurnEnd) -> Exit {
     match left {
-        Left::Ended(ending) => ending.exit,
-        Left::Asked => {
+        TurnEnd::Ended(ending) => ending.exit,
+        TurnEnd::Asked => {
             say(&complaint(text::view::cancelled(), "cancelled"));
             Exit::Interrupted
         }
-        Left::Late => {
+        TurnEnd::Late => {
             say(&complaint(text::run::too_late(), "timeout"));
             Exit::Timeout
         }
-        Left::Unread => Exit::Ok,
-        Left::Waits(session) => {
+        TurnEnd::Unread => Exit::Ok,
+        TurnEnd::Waits(session) => {
             say(&complaint(&text::run::turn_waits(session), "turn_waits"));
             Exit::Busy
         }

@@ -10,9 +10,9 @@ use crate::client::{Client, segment};
 use crate::config::{self, LocalData};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, table};
+use crate::reconnecting::Repeat;
 use crate::screen::beginning;
 use crate::sessions::{change, look, once};
-use crate::way::Repeat;
 
 /// Characters of a tool's description in the list.
 const SHOWN: usize = 72;

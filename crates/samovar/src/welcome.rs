@@ -7,12 +7,12 @@ use samovar_locale as text;
 use samovar_server::models;
 
 use crate::args::{self, Args};
+use crate::arguments;
 use crate::chat;
 use crate::config::{self, LocalData};
 use crate::exit::{Exit, Failure};
 use crate::lists::show_models;
 use crate::screen::{put, say, written};
-use crate::typed;
 
 /// Talks, at a terminal where a model answers; else says what is there and what to type next.
 pub(crate) async fn welcome() -> Result<Exit, Failure> {
@@ -46,7 +46,7 @@ pub(crate) fn help(command: Vec<String>) -> Result<Exit, Failure> {
     let named = command.into_iter().filter(|word| !word.starts_with('-'));
     let words = ["samovar".to_owned()].into_iter().chain(named);
     match Args::try_parse_from(words.chain(["--help".to_owned()])) {
-        Err(wrong) if wrong.use_stderr() => Err(Failure::usage(typed::sentence(&wrong))),
+        Err(wrong) if wrong.use_stderr() => Err(Failure::usage(arguments::sentence(&wrong))),
         Err(help) => written(help.print()).map(|_| Exit::Ok),
         Ok(_) => Ok(Exit::Ok),
     }

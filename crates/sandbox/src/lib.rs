@@ -23,6 +23,6 @@ pub use jail::{
     Entry, Jail, Kind, Listing, OpenFile, Protected, Visit, WalkLimits, Walked, Written,
 };
 pub use lock::{DirLock, LockError};
-pub use owner::{Foreign, Owner, Standing};
+pub use owner::{Foreign, Owner, Ownership};
 pub use place::Place;
 pub use small::{SmallFiles, Survival, close_to_others};

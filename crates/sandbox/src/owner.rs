@@ -42,7 +42,7 @@ pub struct Owner {
 
 /// Whose a directory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Ownership {
     /// Nobody's: it is missing, or holds nothing yet.
     Free,
     /// This user's: they have made it, or named it once.
@@ -73,13 +73,13 @@ impl Owner {
     }
 
     /// Whose `dir` is. Nothing is made or changed.
-    pub fn standing(&self, dir: &Path) -> Standing {
+    pub fn standing(&self, dir: &Path) -> Ownership {
         match self.look(dir) {
             Ok(standing) => standing,
-            Err(Errno::NOENT) => Standing::Free,
-            Err(Errno::LOOP) => Standing::Foreign(Foreign::Link),
-            Err(_) if dir.is_symlink() => Standing::Foreign(Foreign::Link),
-            Err(_) => Standing::Foreign(Foreign::Unusable),
+            Err(Errno::NOENT) => Ownership::Free,
+            Err(Errno::LOOP) => Ownership::Foreign(Foreign::Link),
+            Err(_) if dir.is_symlink() => Ownership::Foreign(Foreign::Link),
+            Err(_) => Ownership::Foreign(Foreign::Unusable),
         }
     }
 
@@ -91,25 +91,25 @@ impl Owner {
         self.key_or_fresh().map(drop)
     }
 
-    fn look(&self, dir: &Path) -> rustix::io::Result<Standing> {
+    fn look(&self, dir: &Path) -> rustix::io::Result<Ownership> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let held = fs::open(dir, flags, Mode::empty())?;
         let stat = fs::fstat(&held)?;
         if stat.st_uid != geteuid().as_raw() {
-            return Ok(Standing::Foreign(Foreign::OtherUser));
+            return Ok(Ownership::Foreign(Foreign::OtherUser));
         }
         if is_fresh(&held)? {
-            return Ok(Standing::Free);
+            return Ok(Ownership::Free);
         }
         if is_open_to_others(&stat) {
-            return Ok(Standing::Foreign(Foreign::Open));
+            return Ok(Ownership::Foreign(Foreign::Open));
         }
         let expected = self.key().zip(dir.canonicalize().ok());
         let expected = expected.map(|(key, path)| key.mark(&path));
         if expected.is_some() && read_hex(&held, MARK_NAME) == expected {
-            return Ok(Standing::Ours);
+            return Ok(Ownership::Ours);
         }
-        Ok(Standing::Foreign(Foreign::Unmarked))
+        Ok(Ownership::Foreign(Foreign::Unmarked))
     }
 
     fn key(&self) -> Option<Key> {

@@ -11,7 +11,7 @@ use samovar_engine::Engine;
 use samovar_providers::EXTERNAL;
 use samovar_relay::agent::RelayAgent;
 use samovar_relay::toolhost::{ToolHost, ToolHostParts};
-use samovar_relay::{Inside, Relay};
+use samovar_relay::{InProcess, Relay};
 
 use crate::clock::SystemClock;
 use crate::config::RelaySettings;
@@ -35,7 +35,7 @@ impl Bridge {
         models: &Arc<dyn Models>,
     ) -> Self {
         let agents = settings.agent_rooms.iter().map(|room| {
-            let way = Inside::new(relay, room, RelayRole::Agent);
+            let way = InProcess::new(relay, room, RelayRole::Agent);
             let (model, models) = (settings.agent_model.clone(), models.clone());
             let room = room.trim().to_owned();
             relay_agent(room, Box::new(way), model, models, engine.settings())

@@ -68,7 +68,7 @@ pub use listener::{Server, StartError};
 pub use relay_agent::relay_agent;
 pub use samovar_chat::{Chat, ChatState};
 pub use samovar_relay::{Relay, RelayConfig};
-pub use samovar_sandbox::{Foreign, Owner, Standing, close_to_others};
+pub use samovar_sandbox::{Foreign, Owner, Ownership, close_to_others};
 pub use samovar_stores::disk::Room;
 pub use samovar_stores::journal::Durability;
 pub use stores::run::{Run, RunState};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use samovar_core::Models;
 use samovar_engine::Settings;
-use samovar_relay::Way;
+use samovar_relay::Connector;
 use samovar_relay::agent::{AgentParts, RelayAgent, Study};
 use samovar_stores::memory::MemoryJournal;
 
@@ -14,7 +14,7 @@ use crate::clock::{SystemClock, UuidV7};
 /// host; `model` is the one that answers, none for the default one of the moment.
 pub fn relay_agent(
     room: String,
-    way: Box<dyn Way>,
+    way: Box<dyn Connector>,
     model: Option<String>,
     models: Arc<dyn Models>,
     settings: &Settings,

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use samovar_config::{Approval, Origin, Place, Settings};
+use samovar_config::{Approval, Location, Origin, Settings};
 
 use crate::desk::Desk;
 
@@ -37,7 +37,7 @@ fn a_flag_beats_a_variable_beats_this_folder_beats_the_user() {
         let model = resolved.settings.defaults.model.clone();
         (model.unwrap(), resolved.origin("defaults.model"))
     };
-    let place = |file: PathBuf| Place {
+    let place = |file: PathBuf| Location {
         file,
         line: 2,
         column: 1,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use samovar_config::{Standing, State};
+use samovar_config::{State, TrustState};
 
 use crate::desk::Desk;
 
@@ -186,15 +186,15 @@ fn a_candidate_says_what_it_would_open_and_no_secret() {
             "providers.openai.api_base = \"http://***@203.0.113.9/v1?***\"",
         ]
     );
-    assert_eq!(candidate.standing, Standing::Untrusted);
+    assert_eq!(candidate.standing, TrustState::Untrusted);
     assert!(!format!("{candidate:?}").contains("sk-theirs"));
     candidate.trust().unwrap();
     let again = desk.sources.candidate().unwrap().unwrap();
-    assert_eq!(again.standing, Standing::Trusted);
+    assert_eq!(again.standing, TrustState::Trusted);
     let harmless = Desk::new().here_says("[defaults]\nmodel = \"x\"\n");
     assert_eq!(
         harmless.sources.candidate().unwrap().unwrap().standing,
-        Standing::Harmless
+        TrustState::Harmless
     );
     assert!(Desk::new().sources.candidate().unwrap().is_none());
 }

@@ -6,10 +6,10 @@ use samovar_stores::memory::MemoryJournal;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::far::{Far, Path, World, calls, object, says};
-use crate::{Inside, Pass, Relay, RelayConfig};
+use crate::test_peer::{Path, TestPeer, World, calls, object, says};
+use crate::{InProcess, Pass, Relay, RelayConfig};
 
-impl Far {
+impl TestPeer {
     async fn lets_in(&mut self) {
         let join = self.hears(MessageKind::RelayJoin).await;
         assert_eq!(
@@ -68,10 +68,10 @@ fn screen(stage: &str) -> String {
 struct Stage {
     world: World,
     agent: RelayAgent,
-    ways: mpsc::Receiver<Far>,
+    ways: mpsc::Receiver<TestPeer>,
 }
 
-fn parts(world: &World, way: Box<dyn Way>) -> AgentParts {
+fn parts(world: &World, way: Box<dyn Connector>) -> AgentParts {
     AgentParts {
         room: "r".to_owned(),
         way,
@@ -97,14 +97,14 @@ fn begin(answers: impl IntoIterator<Item = Vec<ProviderEvent>>) -> Stage {
 }
 
 impl Stage {
-    async fn far(&mut self) -> Far {
+    async fn far(&mut self) -> TestPeer {
         let mut far = self.ways.recv().await.unwrap();
         far.lets_in().await;
         far
     }
 
     /// With an agent that is in a study session already.
-    async fn ready(&mut self) -> Far {
+    async fn ready(&mut self) -> TestPeer {
         let mut far = self.far().await;
         far.shows(json!("s-1"), "movie", select()).await;
         far
@@ -425,7 +425,7 @@ async fn an_agent_drives_the_movie_host_of_the_same_process() {
     relay.attach("r", Box::new(MovieHost::new())).unwrap();
     let parts = parts(
         &world,
-        Box::new(Inside::new(&relay, " r ", RelayRole::Agent)),
+        Box::new(InProcess::new(&relay, " r ", RelayRole::Agent)),
     );
     let agent = RelayAgent::begin(parts);
     let mut observer = relay.enter(Pass::Any);

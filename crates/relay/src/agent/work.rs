@@ -11,14 +11,14 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Mind;
-use super::desk::{Call, Desk, Effect, Footing};
+use super::state::{AgentState, Call, FollowUp, Phase};
 use super::talk::Talk;
 use super::tools::{Ask, Tools};
-use crate::link::{Heard, Line};
+use crate::link::{Connection, LinkEvent};
 
 pub(super) struct Worker {
-    pub(super) line: Line,
-    pub(super) desk: Desk,
+    pub(super) line: Connection,
+    pub(super) state: AgentState,
     pub(super) tools: Tools,
     pub(super) asked: mpsc::Receiver<Ask>,
     /// A call whose reason was not heard yet.
@@ -31,8 +31,8 @@ pub(super) struct Worker {
 
 /// What the worker wakes up for.
 enum Happening {
-    Line(Heard),
-    Asked(Ask),
+    Connection(LinkEvent),
+    PendingRequest(Ask),
     Told(Result<Vec<Arc<Event>>, Lost>),
     Late,
     Leave,
@@ -47,12 +47,12 @@ impl Worker {
                 return;
             }
             match self.next().await {
-                Happening::Line(heard) => self.hear(heard),
-                Happening::Asked(ask) => self.waiting = Some(ask),
+                Happening::Connection(heard) => self.hear(heard),
+                Happening::PendingRequest(ask) => self.waiting = Some(ask),
                 Happening::Told(Ok(events)) => self.tell(&events),
                 Happening::Told(Err(lost)) => self.lost(&lost),
                 Happening::Late => {
-                    let effect = self.desk.late(Instant::now());
+                    let effect = self.state.late(Instant::now());
                     self.follow_up(effect);
                 }
                 Happening::Leave => self.is_leaving = true,
@@ -63,8 +63,8 @@ impl Worker {
     }
 
     async fn next(&mut self) -> Happening {
-        let takes_calls = self.waiting.is_none() && self.desk.footing.is_sure();
-        let deadline = self.desk.deadline();
+        let takes_calls = self.waiting.is_none() && self.state.phase.is_sure();
+        let deadline = self.state.deadline();
         let late = async {
             match deadline {
                 Some(deadline) => tokio::time::sleep_until(deadline).await,
@@ -80,8 +80,8 @@ impl Worker {
         };
         // All are safe to drop halfway: each takes nothing before it has it.
         tokio::select! {
-            heard = self.line.next() => Happening::Line(heard),
-            Some(ask) = self.asked.recv(), if takes_calls => Happening::Asked(ask),
+            heard = self.line.next() => Happening::Connection(heard),
+            Some(ask) = self.asked.recv(), if takes_calls => Happening::PendingRequest(ask),
             told = told => Happening::Told(told),
             () = late => Happening::Late,
             () = self.stopping.cancelled(), if !self.is_leaving => Happening::Leave,
@@ -93,22 +93,22 @@ impl Worker {
     }
 
     async fn say_all(&mut self) {
-        while let Some(envelope) = self.desk.next_to_say() {
+        while let Some(envelope) = self.state.next_to_say() {
             if let Err(cut) = self.line.say(envelope).await {
                 self.lose(&cut.to_string());
             }
         }
     }
 
-    fn hear(&mut self, heard: Heard) {
+    fn hear(&mut self, heard: LinkEvent) {
         let now = Instant::now();
         match heard {
-            Heard::Up => self.desk.up(now),
-            Heard::Lost(cut) => {
+            LinkEvent::Up => self.state.up(now),
+            LinkEvent::Lost(cut) => {
                 tracing::info!(%cut, "the agent of a room lost its connection");
-                self.desk.lost(&cut.to_string());
+                self.state.lost(&cut.to_string());
             }
-            Heard::Said(said) => self.hear_said(&said, now),
+            LinkEvent::Said(said) => self.hear_said(&said, now),
         }
     }
 
@@ -116,38 +116,38 @@ impl Worker {
         if said.kind == MessageKind::UserMessage && self.is_leaving {
             return;
         }
-        let effect = self.desk.hear(said, now);
-        if self.desk.footing != Footing::Out {
+        let effect = self.state.hear(said, now);
+        if self.state.phase != Phase::Out {
             self.line.is_well();
         }
         // A turn begins with what there is to see now; one that runs has its own eyes.
         if said.kind == MessageKind::UserMessage && !self.is_busy() {
-            self.desk.look(now);
+            self.state.look(now);
         }
         self.follow_up(effect);
     }
 
-    fn follow_up(&mut self, effect: Effect) {
+    fn follow_up(&mut self, effect: FollowUp) {
         match effect {
-            Effect::None => {}
-            Effect::Tools => {
-                let tool_schema = self.desk.tool_schema();
-                self.tools.refresh(tool_schema, self.desk.room());
+            FollowUp::None => {}
+            FollowUp::Tools => {
+                let tool_schema = self.state.tool_schema();
+                self.tools.refresh(tool_schema, self.state.room());
             }
-            Effect::GiveUp => self.lose("the relay did not let it in"),
+            FollowUp::GiveUp => self.lose("the relay did not let it in"),
         }
     }
 
     fn lose(&mut self, why: &str) {
         self.line.lose();
-        self.desk.lost(why);
+        self.state.lost(why);
     }
 
     /// Makes the call that waits, once its reason is known and somebody hears it. One that its turn has
     /// given up is never made: nobody would expect what it does.
     fn call(&mut self) {
         self.waiting.take_if(|ask| ask.outcome.is_closed());
-        let is_heard = self.desk.footing.is_sure();
+        let is_heard = self.state.phase.is_sure();
         let Some(ask) = self.waiting.as_ref().filter(|_| is_heard) else {
             return;
         };
@@ -162,7 +162,7 @@ impl Worker {
                 reason,
                 outcome: ask.outcome,
             };
-            self.desk.call(call, Instant::now());
+            self.state.call(call, Instant::now());
         }
     }
 
@@ -170,7 +170,7 @@ impl Worker {
     fn tell(&mut self, events: &[Arc<Event>]) {
         if let Some(talk) = &mut self.talk {
             for words in talk.take(events) {
-                self.desk.say(&words);
+                self.state.say(&words);
             }
         }
     }
@@ -184,7 +184,7 @@ impl Worker {
             Lost::Gone(_) | Lost::Broken(_) => {
                 tracing::error!(%lost, "the agent of a room lost its own session");
                 let broken = locale::relay::agent_broke_off(locale::turn::broken());
-                self.desk.say(&broken);
+                self.state.say(&broken);
             }
         }
     }
@@ -192,15 +192,15 @@ impl Worker {
     /// Tells a model what the person has said: the one that works, else one that knows what there is
     /// to see.
     async fn attend(&mut self) {
-        let is_ready = self.is_busy() || self.desk.footing == Footing::Ready;
-        if !is_ready || !self.desk.has_words() {
+        let is_ready = self.is_busy() || self.state.phase == Phase::Ready;
+        if !is_ready || !self.state.has_words() {
             return;
         }
-        if let Some(words) = self.desk.take_words()
+        if let Some(words) = self.state.take_words()
             && let Err(error) = self.post(words).await
         {
             let why = locale::relay::agent_did_not_begin(&error.message);
-            self.desk.say(&why);
+            self.state.say(&why);
         }
     }
 
@@ -213,7 +213,7 @@ impl Worker {
             None => self.mind.models.default_name().await?,
         };
         // Another study session is another conversation.
-        let study = &self.desk.study;
+        let study = &self.state.study;
         if let Some(old) = self.talk.take_if(|talk| talk.study != *study) {
             old.close().await;
         }
@@ -233,6 +233,6 @@ impl Worker {
             Error::new(Code::Internal, locale::turn::broken())
         })?;
         let session = SessionId::fresh(self.mind.ids.as_ref());
-        Talk::open(engine, session, model, self.desk.study.clone()).await
+        Talk::open(engine, session, model, self.state.study.clone()).await
     }
 }

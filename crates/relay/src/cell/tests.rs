@@ -58,9 +58,9 @@ fn what_waited_for_one_log_comes_before_what_waits_for_the_next() {
         cell.said(1, Envelope::new(MessageKind::UserMessage, payload));
     };
 
-    let first = cell.state().held.wait();
+    let first = cell.state().sync_queue.wait();
     says("a");
-    let second = cell.state().held.wait();
+    let second = cell.state().sync_queue.wait();
     says("b");
     cell.flushed(first, &Ok(()));
     assert_eq!(texts(&queue), ["\"a\""]);

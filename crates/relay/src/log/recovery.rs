@@ -12,7 +12,7 @@ const MAX_TAIL_BYTES: u64 = 4 << 20;
 const FIRST_BYTES: u64 = 64 << 10;
 
 /// What was found at the end of a file.
-pub(crate) struct Found {
+pub(crate) struct LogTail {
     /// Bytes up to the end of its last whole row.
     pub(crate) len: u64,
     pub(crate) last: Option<Row>,
@@ -25,7 +25,7 @@ pub(crate) struct Found {
 ///
 /// # Errors
 /// What the system said; or there is no row in the last 4 MiB of the file, which is then left as it is.
-pub(super) fn recover(file: &File) -> io::Result<Found> {
+pub(super) fn recover(file: &File) -> io::Result<LogTail> {
     let size = file.metadata()?.len();
     let mut tail = FIRST_BYTES;
     let (len, last) = loop {
@@ -45,7 +45,7 @@ pub(super) fn recover(file: &File) -> io::Result<Found> {
     if len < size {
         file.set_len(len)?;
     }
-    Ok(Found {
+    Ok(LogTail {
         len,
         last,
         torn: size - len,

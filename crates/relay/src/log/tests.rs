@@ -8,7 +8,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
-use crate::row::{Direction, Row, Told, note};
+use crate::row::{CheckedPayload, Direction, Row, note};
 
 const NO_BOUND: u64 = u64::MAX;
 
@@ -17,7 +17,9 @@ fn row(text: &str) -> NewRow {
         at: Millis(0),
         direction: Direction::Internal,
         kind: note::ENTERED,
-        payload: Arc::new(Told::of(json!({"text": text}).as_object().unwrap())),
+        payload: Arc::new(CheckedPayload::of(
+            json!({"text": text}).as_object().unwrap(),
+        )),
         role: None,
         member: None,
         id: None,
@@ -31,7 +33,7 @@ fn open(path: &Path) -> std::fs::File {
     options.open(path).unwrap()
 }
 
-fn recover(path: &Path) -> io::Result<(LogFile, Found)> {
+fn recover(path: &Path) -> io::Result<(LogFile, LogTail)> {
     LogFile::recover(open(path), "s-1".into(), "r".into())
 }
 

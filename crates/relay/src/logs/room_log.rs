@@ -12,7 +12,7 @@ use super::files::{Folder, is_id, marker_name, room_id};
 use crate::log::{LogFile, Marker, Synced, remove_marker};
 use crate::queue::Logged;
 use crate::room::{Move, Step};
-use crate::row::{Direction, NewRow, Row, Told, note};
+use crate::row::{CheckedPayload, Direction, NewRow, Row, note};
 
 /// Ids of ours that are tried for a study, at most.
 const TRIES: usize = 1000;
@@ -336,7 +336,7 @@ fn internal(at: Millis, kind: &'static str, fields: &[(&str, &str)]) -> NewRow {
         at,
         direction: Direction::Internal,
         kind,
-        payload: Arc::new(Told::of(&fields.collect())),
+        payload: Arc::new(CheckedPayload::of(&fields.collect())),
         role: None,
         member: None,
         id: None,

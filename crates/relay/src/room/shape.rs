@@ -5,7 +5,7 @@ use samovar_core::relay::{Envelope, MessageKind, Payload, RelayCode, RelayRole};
 use serde_json::Value;
 
 use super::step::Refusal;
-use crate::tidy::is_keepable;
+use crate::backend_data::is_keepable;
 
 /// Bytes of a room's name, at most.
 pub(crate) const MAX_ROOM_BYTES: usize = 200;

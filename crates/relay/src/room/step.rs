@@ -10,7 +10,7 @@ use serde_json::json;
 use super::Starting;
 use super::pending::Request;
 use crate::queue::Gone;
-use crate::row::{Direction, NewRow, Told};
+use crate::row::{CheckedPayload, Direction, NewRow};
 
 /// A member of any room, by the number of its connection.
 pub(crate) type Key = u64;
@@ -153,7 +153,7 @@ impl Step {
         direction: Direction,
         who: Who,
         envelope: &Envelope,
-        told: &Arc<Told>,
+        told: &Arc<CheckedPayload>,
     ) -> NewRow {
         NewRow {
             at: self.at,
@@ -168,7 +168,7 @@ impl Step {
     }
 
     /// Notes what was received.
-    pub(crate) fn received(&mut self, who: Who, envelope: &Envelope, told: &Arc<Told>) {
+    pub(crate) fn received(&mut self, who: Who, envelope: &Envelope, told: &Arc<CheckedPayload>) {
         let row = self.row(Direction::In, who, envelope, told);
         self.rows.push(row);
     }
@@ -179,7 +179,7 @@ impl Step {
             at: self.at,
             direction: Direction::Internal,
             kind,
-            payload: Arc::new(Told::of(payload)),
+            payload: Arc::new(CheckedPayload::of(payload)),
             role: who.map(|who| who.role),
             member: who.and_then(|who| who.member),
             id: None,
@@ -188,7 +188,7 @@ impl Step {
     }
 
     /// Delivers a message, and notes that.
-    pub(crate) fn deliver(&mut self, to: Who, envelope: Arc<Envelope>, told: &Arc<Told>) {
+    pub(crate) fn deliver(&mut self, to: Who, envelope: Arc<Envelope>, told: &Arc<CheckedPayload>) {
         let row = self.row(Direction::Out, to, &envelope, told);
         self.rows.push(row);
         self.deliveries.push(Delivery {
@@ -228,7 +228,7 @@ impl Step {
     /// Delivers an error.
     pub(crate) fn error(&mut self, to: Who, refusal: &Refusal, reply_to: Option<String>) {
         let envelope = refusal.envelope(reply_to);
-        let told = Arc::new(Told::of(&envelope.payload));
+        let told = Arc::new(CheckedPayload::of(&envelope.payload));
         self.deliver(to, Arc::new(envelope), &told);
     }
 

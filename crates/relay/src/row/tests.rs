@@ -11,7 +11,7 @@ fn row(direction: Direction, kind: &'static str, payload: &Value) -> NewRow {
         at: Millis(1_770_978_137_123),
         direction,
         kind,
-        payload: Arc::new(Told::of(payload.as_object().unwrap())),
+        payload: Arc::new(CheckedPayload::of(payload.as_object().unwrap())),
         role: None,
         member: None,
         id: None,
@@ -22,7 +22,7 @@ fn row(direction: Direction, kind: &'static str, payload: &Value) -> NewRow {
 fn written(rows: &[NewRow]) -> Vec<String> {
     let (mut lines, mut check) = (String::new(), String::new());
     for (index, new) in (0..).zip(rows) {
-        let place = Place {
+        let place = RowPosition {
             session: "s-20260213-001",
             room: "a \"room\"",
             index,

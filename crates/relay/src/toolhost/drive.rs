@@ -19,7 +19,7 @@ use tokio::time::Instant;
 const MAX_WAITING: usize = 32;
 
 /// A call that an agent asks for.
-pub(super) struct Wanted {
+pub(super) struct RequestedCall {
     /// The message that the result answers.
     pub(super) reply_to: Option<String>,
     pub(super) tool: String,
@@ -35,7 +35,7 @@ pub(super) struct Over {
 
 /// A call while its turn runs.
 struct Running {
-    wanted: Wanted,
+    wanted: RequestedCall,
     turn: TurnId,
     follower: Follower,
     outcome: Option<Outcome>,
@@ -46,7 +46,7 @@ pub(super) struct Driver {
     session: SessionId,
     model: String,
     /// Each with when it came.
-    waiting: VecDeque<(Wanted, Instant)>,
+    waiting: VecDeque<(RequestedCall, Instant)>,
     /// How long a call may wait: before the relay gives it up, so that none is done whose agent was
     /// told that it was not.
     patience: Duration,
@@ -91,7 +91,7 @@ impl Driver {
     ///
     /// # Errors
     /// A code and a sentence; nothing of the call is kept then.
-    pub(super) fn take(&mut self, wanted: Wanted) -> Result<(), (RelayCode, String)> {
+    pub(super) fn take(&mut self, wanted: RequestedCall) -> Result<(), (RelayCode, String)> {
         let tools = self.catalog();
         if !tools.iter().any(|spec| spec.name == wanted.tool) {
             let known: Vec<_> = tools.iter().map(|spec| spec.name.as_str()).collect();
@@ -110,7 +110,7 @@ impl Driver {
     }
 
     /// The gate will look again: this is only to refuse what needs no turn.
-    fn fits(&self, wanted: &Wanted) -> Result<(), String> {
+    fn fits(&self, wanted: &RequestedCall) -> Result<(), String> {
         let id = CallId::new("wanted").map_err(|error| error.message.into_owned())?;
         self.engine.toolbox().check(&ToolCall {
             id,
@@ -158,7 +158,7 @@ impl Driver {
         over
     }
 
-    async fn begin(&self, wanted: &Wanted) -> Result<(TurnId, Follower), Error> {
+    async fn begin(&self, wanted: &RequestedCall) -> Result<(TurnId, Follower), Error> {
         let open = Action::Open {
             model: Some(self.model.clone()),
             metadata: Map::new(),

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::far::{Far, Path, World, calls, object, says};
 use crate::memory::Memory;
+use crate::test_peer::{Path, TestPeer, World, calls, object, says};
 use crate::{HostKind, Pass, RelayConfig};
 
 /// What is left of a process that was killed: its stores, and what the tools did.
@@ -71,7 +71,7 @@ impl Toolset for Tools {
 struct Run {
     engine: Arc<Engine>,
     host: ToolHost,
-    far: Far,
+    far: TestPeer,
 }
 
 impl Machine {
@@ -99,7 +99,7 @@ impl Machine {
         let session = SessionId::new("relay-r").unwrap();
         let host = ToolHost::start(Worker {
             room: "r".to_owned(),
-            line: Line::new(Box::new(Path(made))),
+            line: Connection::new(Box::new(Path(made))),
             driver: Driver::new(
                 engine.clone(),
                 session,

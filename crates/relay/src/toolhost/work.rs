@@ -9,9 +9,9 @@ use samovar_engine::Lost;
 use samovar_locale as locale;
 use serde_json::{Value, json};
 
-use super::drive::{Driver, Over, Wanted};
+use super::drive::{Driver, Over, RequestedCall};
 use super::history::{self, Notes};
-use crate::link::{Cut, Heard, Line};
+use crate::link::{Connection, Disconnect, LinkEvent};
 
 /// The one stage that there is.
 pub(super) const STAGE: &str = "tools";
@@ -22,7 +22,7 @@ const JOIN: &str = "join";
 
 pub(super) struct Worker {
     pub(super) room: String,
-    pub(super) line: Line,
+    pub(super) line: Connection,
     pub(super) driver: Driver,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) studies: Box<dyn Fn() -> String + Send>,
@@ -32,7 +32,7 @@ pub(super) struct Worker {
 }
 
 enum Happening {
-    Line(Heard),
+    Connection(LinkEvent),
     Came(Result<Vec<Arc<Event>>, Lost>),
 }
 
@@ -42,17 +42,17 @@ impl Worker {
         loop {
             // Both are safe to drop halfway: each takes nothing before it has it.
             let happening = tokio::select! {
-                heard = self.line.next() => Happening::Line(heard),
+                heard = self.line.next() => Happening::Connection(heard),
                 came = self.driver.next() => Happening::Came(came),
             };
             match happening {
-                Happening::Line(Heard::Up) => self.join().await,
-                Happening::Line(Heard::Said(said)) => self.hear(&said).await,
-                Happening::Line(Heard::Lost(Cut::Replaced)) => {
+                Happening::Connection(LinkEvent::Up) => self.join().await,
+                Happening::Connection(LinkEvent::Said(said)) => self.hear(&said).await,
+                Happening::Connection(LinkEvent::Lost(Disconnect::Replaced)) => {
                     tracing::warn!(room = self.room, "another host took the room of the tools");
                     return;
                 }
-                Happening::Line(Heard::Lost(Cut::Broken(why))) => {
+                Happening::Connection(LinkEvent::Lost(Disconnect::Broken(why))) => {
                     tracing::info!(room = self.room, why, "the host of tools lost its room");
                     self.driver.forget();
                 }
@@ -134,7 +134,7 @@ impl Worker {
     async fn call(&mut self, said: &Envelope) {
         let tool = said.payload.get("toolName").and_then(Value::as_str);
         let params = said.payload.get("params").and_then(Value::as_object);
-        let wanted = Wanted {
+        let wanted = RequestedCall {
             reply_to: said.id.clone(),
             tool: tool.unwrap_or_default().to_owned(),
             params: params.cloned().unwrap_or_default(),

@@ -4,8 +4,8 @@ use clap::Subcommand;
 use samovar_locale::help;
 
 use super::Places;
+use crate::arguments::whole;
 use crate::output::Machine;
-use crate::typed::whole;
 
 /// `samovar chat-global`.
 #[derive(Subcommand)]

@@ -6,8 +6,8 @@ use clap::Subcommand;
 use samovar_locale::help;
 
 use super::{Common, Places, Who};
+use crate::arguments::{self, whole};
 use crate::output::Machine;
-use crate::typed::{self, whole};
 
 /// `samovar relay`.
 #[derive(Subcommand)]
@@ -59,7 +59,7 @@ pub(crate) struct Room {
         long = "room",
         value_name = "NAME",
         help = help::relay_room(),
-        value_parser = typed::room,
+        value_parser = arguments::room,
         default_value = "default",
     )]
     pub(crate) name: String,
@@ -94,7 +94,7 @@ pub(crate) struct Join {
 /// `samovar relay logs`.
 #[derive(clap::Args)]
 pub(crate) struct Logs {
-    #[arg(help = help::relay_study(), value_parser = typed::study)]
+    #[arg(help = help::relay_study(), value_parser = arguments::study)]
     pub(crate) id: Option<String>,
     #[arg(
         long,

@@ -5,14 +5,14 @@ use samovar_wire::agent::{PaginatedResult, SessionInfo};
 use serde_json::json;
 
 use super::lines::Lines;
-use crate::config::Found;
+use crate::config::Setup;
 use crate::exit::Failure;
 use crate::lists::show_models;
 use crate::output::table;
 use crate::screen::{put, say, visible};
 use crate::sessions::title;
 use crate::talk::Talk;
-use crate::when::moment;
+use crate::timestamps::moment;
 
 /// Sessions that `/sessions` shows.
 const SHOWN: u32 = 20;
@@ -63,7 +63,7 @@ impl Slash {
     pub(super) async fn run(
         self,
         talk: &mut Talk,
-        found: &Found,
+        found: &Setup,
         lines: &mut Lines,
     ) -> Result<Next, Failure> {
         match self {

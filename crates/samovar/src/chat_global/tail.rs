@@ -8,13 +8,13 @@ use samovar_locale as text;
 use samovar_wire::chat::{BASE_PATH, BOOT_HEADER, Truncated};
 use tokio::time::Instant;
 
-use super::shown::Shown;
+use super::display::Display;
 use super::{server, state};
+use crate::access::running;
 use crate::client::{Client, Frame, Frames, cut, segment};
-use crate::config::Found;
+use crate::config::Setup;
 use crate::exit::{Exit, Failure, Gone};
 use crate::output::Format;
-use crate::reach::running;
 use crate::screen::{Reader, put, say};
 use crate::stop::Stop;
 
@@ -26,7 +26,7 @@ const CALM: Duration = Duration::from_millis(150);
 
 /// Where the chat is read.
 struct Tail {
-    shown: Shown,
+    shown: Display,
     /// The last message that was shown.
     at: Option<u64>,
     /// The run of the chat that it is of.
@@ -37,13 +37,13 @@ struct Tail {
 
 /// Shows the newest messages and then what is said, until somebody stops it or nobody reads it.
 pub(super) async fn tail(
-    found: &Found,
+    found: &Setup,
     after: Option<u64>,
     format: Format,
 ) -> Result<Exit, Failure> {
     let mut stop = Stop::listen()?;
     let mut tail = Tail {
-        shown: Shown::new(format),
+        shown: Display::new(format),
         at: after,
         boot: None,
         look_at: None,
@@ -56,7 +56,7 @@ pub(super) async fn tail(
 
 impl Tail {
     /// Reads one server after the other.
-    async fn read_on(&mut self, found: &Found) -> Result<(), Failure> {
+    async fn read_on(&mut self, found: &Setup) -> Result<(), Failure> {
         let mut client = server(found).await?;
         let mut is_lost = false;
         loop {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use samovar_config::Resolved;
 use samovar_locale as text;
-use samovar_server::{Foreign, Owner, Standing};
+use samovar_server::{Foreign, Owner, Ownership};
 
 use crate::exit::{Exit, Failure};
 
@@ -46,17 +46,17 @@ impl DataDir {
         let beside = here.join("data");
         let of_user = |reason| Self::of_user(resolved, reason);
         match (owner.map(|owner| owner.standing(&beside)), local) {
-            (Some(Standing::Ours), _) => {
+            (Some(Ownership::Ours), _) => {
                 Ok(Self::near(beside, text::config::data_dir_beside_ours()))
             }
-            (Some(Standing::Free), LocalData::Make) => {
+            (Some(Ownership::Free), LocalData::Make) => {
                 owner.map_or(Ok(()), remember)?;
                 Ok(Self::near(beside, text::config::data_dir_beside_new()))
             }
-            (Some(Standing::Free), LocalData::UseOnly) => {
+            (Some(Ownership::Free), LocalData::UseOnly) => {
                 of_user(text::config::data_dir_beside_missing())
             }
-            (Some(Standing::Foreign(why)), _) => Ok(Self {
+            (Some(Ownership::Foreign(why)), _) => Ok(Self {
                 is_foreign: true,
                 ..of_user(foreign(why))?
             }),

@@ -6,7 +6,7 @@ use samovar_config::{ConfigError, Resolved};
 use samovar_relay::RelayConfig;
 use samovar_server::RelaySettings;
 
-use crate::typed;
+use crate::arguments;
 
 /// Takes over what is set.
 ///
@@ -32,7 +32,7 @@ pub(super) fn set_up(resolved: &Resolved) -> Result<RelaySettings, ConfigError> 
 /// The names of rooms, as they are joined.
 fn rooms(resolved: &Resolved, name: &str, written: &[String]) -> Result<Vec<String>, ConfigError> {
     let read = |written: &String| {
-        typed::room(written).map_err(|right| match resolved.keys().get(name) {
+        arguments::room(written).map_err(|right| match resolved.keys().get(name) {
             Some(key) => ConfigError::unusable(resolved.origin(name), key, written, &right),
             None => ConfigError::from(samovar_config::Problem::UnknownKey {
                 name: name.to_owned(),

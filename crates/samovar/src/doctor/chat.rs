@@ -6,10 +6,10 @@ use samovar_wire::chat::{BASE_PATH, ChatStateInfo};
 
 use super::Finding;
 use crate::client::Client;
-use crate::config::Found;
+use crate::config::Setup;
 
 /// What is set.
-pub(super) fn set(found: &Found) -> Vec<Finding> {
+pub(super) fn set(found: &Setup) -> Vec<Finding> {
     let chat = &found.config.chat;
     let heard = match chat.agent {
         ChatAgent::Adaptive => text::chat_adaptive(),

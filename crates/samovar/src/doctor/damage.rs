@@ -6,13 +6,13 @@ use samovar_server::damage::damages;
 use samovar_server::{Run, RunState};
 use samovar_wire::api::DamageInfo;
 
-use super::{Finding, room};
-use crate::config::Found;
+use super::{Finding, disk};
+use crate::config::Setup;
 use crate::exit::Exit;
-use crate::when::moment;
+use crate::timestamps::moment;
 
 /// Everything that the data directory tells of damage.
-pub(super) fn examine(found: &Found) -> Vec<Finding> {
+pub(super) fn examine(found: &Setup) -> Vec<Finding> {
     let dir = &found.config.data_dir;
     if !dir.exists() {
         return Vec::new();
@@ -41,20 +41,20 @@ pub(super) fn examine(found: &Found) -> Vec<Finding> {
     findings
 }
 
-fn damage(found: &Found, info: &DamageInfo) -> Finding {
+fn damage(found: &Setup, info: &DamageInfo) -> Finding {
     let dir = &found.config.data_dir;
     let fact = match (&info.session_id, &info.kept_in) {
         (Some(session), _) => text::damaged_session(session, &info.reason),
         (None, Some(kept)) => {
             let kept = dir.join(kept);
-            let mebibytes = room::mebibytes(&kept);
+            let mebibytes = disk::mebibytes(&kept);
             text::damaged_store(kept.display(), mebibytes, &info.reason)
         }
         (None, None) => info.reason.clone(),
     };
     let command = match (&info.session_id, &info.kept_in) {
         (Some(session), _) => format!("samovar sessions delete {session}"),
-        (None, Some(kept)) => room::remove(&dir.join(kept)),
+        (None, Some(kept)) => disk::remove(&dir.join(kept)),
         (None, None) => {
             let report = dir.join("damaged").join(format!("{}.json", info.id));
             format!("rm '{}'", report.display())

@@ -4,18 +4,18 @@ use samovar_locale::doctor as text;
 use samovar_server::{Address, Home};
 use samovar_wire::api::RecoveryInfo;
 
-use super::{Care, Finding, chat, files, relay};
+use super::{Finding, Mode, chat, files, relay};
+use crate::access;
 use crate::client::Client;
-use crate::config::Found;
+use crate::config::Setup;
 use crate::exit::Exit;
-use crate::reach;
 
 /// Everything about the data directory.
-pub(super) async fn examine(found: &Found, care: Care) -> Vec<Finding> {
+pub(super) async fn examine(found: &Setup, care: Mode) -> Vec<Finding> {
     let dir = &found.config.data_dir;
     let reason = found.data_dir_reason.as_str();
     let shown = dir.display();
-    if !dir.exists() && care == Care::Look {
+    if !dir.exists() && care == Mode::Look {
         return vec![Finding::good("data", text::data_dir_to_come(shown), reason)];
     }
     let was_there = dir.exists();
@@ -50,13 +50,13 @@ pub(super) async fn examine(found: &Found, care: Care) -> Vec<Finding> {
 }
 
 /// Who holds it.
-async fn server(found: &Found) -> (Finding, Option<Client>) {
+async fn server(found: &Setup) -> (Finding, Option<Client>) {
     let Some(address) = Address::read(&found.config.data_dir) else {
         let fact = text::server_none().to_owned();
         return (Finding::good("server", fact, text::server_short()), None);
     };
     let shown = address.address;
-    let client = reach::running(&found.config).await;
+    let client = access::running(&found.config).await;
     let finding = if client.is_some() {
         Finding::good("server", text::server_at(shown), text::server_told())
     } else {

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use samovar_locale::doctor as text;
 use samovar_server::{Home, close_to_others};
 
-use super::{Care, Finding};
-use crate::config::Found;
+use super::{Finding, Mode};
+use crate::config::Setup;
 use crate::exit::Exit;
 
 /// What `--fix` is typed as.
@@ -39,7 +39,7 @@ const OURS: [&str; 17] = [
 const MAX_FILES: usize = 10_000;
 
 /// Everything about the files, where there are any.
-pub(super) fn examine(found: &Found, care: Care) -> Vec<Finding> {
+pub(super) fn examine(found: &Setup, care: Mode) -> Vec<Finding> {
     let dir = &found.config.data_dir;
     // A person may name a link; what it leads to is the data directory.
     let Ok(real) = dir.canonicalize() else {
@@ -81,7 +81,7 @@ fn is_link(path: &Path) -> bool {
 }
 
 /// Whether others may look in.
-fn modes(files: &[PathBuf], care: Care) -> Finding {
+fn modes(files: &[PathBuf], care: Mode) -> Finding {
     let is_open = |path: &&PathBuf| {
         let mode = fs::symlink_metadata(path).map_or(0, |meta| meta.permissions().mode());
         mode & 0o077 != 0
@@ -90,11 +90,11 @@ fn modes(files: &[PathBuf], care: Care) -> Finding {
     let reason = text::modes_why();
     match (open.as_slice(), care) {
         ([], _) => Finding::good("modes", text::modes_good().to_owned(), reason),
-        (some, Care::Look) => {
+        (some, Mode::Look) => {
             let fact = text::modes_bad(shown(some));
             Finding::bad("modes", Exit::Configuration, fact, reason).with_command(FIX)
         }
-        (some, Care::Mend) => mend(some),
+        (some, Mode::Mend) => mend(some),
     }
 }
 

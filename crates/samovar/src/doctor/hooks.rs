@@ -4,11 +4,11 @@ use samovar_locale::doctor as text;
 use samovar_server::egress::Client;
 
 use super::Finding;
-use crate::config::Found;
+use crate::config::Setup;
 use crate::exit::Exit;
 
 /// A finding for each tool; nothing is sent anywhere.
-pub(super) async fn examine(found: &Found) -> Vec<Finding> {
+pub(super) async fn examine(found: &Setup) -> Vec<Finding> {
     let client = Client::new(found.config.egress.clone());
     let mut findings = Vec::new();
     for tool in &found.config.tools {

@@ -6,15 +6,15 @@ use samovar_locale::doctor as text;
 use samovar_wire::api::RelayRoomInfo;
 use samovar_wire::relay::SOCKET_PATH;
 
-use super::{Finding, room};
+use super::{Finding, disk};
 use crate::client::Client;
-use crate::config::Found;
+use crate::config::Setup;
 
 /// Where the study logs lie, from the data directory.
 const STUDIES: &str = "logs/study";
 
 /// What is set, and what was kept.
-pub(super) fn set(found: &Found) -> Vec<Finding> {
+pub(super) fn set(found: &Setup) -> Vec<Finding> {
     let relay = &found.config.relay;
     let own = [&relay.movie_rooms, &relay.agent_rooms, &relay.tool_rooms];
     let fact = match own.map(|rooms| rooms.join(", ")) {
@@ -33,10 +33,10 @@ pub(super) fn set(found: &Found) -> Vec<Finding> {
 }
 
 /// The study logs; none where there is none.
-fn studies(found: &Found) -> Option<Finding> {
+fn studies(found: &Setup) -> Option<Finding> {
     let folder = found.config.data_dir.join(STUDIES);
     let count = fs::read_dir(&folder).ok()?.count() as u64;
-    let fact = text::studies(count, room::mebibytes(&folder), folder.display());
+    let fact = text::studies(count, disk::mebibytes(&folder), folder.display());
     let finding = Finding::good("studies", fact, text::studies_why());
     (count > 0).then(|| finding.with_command("samovar relay logs"))
 }

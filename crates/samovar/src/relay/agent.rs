@@ -8,12 +8,12 @@ use std::time::Duration;
 use samovar_core::relay::{Envelope, MessageKind, Payload};
 use samovar_core::{Future, Models};
 use samovar_locale as text;
-use samovar_relay::{Cut, Link, Way};
+use samovar_relay::{Connector, Disconnect, Link};
 use samovar_server::{Token, models, relay_agent};
 
-use super::socket::{Closed, Place, Socket};
+use super::socket::{Closed, Endpoint, Socket};
 use crate::args::Join;
-use crate::config::{self, Found, LocalData};
+use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
 use crate::model;
 use crate::screen::{beginning, put, say, visible};
@@ -45,7 +45,7 @@ pub(super) async fn agent(join: Join) -> Result<Exit, Failure> {
     };
     let chosen = models::choice(&found.registry).await?;
     say(&model::line(&chosen, &found));
-    let way = Told {
+    let way = Announcing {
         place,
         first: Mutex::new(Some(first)),
         room: room.clone(),
@@ -62,11 +62,11 @@ pub(super) async fn agent(join: Join) -> Result<Exit, Failure> {
 }
 
 /// Where the relay is.
-fn place(join: &Join, found: &Found) -> Result<Place, Failure> {
+fn place(join: &Join, found: &Setup) -> Result<Endpoint, Failure> {
     let (Some(url), Some(file)) = (&join.url, &join.token_file) else {
-        return Ok(Place::Ours(found.config.data_dir.clone()));
+        return Ok(Endpoint::Ours(found.config.data_dir.clone()));
     };
-    Place::foreign(url, token(file)?).map_err(Failure::usage)
+    Endpoint::foreign(url, token(file)?).map_err(Failure::usage)
 }
 
 /// The token in a file.
@@ -86,8 +86,8 @@ fn token(file: &Path) -> Result<Token, Failure> {
 }
 
 /// Why nobody could join at all.
-fn unwelcome(place: &Place, closed: &Closed) -> Failure {
-    if let (Place::Ours(data_dir), Closed::Unreachable(_)) = (place, closed) {
+fn unwelcome(place: &Endpoint, closed: &Closed) -> Failure {
+    if let (Endpoint::Ours(data_dir), Closed::Unreachable(_)) = (place, closed) {
         let why = text::relay_cli::no_server(data_dir.display());
         return Failure::new(Exit::Busy, "server_unreachable", why);
     }
@@ -101,14 +101,14 @@ fn unwelcome(place: &Place, closed: &Closed) -> Failure {
 }
 
 /// A way to the relay on which is told what is said there.
-struct Told {
-    place: Place,
+struct Announcing {
+    place: Endpoint,
     /// The socket that was opened to see whether it is there.
     first: Mutex<Option<Socket>>,
     room: String,
 }
 
-impl Way for Told {
+impl Connector for Announcing {
     fn open(&self) -> Future<'static, Result<Box<dyn Link>, String>> {
         let first = self
             .first
@@ -132,12 +132,12 @@ struct ToldLink {
 }
 
 impl Link for ToldLink {
-    fn say(&mut self, envelope: Envelope) -> Future<'_, Result<(), Cut>> {
+    fn say(&mut self, envelope: Envelope) -> Future<'_, Result<(), Disconnect>> {
         tell_said(&envelope);
         self.socket.say(envelope)
     }
 
-    fn next(&mut self) -> Future<'_, Result<Arc<Envelope>, Cut>> {
+    fn next(&mut self) -> Future<'_, Result<Arc<Envelope>, Disconnect>> {
         Box::pin(async move {
             let heard = self.socket.next().await;
             match &heard {

@@ -9,12 +9,12 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::ROOMS;
+use crate::access::running;
 use crate::args::{Demo, Who};
 use crate::client::{Client, segment};
-use crate::config::{self, Found, LocalData};
+use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format};
-use crate::reach::running;
 use crate::serve;
 
 /// What is said there first, for whoever copies it.
@@ -62,7 +62,7 @@ pub(super) async fn demo(demo: Demo) -> Result<Exit, Failure> {
     if !found.config.relay.movie_rooms.contains(&typed.room) {
         found.config.relay.movie_rooms.push(typed.room.clone());
     }
-    let invite = |address: SocketAddr, found: &Found| show(&typed, &address.to_string(), found);
+    let invite = |address: SocketAddr, found: &Setup| show(&typed, &address.to_string(), found);
     serve::run(found, invite).await
 }
 
@@ -73,7 +73,7 @@ async fn attach(client: &Client, room: &str) -> Result<(), Failure> {
     client.post::<Value>(&path, &kind).await.map(drop)
 }
 
-fn show(typed: &Typed, authority: &str, found: &Found) -> Result<(), Failure> {
+fn show(typed: &Typed, authority: &str, found: &Setup) -> Result<(), Failure> {
     let Typed { room, format, .. } = typed;
     let url = format!("ws://{authority}{SOCKET_PATH}");
     let token_file = match found.config.token {

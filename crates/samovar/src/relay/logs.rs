@@ -9,15 +9,15 @@ use samovar_wire::api::StudyInfo;
 use serde_json::Value;
 
 use super::csv;
+use crate::access::Purpose;
 use crate::args::{Logs, Who};
 use crate::client::{Client, segment};
-use crate::config::{self, Found, LocalData};
+use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format, table};
-use crate::reach::Purpose;
+use crate::reconnecting::{Reconnecting, Repeat};
 use crate::screen::{Reader, beginning, put, say, visible};
-use crate::way::{Repeat, Way};
-use crate::when::clock;
+use crate::timestamps::clock;
 
 /// Where the logs are.
 const LOGS: &str = "/api/relay/logs";
@@ -43,12 +43,16 @@ pub(super) async fn logs(logs: Logs) -> Result<Exit, Failure> {
     let Some(id) = logs.id else {
         return list(&found, format).await;
     };
-    let whose = if logs.all { Whose::All } else { Whose::Agents };
+    let whose = if logs.all {
+        RowFilter::All
+    } else {
+        RowFilter::Agents
+    };
     let mut rows = Rows::new(&found, id);
     let shown = match &logs.csv {
         Some(file) if file.as_os_str() == STDOUT => print(&mut rows, whose).await,
         Some(file) => export(&mut rows, whose, file).await,
-        None => show(&mut rows, Whose::All, format).await,
+        None => show(&mut rows, RowFilter::All, format).await,
     };
     rows.way.close_now().await;
     shown.map(|()| Exit::Ok)
@@ -56,20 +60,20 @@ pub(super) async fn logs(logs: Logs) -> Result<Exit, Failure> {
 
 /// Whose rows are wanted.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Whose {
+enum RowFilter {
     /// Those of what agents said and were told, which are the protocol's own log.
     Agents,
     All,
 }
 
-impl Whose {
+impl RowFilter {
     fn has(self, row: &Value) -> bool {
         self == Self::All || row["role"] == "agent"
     }
 }
 
-async fn list(found: &Found, format: Format) -> Result<Exit, Failure> {
-    let mut way = Way::new(&found.config, Purpose::Rows);
+async fn list(found: &Setup, format: Format) -> Result<Exit, Failure> {
+    let mut way = Reconnecting::new(&found.config, Purpose::Rows);
     let studies = way.ask(Repeat::Harmless, all_studies).await;
     way.close_now().await;
     let studies = studies?;
@@ -122,15 +126,15 @@ fn study_row(study: &StudyInfo) -> Vec<String> {
 
 /// The rows of one log, a part at a time.
 struct Rows {
-    way: Way,
+    way: Reconnecting,
     id: String,
     after: Option<u64>,
 }
 
 impl Rows {
-    fn new(found: &Found, id: String) -> Self {
+    fn new(found: &Setup, id: String) -> Self {
         Self {
-            way: Way::new(&found.config, Purpose::Rows),
+            way: Reconnecting::new(&found.config, Purpose::Rows),
             id,
             after: None,
         }
@@ -149,7 +153,7 @@ impl Rows {
     }
 }
 
-async fn show(rows: &mut Rows, whose: Whose, format: Format) -> Result<(), Failure> {
+async fn show(rows: &mut Rows, whose: RowFilter, format: Format) -> Result<(), Failure> {
     // One document has all of it, and is written when all of it is there.
     let mut all = Vec::new();
     loop {
@@ -225,7 +229,7 @@ fn told(payload: &Value) -> String {
 }
 
 /// Writes CSV on stdout.
-async fn print(rows: &mut Rows, whose: Whose) -> Result<(), Failure> {
+async fn print(rows: &mut Rows, whose: RowFilter) -> Result<(), Failure> {
     let mut head = csv::head();
     loop {
         let part = rows.next().await?;
@@ -244,7 +248,7 @@ async fn print(rows: &mut Rows, whose: Whose) -> Result<(), Failure> {
 }
 
 /// Writes CSV into a new file; what could not be written as a whole is not left behind.
-async fn export(rows: &mut Rows, whose: Whose, path: &Path) -> Result<(), Failure> {
+async fn export(rows: &mut Rows, whose: RowFilter, path: &Path) -> Result<(), Failure> {
     // Before the file is made: a log that is not there leaves none.
     let mut part = rows.next().await?;
     let shown = path.display();

@@ -9,7 +9,7 @@ use http::Uri;
 use samovar_core::Future;
 use samovar_core::relay::Envelope;
 use samovar_locale as text;
-use samovar_relay::{Cut, Link, Way};
+use samovar_relay::{Connector, Disconnect, Link};
 use samovar_server::{Address, Token};
 use samovar_wire::relay::{SOCKET_PATH, decode, encode};
 use tokio::net::TcpStream;
@@ -36,7 +36,7 @@ const HTTP_PORT: u16 = 80;
 
 /// Where a relay is, and what lets us in.
 #[derive(Clone)]
-pub(super) enum Place {
+pub(super) enum Endpoint {
     /// That of the server that holds a data directory, wherever it listens by then.
     Ours(PathBuf),
     /// That of another server.
@@ -60,7 +60,7 @@ pub(super) struct Socket {
     missed: u32,
 }
 
-impl Place {
+impl Endpoint {
     /// Another server's relay, by the address that was typed.
     ///
     /// # Errors
@@ -121,7 +121,7 @@ impl Place {
     }
 }
 
-impl Way for Place {
+impl Connector for Endpoint {
     fn open(&self) -> Future<'static, Result<Box<dyn Link>, String>> {
         let place = self.clone();
         Box::pin(async move {
@@ -143,14 +143,14 @@ impl std::fmt::Display for Closed {
 }
 
 impl Link for Socket {
-    fn say(&mut self, envelope: Envelope) -> Future<'_, Result<(), Cut>> {
+    fn say(&mut self, envelope: Envelope) -> Future<'_, Result<(), Disconnect>> {
         Box::pin(async move {
             let said = self.stream.send(Message::text(encode(&envelope))).await;
             said.map_err(|error| broken(&error))
         })
     }
 
-    fn next(&mut self) -> Future<'_, Result<Arc<Envelope>, Cut>> {
+    fn next(&mut self) -> Future<'_, Result<Arc<Envelope>, Disconnect>> {
         Box::pin(async move {
             loop {
                 let heard = timeout_at(self.silent_at, self.stream.next()).await;
@@ -167,7 +167,7 @@ impl Link for Socket {
                         let reason = frame.map(|frame| frame.reason.to_string());
                         let reason = reason.filter(|reason| !reason.is_empty());
                         let reason = reason.unwrap_or_else(|| text::relay_cli::closed().to_owned());
-                        return Err(Cut::Broken(reason));
+                        return Err(Disconnect::Broken(reason));
                     }
                     Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => continue,
                     Some(Err(error)) => return Err(broken(&error)),
@@ -185,7 +185,7 @@ impl Link for Socket {
 }
 
 impl Socket {
-    async fn ask_whether_it_is_there(&mut self) -> Result<(), Cut> {
+    async fn ask_whether_it_is_there(&mut self) -> Result<(), Disconnect> {
         if self.missed >= MISSES {
             return Err(broken(&text::relay_cli::silent()));
         }
@@ -196,6 +196,6 @@ impl Socket {
     }
 }
 
-fn broken(why: &dyn std::fmt::Display) -> Cut {
-    Cut::Broken(why.to_string())
+fn broken(why: &dyn std::fmt::Display) -> Disconnect {
+    Disconnect::Broken(why.to_string())
 }

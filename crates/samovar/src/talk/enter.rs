@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::without_nulls;
 use crate::args;
 use crate::client::Client;
-use crate::config::{Found, ModelFrom};
+use crate::config::{ModelFrom, Setup};
 use crate::exit::{Exit, Failure};
 use crate::model;
 use crate::screen::say;
@@ -26,7 +26,7 @@ pub(super) async fn session(
     client: &Client,
     fresh: &SessionId,
     talk: &args::Talk,
-    found: &Found,
+    found: &Setup,
 ) -> Result<SessionInfo, Failure> {
     let known = match (&talk.session, talk.continue_last) {
         (Some(id), _) => Some(get_session(client, id).await?),
@@ -47,7 +47,7 @@ pub(super) async fn session(
 ///
 /// # Errors
 /// It is wrong.
-pub(super) async fn check_before(talk: &args::Talk, found: &Found) -> Result<(), Failure> {
+pub(super) async fn check_before(talk: &args::Talk, found: &Setup) -> Result<(), Failure> {
     if let Some(id) = &talk.session {
         SessionId::new(id)?;
     } else if !talk.continue_last && Address::read(&found.config.data_dir).is_none() {
@@ -71,7 +71,7 @@ async fn get_session(client: &Client, id: &str) -> Result<SessionInfo, Failure> 
 }
 
 /// The session of this folder that changed last.
-async fn last_session(client: &Client, found: &Found) -> Result<SessionInfo, Failure> {
+async fn last_session(client: &Client, found: &Setup) -> Result<SessionInfo, Failure> {
     let params = json!({ "limit": LOOKED_THROUGH });
     let sessions: PaginatedResult<SessionInfo> = client.agent("listSessions", &params).await?;
     let folder = folder(found);
@@ -88,7 +88,7 @@ async fn last_session(client: &Client, found: &Found) -> Result<SessionInfo, Fai
 async fn new_session(
     client: &Client,
     fresh: &SessionId,
-    found: &Found,
+    found: &Setup,
 ) -> Result<SessionInfo, Failure> {
     let named = found
         .registry
@@ -110,7 +110,7 @@ async fn new_session(
 }
 
 /// Which model the server chooses, and why.
-async fn line_of_chosen(client: &Client, found: &Found) -> Result<String, Failure> {
+async fn line_of_chosen(client: &Client, found: &Setup) -> Result<String, Failure> {
     let models: ModelsAnswer = client.get("/api/models?probe=true").await?;
     let refused = || {
         let why = models.refusal.unwrap_or_default();
@@ -120,7 +120,7 @@ async fn line_of_chosen(client: &Client, found: &Found) -> Result<String, Failur
     Ok(model::line(&chosen, found))
 }
 
-fn folder(found: &Found) -> Value {
+fn folder(found: &Setup) -> Value {
     let workspace = &found.config.workspace;
     let real = workspace
         .canonicalize()
@@ -129,7 +129,7 @@ fn folder(found: &Found) -> Value {
 }
 
 /// A model that the command line names must be the session's: it is not replaced in silence.
-fn check_model(session: &SessionInfo, found: &Found) -> Result<(), Failure> {
+fn check_model(session: &SessionInfo, found: &Setup) -> Result<(), Failure> {
     let asked = found.config.providers.default_model.as_deref();
     match (&found.model_from, asked) {
         (ModelFrom::Flag, Some(asked)) if asked != session.model => {

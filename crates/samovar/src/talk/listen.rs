@@ -5,13 +5,13 @@ use samovar_locale as text;
 use serde_json::Value;
 
 use super::questions::{Closing, Next, Questions};
-use super::{Left, Talk};
+use super::{Talk, TurnEnd};
 use crate::client::{Client, segment};
 use crate::exit::Failure;
 use crate::follow::Followed;
+use crate::reconnecting::Repeat;
 use crate::screen::{Reader, say};
 use crate::view::View;
-use crate::way::Repeat;
 
 impl Talk {
     /// Shows a turn until its stream ends, and lets the person answer what it asks.
@@ -20,25 +20,25 @@ impl Talk {
         turn: &mut Followed,
         view: &mut View,
         questions: &mut Questions,
-    ) -> Result<Left, Failure> {
+    ) -> Result<TurnEnd, Failure> {
         loop {
             tokio::select! {
                 told = turn.next() => {
                     let told = told?;
                     questions.take(&told).await;
                     if let Some(ending) = told.show(view)? {
-                        return Ok(Left::Ended(ending));
+                        return Ok(TurnEnd::Ended(ending));
                     }
                 }
                 next = questions.next() => match next {
                     Next::Show => self.put_question(view, questions).await?,
                     Next::Close(closing) => self.close(closing, questions).await?,
-                    Next::Stop => return Ok(Left::Asked),
+                    Next::Stop => return Ok(TurnEnd::Asked),
                 },
                 () = view.tick(), if !questions.is_prompting() => {}
             }
             if view.reader() == Reader::Gone {
-                return Ok(Left::Unread);
+                return Ok(TurnEnd::Unread);
             }
         }
     }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::answer::{Person, Prompt, Typed, forget_typed};
-use crate::follow::Told;
+use crate::follow::StreamEvent;
 use crate::screen::say;
 
 /// The tool whose calls are questions to a person.
@@ -46,14 +46,14 @@ pub(super) struct Questions {
 struct Question {
     call: CallId,
     text: String,
-    standing: Standing,
+    state: QuestionState,
     /// What stands in the line that is not entered yet.
     draft: String,
 }
 
 /// How far a question is here.
 #[derive(PartialEq, Eq)]
-enum Standing {
+enum QuestionState {
     /// Nobody was told of it.
     New,
     /// It stands on the screen.
@@ -93,7 +93,7 @@ impl Questions {
     /// Whether the person types, or is about to, so that nothing else may be written meanwhile.
     pub(super) fn is_prompting(&self) -> bool {
         let first = self.open.front();
-        !self.is_unheard() && first.is_some_and(|first| first.standing == Standing::Shown)
+        !self.is_unheard() && first.is_some_and(|first| first.state == QuestionState::Shown)
     }
 
     /// Whether nobody is here to be asked.
@@ -102,12 +102,12 @@ impl Questions {
     }
 
     /// Takes what the stream says, before it is shown; a prompt makes room for that.
-    pub(super) async fn take(&mut self, told: &Told) {
+    pub(super) async fn take(&mut self, told: &StreamEvent) {
         self.suspend().await;
         self.told_at = Instant::now();
         match told {
-            Told::Event(event, _) => self.apply(event),
-            Told::Reset(turn, _) => self.begin_anew(turn),
+            StreamEvent::Event(event, _) => self.apply(event),
+            StreamEvent::Reset(turn, _) => self.begin_anew(turn),
         }
     }
 
@@ -117,17 +117,17 @@ impl Questions {
             let Some(question) = self.open.front() else {
                 return std::future::pending().await;
             };
-            match (&question.standing, self.person) {
-                (Standing::New, _) => {
+            match (&question.state, self.person) {
+                (QuestionState::New, _) => {
                     tokio::time::sleep_until(self.told_at + CALM).await;
                     return Next::Show;
                 }
-                (Standing::Shown, Person::AtEditor | Person::AtTerminal) => {
+                (QuestionState::Shown, Person::AtEditor | Person::AtTerminal) => {
                     if let Some(next) = self.ask().await {
                         return next;
                     }
                 }
-                (Standing::Shown, Person::Absent) | (Standing::Answered(_), _) => {
+                (QuestionState::Shown, Person::Absent) | (QuestionState::Answered(_), _) => {
                     return std::future::pending().await;
                 }
             }
@@ -140,7 +140,7 @@ impl Questions {
         let Some(question) = self.open.front_mut() else {
             return;
         };
-        question.standing = Standing::Shown;
+        question.state = QuestionState::Shown;
         if is_heard {
             forget_typed();
         }
@@ -168,7 +168,7 @@ impl Questions {
     pub(super) fn outrun(&mut self, closing: Closing) {
         if let Some(question) = self.of(&closing.call) {
             let answer = closing.answer.unwrap_or_else(str::to_owned);
-            question.standing = Standing::Answered(answer);
+            question.state = QuestionState::Answered(answer);
         }
     }
 
@@ -183,8 +183,8 @@ impl Questions {
     pub(super) async fn lose_server(&mut self) {
         self.suspend().await;
         for question in &mut self.open {
-            if question.standing == Standing::Shown {
-                question.standing = Standing::New;
+            if question.state == QuestionState::Shown {
+                question.state = QuestionState::New;
             }
         }
     }
@@ -256,12 +256,12 @@ impl Questions {
 
     fn open(&mut self, call: &CallId) {
         if let Some(question) = self.of(call) {
-            question.standing = Standing::New;
+            question.state = QuestionState::New;
         } else if let Some(asked) = self.asked.get(call) {
             self.open.push_back(Question {
                 call: call.clone(),
                 text: asked.clone(),
-                standing: Standing::New,
+                state: QuestionState::New,
                 draft: String::new(),
             });
         }
@@ -276,10 +276,10 @@ impl Questions {
         let Some(question) = self.open.remove(question) else {
             return;
         };
-        let is_seen = match question.standing {
-            Standing::New => false,
-            Standing::Shown => true,
-            Standing::Answered(answer) => answer != outcome.text,
+        let is_seen = match question.state {
+            QuestionState::New => false,
+            QuestionState::Shown => true,
+            QuestionState::Answered(answer) => answer != outcome.text,
         };
         if is_seen && outcome.status == Status::Done {
             say(text::ask::elsewhere());

@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 
-use samovar_sandbox::{DirLock, Foreign, Owner, Standing};
+use samovar_sandbox::{DirLock, Foreign, Owner, Ownership};
 use tempfile::TempDir;
 
 use crate::yard::{alone, names};
@@ -61,19 +61,19 @@ fn a_directory_that_was_made_here_is_ours_and_a_copy_of_it_is_not() {
     let _alone = alone();
     let desk = Desk::new();
     let dir = desk.made("project/data");
-    assert_eq!(desk.owner.standing(&dir), Standing::Ours);
+    assert_eq!(desk.owner.standing(&dir), Ownership::Ours);
 
     copy(&dir, &desk.path("clone/data"));
     let standing = desk.owner.standing(&desk.path("clone/data"));
-    assert_eq!(standing, Standing::Foreign(Foreign::Unmarked));
+    assert_eq!(standing, Ownership::Foreign(Foreign::Unmarked));
     // The person says that it is theirs, once.
     let lock = DirLock::acquire(&desk.path("clone/data")).unwrap();
     lock.mark(&desk.owner).unwrap();
     assert_eq!(
         desk.owner.standing(&desk.path("clone/data")),
-        Standing::Ours
+        Ownership::Ours
     );
-    assert_eq!(desk.owner.standing(&dir), Standing::Ours);
+    assert_eq!(desk.owner.standing(&dir), Ownership::Ours);
 }
 
 // proves FC-3
@@ -83,9 +83,9 @@ fn a_directory_of_another_machine_is_never_ours_even_at_the_same_path() {
     let desk = Desk::new();
     let dir = desk.made("project/data");
     let other = Owner::new(desk.path("other/state"));
-    assert_eq!(other.standing(&dir), Standing::Foreign(Foreign::Unmarked));
+    assert_eq!(other.standing(&dir), Ownership::Foreign(Foreign::Unmarked));
     other.prepare().unwrap();
-    assert_eq!(other.standing(&dir), Standing::Foreign(Foreign::Unmarked));
+    assert_eq!(other.standing(&dir), Ownership::Foreign(Foreign::Unmarked));
     for forged in [
         "",
         "0",
@@ -96,7 +96,7 @@ fn a_directory_of_another_machine_is_never_ours_even_at_the_same_path() {
         fs::write(dir.join("owner"), forged).unwrap();
         assert_eq!(
             desk.owner.standing(&dir),
-            Standing::Foreign(Foreign::Unmarked),
+            Ownership::Foreign(Foreign::Unmarked),
             "{forged}"
         );
     }
@@ -122,7 +122,7 @@ fn what_holds_no_mark_is_somebody_elses_whatever_else_it_holds() {
         let standing = desk.owner.standing(&dir);
         assert_eq!(
             standing,
-            Standing::Foreign(Foreign::Unmarked),
+            Ownership::Foreign(Foreign::Unmarked),
             "{content:?}"
         );
         fs::remove_dir_all(&dir).unwrap();
@@ -135,12 +135,15 @@ fn what_holds_no_mark_is_somebody_elses_whatever_else_it_holds() {
 fn what_is_missing_or_holds_nothing_yet_is_free() {
     let _alone = alone();
     let desk = Desk::new();
-    assert_eq!(desk.owner.standing(&desk.path("none/data")), Standing::Free);
+    assert_eq!(
+        desk.owner.standing(&desk.path("none/data")),
+        Ownership::Free
+    );
     fs::create_dir(desk.path("data")).unwrap();
-    assert_eq!(desk.owner.standing(&desk.path("data")), Standing::Free);
+    assert_eq!(desk.owner.standing(&desk.path("data")), Ownership::Free);
     // A start that was killed between its lock and its mark.
     drop(DirLock::acquire(&desk.path("data")).unwrap());
-    assert_eq!(desk.owner.standing(&desk.path("data")), Standing::Free);
+    assert_eq!(desk.owner.standing(&desk.path("data")), Ownership::Free);
 }
 
 // proves FC-3
@@ -154,13 +157,13 @@ fn a_link_is_not_followed_not_even_to_what_is_ours() {
         symlink(target, &link).unwrap();
         assert_eq!(
             desk.owner.standing(&link),
-            Standing::Foreign(Foreign::Link),
+            Ownership::Foreign(Foreign::Link),
             "{name}"
         );
     }
     fs::write(desk.path("file"), "").unwrap();
     let standing = desk.owner.standing(&desk.path("file"));
-    assert_eq!(standing, Standing::Foreign(Foreign::Unusable));
+    assert_eq!(standing, Ownership::Foreign(Foreign::Unusable));
 }
 
 // proves FC-3
@@ -173,7 +176,7 @@ fn what_other_users_own_or_can_change_is_not_ours() {
         fs::set_permissions(&dir, Permissions::from_mode(mode)).unwrap();
         assert_eq!(
             desk.owner.standing(&dir),
-            Standing::Foreign(Foreign::Open),
+            Ownership::Foreign(Foreign::Open),
             "{mode:o}"
         );
     }
@@ -185,7 +188,7 @@ fn what_other_users_own_or_can_change_is_not_ours() {
     };
     assert_eq!(
         desk.owner.standing(other),
-        Standing::Foreign(Foreign::OtherUser)
+        Ownership::Foreign(Foreign::OtherUser)
     );
 }
 
@@ -224,7 +227,7 @@ fn a_directory_that_somebody_named_keeps_its_mode_and_gets_the_mark_alone() {
 
     assert_eq!(fs::metadata(&dir).unwrap().mode() & 0o777, 0o755);
     assert_eq!(names(&dir), ["lock", "notes.txt", "owner"]);
-    assert_eq!(desk.owner.standing(&dir), Standing::Ours);
+    assert_eq!(desk.owner.standing(&dir), Ownership::Ours);
 }
 
 #[test]
@@ -244,10 +247,10 @@ fn a_mark_is_written_once_and_a_damaged_key_made_anew() {
     fs::write(&key, "damaged").unwrap();
     assert_eq!(
         desk.owner.standing(&dir),
-        Standing::Foreign(Foreign::Unmarked)
+        Ownership::Foreign(Foreign::Unmarked)
     );
     DirLock::acquire(&dir).unwrap().mark(&desk.owner).unwrap();
-    assert_eq!(desk.owner.standing(&dir), Standing::Ours);
+    assert_eq!(desk.owner.standing(&dir), Ownership::Ours);
     assert_ne!(fs::read(&key).unwrap(), made);
 }
 
@@ -265,7 +268,7 @@ fn two_first_starts_agree_on_one_key() {
     });
     for dir in &dirs {
         fill(dir);
-        assert_eq!(desk.owner.standing(dir), Standing::Ours);
+        assert_eq!(desk.owner.standing(dir), Ownership::Ours);
     }
 }
 

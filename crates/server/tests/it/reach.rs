@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use samovar_model_server::{Reply, call, say};
-use samovar_server::{Foreign, Owner, Reach, Standing};
+use samovar_server::{Foreign, Owner, Ownership, Reach};
 use samovar_testkit::{App, AppBuilder};
 use serde_json::{Value, json};
 
@@ -184,19 +184,19 @@ async fn a_data_directory_that_is_opened_is_marked_for_its_owner() {
     let mut marked = None;
     let builder = AppBuilder::new().with(|config| {
         let owner = Owner::new(config.workspace.with_file_name("state"));
-        assert_eq!(owner.standing(&config.data_dir), Standing::Free);
+        assert_eq!(owner.standing(&config.data_dir), Ownership::Free);
         marked = Some((owner.clone(), config.data_dir.clone()));
         config.owner = Some(owner);
     });
     let app = builder.start([say("hi")]).await;
     let (owner, data_dir) = marked.unwrap();
 
-    assert_eq!(owner.standing(&data_dir), Standing::Ours);
+    assert_eq!(owner.standing(&data_dir), Ownership::Ours);
     assert_eq!(fs::metadata(&data_dir).unwrap().mode() & 0o777, 0o700);
     let stranger = Owner::new(data_dir.with_file_name("other"));
     assert_eq!(
         stranger.standing(&data_dir),
-        Standing::Foreign(Foreign::Unmarked)
+        Ownership::Foreign(Foreign::Unmarked)
     );
     drop(app);
 }

@@ -4,14 +4,14 @@ use super::*;
 use crate::client::Frame;
 
 /// What a stream says.
-fn told(event: &Value) -> Told {
+fn told(event: &Value) -> StreamEvent {
     let mut whole = json!({
         "seq": 1, "at": 0, "turn": "t", "agent": "master", "author": "agent",
     });
     let fields = whole.as_object_mut().unwrap();
     fields.extend(event.as_object().unwrap().clone());
     let event = serde_json::from_value(whole).unwrap();
-    Told::Event(Box::new(event), frame())
+    StreamEvent::Event(Box::new(event), frame())
 }
 
 fn frame() -> Frame {
@@ -23,7 +23,7 @@ fn frame() -> Frame {
 }
 
 /// A model asked this by that call.
-fn asks(call: &str, question: &str) -> Told {
+fn asks(call: &str, question: &str) -> StreamEvent {
     let call = json!({
         "type": "call", "id": call, "name": "ask_user", "args": {"question": question},
     });
@@ -33,14 +33,14 @@ fn asks(call: &str, question: &str) -> Told {
     told(&json!({ "type": "message_finished", "message": message }))
 }
 
-fn opens(call: &str, closer: &str) -> Told {
+fn opens(call: &str, closer: &str) -> StreamEvent {
     told(&json!({
         "type": "call_started", "call": call, "name": "ask_user", "effect": "read",
         "args_hash": "", "closer": closer,
     }))
 }
 
-fn closes(call: &str) -> Told {
+fn closes(call: &str) -> StreamEvent {
     let outcome = json!({"status": "done", "text": "at noon"});
     told(&json!({
         "type": "call_closed", "call": call, "name": "ask_user", "outcome": outcome,
@@ -48,7 +48,7 @@ fn closes(call: &str) -> Told {
 }
 
 /// The turn as it stands, with these calls open.
-fn reset(calls: &[(&str, &str, &str)]) -> Told {
+fn reset(calls: &[(&str, &str, &str)]) -> StreamEvent {
     let calls = calls.iter().map(
         |(id, name, question)| json!({"id": id, "name": name, "args": {"question": question}}),
     );
@@ -57,7 +57,7 @@ fn reset(calls: &[(&str, &str, &str)]) -> Told {
         "tokens": 0, "messages": [], "leftOut": 0, "text": "", "calls": calls.collect::<Vec<_>>(),
         "after": null,
     });
-    Told::Reset(Box::new(serde_json::from_value(snapshot).unwrap()), frame())
+    StreamEvent::Reset(Box::new(serde_json::from_value(snapshot).unwrap()), frame())
 }
 
 /// The call of the question that is put, if one is.
@@ -71,7 +71,7 @@ async fn put(questions: &mut Questions) -> Option<String> {
     questions.unheard().map(|closing| closing.call.to_string())
 }
 
-async fn after(all: impl IntoIterator<Item = Told>) -> Questions {
+async fn after(all: impl IntoIterator<Item = StreamEvent>) -> Questions {
     let mut questions = Questions::new(Person::Absent);
     for one in all {
         questions.take(&one).await;

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use samovar_core::Future;
 use samovar_core::relay::{Envelope, RelayRole};
 
-use crate::link::{Cut, Link, Way};
+use crate::link::{Connector, Disconnect, Link};
 use crate::member::Member;
 use crate::queue::Gone;
 use crate::relay::{Pass, Relay};
 
 /// Leads into one room of a relay in one role, as often as it is gone.
-pub struct Inside {
+pub struct InProcess {
     relay: Relay,
     pass: Pass,
 }
 
-impl Inside {
+impl InProcess {
     /// The way into this room.
     pub fn new(relay: &Relay, room: &str, role: RelayRole) -> Self {
         Self {
@@ -29,7 +29,7 @@ impl Inside {
     }
 }
 
-impl Way for Inside {
+impl Connector for InProcess {
     fn open(&self) -> Future<'static, Result<Box<dyn Link>, String>> {
         let (relay, pass) = (self.relay.clone(), self.pass.clone());
         Box::pin(async move {
@@ -41,19 +41,19 @@ impl Way for Inside {
 
 impl Link for Member {
     /// The relay always takes it, and says what is wrong with it as it would to anybody.
-    fn say(&mut self, envelope: Envelope) -> Future<'_, Result<(), Cut>> {
+    fn say(&mut self, envelope: Envelope) -> Future<'_, Result<(), Disconnect>> {
         Box::pin(async {
             Member::say(self, envelope).await;
             Ok(())
         })
     }
 
-    fn next(&mut self) -> Future<'_, Result<Arc<Envelope>, Cut>> {
+    fn next(&mut self) -> Future<'_, Result<Arc<Envelope>, Disconnect>> {
         Box::pin(async {
             Member::next(self).await.map_err(|gone| match gone {
-                Gone::Replaced => Cut::Replaced,
-                Gone::Overrun => Cut::Broken("it took too long to read".to_owned()),
-                Gone::Closed => Cut::Broken("the relay has ended".to_owned()),
+                Gone::Replaced => Disconnect::Replaced,
+                Gone::Overrun => Disconnect::Broken("it took too long to read".to_owned()),
+                Gone::Closed => Disconnect::Broken("the relay has ended".to_owned()),
             })
         })
     }

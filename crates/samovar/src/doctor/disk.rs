@@ -10,7 +10,7 @@ use samovar_server::damage::damages;
 use samovar_server::{Durability, Room};
 
 use super::Finding;
-use crate::config::Found;
+use crate::config::Setup;
 use crate::exit::Exit;
 
 const MEBIBYTE: u64 = 1 << 20;
@@ -22,7 +22,7 @@ const BLOCK_BYTES: u64 = 512;
 const REPLACED: &str = "replaced-";
 
 /// Everything about the room of the data directory.
-pub(super) fn examine(found: &Found) -> Vec<Finding> {
+pub(super) fn examine(found: &Setup) -> Vec<Finding> {
     let dir = &found.config.data_dir;
     let mut findings: Vec<_> = Room::of(dir)
         .map(|room| disk(dir, room))

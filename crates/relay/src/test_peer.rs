@@ -12,7 +12,7 @@ use samovar_core::{
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use crate::link::{Cut, Link, Way};
+use crate::link::{Connector, Disconnect, Link};
 
 /// A clock that ticks when it is read, ids that count, and a model with prepared answers that
 /// remembers what it was asked.
@@ -108,7 +108,7 @@ pub(crate) fn calls(text: &str, name: &str, args: Value) -> Vec<ProviderEvent> {
 }
 
 /// The other end of a connection: the relay and its host, as a test plays them.
-pub(crate) struct Far {
+pub(crate) struct TestPeer {
     pub(crate) heard: mpsc::Receiver<Envelope>,
     pub(crate) tell: mpsc::Sender<Arc<Envelope>>,
 }
@@ -119,30 +119,30 @@ pub(crate) struct Near {
 }
 
 impl Link for Near {
-    fn say(&mut self, envelope: Envelope) -> Future<'_, Result<(), Cut>> {
+    fn say(&mut self, envelope: Envelope) -> Future<'_, Result<(), Disconnect>> {
         Box::pin(async {
             let said = self.tell.send(envelope).await;
             said.map_err(|_| cut())
         })
     }
 
-    fn next(&mut self) -> Future<'_, Result<Arc<Envelope>, Cut>> {
+    fn next(&mut self) -> Future<'_, Result<Arc<Envelope>, Disconnect>> {
         Box::pin(async { self.heard.recv().await.ok_or_else(cut) })
     }
 }
 
-pub(crate) fn cut() -> Cut {
-    Cut::Broken("cut".to_owned())
+pub(crate) fn cut() -> Disconnect {
+    Disconnect::Broken("cut".to_owned())
 }
 
-pub(crate) struct Path(pub(crate) mpsc::Sender<Far>);
+pub(crate) struct Path(pub(crate) mpsc::Sender<TestPeer>);
 
-impl Way for Path {
+impl Connector for Path {
     fn open(&self) -> Future<'static, Result<Box<dyn Link>, String>> {
         let made = self.0.clone();
         Box::pin(async move {
             let ((tell, far_heard), (far_tell, heard)) = (mpsc::channel(64), mpsc::channel(64));
-            let far = Far {
+            let far = TestPeer {
                 heard: far_heard,
                 tell: far_tell,
             };
@@ -153,7 +153,7 @@ impl Way for Path {
     }
 }
 
-impl Far {
+impl TestPeer {
     pub(crate) async fn hears(&mut self, kind: MessageKind) -> Envelope {
         let heard = self.heard.recv().await.expect("the agent is there");
         assert_eq!(heard.kind, kind, "{heard:?}");

@@ -12,14 +12,14 @@ use super::step::{
     Change, Delivery, Key, Move, Now, Refusal, Source, Step, Who, answers, cost, payload,
 };
 use super::{Room, Starting, Study};
-use crate::row::{Direction, Told, note};
-use crate::tidy::tidy;
+use crate::backend_data::strip_backend_data;
+use crate::row::{CheckedPayload, Direction, note};
 
 /// What a host said, free of what must not leave it.
-struct Heard {
+struct HostMessage {
     who: Who,
     envelope: Envelope,
-    told: Arc<Told>,
+    told: Arc<CheckedPayload>,
 }
 
 impl Room {
@@ -38,7 +38,7 @@ impl Room {
     }
 
     fn agent_said(&self, step: &mut Step, who: Who, envelope: Envelope, now: Now) {
-        let told = Arc::new(Told::of(&envelope.payload));
+        let told = Arc::new(CheckedPayload::of(&envelope.payload));
         if let Err(refusal) = shape::payload_kept(&envelope.payload, told.bytes()) {
             return step.refuse_unread(who, &refusal, (&envelope, told.bytes()));
         }
@@ -118,7 +118,7 @@ impl Room {
         &self,
         step: &mut Step,
         (who, host): (Who, Who),
-        (envelope, told): (Envelope, Arc<Told>),
+        (envelope, told): (Envelope, Arc<CheckedPayload>),
         now: Now,
     ) {
         let kind = envelope.kind;
@@ -163,14 +163,14 @@ impl Room {
     }
 
     fn host_said(&self, step: &mut Step, who: Who, mut envelope: Envelope) {
-        tidy(&mut envelope.payload);
-        let told = Arc::new(Told::of(&envelope.payload));
+        strip_backend_data(&mut envelope.payload);
+        let told = Arc::new(CheckedPayload::of(&envelope.payload));
         let judged = shape::payload_kept(&envelope.payload, told.bytes())
             .and_then(|()| shape::of_host(&envelope));
         if let Err(refusal) = judged {
             return step.refuse_unread(who, &refusal, (&envelope, told.bytes()));
         }
-        let heard = Heard {
+        let heard = HostMessage {
             who,
             envelope,
             told,
@@ -183,12 +183,12 @@ impl Room {
     }
 
     /// A reply goes to who asked for it, and to nobody else.
-    fn replied(&self, step: &mut Step, heard: Heard) {
+    fn replied(&self, step: &mut Step, heard: HostMessage) {
         let Some(id) = heard.envelope.reply_to.clone() else {
             return self.told_all(step, heard);
         };
         let Some(request) = self.pending.get(&id) else {
-            let Heard {
+            let HostMessage {
                 who,
                 envelope,
                 told,
@@ -220,7 +220,7 @@ impl Room {
     }
 
     /// A reply that names no request goes to all agents.
-    fn told_all(&self, step: &mut Step, heard: Heard) {
+    fn told_all(&self, step: &mut Step, heard: HostMessage) {
         let kind = heard.envelope.kind;
         let request = if kind == MessageKind::SessionStarted {
             self.starting.as_ref().map(|start| start.request.clone())
@@ -240,7 +240,7 @@ impl Room {
     fn settle(
         &self,
         step: &mut Step,
-        heard: Heard,
+        heard: HostMessage,
         to: &[Who],
         (request, reply_to): (Option<String>, Option<String>),
     ) {
@@ -263,8 +263,8 @@ impl Room {
         }
     }
 
-    fn end(&self, step: &mut Step, heard: Heard, to: &[Who], reply_to: Option<String>) {
-        let Heard {
+    fn end(&self, step: &mut Step, heard: HostMessage, to: &[Who], reply_to: Option<String>) {
+        let HostMessage {
             who,
             envelope,
             told,
@@ -281,7 +281,7 @@ impl Room {
                 fields.insert("logFile".to_owned(), "logs/study".into());
             });
         }
-        let told = Arc::new(Told::of(&fields));
+        let told = Arc::new(CheckedPayload::of(&fields));
         let ended = Envelope {
             payload: fields,
             reply_to,
@@ -296,8 +296,8 @@ impl Room {
 }
 
 /// Notes what was received, and delivers it.
-fn send(step: &mut Step, heard: Heard, to: &[Who], reply_to: Option<String>) {
-    let Heard {
+fn send(step: &mut Step, heard: HostMessage, to: &[Who], reply_to: Option<String>) {
+    let HostMessage {
         who,
         envelope,
         told,
@@ -319,13 +319,16 @@ fn about(payload: &Payload) -> Payload {
 }
 
 /// A call without `params` is one with none.
-fn with_params(mut envelope: Envelope, told: Arc<Told>) -> (Envelope, Arc<Told>) {
+fn with_params(
+    mut envelope: Envelope,
+    told: Arc<CheckedPayload>,
+) -> (Envelope, Arc<CheckedPayload>) {
     if envelope.kind != MessageKind::ToolCall || envelope.payload.contains_key("params") {
         return (envelope, told);
     }
     let params = Value::Object(Payload::new());
     envelope.payload.insert("params".to_owned(), params);
-    let told = Arc::new(Told::of(&envelope.payload));
+    let told = Arc::new(CheckedPayload::of(&envelope.payload));
     (envelope, told)
 }
 

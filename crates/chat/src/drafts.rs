@@ -5,7 +5,7 @@ use samovar_core::{ChatMeta, ChatRole, Code, Error};
 use samovar_locale as locale;
 
 use crate::chat::{CHAT_AGENT, USER};
-use crate::log::Said;
+use crate::log::Draft;
 
 /// Bytes of an author's name, at most.
 const MAX_AUTHOR_BYTES: usize = 128;
@@ -14,8 +14,8 @@ const MAX_TAGS: usize = 16;
 const MAX_TAG_BYTES: usize = 64;
 
 /// What the person says, as the answer to a question or to none.
-pub(crate) fn by_user(text: String, question: Option<u64>) -> Said {
-    Said {
+pub(crate) fn by_user(text: String, question: Option<u64>) -> Draft {
+    Draft {
         role: ChatRole::User,
         author: USER.to_owned(),
         text,
@@ -25,8 +25,8 @@ pub(crate) fn by_user(text: String, question: Option<u64>) -> Said {
 }
 
 /// A note of the chat itself.
-pub(crate) fn noted(text: String, meta: ChatMeta) -> Said {
-    Said {
+pub(crate) fn noted(text: String, meta: ChatMeta) -> Draft {
+    Draft {
         role: ChatRole::System,
         author: CHAT_AGENT.to_owned(),
         text,
@@ -36,7 +36,7 @@ pub(crate) fn noted(text: String, meta: ChatMeta) -> Said {
 }
 
 /// That a question is asked no longer.
-pub(crate) fn withdrawn(question: u64) -> Said {
+pub(crate) fn withdrawn(question: u64) -> Draft {
     let text = locale::global_chat::withdrawn().to_owned();
     noted(text, ChatMeta::reply_to(question))
 }

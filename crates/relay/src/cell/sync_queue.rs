@@ -11,7 +11,7 @@ use crate::room::{Key, Refusal};
 
 /// Messages in their order, each behind the logs that were to be synced before it.
 #[derive(Default)]
-pub(crate) struct Held {
+pub(crate) struct SyncQueue {
     waits: VecDeque<Wait>,
     last: u64,
     /// What is kept back for each member, in bytes.
@@ -29,7 +29,7 @@ struct Wait {
 
 /// What becomes of a message.
 #[derive(Debug)]
-pub(crate) enum Fate {
+pub(crate) enum Admission {
     /// It need not wait.
     Goes(Item),
     /// It waits.
@@ -38,7 +38,7 @@ pub(crate) enum Fate {
     Overruns,
 }
 
-impl Held {
+impl SyncQueue {
     /// From now on all messages wait for a log; answers with its number.
     pub(crate) fn wait(&mut self) -> u64 {
         self.last += 1;
@@ -52,17 +52,17 @@ impl Held {
     }
 
     /// Keeps a message back when it has to wait, and no more than so many bytes of a member's.
-    pub(crate) fn keep_back(&mut self, to: Key, item: Item, max_bytes: usize) -> Fate {
+    pub(crate) fn keep_back(&mut self, to: Key, item: Item, max_bytes: usize) -> Admission {
         let Some(wait) = self.waits.back_mut() else {
-            return Fate::Goes(item);
+            return Admission::Goes(item);
         };
         let bytes = self.bytes.entry(to).or_default();
         *bytes += item.bytes;
         if *bytes > max_bytes {
-            return Fate::Overruns;
+            return Admission::Overruns;
         }
         wait.items.push((to, item));
-        Fate::Waits
+        Admission::Waits
     }
 
     /// A log is synced, or cannot be: what waits for no other.
@@ -130,34 +130,34 @@ mod tests {
     fn what_comes_behind_the_end_of_a_study_waits_until_that_is_on_the_disk() {
         use MessageKind::{SessionEnded, StateUpdated, UserMessage};
 
-        let mut held = Held::default();
-        let goes = |fate: &Fate| matches!(fate, Fate::Goes(_));
+        let mut sync_queue = SyncQueue::default();
+        let goes = |fate: &Admission| matches!(fate, Admission::Goes(_));
         assert!(
-            goes(&held.keep_back(1, item(StateUpdated), 9)),
+            goes(&sync_queue.keep_back(1, item(StateUpdated), 9)),
             "nothing to wait for"
         );
-        let first = held.wait();
-        assert!(!goes(&held.keep_back(1, item(SessionEnded), 9)));
-        assert!(!goes(&held.keep_back(2, item(UserMessage), 9)));
-        let second = held.wait();
-        assert!(!goes(&held.keep_back(3, item(SessionEnded), 9)));
+        let first = sync_queue.wait();
+        assert!(!goes(&sync_queue.keep_back(1, item(SessionEnded), 9)));
+        assert!(!goes(&sync_queue.keep_back(2, item(UserMessage), 9)));
+        let second = sync_queue.wait();
+        assert!(!goes(&sync_queue.keep_back(3, item(SessionEnded), 9)));
         assert!(
-            held.done(second, &Ok(())).is_empty(),
+            sync_queue.done(second, &Ok(())).is_empty(),
             "the first is not there yet"
         );
-        let released = held.done(first, &Ok(()));
+        let released = sync_queue.done(first, &Ok(()));
         let wanted = [(1, SessionEnded), (2, UserMessage), (3, SessionEnded)];
         assert_eq!(kinds(&released), wanted);
-        assert!(goes(&held.keep_back(1, item(StateUpdated), 9)));
+        assert!(goes(&sync_queue.keep_back(1, item(StateUpdated), 9)));
     }
 
     #[test]
     fn an_end_that_may_not_be_on_the_disk_is_an_error() {
-        let mut held = Held::default();
-        let number = held.wait();
-        held.keep_back(1, item(MessageKind::SessionEnded), 9);
-        held.keep_back(2, item(MessageKind::UserMessage), 9);
-        let released = held.done(number, &Err(io::Error::other("no disk")));
+        let mut sync_queue = SyncQueue::default();
+        let number = sync_queue.wait();
+        sync_queue.keep_back(1, item(MessageKind::SessionEnded), 9);
+        sync_queue.keep_back(2, item(MessageKind::UserMessage), 9);
+        let released = sync_queue.done(number, &Err(io::Error::other("no disk")));
         assert_eq!(
             kinds(&released),
             [(1, MessageKind::Error), (2, MessageKind::UserMessage)]
@@ -172,13 +172,19 @@ mod tests {
 
     #[test]
     fn what_waits_for_a_member_is_bounded() {
-        let mut held = Held::default();
-        let number = held.wait();
-        let fates = [1, 1, 2, 1].map(|to| held.keep_back(to, item(MessageKind::UserMessage), 2));
+        let mut sync_queue = SyncQueue::default();
+        let number = sync_queue.wait();
+        let fates =
+            [1, 1, 2, 1].map(|to| sync_queue.keep_back(to, item(MessageKind::UserMessage), 2));
         assert!(matches!(
             fates,
-            [Fate::Waits, Fate::Waits, Fate::Waits, Fate::Overruns]
+            [
+                Admission::Waits,
+                Admission::Waits,
+                Admission::Waits,
+                Admission::Overruns
+            ]
         ));
-        assert_eq!(held.done(number, &Ok(())).len(), 3);
+        assert_eq!(sync_queue.done(number, &Ok(())).len(), 3);
     }
 }

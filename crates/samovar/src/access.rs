@@ -37,7 +37,7 @@ pub(crate) enum Purpose {
 }
 
 /// A client, and what this process opened for it.
-pub(crate) struct Reached {
+pub(crate) struct Access {
     pub(crate) client: Client,
     opened: Opened,
 }
@@ -50,7 +50,7 @@ enum Opened {
     Shared(Server),
 }
 
-impl Reached {
+impl Access {
     /// Finds the server that holds the data directory, else opens it. Another command that holds it
     /// for a moment is waited for.
     ///
@@ -115,7 +115,7 @@ impl Reached {
     }
 }
 
-async fn open(config: &Config, purpose: Purpose) -> Result<Reached, StartError> {
+async fn open(config: &Config, purpose: Purpose) -> Result<Access, StartError> {
     let mut config = config.clone();
     match purpose {
         Purpose::Rows => {
@@ -124,7 +124,7 @@ async fn open(config: &Config, purpose: Purpose) -> Result<Reached, StartError> 
             let home = opening.finish().await?;
             let client = Client::inside(home.way_in());
             let opened = Opened::Here(home);
-            Ok(Reached { client, opened })
+            Ok(Access { client, opened })
         }
         Purpose::Turns => {
             config.settings.recovery = Recovery::UsedSessions;
@@ -135,7 +135,7 @@ async fn open(config: &Config, purpose: Purpose) -> Result<Reached, StartError> 
             let server = Server::start(config).await?;
             let client = Client::inside(server.home().way_in());
             let opened = Opened::Shared(server);
-            Ok(Reached { client, opened })
+            Ok(Access { client, opened })
         }
     }
 }

@@ -23,13 +23,13 @@ const WELL: Duration = Duration::from_mins(10);
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// How often this process has booted anew, and where it listened then.
-pub(crate) struct Again {
+pub(crate) struct Reboot {
     times: u32,
     port: Option<u16>,
     since: Instant,
 }
 
-impl Again {
+impl Reboot {
     /// What the run before this one in the same process has left.
     pub(crate) fn begin() -> Self {
         let left = config::booted_again().and_then(|left| read(&left));
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_port_that_the_system_chose_is_taken_again_and_one_that_is_named_counts() {
-        let again = |port| Again {
+        let again = |port| Reboot {
             times: 1,
             port,
             since: Instant::now(),

@@ -8,12 +8,12 @@ use serde_json::Value;
 const HIDDEN: &str = "backendData";
 
 /// Takes the key out of a payload, wherever it stands; what else is there keeps its order.
-pub(crate) fn tidy(payload: &mut Payload) {
+pub(crate) fn strip_backend_data(payload: &mut Payload) {
     planted!("relay-secret-out", {
         return;
     });
     payload.retain(|key, _| key != HIDDEN);
-    payload.values_mut().for_each(tidy_value);
+    payload.values_mut().for_each(strip_value);
 }
 
 /// What our JSON library takes for a sign of its own when an object begins with it: what is written
@@ -33,10 +33,10 @@ fn is_value_keepable(value: &Value) -> bool {
     }
 }
 
-fn tidy_value(value: &mut Value) {
+fn strip_value(value: &mut Value) {
     match value {
-        Value::Object(fields) => tidy(fields),
-        Value::Array(items) => items.iter_mut().for_each(tidy_value),
+        Value::Object(fields) => strip_backend_data(fields),
+        Value::Array(items) => items.iter_mut().for_each(strip_value),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
@@ -57,7 +57,7 @@ mod tests {
                        "state": {"a": {"b": {"c": {"backendData": null, "kept": "backendData"}}}}},
             "backenddata": "another key",
         });
-        tidy(given.as_object_mut().unwrap());
+        strip_backend_data(given.as_object_mut().unwrap());
 
         let left = json!({
             "z": 1,
@@ -79,7 +79,7 @@ mod tests {
             Value::Array(vec![Value::Object(payload)]),
         );
         assert!(is_keepable(&whole), "it is not the first");
-        tidy(&mut whole);
+        strip_backend_data(&mut whole);
         assert!(!is_keepable(&whole));
         let text = Value::Object(whole.clone()).to_string();
         assert_ne!(serde_json::from_str::<Payload>(&text).ok(), Some(whole));

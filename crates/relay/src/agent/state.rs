@@ -31,7 +31,7 @@ const MAX_RESULT_BYTES: usize = 64 * 1024;
 
 /// How far the agent has come in the room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Footing {
+pub(super) enum Phase {
     /// Not in the room.
     Out,
     /// In it, and nobody is known to show anything.
@@ -42,7 +42,7 @@ pub(super) enum Footing {
     Ready,
 }
 
-impl Footing {
+impl Phase {
     /// Whether what there is to see is known, or known not to be.
     pub(super) fn is_sure(self) -> bool {
         match self {
@@ -61,7 +61,7 @@ pub(super) struct Call {
 }
 
 /// What was asked, and waits for an answer.
-enum Asked {
+enum PendingRequest {
     Join,
     Look,
     Begin,
@@ -75,15 +75,15 @@ enum Asked {
 }
 
 /// A call that is done, and waits for the update that shows what it did.
-struct Done {
+struct AwaitingUpdate {
     outcome: oneshot::Sender<Outcome>,
     text: String,
     until: Instant,
 }
 
-/// What the worker is to do besides saying what is in [`Desk::next_to_say`].
+/// What the worker is to do besides saying what is in [`AgentState::next_to_say`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Effect {
+pub(super) enum FollowUp {
     /// Nothing.
     None,
     /// The host's tools may be others now.
@@ -92,28 +92,28 @@ pub(super) enum Effect {
     GiveUp,
 }
 
-pub(super) struct Desk {
+pub(super) struct AgentState {
     room: String,
     study_wish: Study,
-    pub(super) footing: Footing,
+    pub(super) phase: Phase,
     screen: Screen,
     /// The study session that is open, if one is known.
     pub(super) study: Option<String>,
     /// What the person has said that no turn has been told of.
     words: VecDeque<String>,
-    asked: HashMap<String, (Asked, Instant)>,
-    done: Vec<Done>,
+    asked: HashMap<String, (PendingRequest, Instant)>,
+    done: Vec<AwaitingUpdate>,
     updates: u64,
     last_id: u64,
     to_say: VecDeque<Envelope>,
 }
 
-impl Desk {
+impl AgentState {
     pub(super) fn new(room: String, study_wish: Study) -> Self {
         Self {
             room,
             study_wish,
-            footing: Footing::Out,
+            phase: Phase::Out,
             screen: Screen::default(),
             study: None,
             words: VecDeque::new(),
@@ -132,16 +132,21 @@ impl Desk {
     /// The connection is there.
     pub(super) fn up(&mut self, now: Instant) {
         let payload = json!({"role": RelayRole::Agent.as_str(), "sessionId": self.room});
-        self.ask(Asked::Join, MessageKind::RelayJoin, payload, now + ANSWER);
+        self.ask(
+            PendingRequest::Join,
+            MessageKind::RelayJoin,
+            payload,
+            now + ANSWER,
+        );
     }
 
     /// The connection is no more: nobody will answer what was asked.
     pub(super) fn lost(&mut self, why: &str) {
-        self.footing = Footing::Out;
+        self.phase = Phase::Out;
         self.to_say
             .retain(|said| said.kind == MessageKind::AgentMessage);
         for (_, (asked, _)) in self.asked.drain() {
-            if let Asked::Call { outcome, .. } = asked {
+            if let PendingRequest::Call { outcome, .. } = asked {
                 let why = format!(
                     "outcome unknown: the connection to the room was lost ({why}); look before you \
                      retry"
@@ -162,7 +167,7 @@ impl Desk {
         } = call;
         let updates = self.updates;
         let payload = json!({"toolName": tool, "params": params, "reason": reason});
-        let asked = Asked::Call { outcome, updates };
+        let asked = PendingRequest::Call { outcome, updates };
         self.ask(asked, MessageKind::ToolCall, payload, now + CALL_ANSWER);
     }
 
@@ -178,12 +183,12 @@ impl Desk {
 
     /// Asks what there is to see, unless that is asked already.
     pub(super) fn look(&mut self, now: Instant) {
-        match self.footing {
-            Footing::Out | Footing::Looking => {}
-            Footing::Alone | Footing::Ready => {
-                self.footing = Footing::Looking;
+        match self.phase {
+            Phase::Out | Phase::Looking => {}
+            Phase::Alone | Phase::Ready => {
+                self.phase = Phase::Looking;
                 self.ask(
-                    Asked::Look,
+                    PendingRequest::Look,
                     MessageKind::SnapshotGet,
                     json!({}),
                     now + ANSWER,
@@ -193,7 +198,7 @@ impl Desk {
     }
 
     /// Hears what somebody says.
-    pub(super) fn hear(&mut self, said: &Arc<Envelope>, now: Instant) -> Effect {
+    pub(super) fn hear(&mut self, said: &Arc<Envelope>, now: Instant) -> FollowUp {
         let answered = said.reply_to.as_ref().and_then(|id| self.asked.remove(id));
         if let Some((asked, deadline)) = answered {
             return self.answered(asked, deadline, said, now);
@@ -203,23 +208,23 @@ impl Desk {
                 self.updates += 1;
                 self.screen.update(said.clone());
                 self.settle(|_| true);
-                if self.footing == Footing::Alone {
+                if self.phase == Phase::Alone {
                     self.look(now);
                 }
-                Effect::Tools
+                FollowUp::Tools
             }
             MessageKind::UserMessage => {
                 self.person_says(&said.payload);
-                Effect::None
+                FollowUp::None
             }
             MessageKind::SessionEnded => {
                 self.study = None;
-                Effect::None
+                FollowUp::None
             }
             MessageKind::Error => {
                 let (code, message) = refusal(&said.payload);
                 tracing::warn!(room = self.room, code, message, "the room refused");
-                Effect::None
+                FollowUp::None
             }
             kind @ (MessageKind::RelayJoin
             | MessageKind::RelayJoined
@@ -232,28 +237,30 @@ impl Desk {
             | MessageKind::AgentMessage
             | MessageKind::SessionEnd) => {
                 tracing::debug!(kind = kind.as_str(), "nobody asked for that");
-                Effect::None
+                FollowUp::None
             }
         }
     }
 
-    /// When [`Desk::late`] is to be told the time, if ever.
+    /// When [`AgentState::late`] is to be told the time, if ever.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let asked = self.asked.values().map(|(_, deadline)| *deadline);
         asked.chain(self.done.iter().map(|done| done.until)).min()
     }
 
     /// Gives up what has waited for too long.
-    pub(super) fn late(&mut self, now: Instant) -> Effect {
+    pub(super) fn late(&mut self, now: Instant) -> FollowUp {
         self.settle(|done| done.until <= now);
-        let mut effect = Effect::None;
+        let mut effect = FollowUp::None;
         let late = self.asked.extract_if(|_, (_, deadline)| *deadline <= now);
         let late: Vec<_> = late.map(|(_, (asked, _))| asked).collect();
         for asked in late {
             match asked {
-                Asked::Join => effect = Effect::GiveUp,
-                Asked::Look | Asked::LookAgain | Asked::Begin => self.looked_in_vain(),
-                Asked::Call { outcome, .. } => {
+                PendingRequest::Join => effect = FollowUp::GiveUp,
+                PendingRequest::Look | PendingRequest::LookAgain | PendingRequest::Begin => {
+                    self.looked_in_vain();
+                }
+                PendingRequest::Call { outcome, .. } => {
                     let why = "outcome unknown: the host did not answer; look before you retry";
                     tell(outcome, Outcome::new(Status::Unknown, self.shown(why)));
                 }
@@ -264,7 +271,7 @@ impl Desk {
 
     /// What can be said now: before the agent is in the room, that it wants to be.
     pub(super) fn next_to_say(&mut self) -> Option<Envelope> {
-        let is_out = self.footing == Footing::Out;
+        let is_out = self.phase == Phase::Out;
         self.to_say
             .pop_front_if(|said| !is_out || said.kind == MessageKind::RelayJoin)
     }
@@ -285,7 +292,7 @@ impl Desk {
         (!words.is_empty()).then(|| self.shown(&words.join("\n")))
     }
 
-    fn ask(&mut self, asked: Asked, kind: MessageKind, payload: Value, deadline: Instant) {
+    fn ask(&mut self, asked: PendingRequest, kind: MessageKind, payload: Value, deadline: Instant) {
         self.last_id += 1;
         let id = format!("agent-{}", self.last_id);
         self.asked.insert(id.clone(), (asked, deadline));
@@ -300,54 +307,59 @@ impl Desk {
 
     fn answered(
         &mut self,
-        asked: Asked,
+        asked: PendingRequest,
         deadline: Instant,
         said: &Arc<Envelope>,
         now: Instant,
-    ) -> Effect {
+    ) -> FollowUp {
         match (asked, said.kind) {
-            (Asked::Join, MessageKind::RelayJoined) => {
-                self.footing = Footing::Alone;
+            (PendingRequest::Join, MessageKind::RelayJoined) => {
+                self.phase = Phase::Alone;
                 self.look(now);
-                Effect::None
+                FollowUp::None
             }
-            (Asked::Join, MessageKind::Error) => {
+            (PendingRequest::Join, MessageKind::Error) => {
                 let (code, message) = refusal(&said.payload);
                 tracing::warn!(room = self.room, code, message, "the room is closed to it");
-                Effect::GiveUp
+                FollowUp::GiveUp
             }
-            (Asked::Look, MessageKind::SnapshotState) => {
+            (PendingRequest::Look, MessageKind::SnapshotState) => {
                 self.looked(said, now);
-                Effect::Tools
+                FollowUp::Tools
             }
-            (Asked::Begin, MessageKind::SessionStarted) => {
+            (PendingRequest::Begin, MessageKind::SessionStarted) => {
                 self.study = Some(text(&said.payload, "sessionId").unwrap_or_default());
                 let (kind, until) = (MessageKind::SnapshotGet, now + ANSWER);
-                self.ask(Asked::LookAgain, kind, json!({}), until);
-                Effect::None
+                self.ask(PendingRequest::LookAgain, kind, json!({}), until);
+                FollowUp::None
             }
-            (Asked::LookAgain, MessageKind::SnapshotState) => {
+            (PendingRequest::LookAgain, MessageKind::SnapshotState) => {
                 self.screen.update(said.clone());
-                self.footing = Footing::Ready;
-                Effect::Tools
+                self.phase = Phase::Ready;
+                FollowUp::Tools
             }
-            (Asked::Look | Asked::LookAgain, MessageKind::Error) if is_alone(&said.payload) => {
-                self.footing = Footing::Alone;
-                Effect::None
+            (PendingRequest::Look | PendingRequest::LookAgain, MessageKind::Error)
+                if is_alone(&said.payload) =>
+            {
+                self.phase = Phase::Alone;
+                FollowUp::None
             }
-            (Asked::Look | Asked::LookAgain | Asked::Begin, MessageKind::Error) => {
+            (
+                PendingRequest::Look | PendingRequest::LookAgain | PendingRequest::Begin,
+                MessageKind::Error,
+            ) => {
                 self.looked_in_vain();
-                Effect::None
+                FollowUp::None
             }
-            (Asked::Call { outcome, updates }, MessageKind::ToolResult) => {
+            (PendingRequest::Call { outcome, updates }, MessageKind::ToolResult) => {
                 self.called(outcome, updates, &said.payload, now);
-                Effect::None
+                FollowUp::None
             }
-            (Asked::Call { outcome, .. }, MessageKind::Error) => {
+            (PendingRequest::Call { outcome, .. }, MessageKind::Error) => {
                 let (code, message) = refusal(&said.payload);
                 let text = self.shown(&format!("{code}: {message}"));
                 tell(outcome, Outcome::failed(text));
-                Effect::None
+                FollowUp::None
             }
             // No answer to that; the one that it waits for may still come.
             (asked, kind) => {
@@ -355,7 +367,7 @@ impl Desk {
                 if let Some(id) = said.reply_to.clone() {
                     self.asked.insert(id, (asked, deadline));
                 }
-                Effect::None
+                FollowUp::None
             }
         }
     }
@@ -367,7 +379,7 @@ impl Desk {
             self.study = text(&said.payload, "sessionId");
         }
         match self.study {
-            Some(_) => self.footing = Footing::Ready,
+            Some(_) => self.phase = Phase::Ready,
             None => self.begin(now),
         }
     }
@@ -382,7 +394,7 @@ impl Desk {
         }
         let payload = Value::Object(payload);
         self.ask(
-            Asked::Begin,
+            PendingRequest::Begin,
             MessageKind::SessionStart,
             payload,
             now + ANSWER,
@@ -392,10 +404,10 @@ impl Desk {
     /// A host that does not say what it shows may have said so before; and a person who speaks there
     /// gets an answer anyway.
     fn looked_in_vain(&mut self) {
-        self.footing = if self.screen.is_known() || self.has_words() {
-            Footing::Ready
+        self.phase = if self.screen.is_known() || self.has_words() {
+            Phase::Ready
         } else {
-            Footing::Alone
+            Phase::Alone
         };
     }
 
@@ -443,7 +455,7 @@ impl Desk {
             ANOTHER_UPDATE
         };
         let until = now + wait;
-        self.done.push(Done {
+        self.done.push(AwaitingUpdate {
             outcome,
             text,
             until,
@@ -451,7 +463,7 @@ impl Desk {
     }
 
     /// Answers the calls that are done.
-    fn settle(&mut self, is_due: impl Fn(&Done) -> bool) {
+    fn settle(&mut self, is_due: impl Fn(&AwaitingUpdate) -> bool) {
         let due: Vec<_> = self.done.extract_if(.., |done| is_due(done)).collect();
         for done in due {
             tell(done.outcome, Outcome::done(self.shown(&done.text)));

@@ -8,13 +8,13 @@ use serde_json::Value;
 use crate::exit::Failure;
 use crate::output::{self, Format};
 use crate::screen::{say, visible};
-use crate::when::clock;
+use crate::timestamps::clock;
 
 /// What a message is called where it is written for a program.
 pub(super) const MESSAGE: &str = "chat_message";
 
 /// What is known of the chat while it is shown.
-pub(super) struct Shown {
+pub(super) struct Display {
     format: Format,
     /// The question that the next words of the person answer, and how many wait behind it.
     question: Option<(u64, String, u64)>,
@@ -22,7 +22,7 @@ pub(super) struct Shown {
     told: Option<u64>,
 }
 
-impl Shown {
+impl Display {
     /// Nothing was shown.
     pub(super) fn new(format: Format) -> Self {
         Self {

@@ -9,9 +9,9 @@ use samovar_server::Config;
 use samovar_wire::api::ServerInfo;
 use tokio::time::Instant;
 
+use crate::access::{self, Access, FOR_OTHERS, LOOK_EVERY, PATIENCE, Purpose};
 use crate::client::Client;
 use crate::exit::{Exit, Failure, Gone};
-use crate::reach::{self, FOR_OTHERS, LOOK_EVERY, PATIENCE, Purpose, Reached};
 
 /// How long a command that only looks follows holders that all leave before they answer.
 const FOR_A_LOOK: Duration = Duration::from_mins(1);
@@ -29,13 +29,13 @@ pub(crate) enum Repeat {
 }
 
 /// The way, found when it is first needed.
-pub(crate) struct Way {
+pub(crate) struct Reconnecting {
     config: Config,
     purpose: Purpose,
-    reached: Option<Reached>,
+    reached: Option<Access>,
 }
 
-impl Way {
+impl Reconnecting {
     /// A way that nobody has gone yet.
     pub(crate) fn new(config: &Config, purpose: Purpose) -> Self {
         Self {
@@ -88,7 +88,7 @@ impl Way {
         let until = Instant::now() + comes_back;
         loop {
             tokio::time::sleep(LOOK_AGAIN).await;
-            if Instant::now() >= until || reach::running(&self.config).await.is_some() {
+            if Instant::now() >= until || access::running(&self.config).await.is_some() {
                 return;
             }
         }
@@ -108,7 +108,7 @@ impl Way {
         }
     }
 
-    async fn reached(&mut self) -> Result<&Reached, Failure> {
+    async fn reached(&mut self) -> Result<&Access, Failure> {
         let found = match self.reached.take() {
             Some(found) => found,
             None => Box::pin(self.find()).await?,
@@ -116,8 +116,8 @@ impl Way {
         Ok(self.reached.insert(found))
     }
 
-    async fn find(&self) -> Result<Reached, Failure> {
-        let found = Reached::data_dir(&self.config, self.purpose).await?;
+    async fn find(&self) -> Result<Access, Failure> {
+        let found = Access::data_dir(&self.config, self.purpose).await?;
         if found.is_elsewhere() && self.purpose == Purpose::Turns {
             check_workspace(&found.client, &self.config.workspace).await?;
         }

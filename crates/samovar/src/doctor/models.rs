@@ -8,12 +8,12 @@ use samovar_wire::api::ModelReason;
 use serde_json::Value;
 
 use super::Finding;
-use crate::config::Found;
+use crate::config::Setup;
 use crate::exit::Exit;
 use crate::model::{self, CONNECT};
 
 /// The model for who asks for none.
-pub(super) async fn answers(found: &Found) -> Finding {
+pub(super) async fn answers(found: &Setup) -> Finding {
     match models::choice(&found.registry).await {
         Ok(choice) => {
             let fact = text::model_answers(model::what(&choice));
@@ -33,7 +33,7 @@ pub(super) async fn answers(found: &Found) -> Finding {
 }
 
 /// The models that are asked when that one keeps failing.
-pub(super) fn fallbacks(found: &Found) -> impl Iterator<Item = Finding> {
+pub(super) fn fallbacks(found: &Setup) -> impl Iterator<Item = Finding> {
     let names = found.config.settings.fallback.iter();
     names.map(|name| {
         let reason = text::fallback_why();
@@ -65,7 +65,7 @@ fn remedy(details: Option<&Value>) -> String {
 }
 
 /// The model servers of this machine.
-pub(super) async fn near(found: &Found) -> Finding {
+pub(super) async fn near(found: &Setup) -> Finding {
     let probed = found.registry.probe().await;
     if probed.looked_at.is_empty() {
         let fact = text::local_unasked().to_owned();
@@ -78,7 +78,7 @@ pub(super) async fn near(found: &Found) -> Finding {
 }
 
 /// The providers that have a key or an address.
-pub(super) fn keys(found: &Found) -> Finding {
+pub(super) fn keys(found: &Setup) -> Finding {
     let config = &found.config.providers;
     let is_set_up = |name| config.keys.contains_key(name) || config.base_urls.contains_key(name);
     let rows = SPECS.iter().filter(|spec| is_set_up(spec.name));
