@@ -1,87 +1,96 @@
-//! How long a turn is still heard after somebody cancels it.
+//! How long a turn goes on after a cancel.
 
-use std::sync::{Arc, OnceLock};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
-use crate::chat::{self, Chat, share_out};
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use tokio::sync::SetOnce;
+use tokio::time::{Instant, timeout};
+
+use crate::client::{Client, PATIENCE, WayIn, share_out};
 use crate::model::Model;
-use crate::now;
-use crate::program::{Program, WayIn};
-use crate::running::LOOK_EVERY;
-use crate::sample::Sample;
+use crate::program::Program;
+use crate::sample::{Sample, percentiles};
 
 /// How many turns are cancelled for one value.
-const CANCELS: usize = 200;
+const CANCELS: u32 = 200;
 
-/// How many of them run at once.
-const AT_ONCE: usize = 10;
+/// How many of them run at the same time.
+const AT_ONCE: u32 = 10;
 
-const VALUES: usize = 3;
+const VALUES: u32 = 3;
 
-/// What a model says next after.
+/// Time between the words of the model.
 const PACE: Duration = Duration::from_millis(20);
 
-/// What of its answer is heard before it is cancelled.
+/// Deltas before the cancel.
 const DELTAS: usize = 3;
 
-/// How long a turn may be heard in the end.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// When the connection of each turn's model was closed.
-type HungUp = Vec<OnceLock<Instant>>;
+/// When the connection to the model of each turn was closed.
+type HungUp = Arc<Vec<SetOnce<Instant>>>;
 
 /// From the request to cancel until the stream of the turn has ended and the connection to its model
 /// is closed, whichever is later, in milliseconds; each value is the 99th percentile of many.
-pub(crate) fn measure(program: &Program) -> Result<Vec<Sample>, String> {
-    let values = (0..VALUES).map(|_| Ok(cancels(program)?.percentile(99)));
-    let values = values.collect::<Result<Vec<_>, String>>()?;
-    Ok(vec![Sample::of(values)?])
+pub(crate) async fn measure(program: &Program<'_>) -> Result<Vec<Sample>> {
+    let slowest = Sample::take(VALUES, async || cancels(program).await);
+    Ok(vec![slowest.await?])
 }
 
-fn cancels(program: &Program) -> Result<Sample, String> {
-    let hung_up: Arc<HungUp> = Arc::new((0..CANCELS).map(|_| OnceLock::new()).collect());
-    let noted = Arc::clone(&hung_up);
-    let model = Model::start(move |mut talk| {
-        let number = talk.number_behind("turn ");
-        while talk.say("word ", 1).is_ok() && !talk.is_left_within(PACE) {}
-        if let Some(noted) = number.and_then(|number| noted.get(number)) {
-            noted.get_or_init(now);
+async fn cancels(program: &Program<'_>) -> Result<f64> {
+    let hung_up: HungUp = Arc::new((0..CANCELS).map(|_| SetOnce::new()).collect());
+    let noted = hung_up.clone();
+    let model = Model::start(move |talk| {
+        let noted = noted.clone();
+        async move {
+            while !talk.is_left_within(PACE).await {
+                talk.say("word ", 1).await?;
+            }
+            let number: usize = talk.last_user().parse()?;
+            let noted = noted.get(number).context("no such turn")?;
+            Ok(noted.set(Instant::now())?)
         }
-        Ok(())
-    })?;
-    let program = program.asking(&model)?;
-    let serving = program.serve()?;
-    let took = share_out(AT_ONCE, CANCELS, |numbers| {
-        let mut chat = Chat::open(&serving.way_in)?;
-        let took = numbers.map(|number| cancel(&serving.way_in, &mut chat, number, &hung_up));
-        took.collect::<Result<Vec<f64>, String>>()
-    })?;
-    serving.running.stop()?;
-    Sample::of(took.concat())
+    });
+    let model = model.await?;
+    let serving = program.asking(&model)?.serve().await?;
+    let took = share_out(&serving.way_in, AT_ONCE, CANCELS, |mut client, numbers| {
+        let (way_in, hung_up) = (serving.way_in.clone(), hung_up.clone());
+        async move {
+            let mut took = Vec::new();
+            for number in numbers {
+                took.push(cancel(&way_in, &mut client, number, &hung_up).await?);
+            }
+            Ok(took)
+        }
+    });
+    let took = took.await?.concat();
+    serving.stop().await?;
+    let [slowest] = percentiles(took, [99.0])?;
+    Ok(slowest)
 }
 
-fn cancel(way_in: &WayIn, chat: &mut Chat, number: usize, hung_up: &HungUp) -> Result<f64, String> {
+async fn cancel(
+    way_in: &WayIn,
+    client: &mut Client,
+    number: u32,
+    hung_up: &HungUp,
+) -> Result<Duration> {
     let session = format!("s-{number}");
-    chat.make_session(&session)?;
-    let mut turn = chat::say(way_in, &session, &format!("turn {number}"))?;
-    turn.until_nth("text_delta", DELTAS)?;
+    client.make_session(&session).await?;
+    let turn = Client::connect(way_in).await?;
+    let mut turn = turn.send(&session, &number.to_string()).await?;
+    turn.deltas(DELTAS).await?;
 
-    let asked = now();
-    chat.call("cancel", &format!(r#"{{"sessionId":"{session}"}}"#))?;
-    turn.until_nth("\"cancelled\"", 1)?;
-    turn.until_nth("[DONE]", 1)?;
-    let told = now();
+    let asked = Instant::now();
+    client
+        .call("cancel", &json!({"sessionId": session}))
+        .await?;
+    let is_cancelled = |event: &Value| event["finishReason"] == "cancelled";
+    turn.until_nth(1, is_cancelled).await?;
+    while turn.next::<Value>().await?.is_some() {}
+    let ended = Instant::now();
 
-    let hung_up = loop {
-        if let Some(hung_up) = hung_up[number].get() {
-            break *hung_up;
-        }
-        if told.elapsed() > PATIENCE {
-            return Err("the connection to the model stays".to_owned());
-        }
-        thread::sleep(LOOK_EVERY);
-    };
-    let quiet = told.max(hung_up).saturating_duration_since(asked);
-    Ok(quiet.as_secs_f64() * 1000.0)
+    let closed = timeout(PATIENCE, hung_up[number as usize].wait()).await;
+    let closed = closed.context("the connection to the model stays open")?;
+    Ok(ended.max(*closed) - asked)
 }

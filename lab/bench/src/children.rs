@@ -1,88 +1,88 @@
-//! What the system knows about the programs that were started.
+//! What the system knows about the processes of the binary.
 
 use std::fs;
 use std::time::Duration;
 
-/// How long one tick of `/proc` is, on every machine that runs Linux.
+use anyhow::{Context, Result};
+
+/// A tick of `/proc`, on every machine that runs Linux.
 const TICK: Duration = Duration::from_millis(10);
 
-/// How many fields of `/proc/PID/stat` stand between the program's name and its own times.
+/// How many fields of `/proc/PID/stat` are between the program's name and its own times.
 const OWN: usize = 11;
 
 /// The same for the times of its children.
 const OF_CHILDREN: usize = 13;
 
-/// What `/proc/net/tcp` calls a connection that is not ended.
+/// The state of an open connection in `/proc/net/tcp`.
 const ESTABLISHED: &str = "01";
 
-/// The CPU time, user and system, of all children that have ended so far. It is counted in ticks of
-/// 10 ms, so a difference is worth something over many children.
-///
-/// # Errors
-///
-/// There is no `/proc`, or it looks otherwise.
-pub(crate) fn cpu() -> Result<Duration, String> {
-    let stat = read("/proc/self/stat")?;
-    cpu_behind(&stat, OF_CHILDREN)
-        .ok_or_else(|| format!("/proc/self/stat says no times of children: {stat}"))
+/// The CPU time, user and system, of all children that have ended. It is counted in ticks of 10 ms,
+/// so only a difference over many children is exact.
+pub(crate) fn cpu() -> Result<Duration> {
+    cpu_in("/proc/self/stat", OF_CHILDREN)
 }
 
-/// The CPU time, user and system, that a process has taken so far, with all its threads; in ticks
-/// of 10 ms.
-///
-/// # Errors
-///
-/// There is no such process, or no `/proc`.
-pub(crate) fn cpu_of_process(process: u32) -> Result<Duration, String> {
-    let file = format!("/proc/{process}/stat");
-    let stat = read(&file)?;
-    cpu_behind(&stat, OWN).ok_or_else(|| format!("{file} says no times: {stat}"))
+/// The CPU time, user and system, of a process with all its threads; in ticks of 10 ms.
+pub(crate) fn cpu_of_process(process: u32) -> Result<Duration> {
+    cpu_in(&format!("/proc/{process}/stat"), OWN)
+}
+
+/// The CPU time of a process from here on.
+pub(crate) struct Spent {
+    process: u32,
+    before: Duration,
+}
+
+impl Spent {
+    pub(crate) fn by(process: u32) -> Result<Spent> {
+        let before = cpu_of_process(process)?;
+        Ok(Spent { process, before })
+    }
+
+    /// What each of so many operations took, in microseconds.
+    pub(crate) fn microseconds_each(&self, operations: u32) -> Result<f64> {
+        let spent = cpu_of_process(self.process)?.saturating_sub(self.before);
+        Ok(spent.as_secs_f64() * 1_000_000.0 / f64::from(operations))
+    }
 }
 
 /// The memory that a process holds, in kB of 1024 bytes.
-///
-/// # Errors
-///
-/// There is no such process, or no `/proc`.
-pub(crate) fn resident_kib(process: u32) -> Result<u32, String> {
+pub(crate) fn resident_kib(process: u32) -> Result<u32> {
     kib(process, "VmRSS")
 }
 
-/// What of it is the process's own, without the files that it has mapped.
-///
-/// # Errors
-///
-/// There is no such process, or no `/proc`.
-pub(crate) fn anonymous_kib(process: u32) -> Result<u32, String> {
+/// The same without the files that it has mapped.
+pub(crate) fn anonymous_kib(process: u32) -> Result<u32> {
     kib(process, "RssAnon")
 }
 
-/// Bytes that the system holds for each client of a port because it has not taken them.
-///
-/// # Errors
-///
-/// There is no `/proc`.
-pub(crate) fn untaken(port: u16) -> Result<Vec<u32>, String> {
+/// The bytes that the system holds for each client of a port because the client has not taken them.
+pub(crate) fn untaken(port: u16) -> Result<Vec<u32>> {
     let table = read("/proc/self/net/tcp")?;
     Ok(untaken_of(&table, port).collect())
 }
 
-fn read(file: &str) -> Result<String, String> {
-    fs::read_to_string(file).map_err(|cause| format!("{file}: {cause}"))
+fn read(file: &str) -> Result<String> {
+    fs::read_to_string(file).with_context(|| file.to_owned())
 }
 
-fn cpu_behind(stat: &str, fields: usize) -> Option<Duration> {
-    // The name of the program comes before, in brackets, and may hold anything.
-    let (_, behind) = stat.rsplit_once(')')?;
-    let mut times = behind.split_whitespace().skip(fields);
+fn cpu_in(file: &str, fields: usize) -> Result<Duration> {
+    let stat = read(file)?;
+    cpu_of(&stat, fields).with_context(|| format!("{file} has no times: {stat}"))
+}
+
+fn cpu_of(stat: &str, fields: usize) -> Option<Duration> {
+    // The name of the program comes before, in brackets, and may contain anything.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut times = rest.split_whitespace().skip(fields);
     let (user, system): (u32, u32) = (times.next()?.parse().ok()?, times.next()?.parse().ok()?);
     TICK.checked_mul(user.checked_add(system)?)
 }
 
-fn kib(process: u32, name: &str) -> Result<u32, String> {
+fn kib(process: u32, name: &str) -> Result<u32> {
     let file = format!("/proc/{process}/status");
-    let status = read(&file)?;
-    kib_of(&status, name).ok_or_else(|| format!("{file} says no {name}"))
+    kib_of(&read(&file)?, name).with_context(|| format!("{file} has no {name}"))
 }
 
 fn kib_of(status: &str, name: &str) -> Option<u32> {
@@ -111,34 +111,30 @@ mod tests {
     #[test]
     fn the_times_of_a_process_come_before_those_of_its_children() {
         let stat = "12 (a) b) R 4 5 6 7 8 9 10 11 12 13 14 15 160 17 18 19 20\n";
-
-        assert_eq!(cpu_behind(stat, OWN), Some(Duration::from_millis(290)));
-        assert_eq!(
-            cpu_behind(stat, OF_CHILDREN),
-            Some(Duration::from_millis(1770))
-        );
-    }
-
-    #[test]
-    fn what_has_too_few_fields_or_no_numbers_says_no_times() {
-        for stat in [
-            "",
-            "12 (a)",
-            "12 (a) R 4 5 6",
-            "1 (a) R 4 5 6 7 8 9 10 11 12 13 14 15 x y",
+        for (stat, fields, wanted) in [
+            (stat, OWN, Some(290)),
+            (stat, OF_CHILDREN, Some(1770)),
+            ("", OWN, None),
+            ("12 (a)", OWN, None),
+            ("12 (a) R 4 5 6", OWN, None),
+            ("1 (a) R 4 5 6 7 8 9 10 11 12 13 x y", OWN, None),
         ] {
-            assert_eq!(cpu_behind(stat, OF_CHILDREN), None, "{stat}");
+            let wanted = wanted.map(Duration::from_millis);
+            assert_eq!(cpu_of(stat, fields), wanted, "{stat}");
         }
     }
 
     #[test]
     fn the_memory_is_that_of_the_line_of_its_name() {
-        let status = "Name:\tx\nVmHWM:\t   99 kB\nVmRSS:\t   12345 kB\nRssAnon:\t 7 kB\n";
-
-        assert_eq!(kib_of(status, "VmRSS"), Some(12345));
-        assert_eq!(kib_of(status, "RssAnon"), Some(7));
-        assert_eq!(kib_of("Name:\tx\nVmRSS:\t12 MB\n", "VmRSS"), None);
-        assert_eq!(kib_of("Name:\tx\n", "VmRSS"), None);
+        let status = "Name:\tx\nVmHWM:\t   99 kB\nVmRSS:\t   12345 kB\nRssAnon:\t 7 kB\nX:\t1 MB\n";
+        for (name, wanted) in [
+            ("VmRSS", Some(12345)),
+            ("RssAnon", Some(7)),
+            ("X", None),
+            ("Y", None),
+        ] {
+            assert_eq!(kib_of(status, name), wanted, "{name}");
+        }
     }
 
     #[test]

@@ -1,65 +1,72 @@
-//! How often a turn has its journal synced, as the journal counts it.
+//! How often a turn makes the journal sync, by the journal's own count.
 
-use crate::chat::{self, Chat};
+use anyhow::{Result, ensure};
+use serde_json::json;
+
+use crate::client::Client;
 use crate::model::Model;
 use crate::program::Program;
 use crate::sample::Sample;
 
 const TURNS: u32 = 20;
 
-/// A tool that a model calls, and its arguments.
+/// The text of each turn, in pieces of one word.
+const WORD: &str = "well ";
+const WORDS: usize = 20;
+
+/// A tool and its arguments.
 type Call = (&'static str, &'static str);
 
 const READS: Call = ("list_dir", r#"{"path":"."}"#);
 const WRITES: Call = ("write_file", r#"{"path":"note","content":"so"}"#);
 
-/// Commits of a turn that says something; of one that calls a tool which only reads before; of one
-/// that calls a tool which writes before.
-pub(crate) fn measure(program: &Program) -> Result<Vec<Sample>, String> {
-    let turns = [None, Some(READS), Some(WRITES)];
-    turns
-        .map(|call| commits(program, call))
-        .into_iter()
-        .collect()
+/// Commits of a text turn, of one that first calls a tool which reads, and of one that first calls a
+/// tool which writes.
+pub(crate) async fn measure(program: &Program<'_>) -> Result<Vec<Sample>> {
+    let mut samples = Vec::new();
+    for call in [None, Some(READS), Some(WRITES)] {
+        samples.push(commits(program, call).await?);
+    }
+    Ok(samples)
 }
 
-fn commits(program: &Program, call: Option<Call>) -> Result<Sample, String> {
-    let model = Model::start(move |mut talk| match call {
-        Some((tool, arguments)) if !talk.asked.contains(r#""role":"tool""#) => {
-            talk.call(tool, arguments)
+async fn commits(program: &Program<'_>, call: Option<Call>) -> Result<Sample> {
+    let model = Model::start(move |talk| async move {
+        match call {
+            Some((tool, arguments)) if talk.tool_results() == 0 => talk.call(tool, arguments).await,
+            Some(_) | None => {
+                talk.say(WORD, WORDS).await?;
+                talk.end().await
+            }
         }
-        Some(_) | None => {
-            talk.say("well ", 20)?;
-            talk.end()
-        }
-    })?;
-    let program = program.asking(&model)?;
-    let serving = program.serve()?;
-    let mut chat = Chat::open(&serving.way_in)?;
-    let sessions: Vec<String> = (0..TURNS).map(|number| format!("s-{number}")).collect();
-    for session in &sessions {
-        chat.make_session(session)?;
-    }
-    let counts = sessions.iter().map(|session| {
-        let before = count(&mut chat)?;
-        let told = chat.call("sendMessage", &chat::message(session, "go"))?;
-        if chat::text(&told, "text") != Some("well ".repeat(20).as_str()) {
-            return Err(format!("the turn went another way: {told}"));
-        }
-        Ok(f64::from(count(&mut chat)? - before))
     });
-    let counts = counts.collect::<Result<Vec<f64>, String>>()?;
-    let asked = if call.is_some() { 2 * TURNS } else { TURNS };
-    if model.asked() != asked {
-        return Err(format!(
-            "the model was asked {} times, not {asked}",
-            model.asked()
-        ));
+    let model = model.await?;
+    let serving = program.asking(&model)?.serve().await?;
+    let mut client = Client::connect(&serving.way_in).await?;
+    for number in 0..TURNS {
+        client.make_session(&number.to_string()).await?;
     }
-    serving.running.stop()?;
+    let mut counts = Vec::new();
+    for number in 0..TURNS {
+        let before = count(&mut client).await?;
+        let message = json!({"sessionId": number.to_string(), "content": "go"});
+        let result = client.call("sendMessage", &message).await?;
+        ensure!(
+            result["text"] == WORD.repeat(WORDS),
+            "another turn: {result}"
+        );
+        counts.push(f64::from(count(&mut client).await? - before));
+    }
+    let prompts = if call.is_some() { 2 * TURNS } else { TURNS };
+    ensure!(
+        model.asked() == prompts,
+        "{} prompts, not {prompts}",
+        model.asked()
+    );
+    serving.stop().await?;
     Sample::of(counts)
 }
 
-fn count(chat: &mut Chat) -> Result<u32, String> {
-    chat.number_at("/api/server", "journalCommits")
+async fn count(client: &mut Client) -> Result<u32> {
+    client.number("/api/server", "/store/journalCommits").await
 }

@@ -1,305 +1,227 @@
 //! What is measured, and how.
 
-use std::fmt;
 use std::fs;
-use std::thread;
+use std::future::ready;
 use std::time::Duration;
 
-use crate::chat::{Chat, share_out};
-use crate::local::MODEL;
+use anyhow::Result;
+use futures_util::future::LocalBoxFuture;
+use futures_util::{FutureExt, TryFutureExt};
+use serde_json::json;
+use tokio::time::sleep;
+
+use crate::client::{Client, share_out};
+use crate::model::MODEL;
 use crate::program::Program;
-use crate::sample::Sample;
+use crate::sample::{Sample, milliseconds};
 use crate::{cancelled, children, commits, killed, posted, relayed, repeated, stalled};
 
 /// One row of the table.
 pub(crate) struct Figure {
-    /// What a reader calls it; no other row has it.
+    /// What a reader calls it; no other row has this name.
     pub(crate) name: &'static str,
-    pub(crate) unit: Unit,
-    /// What the median may be, at most; none when it is told for information alone.
+    /// What a value counts; 1 MB has 1,000,000 bytes, 1 KiB has 1024.
+    pub(crate) unit: &'static str,
+    /// The upper limit of the median; none if the row is for information alone.
     pub(crate) budget: Option<f64>,
 }
 
 /// What is measured together.
 pub(crate) struct Experiment {
     pub(crate) figures: &'static [Figure],
-    /// Measures them in this order, with the binary in folders that are the experiment's own.
-    pub(crate) measure: fn(&Program) -> Result<Vec<Sample>, String>,
+    /// Returns a sample for each figure, in their order.
+    pub(crate) measure: for<'p> fn(&'p Program<'p>) -> LocalBoxFuture<'p, Result<Vec<Sample>>>,
 }
 
-/// What a value counts.
-#[derive(Clone, Copy)]
-pub(crate) enum Unit {
-    Milliseconds,
-    Microseconds,
-    /// Of 1,000,000 bytes.
-    Megabytes,
-    /// Of 1024 bytes.
-    Kibibytes,
-    Commits,
-    Turns,
-    Messages,
-    Rows,
-}
-
-/// Every row. To add one, add it here, with the function that measures it: below, or in a file of its
-/// own when it needs turns.
+/// Every row. To add one, add it here with the function that measures it: below, or in its own file
+/// if it needs turns.
 pub(crate) const EXPERIMENTS: &[Experiment] = &[
     Experiment {
-        figures: &[Figure {
-            name: "size of the binary",
-            unit: Unit::Megabytes,
-            budget: Some(30.0),
-        }],
-        measure: |program| one(size(program)),
+        figures: &[within("size of the binary", "MB", 30.0)],
+        measure: |program| one(ready(size(program))),
     },
     Experiment {
-        figures: &[Figure {
-            name: "CPU of `samovar --help`",
-            unit: Unit::Milliseconds,
-            budget: Some(10.0),
-        }],
+        figures: &[within("CPU of `samovar --help`", "ms", 10.0)],
         measure: |program| one(cpu(program, &["--help"], 100)),
     },
     Experiment {
-        figures: &[Figure {
-            name: "CPU of `samovar sessions list`, 50 sessions",
-            unit: Unit::Milliseconds,
-            budget: Some(40.0),
-        }],
+        figures: &[within(
+            "CPU of `samovar sessions list`, 50 sessions",
+            "ms",
+            40.0,
+        )],
         measure: |program| {
-            fill(program, 50)?;
-            one(cpu(program, &["sessions", "list"], 25))
+            one(async {
+                fill(program, 50).await?;
+                cpu(program, &["sessions", "list"], 25).await
+            })
         },
     },
     Experiment {
-        figures: &[Figure {
-            name: "added to `samovar run` by model servers that hang",
-            unit: Unit::Milliseconds,
-            budget: Some(250.0),
-        }],
+        figures: &[within(
+            "added to `samovar run` by model servers that hang",
+            "ms",
+            250.0,
+        )],
         measure: |program| {
-            let program = program.looking();
-            // Who names a model looks for none.
-            let named = format!("vllm/{MODEL}");
-            let without = || program.run(&["run", "hi", "--model", &named]);
-            one(added(without, || program.run(&["run", "hi"])))
+            one(async {
+                let program = program.looking();
+                // A named model is not looked for.
+                let named = format!("vllm/{MODEL}");
+                let without = async || program.run(&["run", "hi", "--model", &named]).await;
+                added(without, async || program.run(&["run", "hi"]).await).await
+            })
         },
     },
     Experiment {
-        figures: &[Figure {
-            // Nothing, but for the noise: who waits for them adds 250 ms.
-            name: "added to the first `/readyz` by model servers that hang",
-            unit: Unit::Milliseconds,
-            budget: Some(10.0),
-        }],
-        measure: |program| one(added(|| start(program), || start(&program.looking()))),
+        // The budget is for noise: a server that waits for them adds 250 ms.
+        figures: &[within(
+            "added to the first `/readyz` by model servers that hang",
+            "ms",
+            10.0,
+        )],
+        measure: |program| {
+            let with = async || start(&program.looking()).await;
+            one(added(async || start(program).await, with))
+        },
     },
     Experiment {
-        figures: &[Figure {
-            name: "start to the first `/readyz`, no session",
-            unit: Unit::Milliseconds,
-            budget: Some(50.0),
-        }],
+        figures: &[within(
+            "start to the first `/readyz`, no session",
+            "ms",
+            50.0,
+        )],
         measure: |program| one(starts(program, 0)),
     },
     Experiment {
-        figures: &[Figure {
-            name: "start to the first `/readyz`, 10,000 sessions",
-            unit: Unit::Milliseconds,
-            budget: Some(30.0),
-        }],
+        figures: &[within(
+            "start to the first `/readyz`, 10,000 sessions",
+            "ms",
+            30.0,
+        )],
         measure: |program| one(starts(program, 10_000)),
     },
     Experiment {
-        figures: &[Figure {
-            name: "memory of an idle server, no session",
-            unit: Unit::Megabytes,
-            budget: Some(15.0),
-        }],
-        measure: |program| one(Sample::take(5, || memory(program))),
+        figures: &[within("memory of an idle server, no session", "MB", 15.0)],
+        measure: |program| one(Sample::take(5, async || memory(program).await)),
     },
     Experiment {
         figures: &[
-            Figure {
-                name: "synced commits of a text turn",
-                unit: Unit::Commits,
-                budget: Some(2.0),
-            },
-            Figure {
-                name: "synced commits of a turn with a call that reads",
-                unit: Unit::Commits,
-                budget: Some(4.0),
-            },
-            Figure {
-                name: "synced commits of a turn with a call that writes",
-                unit: Unit::Commits,
-                budget: Some(5.0),
-            },
+            within("synced commits of a text turn", "commits", 2.0),
+            within(
+                "synced commits of a turn with a call that reads",
+                "commits",
+                4.0,
+            ),
+            within(
+                "synced commits of a turn with a call that writes",
+                "commits",
+                5.0,
+            ),
         ],
-        measure: commits::measure,
+        measure: |program| commits::measure(program).boxed_local(),
     },
     Experiment {
-        figures: &[Figure {
-            name: "cancel to quiet, p99 of 200, 10 at once",
-            unit: Unit::Milliseconds,
-            budget: Some(500.0),
-        }],
-        measure: cancelled::measure,
+        figures: &[within(
+            "cancel to quiet, p99 of 200, 10 at once",
+            "ms",
+            500.0,
+        )],
+        measure: |program| cancelled::measure(program).boxed_local(),
     },
     Experiment {
         figures: &[
-            Figure {
-                name: "memory of a stalled reader, with the system's buffers",
-                unit: Unit::Kibibytes,
-                budget: Some(1024.0),
-            },
-            Figure {
-                name: "of that in the system's buffers",
-                unit: Unit::Kibibytes,
-                budget: None,
-            },
+            within(
+                "memory of a stalled reader, with the system's buffers",
+                "KiB",
+                1024.0,
+            ),
+            told("of that in the system's buffers", "KiB"),
         ],
-        measure: stalled::measure,
+        measure: |program| stalled::measure(program).boxed_local(),
     },
     Experiment {
         figures: &[
-            Figure {
-                name: "second turns of 100,000 duplicate submits",
-                unit: Unit::Turns,
-                budget: Some(0.0),
-            },
-            Figure {
-                name: "CPU of a duplicate submit",
-                unit: Unit::Microseconds,
-                budget: None,
-            },
+            within("second turns of 100,000 duplicate submits", "turns", 0.0),
+            told("CPU of a duplicate submit", "µs"),
         ],
-        measure: repeated::measure,
+        measure: |program| repeated::measure(program).boxed_local(),
     },
     Experiment {
         figures: &[
-            Figure {
-                name: "`kill -9` with 1,000 turns of 200 deltas to `/readyz`",
-                unit: Unit::Milliseconds,
-                budget: Some(500.0),
-            },
-            Figure {
-                name: "CPU of the new process until then",
-                unit: Unit::Milliseconds,
-                budget: None,
-            },
-            Figure {
-                name: "the same kill until all 1,000 turns go on",
-                unit: Unit::Milliseconds,
-                budget: None,
-            },
+            within(
+                "`kill -9` with 1,000 turns of 200 deltas to `/readyz`",
+                "ms",
+                500.0,
+            ),
+            told("CPU of the new process until then", "ms"),
+            told("the same kill until all 1,000 turns go on", "ms"),
         ],
-        measure: killed::measure,
+        measure: |program| killed::measure(program).boxed_local(),
     },
     Experiment {
-        figures: &[Figure {
-            name: "ids that 1,000 posts at once leave out",
-            unit: Unit::Messages,
-            budget: Some(0.0),
-        }],
-        measure: posted::at_once,
+        figures: &[within(
+            "ids that 1,000 posts at once leave out",
+            "messages",
+            0.0,
+        )],
+        measure: |program| posted::all_at_once(program).boxed_local(),
     },
     Experiment {
         figures: &[
-            Figure {
-                name: "missed, repeated or misplaced by 500 readers of 2,000",
-                unit: Unit::Messages,
-                budget: Some(0.0),
-            },
-            Figure {
-                name: "CPU of a delivered message",
-                unit: Unit::Microseconds,
-                budget: None,
-            },
+            within(
+                "missed, repeated or misplaced by 500 readers of 2,000",
+                "messages",
+                0.0,
+            ),
+            told("CPU of a delivered message", "µs"),
         ],
-        measure: posted::delivered,
+        measure: |program| posted::delivered(program).boxed_local(),
     },
     Experiment {
         figures: &[
-            Figure {
-                name: "post to reader, 20 readers at 100 posts/s, p50",
-                unit: Unit::Milliseconds,
-                budget: Some(2.0),
-            },
-            Figure {
-                name: "the same, p99",
-                unit: Unit::Milliseconds,
-                budget: Some(20.0),
-            },
+            within("post to reader, 20 readers at 100 posts/s, p50", "ms", 2.0),
+            within("the same, p99", "ms", 20.0),
         ],
-        measure: posted::heard,
+        measure: |program| posted::read(program).boxed_local(),
     },
     Experiment {
         figures: &[
-            Figure {
-                // The chat keeps 32 MiB of messages at most.
-                name: "memory behind 1,000,000 posts of 1 KiB",
-                unit: Unit::Megabytes,
-                budget: Some(34.0),
-            },
-            Figure {
-                name: "of that behind the first 100,000",
-                unit: Unit::Megabytes,
-                budget: Some(4.0),
-            },
-            Figure {
-                name: "memory behind 100,000 posts of 4 KiB, which fill 32 MiB",
-                unit: Unit::Megabytes,
-                budget: Some(34.0),
-            },
-            Figure {
-                name: "CPU of a post",
-                unit: Unit::Microseconds,
-                budget: None,
-            },
+            // The chat keeps at most 32 MiB of messages.
+            within("memory behind 1,000,000 posts of 1 KiB", "MB", 34.0),
+            within("of that behind the first 100,000", "MB", 4.0),
+            within(
+                "memory behind 100,000 posts of 4 KiB, which fill 32 MiB",
+                "MB",
+                34.0,
+            ),
+            told("CPU of a post", "µs"),
         ],
-        measure: posted::kept,
+        measure: |program| posted::kept(program).boxed_local(),
     },
     Experiment {
         figures: &[
-            Figure {
-                name: "answers gone astray of 200,000 calls in 100 rooms",
-                unit: Unit::Messages,
-                budget: Some(0.0),
-            },
-            Figure {
-                name: "rows that their study logs lack",
-                unit: Unit::Rows,
-                budget: Some(0.0),
-            },
-            Figure {
-                name: "CPU of a call over the relay",
-                unit: Unit::Microseconds,
-                budget: None,
-            },
+            within(
+                "answers gone astray of 200,000 calls in 100 rooms",
+                "messages",
+                0.0,
+            ),
+            within("rows that their study logs lack", "rows", 0.0),
+            told("CPU of a call over the relay", "µs"),
         ],
-        measure: relayed::crowded,
+        measure: |program| relayed::crowded(program).boxed_local(),
     },
     Experiment {
-        figures: &[Figure {
-            name: "added to a call by the relay, p50",
-            unit: Unit::Milliseconds,
-            budget: Some(1.0),
-        }],
-        measure: relayed::added,
+        figures: &[within("added to a call by the relay, p50", "ms", 1.0)],
+        measure: |program| relayed::added(program).boxed_local(),
     },
     Experiment {
-        figures: &[Figure {
-            name: "memory of a room in which nothing happens",
-            unit: Unit::Kibibytes,
-            budget: None,
-        }],
-        measure: relayed::idle,
+        figures: &[told("memory of a room in which nothing happens", "KiB")],
+        measure: |program| relayed::idle(program).boxed_local(),
     },
 ];
 
-/// How often something is measured with and without what is to add nothing.
+/// How many pairs of times a difference is the median of.
 const PAIRS: u32 = 15;
 
 /// How many values of a CPU time are taken, each the mean of many runs.
@@ -308,103 +230,105 @@ const BATCHES: u32 = 7;
 /// How often a start is measured.
 const STARTS: u32 = 15;
 
-/// How many clients fill a data directory at once: they share its commits.
-const CLIENTS: usize = 16;
+/// How many clients fill a data directory at the same time: they share its commits.
+const CLIENTS: u32 = 16;
 
 /// How long a server is left alone before it counts as idle.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// An experiment of one figure.
-fn one(measured: Result<Sample, String>) -> Result<Vec<Sample>, String> {
-    measured.map(|sample| vec![sample])
+pub(crate) const fn within(name: &'static str, unit: &'static str, budget: f64) -> Figure {
+    Figure {
+        name,
+        unit,
+        budget: Some(budget),
+    }
 }
 
-fn size(program: &Program) -> Result<Sample, String> {
-    let file = program.binary();
-    let data = fs::metadata(file).map_err(|cause| format!("{}: {cause}", file.display()))?;
-    let kib = u32::try_from(data.len() / 1024).map_err(|_| "it has terabytes".to_owned())?;
-    Sample::take(1, || Ok(megabytes(kib)))
+pub(crate) const fn told(name: &'static str, unit: &'static str) -> Figure {
+    Figure {
+        name,
+        unit,
+        budget: None,
+    }
+}
+
+/// An experiment of one figure.
+fn one<'p>(
+    measured: impl Future<Output = Result<Sample>> + 'p,
+) -> LocalBoxFuture<'p, Result<Vec<Sample>>> {
+    measured.map_ok(|sample| vec![sample]).boxed_local()
+}
+
+fn size(program: &Program<'_>) -> Result<Sample> {
+    let bytes = fs::metadata(program.binary())?.len();
+    Sample::of(vec![megabytes(u32::try_from(bytes / 1024)?)])
 }
 
 /// CPU time of a command; each value is the mean of so many runs.
-fn cpu(program: &Program, words: &[&str], runs: u32) -> Result<Sample, String> {
-    // Brings everything into memory, and does what a first run after others does.
-    program.run(words)?;
-    Sample::take(BATCHES, || {
+async fn cpu(program: &Program<'_>, words: &[&str], runs: u32) -> Result<Sample> {
+    // The first run reads everything into memory, and does what is done only once.
+    program.run(words).await?;
+    let batch = async || {
         let before = children::cpu()?;
         for _ in 0..runs {
-            program.run(words)?;
+            program.run(words).await?;
         }
         let spent = children::cpu()?.saturating_sub(before);
         Ok(milliseconds(spent) / f64::from(runs))
-    })
+    };
+    Sample::take(BATCHES, batch).await
 }
 
-/// How much longer the second takes. The two stand side by side, so that what else the machine does
-/// meets both.
-fn added(
-    without: impl Fn() -> Result<Duration, String>,
-    with: impl Fn() -> Result<Duration, String>,
-) -> Result<Sample, String> {
-    Sample::take(PAIRS, || {
-        let without = without()?;
-        Ok(milliseconds(with()?) - milliseconds(without))
-    })
+/// How much longer the second takes. They alternate, so that other load meets both.
+async fn added(
+    without: impl AsyncFn() -> Result<Duration>,
+    with: impl AsyncFn() -> Result<Duration>,
+) -> Result<Sample> {
+    let pair = async || {
+        let without = without().await?;
+        Ok(milliseconds(with().await?) - milliseconds(without))
+    };
+    Sample::take(PAIRS, pair).await
 }
 
 /// Time from the start of a server to its first `/readyz`, with so many sessions on the disk.
-fn starts(program: &Program, sessions: usize) -> Result<Sample, String> {
-    fill(program, sessions)?;
-    // The first one does what was left to do.
-    start(program)?;
-    Sample::take(STARTS, || start(program).map(milliseconds))
+async fn starts(program: &Program<'_>, sessions: u32) -> Result<Sample> {
+    fill(program, sessions).await?;
+    // The first start finishes what the last run left.
+    start(program).await?;
+    Sample::take(STARTS, async || start(program).await.map(milliseconds)).await
 }
 
-fn start(program: &Program) -> Result<Duration, String> {
-    let serving = program.serve()?;
-    serving.running.stop()?;
-    Ok(serving.ready_after)
+async fn start(program: &Program<'_>) -> Result<Duration> {
+    let serving = program.serve().await?;
+    let ready_after = serving.ready_after;
+    serving.stop().await?;
+    Ok(ready_after)
 }
 
-fn memory(program: &Program) -> Result<f64, String> {
-    let serving = program.serve()?;
-    thread::sleep(IDLE);
-    let kib = children::resident_kib(serving.running.id())?;
-    serving.running.stop()?;
+async fn memory(program: &Program<'_>) -> Result<f64> {
+    let serving = program.serve().await?;
+    sleep(IDLE).await;
+    let kib = children::resident_kib(serving.process()?)?;
+    serving.stop().await?;
     Ok(megabytes(kib))
 }
 
 /// Makes so many sessions.
-fn fill(program: &Program, sessions: usize) -> Result<(), String> {
-    let serving = program.serve()?;
-    share_out(CLIENTS, sessions, |mut numbers| {
-        let mut chat = Chat::open(&serving.way_in)?;
-        numbers.try_for_each(|_| chat.call("createSession", "{}").map(drop))
-    })?;
-    serving.running.stop()
+async fn fill(program: &Program<'_>, sessions: u32) -> Result<()> {
+    let serving = program.serve().await?;
+    let make = |mut client: Client, numbers| async move {
+        for _ in numbers {
+            client.call("createSession", &json!({})).await?;
+        }
+        Ok(())
+    };
+    share_out(&serving.way_in, CLIENTS, sessions, make).await?;
+    serving.stop().await
 }
 
-fn milliseconds(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1000.0
-}
-
-fn megabytes(kib: u32) -> f64 {
+pub(crate) fn megabytes(kib: u32) -> f64 {
     f64::from(kib) * 1024.0 / 1_000_000.0
-}
-
-impl fmt::Display for Unit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Unit::Milliseconds => "ms",
-            Unit::Microseconds => "µs",
-            Unit::Megabytes => "MB",
-            Unit::Kibibytes => "KiB",
-            Unit::Commits => "commits",
-            Unit::Turns => "turns",
-            Unit::Messages => "messages",
-            Unit::Rows => "rows",
-        })
-    }
 }
 
 #[cfg(test)]
@@ -415,17 +339,19 @@ mod tests {
 
     #[test]
     fn no_two_rows_share_a_name_nor_the_folder_that_is_made_of_it() {
-        let folder = |figure: &Figure| {
-            let letters = figure.name.chars().filter(char::is_ascii_alphanumeric);
-            letters.collect::<String>()
-        };
-        let figures: Vec<_> = EXPERIMENTS
-            .iter()
-            .flat_map(|experiment| experiment.figures)
+        let figures = EXPERIMENTS.iter().flat_map(|one| one.figures);
+        let folders: Vec<String> = figures
+            .map(|figure| {
+                figure
+                    .name
+                    .chars()
+                    .filter(char::is_ascii_alphanumeric)
+                    .collect()
+            })
             .collect();
-        let folders: BTreeSet<_> = figures.iter().map(|figure| folder(figure)).collect();
+        let distinct: BTreeSet<_> = folders.iter().collect();
 
-        assert_eq!(folders.len(), figures.len());
+        assert_eq!(distinct.len(), folders.len());
     }
 
     #[test]
@@ -434,14 +360,12 @@ mod tests {
         assert!((milliseconds(Duration::from_micros(1500)) - 1.5).abs() < 1e-9);
     }
 
-    #[test]
-    fn what_is_added_is_the_difference_and_may_be_less_than_nothing() {
-        let sample = |without: u64, with: u64| {
-            let took = |millis| move || Ok(Duration::from_millis(millis));
-            added(took(without), took(with)).unwrap()
-        };
-
-        assert!((sample(20, 30).median() - 10.0).abs() < 1e-9);
-        assert!((sample(20, 15).median() + 5.0).abs() < 1e-9);
+    #[tokio::test]
+    async fn what_is_added_is_the_difference_and_may_be_negative() {
+        for (without, with, wanted) in [(20, 30, 10.0), (20, 15, -5.0)] {
+            let took = |millis| async move || Ok(Duration::from_millis(millis));
+            let sample = added(took(without), took(with)).await.unwrap();
+            assert!((sample.median() - wanted).abs() < 1e-9);
+        }
     }
 }

@@ -1,90 +1,99 @@
-//! What a kill costs: the way back of a server with a thousand turns in flight.
+//! How a server comes back after a kill with a thousand turns in flight.
 
-use std::thread;
 use std::time::Duration;
 
-use crate::chat::{self, Chat, share_out};
+use anyhow::{Result, ensure};
+use tokio::time::{Instant, sleep};
+
 use crate::children;
-use crate::events::Events;
+use crate::client::{Client, Events, WayIn, share_out};
 use crate::model::Model;
-use crate::now;
-use crate::program::{Program, Serving, WayIn};
-use crate::running::LOOK_EVERY;
-use crate::sample::Sample;
+use crate::program::{Program, Serving};
+use crate::sample::{Sample, milliseconds};
 
 const TURNS: u32 = 1000;
 const DELTAS: usize = 200;
 
-/// How many clients begin turns at once.
-const CLIENTS: usize = 16;
+/// How many clients start turns at the same time.
+const CLIENTS: u32 = 16;
 
-/// How often a server is killed, each time one on a data directory of its own.
+/// How many servers are killed, each with a data directory of its own.
 const KILLS: usize = 3;
 
-/// How long it may take until all turns go on.
+/// Time limit until all turns continue.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// How often the server is asked how many turns continue.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+
 /// From the start after the kill to the first `/readyz`; the CPU time of the new process until then;
-/// and from that start until all turns go on. In milliseconds.
-pub(crate) fn measure(program: &Program) -> Result<Vec<Sample>, String> {
-    let kills = (0..KILLS).map(|_| kill(program));
-    let kills = kills.collect::<Result<Vec<_>, String>>()?;
-    let column = |column: usize| {
-        let values = kills.iter().map(|kill| kill[column].as_secs_f64() * 1000.0);
-        Sample::of(values.collect())
-    };
-    (0..3).map(column).collect()
+/// and from that start until all turns continue. In milliseconds.
+pub(crate) async fn measure(program: &Program<'_>) -> Result<Vec<Sample>> {
+    let mut columns = [const { Vec::new() }; 3];
+    for _ in 0..KILLS {
+        let kill = kill(program).await?;
+        for (column, value) in columns.iter_mut().zip(kill) {
+            column.push(milliseconds(value));
+        }
+    }
+    columns.map(Sample::of).into_iter().collect()
 }
 
-fn kill(program: &Program) -> Result<[Duration; 3], String> {
-    let model = Model::start(|mut talk| {
-        talk.say("word ", DELTAS)?;
-        talk.wait_until_left();
+async fn kill(program: &Program<'_>) -> Result<[Duration; 3]> {
+    let model = Model::start(async |talk| {
+        talk.say("word ", DELTAS).await?;
+        talk.left().await;
         Ok(())
-    })?;
+    });
+    let model = model.await?;
     let program = program.asking(&model)?;
-    let killed = program.serve()?;
-    let readers = begin_turns(&killed.way_in)?;
-    if model.asked() != TURNS {
-        return Err(format!("the model was asked {} times", model.asked()));
-    }
-    drop(killed.running);
+    let killed = program.serve().await?;
+    let readers = start_turns(&killed.way_in).await?;
+    ensure!(model.asked() == TURNS, "{} prompts", model.asked());
+    killed.kill().await?;
     drop(readers);
 
-    let again = program.serve()?;
-    let spent = children::cpu_of_process(again.running.id())?;
-    let all_go_on = until_all_go_on(&again)?;
-    Ok([again.ready_after, spent, all_go_on])
+    let again = program.serve().await?;
+    let spent = children::cpu_of_process(again.process()?)?;
+    let all_continue = until_all_continue(&again).await?;
+    let ready_after = again.ready_after;
+    again.kill().await?;
+    Ok([ready_after, spent, all_continue])
 }
 
-/// The streams of turns of which all deltas were seen, and so are kept, and no end is near.
-fn begin_turns(way_in: &WayIn) -> Result<Vec<Events>, String> {
-    let turns = share_out(CLIENTS, TURNS as usize, |numbers| {
-        let mut chat = Chat::open(way_in)?;
-        let begin = |number: usize| {
-            let session = format!("s-{number}");
-            chat.make_session(&session)?;
-            let mut turn = chat::say(way_in, &session, "go")?;
-            turn.until_nth("text_delta", DELTAS)?;
-            Ok(turn)
-        };
-        numbers.map(begin).collect::<Result<Vec<_>, String>>()
-    })?;
-    Ok(turns.into_iter().flatten().collect())
+/// The streams of unfinished turns of which all deltas were read, and are therefore stored.
+async fn start_turns(way_in: &WayIn) -> Result<Vec<Events>> {
+    let turns = share_out(way_in, CLIENTS, TURNS, |mut client, numbers| {
+        let way_in = way_in.clone();
+        async move {
+            let mut turns = Vec::new();
+            for number in numbers {
+                let session = number.to_string();
+                client.make_session(&session).await?;
+                let turn = Client::connect(&way_in).await?;
+                let mut turn = turn.send(&session, "go").await?;
+                turn.deltas(DELTAS).await?;
+                turns.push(turn);
+            }
+            Ok(turns)
+        }
+    });
+    Ok(turns.await?.into_iter().flatten().collect())
 }
 
-fn until_all_go_on(again: &Serving) -> Result<Duration, String> {
-    let mut chat = Chat::open(&again.way_in)?;
-    let ready = now();
+async fn until_all_continue(again: &Serving) -> Result<Duration> {
+    let mut client = Client::connect(&again.way_in).await?;
+    let ready = Instant::now();
     loop {
-        let continued = chat.number_at("/api/recovery", "continued")?;
+        let continued = client.number("/api/recovery", "/continued").await?;
         let waited = ready.elapsed();
         if continued == TURNS {
             return Ok(again.ready_after + waited);
         }
-        if waited > PATIENCE {
-            return Err(format!("only {continued} of {TURNS} turns go on"));
-        }
-        thread::sleep(LOOK_EVERY);
+        ensure!(
+            waited < PATIENCE,
+            "only {continued} of {TURNS} turns continue"
+        );
+        sleep(LOOK_EVERY).await;
     }
 }

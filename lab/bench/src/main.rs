@@ -1,11 +1,11 @@
-//! `cargo xtask bench`: measures the release binary, row by row, and holds each row against its
-//! budget.
+//! `cargo xtask bench`: measures the release binary, row by row, and compares each row with its budget.
 //!
 //! Here: one run from the first row to the page with the results.
-//! What is measured is the table in [`mod@figures`]; how a row is measured stands there too, or in a file
-//! named after what becomes of its turns, with [`program`] for the binary in folders of its own,
-//! [`children`] for what the system knows about it, [`chat`], [`global_chat`] and [`socket`] for asking
-//! it and [`model`] for whom it asks.
+//! What is measured is the table in [`mod@figures`]; how a row is measured is there too, or in a file
+//! named after what happens to its turns or messages. [`program`] starts the binary in its own
+//! folders, [`children`] reads what the system knows about it, [`client`] sends it requests, and
+//! [`model`] is the model server that it asks.
+//! Not here: the build of the binary, which is a step of the task.
 
 #![expect(
     clippy::print_stdout,
@@ -14,15 +14,11 @@
 )]
 
 mod cancelled;
-mod chat;
 mod children;
+mod client;
 mod commits;
-mod events;
 mod figures;
-mod global_chat;
-mod http;
 mod killed;
-mod local;
 mod machine;
 mod model;
 mod page;
@@ -30,29 +26,29 @@ mod posted;
 mod program;
 mod relayed;
 mod repeated;
-mod running;
 mod sample;
-mod socket;
 mod stalled;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
+
+use anyhow::{Context, Result, anyhow, ensure};
 
 use crate::figures::{EXPERIMENTS, Experiment};
 use crate::machine::{Commit, Machine};
 use crate::page::{Page, Row};
 use crate::program::Bench;
 
-/// Where the pages with the results are kept, from the root.
+/// The directory of the results, from the root.
 const RESULTS: &str = "lab/bench/results";
 
-fn main() -> ExitCode {
-    match run(&root()) {
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(&root()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("bench: {failure}");
+            eprintln!("bench: {failure:#}");
             ExitCode::FAILURE
         }
     }
@@ -65,21 +61,18 @@ fn root() -> PathBuf {
     PathBuf::from(package).join("../..")
 }
 
-/// Measures every row, prints the page with their table and keeps it in `lab/bench/results`.
+/// Measures every row, prints the page with their table and writes it to `lab/bench/results`.
 ///
-/// A row above its budget is said and fails nothing: another machine, or a busy one, is slower.
-///
-/// # Errors
-///
-/// A row that could not be measured, after all others; or that the page cannot be kept.
-fn run(root: &Path) -> Result<(), String> {
-    let bench = Bench::prepare()?;
+/// A row above its budget is named and fails nothing: another machine, or a busy one, is slower.
+/// A row that cannot be measured fails the bench after all others.
+async fn run(root: &Path) -> Result<()> {
+    let bench = Bench::prepare().await?;
     let commit = Commit::read(root);
     let began = Machine::read();
-    let rows: Vec<Row> = EXPERIMENTS
-        .iter()
-        .flat_map(|experiment| measure(experiment, &bench))
-        .collect();
+    let mut rows = Vec::new();
+    for experiment in EXPERIMENTS {
+        rows.extend(measure(experiment, &bench).await);
+    }
     let page = Page {
         commit,
         began,
@@ -88,52 +81,35 @@ fn run(root: &Path) -> Result<(), String> {
     };
     let text = page.to_string();
     println!("{text}");
-    let file = keep(root, &page.name(), &text)?;
+    let file = format!("{RESULTS}/{}", page.name());
+    keep(&root.join(&file), &text).with_context(|| format!("cannot write {file}"))?;
     eprintln!("bench: kept in {file}");
-    match page.unmeasured() {
-        0 => Ok(()),
-        count => Err(format!("{count} of {} rows not measured", page.rows.len())),
-    }
+    let (unmeasured, all) = (page.unmeasured(), page.rows.len());
+    ensure!(unmeasured == 0, "{unmeasured} of {all} rows not measured");
+    Ok(())
 }
 
-fn measure(experiment: &'static Experiment, bench: &Bench) -> Vec<Row> {
+async fn measure(experiment: &'static Experiment, bench: &Bench) -> Vec<Row> {
     let figures = experiment.figures;
     for figure in figures {
         eprintln!("... {}", figure.name);
     }
-    let name = figures
-        .first()
-        .map_or_else(String::new, |figure| figure.name.to_owned());
-    let measured = bench
-        .program(&name)
-        .and_then(|program| (experiment.measure)(&program));
-    let mut samples = measured.map(Vec::into_iter);
+    let measured = async {
+        let program = bench.program(figures[0].name)?;
+        (experiment.measure)(&program).await
+    };
+    let mut samples = measured.await.map(Vec::into_iter);
     let rows = figures.iter().map(|figure| Row {
         figure,
         measured: match &mut samples {
-            Ok(samples) => samples
-                .next()
-                .ok_or_else(|| "nothing was told of it".to_owned()),
-            Err(why) => Err(why.clone()),
+            Ok(samples) => samples.next().context("its experiment has no value for it"),
+            Err(why) => Err(anyhow!("{why:#}")),
         },
     });
     rows.collect()
 }
 
-/// Says where it is, from the root.
-fn keep(root: &Path, name: &str, text: &str) -> Result<String, String> {
-    let file = format!("{RESULTS}/{name}");
-    let folder = fs::create_dir_all(root.join(RESULTS));
-    let kept = folder.and_then(|()| fs::write(root.join(&file), format!("{text}\n")));
-    kept.map_err(|cause| format!("the results cannot be kept in {file}: {cause}"))?;
-    Ok(file)
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the bench measures how long others take"
-)]
-/// The time, to compare with a later one.
-pub(crate) fn now() -> Instant {
-    Instant::now()
+fn keep(file: &Path, text: &str) -> std::io::Result<()> {
+    file.parent().map_or(Ok(()), fs::create_dir_all)?;
+    fs::write(file, format!("{text}\n"))
 }

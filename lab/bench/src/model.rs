@@ -1,200 +1,234 @@
-//! A model server for the rows about turns: it answers as the row says, and is never what they wait
-//! for.
+//! Model servers for the measured binary: one that answers as its row says, and one that never does.
 
-use std::io::{self, BufReader, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::convert::Infallible;
+use std::future::{pending, ready};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
 use std::time::Duration;
 
-use crate::http;
-use crate::local::{self, chunk};
+use anyhow::{Context, Result};
+use axum::Router;
+use axum::body::Body;
+use axum::http::header::CONTENT_TYPE;
+use axum::routing::get;
+use axum::serve::ListenerExt;
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use serde_json::{Value, json};
+use sse_stream::Sse;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
 
-/// Bytes of the stack of who answers one request; there are a thousand of them.
-const STACK_BYTES: usize = 128 * 1024;
+/// The name of the model.
+pub(crate) const MODEL: &str = "bench";
 
-/// It listens for as long as this program lives.
+/// A server with one model; dropped, it accepts no connection any longer.
 pub(crate) struct Model {
     pub(crate) address: SocketAddr,
     asked: Arc<AtomicU32>,
+    _server: JoinSet<()>,
 }
 
-/// One request, and the way to answer it. The answer is over when this is dropped.
+/// A request and the way to answer it; dropped, it ends the answer.
 pub(crate) struct Talk {
-    /// The JSON of the request.
-    pub(crate) asked: String,
-    stream: TcpStream,
+    asked: Value,
+    answer: mpsc::Sender<Bytes>,
 }
 
 impl Model {
-    /// Starts one that does this with every request, each on a thread of its own.
-    ///
-    /// # Errors
-    ///
-    /// No port is free.
-    pub(crate) fn start(
-        answer: impl Fn(Talk) -> io::Result<()> + Send + Sync + 'static,
-    ) -> Result<Model, String> {
-        let (answer, asked) = (Arc::new(answer), Arc::new(AtomicU32::new(0)));
-        let count = Arc::clone(&asked);
-        let address = local::start(move |listener| {
-            for stream in listener.incoming().flatten() {
-                let (answer, count) = (Arc::clone(&answer), Arc::clone(&count));
-                let converse = move || {
-                    let talk = Talk::begin(stream)?;
-                    count.fetch_add(1, Ordering::Relaxed);
-                    answer(talk)
-                };
-                let thread = thread::Builder::new().stack_size(STACK_BYTES);
-                // Who goes away in the middle has its reasons; the row says what came of it.
-                if let Err(cause) = thread.spawn(converse) {
-                    eprintln!("bench: a request is not answered: {cause}");
-                }
-            }
-        });
-        let address = address.map_err(|cause| format!("no port for a model server: {cause}"))?;
-        Ok(Model { address, asked })
+    /// Starts a server that answers each prompt in a task of its own.
+    pub(crate) async fn start<A, F>(answer: A) -> Result<Model>
+    where
+        A: Fn(Talk) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        let asked = Arc::new(AtomicU32::new(0));
+        let (count, answers) = (asked.clone(), TaskTracker::new());
+        let converse = move |body: Bytes| {
+            count.fetch_add(1, Ordering::Relaxed);
+            let (sender, mut pieces) = mpsc::channel(1);
+            let talk = Talk {
+                asked: serde_json::from_slice(&body).unwrap_or_default(),
+                answer: sender,
+            };
+            // It fails when the client hangs up; the row reports what became of its turn.
+            answers.spawn(answer(talk));
+            let pieces = stream::poll_fn(move |context| pieces.poll_recv(context));
+            let body = Body::from_stream(pieces.map(Ok::<_, Infallible>));
+            ready(([(CONTENT_TYPE, "text/event-stream")], body))
+        };
+        let models = json!({"object": "list", "data": [{"id": MODEL, "object": "model"}]});
+        let models = ([(CONTENT_TYPE, "application/json")], models.to_string());
+        let router = get(models).post(converse);
+        let (address, server) = serve(Router::new().fallback_service(router)).await?;
+        Ok(Model {
+            address,
+            asked,
+            _server: server,
+        })
     }
 
-    /// How many requests came.
+    /// Starts a server that takes requests and never answers.
+    pub(crate) async fn silent() -> Result<Model> {
+        let router = Router::new().fallback(pending::<()>);
+        let (address, server) = serve(router).await?;
+        Ok(Model {
+            address,
+            asked: Arc::default(),
+            _server: server,
+        })
+    }
+
+    /// How many prompts have arrived.
     pub(crate) fn asked(&self) -> u32 {
         self.asked.load(Ordering::Relaxed)
     }
 }
 
+async fn serve(router: Router) -> Result<(SocketAddr, JoinSet<()>)> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    let address = listener.local_addr()?;
+    let listener = listener.tap_io(|stream| {
+        // An option of the socket that makes it faster; without it, it works too.
+        stream.set_nodelay(true).ok();
+    });
+    let mut server = JoinSet::new();
+    server.spawn(async {
+        // It has no end but that of its task.
+        axum::serve(listener, router).await.ok();
+    });
+    Ok((address, server))
+}
+
 impl Talk {
-    fn begin(stream: TcpStream) -> io::Result<Talk> {
-        stream.set_nodelay(true)?;
-        let mut stream = BufReader::new(stream);
-        let asked = http::request(&mut stream)?.body;
-        let mut stream = stream.into_inner();
-        stream.write_all(
-            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n",
-        )?;
-        Ok(Talk { asked, stream })
+    /// The content of the user's last message.
+    pub(crate) fn last_user(&self) -> &str {
+        let content = self.by("user").last().map(|message| &message["content"]);
+        content.and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The number that its user's message names behind a word; none when there is none.
-    pub(crate) fn number_behind(&self, word: &str) -> Option<usize> {
-        let (_, rest) = self.asked.rsplit_once(word)?;
-        let digits = rest.split(|letter: char| !letter.is_ascii_digit()).next();
-        digits?.parse().ok()
+    pub(crate) fn tool_results(&self) -> usize {
+        self.by("tool").count()
     }
 
-    /// Says the same so many times, with one write.
-    ///
-    /// # Errors
-    ///
-    /// Nobody listens any longer.
-    pub(crate) fn say(&mut self, words: &str, times: usize) -> io::Result<()> {
-        let piece = chunk(&format!(r#"{{"content":"{words}"}}"#), "null");
-        self.stream.write_all(piece.repeat(times).as_bytes())
+    fn by(&self, role: &str) -> impl Iterator<Item = &Value> {
+        let messages = self.asked["messages"].as_array().into_iter().flatten();
+        messages.filter(move |message| message["role"] == role)
     }
 
-    /// Ends an answer that is whole.
-    ///
-    /// # Errors
-    ///
-    /// Nobody listens any longer.
-    pub(crate) fn end(mut self) -> io::Result<()> {
-        self.stream.write_all(local::end("stop").as_bytes())
+    /// Sends the same delta so many times, as one piece of the body.
+    pub(crate) async fn say(&self, text: &str, times: usize) -> Result<()> {
+        let delta = event(&json!({"content": text}), None)?;
+        self.send(delta.repeat(times).into()).await
     }
 
-    /// Calls a tool; its arguments are JSON without a backslash.
-    ///
-    /// # Errors
-    ///
-    /// Nobody listens any longer.
-    pub(crate) fn call(mut self, tool: &str, arguments: &str) -> io::Result<()> {
-        let arguments = arguments.replace('"', "\\\"");
-        let call = format!(
-            r#"{{"tool_calls":[{{"index":0,"id":"call-1","type":"function","function":{{"name":"{tool}","arguments":"{arguments}"}}}}]}}"#
-        );
-        let text = chunk(&call, "null") + &local::end("tool_calls");
-        self.stream.write_all(text.as_bytes())
+    /// Ends an answer that is complete.
+    pub(crate) async fn end(self) -> Result<()> {
+        self.send(event(&json!({}), Some("stop"))?).await?;
+        self.done().await
     }
 
-    /// Waits until who asked has hung up, but no longer than so long; says whether it has.
-    pub(crate) fn is_left_within(&mut self, patience: Duration) -> bool {
-        let read = match self.stream.set_read_timeout(Some(patience)) {
-            Ok(()) => self.stream.read(&mut [0]),
-            Err(cause) => Err(cause),
-        };
-        !matches!(
-            read.map_err(|cause| cause.kind()),
-            Err(ErrorKind::WouldBlock | ErrorKind::TimedOut)
-        )
+    /// Calls a tool.
+    pub(crate) async fn call(self, tool: &str, arguments: &str) -> Result<()> {
+        let function = json!({"name": tool, "arguments": arguments});
+        let call = json!({"index": 0, "id": "call-1", "type": "function", "function": function});
+        self.send(event(&json!({"tool_calls": [call]}), None)?)
+            .await?;
+        self.send(event(&json!({}), Some("tool_calls"))?).await?;
+        self.done().await
     }
 
-    /// Waits until who asked has hung up.
-    pub(crate) fn wait_until_left(&mut self) {
-        while !self.is_left_within(Duration::from_mins(1)) {}
+    /// Whether the client hangs up within this time.
+    pub(crate) async fn is_left_within(&self, time: Duration) -> bool {
+        timeout(time, self.left()).await.is_ok()
     }
+
+    /// Waits until the client hangs up.
+    pub(crate) async fn left(&self) {
+        self.answer.closed().await;
+    }
+
+    async fn done(&self) -> Result<()> {
+        self.send(Sse::default().data("[DONE]").encode()?).await
+    }
+
+    async fn send(&self, bytes: Bytes) -> Result<()> {
+        self.answer.send(bytes).await.context("the client hung up")
+    }
+}
+
+/// A chunk of a Chat Completion.
+fn event(delta: &Value, finish_reason: Option<&str>) -> Result<Bytes> {
+    let choice = json!({"index": 0, "delta": delta, "finish_reason": finish_reason});
+    let chunk = json!({
+        "id": "1", "object": "chat.completion.chunk", "created": 1, "model": MODEL,
+        "choices": [choice],
+    });
+    Ok(Sse::default().data(chunk.to_string()).encode()?)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc::sync_channel;
-
     use super::*;
+    use crate::client::{Client, WayIn};
 
-    const HANG: Duration = Duration::from_secs(30);
-
-    fn ask(model: &Model, body: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(model.address).unwrap();
-        stream.set_read_timeout(Some(HANG)).unwrap();
-        let length = body.len();
-        let request =
-            format!("POST /chat/completions HTTP/1.1\r\ncontent-length: {length}\r\n\r\n{body}");
-        stream.write_all(request.as_bytes()).unwrap();
-        stream
-    }
-
-    fn rest(mut stream: TcpStream) -> String {
-        let mut rest = String::new();
-        stream.read_to_string(&mut rest).unwrap();
-        rest
-    }
-
-    #[test]
-    fn a_request_is_answered_as_its_row_says_and_counted() {
-        let model = Model::start(|mut talk| match talk.number_behind("turn ") {
-            Some(number) => {
-                talk.say("word ", number)?;
-                talk.end()
+    #[tokio::test]
+    async fn answers_as_its_row_says_and_notices_who_hangs_up() {
+        let (sender, mut left) = mpsc::channel(1);
+        let model = Model::start(move |talk| {
+            let sender = sender.clone();
+            async move {
+                match talk.last_user() {
+                    "say" => {
+                        talk.say("word ", 3).await?;
+                        talk.end().await
+                    }
+                    "call" => talk.call("list_dir", r#"{"path":"."}"#).await,
+                    _ => {
+                        let is_left = talk.is_left_within(Duration::from_millis(1)).await;
+                        talk.say("on", 1).await?;
+                        talk.left().await;
+                        Ok(sender.send(is_left).await?)
+                    }
+                }
             }
-            None => talk.call("list_dir", r#"{"path":"."}"#),
         });
-        let model = model.unwrap();
+        let model = model.await.unwrap();
+        let way_in: WayIn =
+            serde_json::from_value(json!({"address": model.address, "token": ""})).unwrap();
+        let ask = async |content: &str| {
+            let messages = json!([{"role": "user", "content": "first"},
+                {"role": "user", "content": content}, {"role": "tool", "content": "x"}]);
+            let client = Client::connect(&way_in).await.unwrap();
+            let asked = json!({"messages": messages});
+            client.events("POST", "/", Some(&asked)).await.unwrap()
+        };
+        let finishes = |reason: &'static str| {
+            move |event: &Value| event["choices"][0]["finish_reason"] == reason
+        };
 
-        let said = rest(ask(&model, r#"{"content":"turn 1, then turn 3"}"#));
-        let called = rest(ask(&model, "{}"));
+        let mut said = ask("say").await;
+        let is_word = |event: &Value| event["choices"][0]["delta"]["content"] == "word ";
+        said.until_nth(3, is_word).await.unwrap();
+        said.until_nth(1, finishes("stop")).await.unwrap();
+        assert!(said.next::<Value>().await.unwrap().is_none());
 
-        assert_eq!(said.matches(r#""content":"word ""#).count(), 3, "{said}");
-        assert!(said.contains(r#""finish_reason":"stop""#) && said.ends_with("[DONE]\n\n"));
-        assert!(
-            called.contains(r#""arguments":"{\"path\":\".\"}""#),
-            "{called}"
-        );
-        assert_eq!(model.asked(), 2);
-    }
+        let mut called = ask("call").await;
+        let is_call = |event: &Value| {
+            let call = &event["choices"][0]["delta"]["tool_calls"][0]["function"];
+            *call == json!({"name": "list_dir", "arguments": "{\"path\":\".\"}"})
+        };
+        called.until_nth(1, is_call).await.unwrap();
+        called.until_nth(1, finishes("tool_calls")).await.unwrap();
 
-    #[test]
-    fn who_hangs_up_is_noticed_and_not_before() {
-        let (told, heard) = sync_channel(2);
-        let model = Model::start(move |mut talk| {
-            told.send(talk.is_left_within(Duration::from_millis(1)))
-                .ok();
-            talk.wait_until_left();
-            told.send(true).ok();
-            Ok(())
-        });
-
-        let stream = ask(&model.unwrap(), "{}");
-
-        assert_eq!(heard.recv_timeout(HANG), Ok(false));
-        drop(stream);
-        assert_eq!(heard.recv_timeout(HANG), Ok(true));
+        let mut heard = ask("wait").await;
+        heard.next::<Value>().await.unwrap();
+        drop(heard);
+        assert_eq!(left.recv().await, Some(false));
+        assert_eq!(model.asked(), 3);
     }
 }

@@ -2,20 +2,25 @@
 
 use std::fmt;
 
-use crate::figures::{Figure, Unit};
+use anyhow::Result;
+
+use crate::figures::Figure;
 use crate::machine::{Commit, Machine};
 use crate::sample::Sample;
 
 /// The heads of the columns.
 const HEADS: [&str; 7] = ["figure", "budget", "median", "min", "max", "values", "is"];
 
-/// What stands where there is nothing to say.
+/// The standing of a row above its budget.
+const OVER: &str = "over";
+
+/// The cell of a value that does not exist.
 const NOTHING: &str = "–";
 
 /// A row that was measured, or why not.
 pub(crate) struct Row {
     pub(crate) figure: &'static Figure,
-    pub(crate) measured: Result<Sample, String>,
+    pub(crate) measured: Result<Sample>,
 }
 
 /// The results of one run.
@@ -23,19 +28,9 @@ pub(crate) struct Page {
     pub(crate) commit: Commit,
     /// The machine before the first row.
     pub(crate) began: Machine,
-    /// The same behind the last.
+    /// The same after the last row.
     pub(crate) ended: Machine,
     pub(crate) rows: Vec<Row>,
-}
-
-/// How a row stands to its budget. Its median decides.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Standing {
-    Ok,
-    Over,
-    NotMeasured,
-    /// It has none.
-    Told,
 }
 
 impl Page {
@@ -54,22 +49,22 @@ impl Page {
 impl fmt::Display for Page {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (began, ended) = (&self.began, &self.ended);
-        writeln!(f, "# Results\n\nOf {}.", self.commit)?;
+        writeln!(f, "# Results\n\nOf {}.", self.commit.name())?;
         writeln!(
             f,
-            "On {began}; load {} before, {} after.",
-            began.load, ended.load
+            "On {}; load {} before, {} after.",
+            began.name, began.load, ended.load
         )?;
         writeln!(f, "\n{}", table(&self.rows))?;
         for row in &self.rows {
             if let Err(why) = &row.measured {
-                writeln!(f, "Not measured: {}: {why}", row.figure.name)?;
+                writeln!(f, "Not measured: {}: {why:#}", row.figure.name)?;
             }
         }
         let over: Vec<&str> = self
             .rows
             .iter()
-            .filter(|row| row.standing() == Standing::Over)
+            .filter(|row| row.standing() == OVER)
             .map(|row| row.figure.name)
             .collect();
         match over.as_slice() {
@@ -80,12 +75,13 @@ impl fmt::Display for Page {
 }
 
 impl Row {
-    fn standing(&self) -> Standing {
+    /// How it compares with its budget; the median decides.
+    fn standing(&self) -> &'static str {
         match (&self.measured, self.figure.budget) {
-            (Err(_), _) => Standing::NotMeasured,
-            (Ok(_), None) => Standing::Told,
-            (Ok(sample), Some(budget)) if sample.median() > budget => Standing::Over,
-            (Ok(_), Some(_)) => Standing::Ok,
+            (Err(_), _) => "not measured",
+            (Ok(_), None) => NOTHING,
+            (Ok(sample), Some(budget)) if sample.median() > budget => OVER,
+            (Ok(_), Some(_)) => "ok",
         }
     }
 
@@ -93,7 +89,7 @@ impl Row {
         let Figure { name, unit, budget } = self.figure;
         let sample = self.measured.as_ref().ok();
         let value = |value: fn(&Sample) -> f64| {
-            let value = sample.map(|sample| unit.spell(value(sample)));
+            let value = sample.map(|sample| format!("{:.1} {unit}", value(sample)));
             value.unwrap_or_else(|| NOTHING.to_owned())
         };
         let budget = budget.map(|budget| format!("≤ {budget:.0} {unit}"));
@@ -104,25 +100,8 @@ impl Row {
             value(Sample::min),
             value(Sample::max),
             sample.map_or(0, Sample::len).to_string(),
-            self.standing().to_string(),
+            self.standing().to_owned(),
         ]
-    }
-}
-
-impl fmt::Display for Standing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Standing::Ok => "ok",
-            Standing::Over => "over",
-            Standing::NotMeasured => "not measured",
-            Standing::Told => NOTHING,
-        })
-    }
-}
-
-impl Unit {
-    fn spell(self, value: f64) -> String {
-        format!("{value:.1} {self}")
     }
 }
 

@@ -1,231 +1,220 @@
-//! What it costs to say something in the chat, and when and how its readers hear of it.
+//! What a message of the global chat costs, and when and how its readers get it.
 
 use std::collections::BTreeSet;
-use std::sync::{Barrier, OnceLock};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use crate::chat::share_out;
-use crate::children;
-use crate::global_chat::{Person, Reader};
-use crate::now;
-use crate::program::{Program, Serving, WayIn};
-use crate::sample::Sample;
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+use serde_json::json;
+use tokio::time::{Instant, sleep, sleep_until};
 
-/// How many people say something at the same instant.
+use crate::children::{self, Spent};
+use crate::client::{Client, Events, WayIn, at_once, share_out};
+use crate::figures::megabytes;
+use crate::program::{Program, Serving};
+use crate::sample::{Sample, percentiles};
+
+/// How many clients post at the same instant.
 const AT_ONCE: u32 = 1_000;
 
+/// How many readers get how many messages, posted by so many clients.
 const READERS: u32 = 500;
-/// How many messages each of them reads, said by so many people.
 const MESSAGES: u32 = 2_000;
-const PEOPLE: usize = 16;
+const CLIENTS: u32 = 16;
 
-/// How many readers hear of a message that is measured, and how many messages are said so often.
+/// How many readers get each timed message, and how many messages there are at which pace.
 const LISTENERS: usize = 20;
 const PACED: u32 = 1_000;
 const PACE: Duration = Duration::from_millis(10);
 const VALUES: u32 = 3;
 
-/// How many messages the memory is measured behind: as many as are kept have less than the bytes that
-/// are kept.
+/// After how many messages the memory is measured: the number of messages is at its limit, not their
+/// bytes.
 const FIRST: u32 = 100_000;
 const ALL: u32 = 1_000_000;
 const TEXT_BYTES: usize = 1024;
-/// And of these the bytes are filled.
+/// With these the bytes are at their limit.
 const LONG: u32 = 100_000;
 const LONG_BYTES: usize = 4 * 1024;
-/// How many short ones come before, so that only what is kept is measured.
+/// How many short ones come before, so that only the kept messages are measured.
 const SHORT: u32 = 1_000;
 
 /// How long a server is left alone before its memory is read.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// How many ids from 1 on nobody got when many people spoke at once.
-pub(crate) fn at_once(program: &Program) -> Result<Vec<Sample>, String> {
-    let serving = program.unheard().serve()?;
-    let people = (0..AT_ONCE).map(|_| Person::open(&serving.way_in));
-    let people = people.collect::<Result<Vec<_>, String>>()?;
-    let start = Barrier::new(people.len());
-    let ids = thread::scope(|scope| {
-        let speak = |mut person: Person| {
-            start.wait();
-            person.post("hello")
-        };
-        let posts = people
-            .into_iter()
-            .map(|person| scope.spawn(move || speak(person)));
-        let posts: Vec<_> = posts.collect();
-        let ids = posts.into_iter().map(joined);
-        ids.collect::<Result<BTreeSet<u32>, String>>()
-    })?;
-    serving.running.stop()?;
-    let missing = (1..=AT_ONCE).filter(|id| !ids.contains(id)).count();
-    Ok(vec![one(missing)?])
+/// An event of the chat; only messages have an id.
+#[derive(Deserialize)]
+struct Message {
+    id: Option<u32>,
 }
 
-/// How many messages readers missed, saw again or in another order; and the CPU time of the server
-/// for each that was delivered, in microseconds.
-pub(crate) fn delivered(program: &Program) -> Result<Vec<Sample>, String> {
-    let serving = program.unheard().serve()?;
-    let way_in = &serving.way_in;
-    let readers = (0..READERS).map(|_| Reader::open(way_in, 0));
-    let readers = readers.collect::<Result<Vec<_>, String>>()?;
-    let process = serving.running.id();
-    let before = children::cpu_of_process(process)?;
-    let wrong = thread::scope(|scope| {
-        let reading = readers
-            .into_iter()
-            .map(|mut reader| scope.spawn(move || out_of_line(|| reader.next())));
-        let reading: Vec<_> = reading.collect();
-        say(way_in, MESSAGES, "hello")?;
-        let wrong = reading.into_iter().map(joined);
-        wrong.sum::<Result<usize, String>>()
-    })?;
-    let spent = children::cpu_of_process(process)?.saturating_sub(before);
-    serving.running.stop()?;
-    let each = microseconds(spent) / (f64::from(MESSAGES) * f64::from(READERS));
-    Ok(vec![one(wrong)?, Sample::of(vec![each])?])
-}
-
-/// Reads to the last message, and counts those that are not the next.
-fn out_of_line(mut next: impl FnMut() -> Result<Option<u32>, String>) -> Result<usize, String> {
-    let (mut expected, mut wrong) = (1, 0);
-    while expected <= MESSAGES {
-        let id = next()?;
-        wrong += usize::from(id != Some(expected));
-        expected = id.map_or(expected, |id| id + 1);
+/// How many ids from 1 on no client got when many posted at the same time.
+pub(crate) async fn all_at_once(program: &Program<'_>) -> Result<Vec<Sample>> {
+    let serving = program.without_agent().serve().await?;
+    let mut posts = Vec::new();
+    for _ in 0..AT_ONCE {
+        let mut client = Client::connect(&serving.way_in).await?;
+        posts.push(async move { post(&mut client, "hello").await });
     }
-    Ok(wrong)
+    let ids: BTreeSet<u64> = at_once(posts).await?.into_iter().collect();
+    serving.stop().await?;
+    let missing = (1..=AT_ONCE).filter(|id| !ids.contains(&u64::from(*id)));
+    Sample::each([f64::from(u32::try_from(missing.count())?)])
 }
 
-/// From the request that says something until a reader has it, in milliseconds: the median and the
+/// How many messages readers missed, got again or in another order; and the CPU time of the server
+/// for each delivered message, in microseconds.
+pub(crate) async fn delivered(program: &Program<'_>) -> Result<Vec<Sample>> {
+    let serving = program.without_agent().serve().await?;
+    let way_in = &serving.way_in;
+    let mut reading = Vec::new();
+    for _ in 0..READERS {
+        reading.push(out_of_line(
+            Client::connect(way_in).await?.read_chat(0).await?,
+        ));
+    }
+    let spent = Spent::by(serving.process()?)?;
+    let (wrong, ()) = tokio::try_join!(at_once(reading), fill(way_in, MESSAGES, "hello"))?;
+    let each = spent.microseconds_each(MESSAGES * READERS)?;
+    serving.stop().await?;
+    Sample::each([f64::from(wrong.iter().sum::<u32>()), each])
+}
+
+/// The id of the next message; `None` for another event.
+async fn next(reader: &mut Events) -> Result<Option<u32>> {
+    let event = reader.next::<Message>().await?;
+    Ok(event.context("the chat ended")?.id)
+}
+
+/// How far a reader is, and how many messages were not the next.
+#[derive(Default)]
+struct Line {
+    last: u32,
+    wrong: u32,
+}
+
+impl Line {
+    fn read(&mut self, id: Option<u32>) {
+        self.wrong += u32::from(id != Some(self.last + 1));
+        self.last = id.unwrap_or(self.last);
+    }
+}
+
+/// Reads up to the last message, and counts those that are not the next.
+async fn out_of_line(mut reader: Events) -> Result<u32> {
+    let mut line = Line::default();
+    while line.last < MESSAGES {
+        line.read(next(&mut reader).await?);
+    }
+    Ok(line.wrong)
+}
+
+/// From the request that posts a message until a reader has it, in milliseconds: the median and the
 /// 99th percentile over all readers.
-pub(crate) fn heard(program: &Program) -> Result<Vec<Sample>, String> {
-    let serving = program.unheard().serve()?;
+pub(crate) async fn read(program: &Program<'_>) -> Result<Vec<Sample>> {
+    let serving = program.without_agent().serve().await?;
     let (mut medians, mut slowest) = (Vec::new(), Vec::new());
     for round in 0..VALUES {
-        let took = paced(&serving.way_in, PACED * round)?;
-        medians.push(took.percentile(50));
-        slowest.push(took.percentile(99));
+        let took = paced(&serving.way_in, PACED * round).await?;
+        let [median, slow] = percentiles(took, [50.0, 99.0])?;
+        medians.push(median);
+        slowest.push(slow);
     }
-    serving.running.stop()?;
+    serving.stop().await?;
     Ok(vec![Sample::of(medians)?, Sample::of(slowest)?])
 }
 
-/// Says one message after another at a steady pace, behind so many that were said before.
-fn paced(way_in: &WayIn, before: u32) -> Result<Sample, String> {
-    let said: Vec<OnceLock<Instant>> = (0..PACED).map(|_| OnceLock::new()).collect();
-    let readers = (0..LISTENERS).map(|_| Reader::open(way_in, before));
-    let readers = readers.collect::<Result<Vec<_>, String>>()?;
-    let took = thread::scope(|scope| {
-        let said = &said;
-        let reading = readers
-            .into_iter()
-            .map(|reader| scope.spawn(move || listen(reader, before, said)));
-        let reading: Vec<_> = reading.collect();
-        let mut person = Person::open(way_in)?;
-        let began = now();
-        for (number, said) in (0..PACED).zip(said) {
-            thread::sleep((PACE * number).saturating_sub(began.elapsed()));
-            said.get_or_init(now);
-            person.post("hello")?;
+/// Posts messages at a steady pace, after so many earlier ones.
+async fn paced(way_in: &WayIn, before: u32) -> Result<Vec<Duration>> {
+    let posted: Arc<Vec<OnceLock<Instant>>> =
+        Arc::new((0..PACED).map(|_| OnceLock::new()).collect());
+    let mut reading = Vec::new();
+    for _ in 0..LISTENERS {
+        let reader = Client::connect(way_in).await?.read_chat(before).await?;
+        reading.push(timed(reader, before, posted.clone()));
+    }
+    let mut client = Client::connect(way_in).await?;
+    let posting = async {
+        let began = Instant::now();
+        for (number, posted) in (0..PACED).zip(posted.iter()) {
+            sleep_until(began + PACE * number).await;
+            posted.get_or_init(Instant::now);
+            post(&mut client, "hello").await?;
         }
-        let took = reading.into_iter().map(joined);
-        took.collect::<Result<Vec<_>, String>>()
-    })?;
-    Sample::of(took.concat())
-}
-
-fn listen(mut reader: Reader, before: u32, said: &[OnceLock<Instant>]) -> Result<Vec<f64>, String> {
-    let hear = |(number, said): (u32, &OnceLock<Instant>)| {
-        let id = reader.next()?;
-        let heard = now();
-        match said.get() {
-            Some(said) if id == Some(before + number) => {
-                let took = heard.saturating_duration_since(*said);
-                Ok(took.as_secs_f64() * 1000.0)
-            }
-            Some(_) | None => Err(format!("message {} came as {id:?}", before + number)),
-        }
+        Ok(())
     };
-    (1..).zip(said).map(hear).collect()
+    let (took, ()) = tokio::try_join!(at_once(reading), posting)?;
+    Ok(took.concat())
 }
 
-/// What a server holds more behind very many messages than behind a few short ones, in megabytes; how
-/// much of that came behind the first of them; what another holds more whose chat is full; and the CPU
-/// time of a message in microseconds.
-pub(crate) fn kept(program: &Program) -> Result<Vec<Sample>, String> {
+async fn timed(
+    mut reader: Events,
+    before: u32,
+    posted: Arc<Vec<OnceLock<Instant>>>,
+) -> Result<Vec<Duration>> {
+    let mut took = Vec::new();
+    for (number, posted) in (before + 1..).zip(posted.iter()) {
+        let id = next(&mut reader).await?;
+        ensure!(id == Some(number), "message {number} came as {id:?}");
+        took.push(posted.get().context("read before it was posted")?.elapsed());
+    }
+    Ok(took)
+}
+
+/// How much more memory a server holds after very many messages than after a few short ones, in
+/// megabytes; how much of that came with the first of them; how much more another one holds whose
+/// chat is full; and the CPU time of a message in microseconds.
+pub(crate) async fn kept(program: &Program<'_>) -> Result<Vec<Sample>> {
     let (text, long) = ("x".repeat(TEXT_BYTES), "x".repeat(LONG_BYTES));
-    let serving = Posted::to(program)?;
-    let before = children::cpu_of_process(serving.process)?;
-    let first = serving.grown(FIRST, &text)?;
-    let all = first + serving.grown(ALL - FIRST, &text)?;
-    let spent = children::cpu_of_process(serving.process)?.saturating_sub(before);
-    serving.stop()?;
-    let serving = Posted::to(program)?;
-    let full = serving.grown(LONG, &long)?;
-    serving.stop()?;
-    let each = microseconds(spent) / f64::from(ALL);
-    let values = [all, all - first, full, each];
-    values
-        .map(|value| Sample::of(vec![value]))
-        .into_iter()
-        .collect()
+    let serving = with_short_messages(program).await?;
+    let spent = Spent::by(serving.process()?)?;
+    let first = grown(&serving, FIRST, &text).await?;
+    let all = first + grown(&serving, ALL - FIRST, &text).await?;
+    let each = spent.microseconds_each(ALL)?;
+    serving.stop().await?;
+    let serving = with_short_messages(program).await?;
+    let full = grown(&serving, LONG, &long).await?;
+    serving.stop().await?;
+    Sample::each([all, all - first, full, each])
 }
 
-/// A server to which a few short messages were posted.
-struct Posted {
-    serving: Serving,
-    process: u32,
+async fn with_short_messages(program: &Program<'_>) -> Result<Serving> {
+    let serving = program.without_agent().serve().await?;
+    fill(&serving.way_in, SHORT, "x").await?;
+    Ok(serving)
 }
 
-impl Posted {
-    fn to(program: &Program) -> Result<Posted, String> {
-        let serving = program.unheard().serve()?;
-        let process = serving.running.id();
-        say(&serving.way_in, SHORT, "x")?;
-        Ok(Posted { serving, process })
-    }
-
-    /// How many megabytes it holds more behind so many more messages.
-    fn grown(&self, times: u32, text: &str) -> Result<f64, String> {
-        let before = self.held()?;
-        say(&self.serving.way_in, times, text)?;
-        Ok(self.held()? - before)
-    }
-
-    fn stop(self) -> Result<(), String> {
-        self.serving.running.stop()
-    }
-
-    fn held(&self) -> Result<f64, String> {
-        thread::sleep(IDLE);
-        let kib = children::anonymous_kib(self.process)?;
-        Ok(f64::from(kib) * 1024.0 / 1_000_000.0)
-    }
+/// How many megabytes a server holds more after so many more messages.
+async fn grown(serving: &Serving, times: u32, text: &str) -> Result<f64> {
+    let held = async || {
+        sleep(IDLE).await;
+        children::anonymous_kib(serving.process()?).map(megabytes)
+    };
+    let before = held().await?;
+    fill(&serving.way_in, times, text).await?;
+    Ok(held().await? - before)
 }
 
-/// Says the same many times, by several people at once.
-fn say(way_in: &WayIn, times: u32, text: &str) -> Result<(), String> {
-    let posts = share_out(PEOPLE, times as usize, |mut numbers| {
-        let mut person = Person::open(way_in)?;
-        numbers.try_for_each(|_| person.post(text).map(drop))
+/// Posts the same text many times, by several clients at the same time.
+async fn fill(way_in: &WayIn, times: u32, text: &str) -> Result<()> {
+    let posts = share_out(way_in, CLIENTS, times, |mut client, numbers| {
+        let text = text.to_owned();
+        async move {
+            for _ in numbers {
+                post(&mut client, &text).await?;
+            }
+            Ok(())
+        }
     });
-    posts.map(drop)
+    posts.await.map(drop)
 }
 
-fn joined<T>(client: thread::ScopedJoinHandle<'_, Result<T, String>>) -> Result<T, String> {
-    let done = client.join();
-    done.unwrap_or_else(|_| Err("a client of the bench broke".to_owned()))
-}
-
-fn one(count: usize) -> Result<Sample, String> {
-    let count = u32::try_from(count).unwrap_or(u32::MAX);
-    Sample::of(vec![f64::from(count)])
-}
-
-fn microseconds(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1_000_000.0
+/// Posts a text and returns the id of its message.
+async fn post(client: &mut Client, text: &str) -> Result<u64> {
+    let params = json!({"text": text});
+    let message = client.post("/chat/user_message", &params).await?;
+    message["id"].as_u64().context("a message without an id")
 }
 
 #[cfg(test)]
@@ -234,22 +223,18 @@ mod tests {
 
     #[test]
     fn a_message_that_is_not_the_next_is_counted() {
-        let read = |ids: Vec<Option<u32>>| {
-            let mut ids = ids.into_iter();
-            out_of_line(|| ids.next().ok_or_else(|| "it ended".to_owned()))
-        };
-        let all = || (1..=MESSAGES).map(Some);
-
-        assert_eq!(read(all().collect()), Ok(0));
-        let repeated = [Some(1)].into_iter().chain(all());
-        assert_eq!(read(repeated.collect()), Ok(1));
-        let missed = all().filter(|id| *id != Some(7));
-        assert_eq!(read(missed.collect()), Ok(1));
-        let marked = [None].into_iter().chain(all());
-        assert_eq!(read(marked.collect()), Ok(1));
-        assert_eq!(
-            read(all().skip(1).take(5).collect()),
-            Err("it ended".to_owned())
-        );
+        for (ids, wanted) in [
+            (&[Some(1), Some(2), Some(3)][..], 0),
+            (&[Some(1), Some(1), Some(2)], 1),
+            (&[Some(1), Some(3), Some(4)], 1),
+            (&[Some(1), None, Some(2)], 1),
+            (&[Some(2), Some(1), Some(3)], 3),
+        ] {
+            let mut line = Line::default();
+            for id in ids {
+                line.read(*id);
+            }
+            assert_eq!(line.wrong, wanted, "{ids:?}");
+        }
     }
 }

@@ -1,25 +1,33 @@
-//! The binary that is measured, in folders and an environment of its own.
+//! The measured binary, in folders and an environment of its own.
 
 use std::fs::{self, File};
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::chat;
-use crate::http::Connection;
-use crate::local::{self, MODEL};
-use crate::model::Model;
-use crate::now;
-use crate::running::{LOOK_EVERY, Running};
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use tokio::process::{Child, Command};
+use tokio::time::{Instant, timeout};
 
-/// How long a command may take, or a server to answer for the first time.
+use crate::client::{Client, WayIn};
+use crate::model::{MODEL, Model};
+
+/// Time limit for a command, or for the first answer of a server.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The variables that tell where the model servers of this machine are. When the binary looks for
-/// them, all are the bench's own, so that nothing else that runs here is asked: these never answer.
+/// Time limit for a server to end after a signal.
+const LAST_MOMENT: Duration = Duration::from_secs(30);
+
+/// How often a starting server is asked whether it is ready.
+const LOOK_EVERY: Duration = Duration::from_micros(200);
+
+/// The variables with the addresses of local model servers. All of them lead to the bench, so that
+/// the binary asks no other server of this machine: these never answer.
 const SILENT: [&str; 4] = [
     "OLLAMA_BASE_URL",
     "LM_STUDIO_BASE_URL",
@@ -27,94 +35,67 @@ const SILENT: [&str; 4] = [
     "LLAMA_CPP_BASE_URL",
 ];
 
-/// The one that has a model.
+/// The variable with the address of the one that has a model.
 const ANSWERING: &str = "VLLM_BASE_URL";
+
+type Environment = Vec<(&'static str, String)>;
 
 /// What all rows of a run share.
 pub(crate) struct Bench {
     binary: PathBuf,
-    scratch: Scratch,
-    silent: SocketAddr,
-    answering: SocketAddr,
-}
-
-/// Where the binary finds models.
-#[derive(Clone, Copy)]
-enum Environment {
-    /// Nowhere.
-    Quiet,
-    /// It looks for model servers of this machine.
-    Looking,
-    /// It is told which one answers, and that tools run unasked.
-    Asking(SocketAddr),
-    /// Nowhere, and no agent hears what is said in the chat.
-    Unheard,
+    scratch: TempDir,
+    silent: Model,
+    answering: Model,
 }
 
 /// The binary for one row.
+#[derive(Clone)]
 pub(crate) struct Program<'a> {
     bench: &'a Bench,
     root: PathBuf,
     environment: Environment,
 }
 
-/// A `serve` that runs.
+/// A running server; dropped, it is killed.
 pub(crate) struct Serving {
-    pub(crate) running: Running,
+    process: Child,
     /// From its start to the first `200` of `/readyz`.
     pub(crate) ready_after: Duration,
     pub(crate) way_in: WayIn,
 }
 
-/// How a server's owner finds it.
-#[derive(Debug, PartialEq)]
-pub(crate) struct WayIn {
-    pub(crate) address: SocketAddr,
-    pub(crate) token: String,
-}
-
-/// A folder that goes with the run.
-struct Scratch(PathBuf);
-
 impl Bench {
-    /// Finds the binary, which cargo puts beside this one. The folders are there too and not among
-    /// the system's temporary ones, which may lie in memory.
-    ///
-    /// # Errors
-    ///
-    /// What is missing.
-    pub(crate) fn prepare() -> Result<Bench, String> {
-        let this = std::env::current_exe().map_err(|cause| cause.to_string())?;
+    /// Finds the binary in the target folder. The rows' folders lie there too and not among the
+    /// system's temporary ones, which may be in memory.
+    pub(crate) async fn prepare() -> Result<Bench> {
+        let this = std::env::current_exe()?;
         let target = this.ancestors().nth(2);
-        let target = target.ok_or("this program lies in no target folder")?;
+        let target = target.context("this program is not in a target folder")?;
         let binary = target.join("release/samovar");
-        if !binary.is_file() {
-            return Err(format!("{} was not built", binary.display()));
-        }
-        let scratch = target.join(format!("bench-{}", std::process::id()));
-        make(&scratch)?;
-        let port = |cause| format!("no port for a model server: {cause}");
+        ensure!(binary.is_file(), "{} was not built", binary.display());
+        let answering = Model::start(async |talk| {
+            talk.say("hi", 1).await?;
+            talk.end().await
+        });
         Ok(Bench {
             binary,
-            scratch: Scratch(scratch),
-            silent: local::silent().map_err(port)?,
-            answering: local::answering().map_err(port)?,
+            scratch: tempfile::Builder::new()
+                .prefix("bench-")
+                .tempdir_in(target)?,
+            silent: Model::silent().await?,
+            answering: answering.await?,
         })
     }
 
     /// The binary in fresh folders. It looks for no model server.
-    ///
-    /// # Errors
-    ///
-    /// They cannot be made.
-    pub(crate) fn program(&self, row: &str) -> Result<Program<'_>, String> {
+    pub(crate) fn program(&self, row: &str) -> Result<Program<'_>> {
         let name: String = row.chars().filter(char::is_ascii_alphanumeric).collect();
-        self.program_in(self.scratch.0.join(name), Environment::Quiet)
+        self.program_in(self.scratch.path().join(name), quiet())
     }
 
-    fn program_in(&self, root: PathBuf, environment: Environment) -> Result<Program<'_>, String> {
-        make(&root.join("home"))?;
-        make(&root.join("work"))?;
+    fn program_in(&self, root: PathBuf, environment: Environment) -> Result<Program<'_>> {
+        fs::create_dir_all(root.join("home"))?;
+        fs::create_dir_all(root.join("work"))?;
         Ok(Program {
             bench: self,
             root,
@@ -123,100 +104,99 @@ impl Bench {
     }
 }
 
+fn quiet() -> Environment {
+    vec![("SAMOVAR__MODELS__PROBE", "false".to_owned())]
+}
+
+fn url(address: SocketAddr) -> String {
+    format!("http://{address}")
+}
+
 impl<'a> Program<'a> {
-    /// The same in fresh folders, whose turns all ask this model.
-    ///
-    /// # Errors
-    ///
-    /// They cannot be made.
-    pub(crate) fn asking(&self, model: &Model) -> Result<Program<'a>, String> {
+    /// The binary in fresh folders, with this model for every turn and no question before a tool.
+    pub(crate) fn asking(&self, model: &Model) -> Result<Program<'a>> {
         let root = self.root.join(model.address.port().to_string());
-        let environment = Environment::Asking(model.address);
+        let environment = vec![
+            (ANSWERING, url(model.address)),
+            ("AGENT_MODEL", format!("vllm/{MODEL}")),
+            ("SAMOVAR__TOOLS__APPROVAL", "auto".to_owned()),
+        ];
         self.bench.program_in(root, environment)
     }
 
-    /// The same in the same folders, that finds one model server of this machine among four that
-    /// hang.
-    pub(crate) fn looking(&self) -> Self {
+    /// The binary in the same folders, which finds one model server among four that hang.
+    pub(crate) fn looking(&self) -> Program<'a> {
+        let silent = url(self.bench.silent.address);
+        let mut environment = vec![(ANSWERING, url(self.bench.answering.address))];
+        environment.extend(SILENT.map(|name| (name, silent.clone())));
         Program {
-            bench: self.bench,
-            root: self.root.clone(),
-            environment: Environment::Looking,
+            environment,
+            ..self.clone()
         }
     }
 
-    /// The same in the same folders, with no agent behind the chat.
-    pub(crate) fn unheard(&self) -> Self {
+    /// The binary in the same folders, with no agent for the chat.
+    pub(crate) fn without_agent(&self) -> Program<'a> {
+        let mut environment = quiet();
+        environment.push(("SAMOVAR__CHAT__AGENT", "nobody".to_owned()));
         Program {
-            bench: self.bench,
-            root: self.root.clone(),
-            environment: Environment::Unheard,
+            environment,
+            ..self.clone()
         }
     }
 
-    /// Where the binary is.
     pub(crate) fn binary(&self) -> &Path {
         &self.bench.binary
     }
 
-    /// Where the binary keeps what it keeps.
+    /// The data directory.
     pub(crate) fn data(&self) -> PathBuf {
         self.root.join("data")
     }
 
-    /// Runs a command to its end, which has to be a good one, and says how long it took.
-    ///
-    /// # Errors
-    ///
-    /// What went wrong.
-    pub(crate) fn run(&self, words: &[&str]) -> Result<Duration, String> {
-        let began = now();
-        let ended = self.start(words)?.wait(PATIENCE)?;
+    /// Runs a command, which has to succeed, and measures how long it takes.
+    pub(crate) async fn run(&self, words: &[&str]) -> Result<Duration> {
+        let began = Instant::now();
+        let ended = timeout(PATIENCE, self.start(words)?.wait()).await;
         let took = began.elapsed();
-        match ended {
-            Some(status) if status.success() => Ok(took),
-            Some(status) => Err(self.complaint(words, status)),
-            None => Err(format!("{} took over {PATIENCE:?}", words.join(" "))),
+        let status =
+            ended.with_context(|| format!("{} took over {PATIENCE:?}", words.join(" ")))??;
+        if status.success() {
+            Ok(took)
+        } else {
+            Err(self.complaint(words, status))
         }
     }
 
-    /// Starts `serve` and waits until `/readyz` says `200`.
-    ///
-    /// # Errors
-    ///
-    /// It ended, or did not say so.
-    pub(crate) fn serve(&self) -> Result<Serving, String> {
+    /// Starts `serve` and waits for the first `200` of `/readyz`.
+    pub(crate) async fn serve(&self) -> Result<Serving> {
         let note = self.data().join("server.json");
-        // One that was killed has left it.
-        if let Err(cause) = fs::remove_file(&note)
-            && cause.kind() != io::ErrorKind::NotFound
-        {
-            return Err(format!("{}: {cause}", note.display()));
+        // A killed server leaves it.
+        match fs::remove_file(&note) {
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(cause.into()),
+            Ok(()) | Err(_) => {}
         }
         let words = ["serve", "--port", "0"];
-        let began = now();
-        let mut running = self.start(&words)?;
+        let began = Instant::now();
+        let mut process = self.start(&words)?;
         while began.elapsed() < PATIENCE {
-            if let Some(way_in) = WayIn::read(&note)
-                && way_in.is_ready()
-            {
+            if let Some(way_in) = ready(&note).await {
                 return Ok(Serving {
-                    running,
+                    process,
                     ready_after: began.elapsed(),
                     way_in,
                 });
             }
-            if let Some(status) = running.ended()? {
+            if let Some(status) = process.try_wait()? {
                 return Err(self.complaint(&words, status));
             }
+            // A timer of tokio would be no finer than a millisecond.
             thread::sleep(LOOK_EVERY);
         }
-        Err(format!("/readyz did not say 200 within {PATIENCE:?}"))
+        bail!("/readyz did not answer 200 within {PATIENCE:?}")
     }
 
-    fn start(&self, words: &[&str]) -> Result<Running, String> {
-        let said = self.said();
-        let said = File::create(&said).map_err(|cause| format!("{}: {cause}", said.display()))?;
+    fn start(&self, words: &[&str]) -> Result<Child> {
         let mut command = Command::new(&self.bench.binary);
         command
             .args(words)
@@ -224,97 +204,55 @@ impl<'a> Program<'a> {
             .env("HOME", self.root.join("home"))
             .env("PATH", "/usr/bin:/bin")
             .env("DATA_DIR", self.data())
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .current_dir(self.root.join("work"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(said);
-        let url = |address| format!("http://{address}");
-        match self.environment {
-            Environment::Quiet => {
-                command.env("SAMOVAR__MODELS__PROBE", "false");
-            }
-            Environment::Unheard => {
-                command.env("SAMOVAR__MODELS__PROBE", "false");
-                command.env("SAMOVAR__CHAT__AGENT", "nobody");
-            }
-            Environment::Looking => {
-                command.env(ANSWERING, url(self.bench.answering));
-                command.envs(SILENT.map(|name| (name, url(self.bench.silent))));
-            }
-            Environment::Asking(model) => {
-                command.env(ANSWERING, url(model));
-                command.env("AGENT_MODEL", format!("vllm/{MODEL}"));
-                command.env("SAMOVAR__TOOLS__APPROVAL", "auto");
-            }
-        }
-        Running::start(&mut command)
+            .stderr(File::create(self.stderr())?)
+            .kill_on_drop(true);
+        let started = command.spawn();
+        started.with_context(|| format!("cannot start {}", self.bench.binary.display()))
     }
 
-    fn complaint(&self, words: &[&str], status: ExitStatus) -> String {
-        let said = fs::read_to_string(self.said()).unwrap_or_default();
-        let last = said
-            .trim_end()
-            .lines()
-            .next_back()
-            .unwrap_or("it said nothing");
-        format!("{} ended with {status}: {last}", words.join(" "))
+    fn complaint(&self, words: &[&str], status: ExitStatus) -> anyhow::Error {
+        let stderr = fs::read_to_string(self.stderr()).unwrap_or_default();
+        let last = stderr.trim_end().lines().next_back();
+        let last = last.unwrap_or("without a word");
+        anyhow!("{} ended with {status}: {last}", words.join(" "))
     }
 
-    fn said(&self) -> PathBuf {
+    fn stderr(&self) -> PathBuf {
         self.root.join("stderr")
     }
 }
 
-impl WayIn {
-    /// What a server has written for its owner; none before it has.
-    fn read(note: &Path) -> Option<WayIn> {
-        WayIn::of(&fs::read_to_string(note).ok()?)
-    }
-
-    fn of(note: &str) -> Option<WayIn> {
-        Some(WayIn {
-            address: chat::text(note, "address")?.parse().ok()?,
-            token: chat::text(note, "token")?.to_owned(),
-        })
-    }
-
-    fn is_ready(&self) -> bool {
-        let answered = Connection::open(self.address).and_then(|mut server| server.get("/readyz"));
-        answered.is_ok_and(|status| status == 200)
-    }
+/// The server that has written its address, if it is ready.
+async fn ready(note: &Path) -> Option<WayIn> {
+    let way_in: WayIn = serde_json::from_slice(&fs::read(note).ok()?).ok()?;
+    let mut client = Client::connect(&way_in).await.ok()?;
+    client.is_ready().await.then_some(way_in)
 }
 
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        if let Err(cause) = fs::remove_dir_all(&self.0) {
-            eprintln!("bench: {} is left: {cause}", self.0.display());
-        }
+impl Serving {
+    pub(crate) fn process(&self) -> Result<u32> {
+        self.process.id().context("the server has ended")
     }
-}
 
-fn make(folder: &Path) -> Result<(), String> {
-    fs::create_dir_all(folder).map_err(|cause| format!("{}: {cause}", folder.display()))
-}
+    pub(crate) async fn kill(mut self) -> Result<()> {
+        Ok(self.process.kill().await?)
+    }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_server_is_found_by_the_note_that_it_leaves() {
-        let note = r#"{"address":"127.0.0.1:4747","token":"abc","pid":7}"#;
-        let wanted = WayIn {
-            address: SocketAddr::from(([127, 0, 0, 1], 4747)),
-            token: "abc".to_owned(),
-        };
-
-        assert_eq!(WayIn::of(note), Some(wanted));
-        for broken in [
-            "",
-            r#"{"address":"127.0.0.1:4747"}"#,
-            r#"{"address":"x","token":"abc"}"#,
-        ] {
-            assert_eq!(WayIn::of(broken), None, "{broken}");
-        }
+    /// Ends the server as a service manager does.
+    pub(crate) async fn stop(mut self) -> Result<()> {
+        let process = i32::try_from(self.process()?).ok().and_then(Pid::from_raw);
+        kill_process(process.context("no process")?, Signal::TERM)?;
+        let ended = timeout(LAST_MOMENT, self.process.wait()).await;
+        let status =
+            ended.with_context(|| format!("the server ran {LAST_MOMENT:?} after SIGTERM"))??;
+        ensure!(
+            status.success(),
+            "after SIGTERM the server ended with {status}"
+        );
+        Ok(())
     }
 }

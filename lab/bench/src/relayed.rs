@@ -1,21 +1,30 @@
-//! What the relay does with many rooms at once, what it adds to a call, and what a room costs in which
-//! nothing happens.
+//! How the relay handles many rooms at the same time, what it adds to a call, and what an idle room
+//! costs.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{BufRead, BufReader};
+use std::net::Ipv4Addr;
 use std::path::Path;
-use std::sync::Barrier;
-use std::thread;
 use std::time::Duration;
 
-use crate::chat::{number, text};
-use crate::children;
-use crate::now;
-use crate::program::{Program, WayIn};
-use crate::sample::Sample;
-use crate::socket::Socket;
+use anyhow::{Context, Result, bail, ensure};
+use futures_util::future::{try_join, try_join_all};
+use futures_util::{SinkExt, StreamExt};
+use hyper::header::AUTHORIZATION;
+use serde_json::{Value, json};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::protocol::Role;
+use tokio_tungstenite::{WebSocketStream, client_async};
 
-/// Where agents and hosts meet.
+use crate::children::{self, Spent};
+use crate::client::{PATIENCE, WayIn, at_once};
+use crate::program::Program;
+use crate::sample::{Sample, percentiles};
+
+/// The path of the relay's sockets.
 const PATH: &str = "/agent/ws";
 
 const ROOMS: u32 = 100;
@@ -23,245 +32,237 @@ const AGENTS: u32 = 2;
 /// Calls of each agent.
 const CALLS: u32 = 1_000;
 
-/// Calls of which one latency is the median, and how many latencies are taken.
+/// How many calls one value is the median of, and how many values there are.
 const TIMED: u32 = 2_000;
 const VALUES: u32 = 3;
 
-/// Rooms in which nothing happens.
 const IDLE_ROOMS: u32 = 500;
 /// How long a server is left alone before its memory is read.
 const IDLE: Duration = Duration::from_secs(1);
 
 /// How many messages agents got that were not the answer to their call, how many rows their logs lack,
 /// and the CPU time of the server for a call in microseconds.
-pub(crate) fn crowded(program: &Program) -> Result<Vec<Sample>, String> {
-    let serving = program.unheard().serve()?;
-    let (way_in, process) = (&serving.way_in, serving.running.id());
-    let before = children::cpu_of_process(process)?;
-    let rooms = thread::scope(|scope| {
-        let rooms = (0..ROOMS).map(|room| scope.spawn(move || crowd(way_in, &room.to_string())));
-        let rooms: Vec<_> = rooms.collect();
-        let rooms = rooms.into_iter().map(joined);
-        rooms.collect::<Result<Vec<_>, String>>()
-    })?;
-    let spent = children::cpu_of_process(process)?.saturating_sub(before);
-    serving.running.stop()?;
-    let wrong = rooms.iter().map(|room| room.wrong).sum::<u32>();
-    let missing = rooms.iter().map(|room| {
-        let log = program.data().join(&room.log);
-        missing(&log).map_err(|cause| format!("{}: {cause}", log.display()))
-    });
-    let missing = missing.sum::<Result<u32, String>>()?;
-    let calls = f64::from(ROOMS * AGENTS) * f64::from(CALLS);
-    let each = spent.as_secs_f64() * 1_000_000.0 / calls;
-    let values = [f64::from(wrong), f64::from(missing), each];
-    let samples = values.map(|value| Sample::of(vec![value]));
-    samples.into_iter().collect()
+pub(crate) async fn crowded(program: &Program<'_>) -> Result<Vec<Sample>> {
+    let serving = program.without_agent().serve().await?;
+    let spent = Spent::by(serving.process()?)?;
+    let rooms = (0..ROOMS).map(|room| crowd(serving.way_in.clone(), room.to_string()));
+    let rooms = at_once(rooms).await?;
+    let each = spent.microseconds_each(ROOMS * AGENTS * CALLS)?;
+    serving.stop().await?;
+    let (mut wrong, mut missing) = (0, 0);
+    for room in rooms {
+        wrong += room.wrong;
+        missing += missing_rows(&program.data().join(&room.log)).context(room.log)?;
+    }
+    Sample::each([f64::from(wrong), f64::from(missing), each])
 }
 
 /// What became of a room.
 struct Room {
     /// Messages that were not what their reader waited for.
     wrong: u32,
-    /// Where its study's log lies, behind the data directory.
+    /// The path of its study log, from the data directory.
     log: String,
 }
 
-/// A room in which agents call at once and under the same ids.
-fn crowd(way_in: &WayIn, name: &str) -> Result<Room, String> {
-    let mut host = Guest::join(way_in, "host", name)?;
-    let agents = (0..AGENTS).map(|_| Guest::join(way_in, "agent", name));
-    let mut agents = agents.collect::<Result<Vec<_>, String>>()?;
-    let start = Barrier::new(agents.len());
-    thread::scope(|scope| {
-        let answering = scope.spawn(move || host.answer(2 + AGENTS * CALLS));
-        if let Some(first) = agents.first_mut() {
-            first.asks("session.start", "session.started")?;
-        }
-        let calling = agents.into_iter().zip(0..).map(|(mut agent, asker)| {
-            let start = &start;
-            scope.spawn(move || {
-                start.wait();
-                let wrong = (0..CALLS).map(|call| agent.call(asker, call));
-                let wrong = wrong.sum::<Result<u32, String>>()?;
-                Ok((agent, wrong))
-            })
+/// A room in which agents call at the same time and under the same ids.
+async fn crowd(way_in: WayIn, name: String) -> Result<Room> {
+    let mut host = Guest::join(&way_in, "host", &name).await?;
+    let mut agents = Vec::new();
+    for _ in 0..AGENTS {
+        agents.push(Guest::join(&way_in, "agent", &name).await?);
+    }
+    let calling = async {
+        agents[0].ask("session.start", "session.started").await?;
+        let calls = agents.iter_mut().zip(0..).map(async |(agent, asker)| {
+            let mut wrong = 0;
+            for call in 0..CALLS {
+                wrong += agent.call(asker, call).await?;
+            }
+            anyhow::Ok(wrong)
         });
-        let calling: Vec<_> = calling.collect();
-        let called = calling.into_iter().map(joined);
-        let called = called.collect::<Result<Vec<(Guest, u32)>, String>>()?;
-        let wrong = called.iter().map(|(_, wrong)| wrong).sum();
-        let Some((mut first, _)) = called.into_iter().next() else {
-            return Err("nobody has called".to_owned());
-        };
-        let ended = first.asks("session.end", "session.ended")?;
-        let log = text(&ended, "logFile").ok_or_else(|| format!("no log: {ended}"))?;
-        joined(answering)?;
-        let log = log.to_owned();
+        let wrong = try_join_all(calls).await?.iter().sum();
+        let ended = agents[0].ask("session.end", "session.ended").await?;
+        let log = ended["payload"]["logFile"].as_str();
+        let log = log.with_context(|| format!("no log: {ended}"))?.to_owned();
         Ok(Room { wrong, log })
-    })
+    };
+    let (room, ()) = try_join(calling, host.answer(2 + AGENTS * CALLS)).await?;
+    Ok(room)
 }
 
-/// How many rows a log lacks: answers that were delivered, and indexes that are not the next.
-fn missing(log: &Path) -> io::Result<u32> {
+fn missing_rows(log: &Path) -> Result<u32> {
     lacking(BufReader::new(File::open(log)?), AGENTS * CALLS)
 }
 
-fn lacking(log: impl BufRead, answers: u32) -> io::Result<u32> {
+/// How many rows a log lacks: delivered answers, and indexes that are not the next.
+fn lacking(log: impl BufRead, answers: u32) -> Result<u32> {
     let (mut delivered, mut misplaced) = (0, 0);
-    for (place, row) in (0..).zip(log.lines()) {
-        let row = row?;
-        misplaced += u32::from(number(&row, "eventIndex") != Some(place));
-        let is_delivered =
-            text(&row, "direction") == Some("out") && text(&row, "type") == Some("tool.result");
-        delivered += u32::from(is_delivered);
+    for (place, row) in (0_u32..).zip(log.lines()) {
+        let row: Value = serde_json::from_str(&row?)?;
+        misplaced += u32::from(row["eventIndex"] != place);
+        delivered += u32::from(row["direction"] == "out" && row["type"] == "tool.result");
     }
     Ok(misplaced + answers.abs_diff(delivered))
 }
 
 /// How much longer a call takes over the relay than over a connection between the same two, in
 /// milliseconds: the difference of two medians.
-pub(crate) fn added(program: &Program) -> Result<Vec<Sample>, String> {
-    let serving = program.unheard().serve()?;
+pub(crate) async fn added(program: &Program<'_>) -> Result<Vec<Sample>> {
+    let serving = program.without_agent().serve().await?;
     let mut added = Vec::new();
     for value in 0..VALUES {
-        let (client, server) = Socket::pair().map_err(|cause| cause.to_string())?;
-        let direct = timed(Guest(client), Guest(server))?;
+        let [client, server] = Guest::pair().await?;
+        let direct = median(client, server).await?;
         let room = format!("timed {value}");
-        let host = Guest::join(&serving.way_in, "host", &room)?;
-        let agent = Guest::join(&serving.way_in, "agent", &room)?;
-        added.push(timed(agent, host)? - direct);
+        let host = Guest::join(&serving.way_in, "host", &room).await?;
+        let agent = Guest::join(&serving.way_in, "agent", &room).await?;
+        added.push(median(agent, host).await? - direct);
     }
-    serving.running.stop()?;
+    serving.stop().await?;
     Ok(vec![Sample::of(added)?])
 }
 
-fn timed(mut agent: Guest, mut host: Guest) -> Result<f64, String> {
-    thread::scope(|scope| {
-        let answering = scope.spawn(move || host.answer(TIMED));
-        let took = (0..TIMED).map(|call| {
-            let began = now();
-            match agent.call(0, call)? {
-                0 => Ok(began.elapsed().as_secs_f64() * 1000.0),
-                _ => Err("a call was answered otherwise".to_owned()),
-            }
-        });
-        let took = took.collect::<Result<Vec<f64>, String>>()?;
-        joined(answering)?;
-        Ok(Sample::of(took)?.median())
-    })
+async fn median(mut agent: Guest, mut host: Guest) -> Result<f64> {
+    let calling = async {
+        let mut took = Vec::new();
+        for call in 0..TIMED {
+            let began = Instant::now();
+            ensure!(agent.call(0, call).await? == 0, "another answer to a call");
+            took.push(began.elapsed());
+        }
+        Ok(took)
+    };
+    let (took, ()) = try_join(calling, host.answer(TIMED)).await?;
+    let [median] = percentiles(took, [50.0])?;
+    Ok(median)
 }
 
-/// What a server holds for a room with a host and an agent that say nothing, in KiB.
-pub(crate) fn idle(program: &Program) -> Result<Vec<Sample>, String> {
-    let serving = program.unheard().serve()?;
-    let process = serving.running.id();
-    let _first = pair(&serving.way_in, "first")?;
-    let before = held(process)?;
-    let rooms = (0..IDLE_ROOMS).map(|room| pair(&serving.way_in, &room.to_string()));
-    let rooms = rooms.collect::<Result<Vec<_>, String>>()?;
-    let grown = held(process)? - before;
+/// What a server holds for a room with a host and an agent that send nothing, in KiB.
+pub(crate) async fn idle(program: &Program<'_>) -> Result<Vec<Sample>> {
+    let serving = program.without_agent().serve().await?;
+    let pair = async |room: &str| {
+        let host = Guest::join(&serving.way_in, "host", room).await?;
+        anyhow::Ok([host, Guest::join(&serving.way_in, "agent", room).await?])
+    };
+    let held = async || {
+        sleep(IDLE).await;
+        children::anonymous_kib(serving.process()?).map(f64::from)
+    };
+    let mut rooms = vec![pair("first").await?];
+    let before = held().await?;
+    for room in 0..IDLE_ROOMS {
+        rooms.push(pair(&room.to_string()).await?);
+    }
+    let grown = held().await? - before;
     drop(rooms);
-    serving.running.stop()?;
-    Ok(vec![Sample::of(vec![grown / f64::from(IDLE_ROOMS)])?])
+    serving.stop().await?;
+    Sample::each([grown / f64::from(IDLE_ROOMS)])
 }
 
-fn pair(way_in: &WayIn, room: &str) -> Result<[Guest; 2], String> {
-    let host = Guest::join(way_in, "host", room)?;
-    Ok([host, Guest::join(way_in, "agent", room)?])
-}
-
-fn held(process: u32) -> Result<f64, String> {
-    thread::sleep(IDLE);
-    children::anonymous_kib(process).map(f64::from)
-}
-
-/// Who is in a room.
-struct Guest(Socket);
+/// An agent or a host.
+struct Guest(WebSocketStream<TcpStream>);
 
 impl Guest {
-    fn join(way_in: &WayIn, role: &str, room: &str) -> Result<Guest, String> {
-        let socket = Socket::open(way_in, PATH);
-        let mut guest = Guest(socket.map_err(|cause| format!("{PATH}: {cause}"))?);
-        let join = format!(r#""payload":{{"role":"{role}","sessionId":"{room}"}}"#);
-        guest.say(&format!(r#""type":"relay.join","id":"join",{join}"#))?;
-        guest.until("relay.joined").map(|_| guest)
+    async fn join(way_in: &WayIn, role: &str, room: &str) -> Result<Guest> {
+        let stream = way_in.connect().await?;
+        let mut request = format!("ws://{}{PATH}", way_in.address).into_client_request()?;
+        let authorization = way_in.authorization().parse()?;
+        request.headers_mut().insert(AUTHORIZATION, authorization);
+        let (socket, _) = timeout(PATIENCE, client_async(request, stream)).await??;
+        let mut guest = Guest(socket);
+        let payload = json!({"role": role, "sessionId": room});
+        let join = json!({"type": "relay.join", "id": "join", "payload": payload});
+        guest.send(join).await?;
+        guest.expect("relay.joined").await?;
+        Ok(guest)
     }
 
-    /// Asks for this, and gives the answer, which is of that kind.
-    fn asks(&mut self, kind: &str, answer: &str) -> Result<String, String> {
-        self.say(&format!(r#""type":"{kind}","id":"{kind}","payload":{{}}"#))?;
-        self.until(answer)
+    /// An agent and a host with nothing between them.
+    async fn pair() -> Result<[Guest; 2]> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let client = TcpStream::connect(listener.local_addr()?).await?;
+        let (server, _) = listener.accept().await?;
+        let guest = async |stream: TcpStream, role| {
+            stream.set_nodelay(true)?;
+            let socket = WebSocketStream::from_raw_socket(stream, role, None);
+            anyhow::Ok(Guest(socket.await))
+        };
+        Ok([
+            guest(client, Role::Client).await?,
+            guest(server, Role::Server).await?,
+        ])
+    }
+
+    /// Sends a request and returns its answer, which is of this type.
+    async fn ask(&mut self, request: &str, answer: &str) -> Result<Value> {
+        self.send(json!({"type": request, "id": request, "payload": {}}))
+            .await?;
+        self.expect(answer).await
     }
 
     /// Calls a tool, and counts what comes before the answer to this very call.
-    fn call(&mut self, asker: u32, call: u32) -> Result<u32, String> {
-        let payload = format!(
-            r#"{{"toolName":"press","params":{{"key":"a"}},"reason":"measured","asker":{asker}}}"#
-        );
-        self.say(&format!(
-            r#""type":"tool.call","id":"{call}","payload":{payload}"#
-        ))?;
+    async fn call(&mut self, asker: u32, call: u32) -> Result<u32> {
+        let params = json!({"key": "a"});
+        let payload =
+            json!({"toolName": "press", "params": params, "reason": "measured", "asker": asker});
+        let call = call.to_string();
+        self.send(json!({"type": "tool.call", "id": call, "payload": payload}))
+            .await?;
         let mut wrong = 0;
-        loop {
-            let heard = self.hear()?;
-            if is_answer(&heard, asker, call) {
-                return Ok(wrong);
-            }
+        while !is_answer(&self.next().await?, asker, &call) {
             wrong += 1;
         }
+        Ok(wrong)
     }
 
     /// Answers so many requests, whatever they are.
-    fn answer(&mut self, times: u32) -> Result<(), String> {
-        (0..times).try_for_each(|_| {
-            let heard = self.hear()?;
-            let id = text(&heard, "id").unwrap_or_default();
-            let (kind, payload) = match text(&heard, "type") {
-                Some("session.start") => ("session.started", "{}".to_owned()),
-                Some("session.end") => ("session.ended", "{}".to_owned()),
+    async fn answer(&mut self, times: u32) -> Result<()> {
+        for _ in 0..times {
+            let request = self.next().await?;
+            let (answer, payload) = match request["type"].as_str() {
+                Some("session.start") => ("session.started", json!({})),
+                Some("session.end") => ("session.ended", json!({})),
                 Some(_) | None => {
-                    let asker = number(&heard, "asker").unwrap_or(u32::MAX);
-                    let done = format!(r#"{{"ok":true,"toolName":"press","asker":{asker}}}"#);
-                    ("tool.result", done)
+                    let asker = &request["payload"]["asker"];
+                    let payload = json!({"ok": true, "toolName": "press", "asker": asker});
+                    ("tool.result", payload)
                 }
             };
-            self.say(&format!(
-                r#""type":"{kind}","replyTo":"{id}","payload":{payload}"#
-            ))
-        })
-    }
-
-    fn until(&mut self, kind: &str) -> Result<String, String> {
-        let heard = self.hear()?;
-        match text(&heard, "type") {
-            Some(heard_kind) if heard_kind == kind => Ok(heard),
-            Some(_) | None => Err(format!("{kind} did not come: {heard}")),
+            self.send(json!({"type": answer, "replyTo": request["id"], "payload": payload}))
+                .await?;
         }
+        Ok(())
     }
 
-    fn say(&mut self, fields: &str) -> Result<(), String> {
-        let said = self.0.say(&format!(r#"{{"v":"mvp-0.2",{fields}}}"#));
-        said.map_err(|cause| format!("a room was left: {cause}"))
+    async fn expect(&mut self, kind: &str) -> Result<Value> {
+        let message = self.next().await?;
+        ensure!(message["type"] == kind, "{kind} did not come: {message}");
+        Ok(message)
     }
 
-    fn hear(&mut self) -> Result<String, String> {
-        let heard = self.0.hear();
-        heard.map_err(|cause| format!("nothing was heard in a room: {cause}"))
+    async fn send(&mut self, mut message: Value) -> Result<()> {
+        message["v"] = "mvp-0.2".into();
+        Ok(self.0.send(Message::text(message.to_string())).await?)
+    }
+
+    async fn next(&mut self) -> Result<Value> {
+        loop {
+            let next = timeout(PATIENCE, self.0.next()).await?;
+            match next.context("the socket was closed")?? {
+                Message::Text(text) => return Ok(serde_json::from_str(&text)?),
+                Message::Ping(_) | Message::Pong(_) => {}
+                other => bail!("{other:?} instead of a text"),
+            }
+        }
     }
 }
 
 /// Whether this answers that call of that asker.
-fn is_answer(heard: &str, asker: u32, call: u32) -> bool {
-    let replied = text(heard, "replyTo").and_then(|id| id.parse().ok());
-    text(heard, "type") == Some("tool.result")
-        && replied == Some(call)
-        && number(heard, "asker") == Some(asker)
-}
-
-fn joined<T>(guest: thread::ScopedJoinHandle<'_, Result<T, String>>) -> Result<T, String> {
-    let done = guest.join();
-    done.unwrap_or_else(|_| Err("a guest of the bench broke".to_owned()))
+fn is_answer(message: &Value, asker: u32, call: &str) -> bool {
+    message["type"] == "tool.result"
+        && message["replyTo"] == call
+        && message["payload"]["asker"] == asker
 }
 
 #[cfg(test)]
@@ -269,32 +270,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_the_answer_to_another_or_under_another_id_is_wrong() {
-        let heard = r#"{"v":"mvp-0.2","type":"tool.result","replyTo":"7","payload":{"asker":1}}"#;
-
-        assert!(is_answer(heard, 1, 7));
-        assert!(!is_answer(heard, 0, 7) && !is_answer(heard, 1, 8));
-        assert!(!is_answer(&heard.replace("tool.result", "error"), 1, 7));
+    fn only_the_answer_to_this_call_of_this_asker_is_one() {
+        let answer = |kind: &str| json!({"type": kind, "replyTo": "7", "payload": {"asker": 1}});
+        for (kind, asker, call, wanted) in [
+            ("tool.result", 1, "7", true),
+            ("tool.result", 0, "7", false),
+            ("tool.result", 1, "8", false),
+            ("error", 1, "7", false),
+        ] {
+            assert_eq!(is_answer(&answer(kind), asker, call), wanted);
+        }
     }
 
     #[test]
-    fn a_row_that_is_not_there_or_not_in_its_place_is_counted() {
+    fn a_missing_or_misplaced_row_is_counted() {
         let row = |place: u32, direction: &str| {
-            format!(r#"{{"eventIndex":{place},"direction":"{direction}","type":"tool.result"}}"#)
+            json!({"eventIndex": place, "direction": direction, "type": "tool.result"}).to_string()
         };
         let whole = [row(0, "in"), row(1, "out"), row(2, "in"), row(3, "out")];
-        let lacks = |rows: &[String]| lacking(rows.join("\n").as_bytes(), 2).unwrap();
-
-        assert_eq!(lacks(&whole), 0);
-        assert_eq!(lacks(&whole[..3]), 1);
-        assert_eq!(lacks(&whole[1..]), 3);
-        assert_eq!(lacks(&[]), 2);
+        for (rows, wanted) in [
+            (&whole[..], 0),
+            (&whole[..3], 1),
+            (&whole[1..], 3),
+            (&[], 2),
+        ] {
+            assert_eq!(lacking(rows.join("\n").as_bytes(), 2).unwrap(), wanted);
+        }
     }
 
-    #[test]
-    fn who_calls_directly_is_answered_directly() {
-        let (client, server) = Socket::pair().unwrap();
+    #[tokio::test]
+    async fn a_direct_call_is_answered() {
+        let [client, server] = Guest::pair().await.unwrap();
 
-        assert!(timed(Guest(client), Guest(server)).unwrap() > 0.0);
+        assert!(median(client, server).await.unwrap() > 0.0);
     }
 }

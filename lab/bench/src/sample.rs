@@ -1,32 +1,40 @@
-//! What was measured again and again.
+//! The values of a row.
 
-/// The values of one row in the unit of its figure, at least one, in ascending order.
-#[derive(Debug, PartialEq)]
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use hdrhistogram::Histogram;
+
+/// Digits to which a percentile is exact.
+const DIGITS: u8 = 3;
+
+/// The values of one row in the unit of its figure: at least one, in ascending order.
+#[derive(Debug)]
 pub(crate) struct Sample(Vec<f64>);
 
 impl Sample {
-    /// None when nothing was measured.
-    pub(crate) fn new(mut values: Vec<f64>) -> Option<Sample> {
+    pub(crate) fn of(mut values: Vec<f64>) -> Result<Sample> {
+        ensure!(!values.is_empty(), "nothing was measured");
         values.sort_by(f64::total_cmp);
-        (!values.is_empty()).then_some(Sample(values))
+        Ok(Sample(values))
     }
 
-    /// The same, where none is a failure.
-    ///
-    /// # Errors
-    ///
-    /// Nothing was measured.
-    pub(crate) fn of(values: Vec<f64>) -> Result<Sample, String> {
-        Sample::new(values).ok_or_else(|| "it was measured no time".to_owned())
+    /// A sample for each value.
+    pub(crate) fn each(values: impl IntoIterator<Item = f64>) -> Result<Vec<Sample>> {
+        let samples = values.into_iter().map(|value| Sample::of(vec![value]));
+        samples.collect()
     }
 
-    /// Measures so many times; the first failure is the row's.
-    pub(crate) fn take(
+    /// Measures so many times; the first failure is that of the row.
+    pub(crate) async fn take(
         times: u32,
-        mut measure: impl FnMut() -> Result<f64, String>,
-    ) -> Result<Sample, String> {
-        let values: Result<Vec<f64>, String> = (0..times).map(|_| measure()).collect();
-        Sample::of(values?)
+        mut measure: impl AsyncFnMut() -> Result<f64>,
+    ) -> Result<Sample> {
+        let mut values = Vec::new();
+        for _ in 0..times {
+            values.push(measure().await?);
+        }
+        Sample::of(values)
     }
 
     /// The middle value, or the mean of the two in the middle.
@@ -35,77 +43,85 @@ impl Sample {
         f64::midpoint(low, high)
     }
 
-    /// The smallest value that so many of a hundred are not above.
-    pub(crate) fn percentile(&self, percent: usize) -> f64 {
-        let rank = (self.0.len() * percent).div_ceil(100);
-        self.0[rank.clamp(1, self.0.len()) - 1]
-    }
-
-    /// The smallest value.
     pub(crate) fn min(&self) -> f64 {
         self.0[0]
     }
 
-    /// The largest value.
     pub(crate) fn max(&self) -> f64 {
         self.0[self.0.len() - 1]
     }
 
-    /// How many values there are.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 }
 
+/// Percentiles of durations, in milliseconds.
+pub(crate) fn percentiles<const N: usize>(
+    durations: impl IntoIterator<Item = Duration>,
+    percentiles: [f64; N],
+) -> Result<[f64; N]> {
+    let mut nanoseconds = Histogram::<u64>::new(DIGITS)?;
+    for duration in durations {
+        nanoseconds.record(u64::try_from(duration.as_nanos())?)?;
+    }
+    ensure!(!nanoseconds.is_empty(), "nothing was measured");
+    let at = |percentile| Duration::from_nanos(nanoseconds.value_at_percentile(percentile));
+    Ok(percentiles.map(|percentile| milliseconds(at(percentile))))
+}
+
+pub(crate) fn milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1000.0
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use anyhow::bail;
 
-    fn check(values: &[f64], min: f64, median: f64, max: f64) {
-        let sample = Sample::new(values.to_vec()).unwrap();
-        let read = [sample.min(), sample.median(), sample.max()];
-        assert_eq!(format!("{read:?}"), format!("{:?}", [min, median, max]));
-        assert_eq!(sample.len(), values.len());
-    }
+    use super::*;
 
     #[test]
     fn the_median_is_the_middle_value_or_the_mean_of_two() {
-        check(&[3.0], 3.0, 3.0, 3.0);
-        check(&[9.0, 1.0, 2.0], 1.0, 2.0, 9.0);
-        check(&[9.0, -1.0, 2.0, 4.0], -1.0, 3.0, 9.0);
+        for (values, wanted) in [
+            (vec![3.0], [3.0, 3.0, 3.0]),
+            (vec![9.0, 1.0, 2.0], [1.0, 2.0, 9.0]),
+            (vec![9.0, -1.0, 2.0, 4.0], [-1.0, 3.0, 9.0]),
+        ] {
+            let sample = Sample::of(values).unwrap();
+            let read = [sample.min(), sample.median(), sample.max()];
+            assert_eq!(format!("{read:?}"), format!("{wanted:?}"));
+        }
     }
 
     #[test]
-    fn a_percentile_is_a_value_that_so_many_are_not_above() {
-        let values: Vec<f64> = (1..=200).map(f64::from).collect();
-        let sample = Sample::new(values).unwrap();
-        let read = [0, 1, 50, 99, 100].map(|percent| sample.percentile(percent));
+    fn percentiles_are_exact_to_three_digits() {
+        let times = (1..=200).map(Duration::from_millis);
 
-        assert_eq!(
-            format!("{read:?}"),
-            format!("{:?}", [1.0, 2.0, 100.0, 198.0, 200.0])
-        );
-        let one = Sample::new(vec![7.0]).unwrap();
-        assert!((one.percentile(99) - 7.0).abs() < 1e-9);
+        let read = percentiles(times, [50.0, 99.0, 100.0]).unwrap();
+
+        for (read, wanted) in read.into_iter().zip([100.0, 198.0, 200.0]) {
+            assert!((read - wanted).abs() < wanted / 1000.0, "{read} {wanted}");
+        }
     }
 
     #[test]
     fn no_value_is_no_sample() {
-        assert_eq!(Sample::new(Vec::new()), None);
+        assert!(Sample::of(Vec::new()).is_err());
+        assert!(percentiles([], [50.0]).is_err());
     }
 
-    #[test]
-    fn the_first_failure_is_that_of_the_row() {
+    #[tokio::test]
+    async fn the_first_failure_is_that_of_the_row() {
         let mut left = 3;
-        let taken = Sample::take(10, || {
+        let taken = Sample::take(10, async || {
             left -= 1;
-            if left > 0 {
-                Ok(1.0)
-            } else {
-                Err("no".to_owned())
+            match left {
+                0 => bail!("no"),
+                _ => Ok(1.0),
             }
         });
 
-        assert_eq!((taken, left), (Err("no".to_owned()), 0));
+        assert_eq!(taken.await.unwrap_err().to_string(), "no");
+        assert_eq!(left, 0);
     }
 }

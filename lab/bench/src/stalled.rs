@@ -1,14 +1,15 @@
 //! What readers cost that take nothing of a long turn.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
 
-use crate::chat::{self, Chat};
+use anyhow::{Result, bail};
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+
 use crate::children;
+use crate::client::Client;
 use crate::model::Model;
-use crate::now;
 use crate::program::Program;
 use crate::sample::Sample;
 
@@ -17,14 +18,14 @@ const READERS: u32 = 50;
 /// With and without them.
 const PAIRS: usize = 3;
 
-/// The turn is longer than all buffers on the way to a reader hold.
+/// The turn is longer than what all buffers on the way to a reader hold.
 const DELTAS: usize = 8 * 1024;
 const DELTA_BYTES: usize = 1024;
 
-/// How often is looked whether anything moves still.
+/// How often the buffers of the system are read.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// How long it may move; well before a stalled reader is cut off.
+/// Time limit for them to fill; well before the server closes a stalled reader's connection.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// What a server holds.
@@ -34,11 +35,11 @@ struct Held {
     untaken_kib: u32,
 }
 
-/// What one of them costs, with what the system holds for it, in KiB; and the latter alone.
-pub(crate) fn measure(program: &Program) -> Result<Vec<Sample>, String> {
+/// What a reader costs with what the system holds for it, in KiB; and the latter alone.
+pub(crate) async fn measure(program: &Program<'_>) -> Result<Vec<Sample>> {
     let (mut all, mut untaken) = (Vec::new(), Vec::new());
     for _ in 0..PAIRS {
-        let (without, with) = (hold(program, 0)?, hold(program, READERS)?);
+        let (without, with) = (hold(program, 0).await?, hold(program, READERS).await?);
         let own = f64::from(with.own_kib) - f64::from(without.own_kib);
         let of_system = f64::from(with.untaken_kib);
         all.push((own + of_system) / f64::from(READERS));
@@ -47,48 +48,51 @@ pub(crate) fn measure(program: &Program) -> Result<Vec<Sample>, String> {
     Ok(vec![Sample::of(all)?, Sample::of(untaken)?])
 }
 
-/// What a server holds that has told a long turn which is not over, to one reader who takes it all
-/// and to so many who take nothing.
-fn hold(program: &Program, readers: u32) -> Result<Held, String> {
-    let gate = Arc::new(AtomicBool::new(false));
-    let is_open = Arc::clone(&gate);
-    let model = Model::start(move |mut talk| {
-        talk.say("first", 1)?;
-        while !is_open.load(Ordering::Relaxed) {
-            if talk.is_left_within(Duration::from_millis(1)) {
-                return Ok(());
-            }
+/// What a server holds after a long unfinished turn, with one reader that takes all of it and so many
+/// that take nothing.
+async fn hold(program: &Program<'_>, readers: u32) -> Result<Held> {
+    let (gate, passed) = watch::channel(false);
+    let model = Model::start(move |talk| {
+        let mut passed = passed.clone();
+        async move {
+            talk.say("first", 1).await?;
+            passed.wait_for(|is_open| *is_open).await?;
+            talk.say(&"x".repeat(DELTA_BYTES), DELTAS).await?;
+            talk.say("last", 1).await?;
+            talk.left().await;
+            Ok(())
         }
-        talk.say(&"x".repeat(DELTA_BYTES), DELTAS)?;
-        talk.say("last", 1)?;
-        talk.wait_until_left();
-        Ok(())
-    })?;
-    let program = program.asking(&model)?;
-    let serving = program.serve()?;
+    });
+    let model = model.await?;
+    let serving = program.asking(&model)?.serve().await?;
     let way_in = &serving.way_in;
-    Chat::open(way_in)?.make_session("s")?;
-    let mut turn = chat::say(way_in, "s", "go")?;
-    turn.until_nth("first", 1)?;
-    let stalled = (0..readers).map(|_| chat::stall(way_in, "s"));
-    let stalled = stalled.collect::<Result<Vec<_>, String>>()?;
-    gate.store(true, Ordering::Relaxed);
-    turn.until_nth("last", 1)?;
-    let untaken = settle(way_in.address.port(), readers)?;
-    let own_kib = children::anonymous_kib(serving.running.id())?;
+    Client::connect(way_in).await?.make_session("s").await?;
+    let mut turn = Client::connect(way_in).await?.send("s", "go").await?;
+    let content = |content: &'static str| move |event: &Value| event["content"] == content;
+    turn.until_nth(1, content("first")).await?;
+    let mut stalled = Vec::new();
+    for _ in 0..readers {
+        // Without a reader of its body, hyper leaves the bytes in the socket.
+        stalled.push(Client::connect(way_in).await?.follow("s").await?);
+    }
+    gate.send(true)?;
+    turn.until_nth(1, content("last")).await?;
+    let untaken = settle(way_in.address.port(), readers).await?;
+    let own_kib = children::anonymous_kib(serving.process()?)?;
     drop(stalled);
+    serving.kill().await?;
     Ok(Held {
         own_kib,
         untaken_kib: untaken / 1024,
     })
 }
 
-/// Waits until nothing moves any more and so many clients have not taken all; answers with the bytes
-/// that they have not.
-fn settle(port: u16, readers: u32) -> Result<u32, String> {
-    let (began, mut last) = (now(), Vec::new());
+/// Waits until so many clients have bytes in the buffers of the system and nothing moves, and returns
+/// how many bytes.
+async fn settle(port: u16, readers: u32) -> Result<u32> {
+    let (began, mut last) = (Instant::now(), Vec::new());
     while began.elapsed() < PATIENCE {
-        thread::sleep(LOOK_EVERY);
+        sleep(LOOK_EVERY).await;
         let mut untaken = children::untaken(port)?;
         untaken.retain(|bytes| *bytes > 0);
         if untaken == last && untaken.len() == readers as usize {
@@ -96,5 +100,5 @@ fn settle(port: u16, readers: u32) -> Result<u32, String> {
         }
         last = untaken;
     }
-    Err(format!("of {readers} readers {} have stalled", last.len()))
+    bail!("of {readers} readers {} have stalled", last.len())
 }

@@ -1,24 +1,12 @@
 use super::*;
+use crate::figures::{told, within};
 
-static FAST: Figure = Figure {
-    name: "CPU of `x`",
-    unit: Unit::Milliseconds,
-    budget: Some(10.0),
-};
-static SMALL: Figure = Figure {
-    name: "size",
-    unit: Unit::Megabytes,
-    budget: Some(30.0),
-};
-
-static TOLD: Figure = Figure {
-    name: "told",
-    unit: Unit::Kibibytes,
-    budget: None,
-};
+static FAST: Figure = within("CPU of `x`", "ms", 10.0);
+static SMALL: Figure = within("size", "MB", 30.0);
+static TOLD: Figure = told("told", "KiB");
 
 fn row(figure: &'static Figure, values: &[f64]) -> Row {
-    let measured = Sample::new(values.to_vec()).ok_or_else(|| "it hung".to_owned());
+    let measured = Sample::of(values.to_vec());
     Row { figure, measured }
 }
 
@@ -53,19 +41,21 @@ fn the_table_has_a_line_for_every_row_and_one_width_for_every_column() {
 
 #[test]
 fn the_median_decides_and_what_meets_its_budget_is_within() {
-    let standing = |values: &[f64]| row(&FAST, values).standing();
-
-    assert!(standing(&[10.0]) == Standing::Ok);
-    assert!(standing(&[10.1]) == Standing::Over);
-    assert!(standing(&[1.0, 2.0, 50.0]) == Standing::Ok);
-    assert!(standing(&[9.0, 11.0, 11.0]) == Standing::Over);
-    assert!(standing(&[]) == Standing::NotMeasured);
-    assert!(row(&TOLD, &[99.0]).standing() == Standing::Told);
-    assert!(row(&TOLD, &[]).standing() == Standing::NotMeasured);
+    for (figure, values, wanted) in [
+        (&FAST, &[10.0][..], "ok"),
+        (&FAST, &[10.1], "over"),
+        (&FAST, &[1.0, 2.0, 50.0], "ok"),
+        (&FAST, &[9.0, 11.0, 11.0], "over"),
+        (&FAST, &[], "not measured"),
+        (&TOLD, &[99.0], "–"),
+        (&TOLD, &[], "not measured"),
+    ] {
+        assert_eq!(row(figure, values).standing(), wanted, "{values:?}");
+    }
 }
 
 #[test]
-fn the_page_names_what_is_over_and_why_a_row_has_no_result() {
+fn the_page_names_what_is_over_its_budget_and_why_a_row_has_no_result() {
     let page = page(vec![
         row(&FAST, &[11.0]),
         row(&SMALL, &[]),
@@ -79,17 +69,15 @@ fn the_page_names_what_is_over_and_why_a_row_has_no_result() {
         "{text}"
     );
     assert!(text.contains(&table(&page.rows)), "{text}");
-    assert!(text.contains("\nNot measured: size: it hung\n"), "{text}");
+    assert!(
+        text.contains("\nNot measured: size: nothing was measured\n"),
+        "{text}"
+    );
     assert!(text.ends_with("\nOver budget: CPU of `x`; size."), "{text}");
+    let within = self::page(vec![row(&FAST, &[1.0])]).to_string();
+    assert!(within.ends_with("\nNo row is over its budget."), "{within}");
     assert_eq!(
         (page.unmeasured(), page.name().as_str()),
         (1, "no-commit.md")
     );
-}
-
-#[test]
-fn a_page_without_a_row_over_its_budget_says_so() {
-    let page = page(vec![row(&FAST, &[1.0])]);
-
-    assert!(page.to_string().ends_with("\nNo row is over its budget."));
 }
