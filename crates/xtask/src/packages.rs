@@ -15,10 +15,7 @@ pub(crate) const CLIENT: &str = "clients/typescript";
 pub(crate) const NODE_AGENT: &str = "examples/relay-typescript";
 
 /// The folder that the agent in Python has for its packages, from the root.
-pub(crate) const PYTHON_FOLDER: &str = "examples/relay-python/.venv";
-
-/// What has to lie in it, from the root.
-pub(crate) const PYTHON_LIST: &str = "examples/relay-python/requirements.txt";
+const PYTHON_FOLDER: &str = "examples/relay-python/.venv";
 
 /// Why the packages of a folder are not installed by npm now.
 pub(crate) fn node_left_out(folder: &str) -> Option<&'static str> {

@@ -1,7 +1,6 @@
 //! The table of tasks, and how one is run.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
@@ -72,69 +71,49 @@ const TIMED: [&str; 2] = ["test", "prove"];
 
 // One set of packages and features in every step: another one would build dependencies again.
 // `--all-features` reaches our crates alone, and switches the failpoints on that tests stop at.
-const FORMAT: Step = Step::new("format", &["fmt", "--all", "--check"]);
+const FORMAT: Step = Step::new("format", "fmt --all --check");
 const LINTS: Step = Step::new(
     "lints",
-    &[
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--all-features",
-        "--",
-        "-D",
-        "warnings",
-    ],
+    "clippy --workspace --all-targets --all-features -- -D warnings",
 );
 const DOCS: Step = Step {
     environment: &[("RUSTDOCFLAGS", "-D warnings")],
-    ..Step::new(
-        "docs",
-        &["doc", "--workspace", "--all-features", "--no-deps"],
-    )
+    ..Step::new("docs", "doc --workspace --all-features --no-deps")
 };
 // Its closing lines say of most crates that there was nothing to run.
 const EXAMPLES: Step = Step {
     output: Output::OnFailure,
-    ..Step::new(
-        "examples",
-        &["test", "--workspace", "--all-features", "--doc", "--quiet"],
-    )
+    ..Step::new("examples", "test --workspace --all-features --doc --quiet")
 };
 const PACKAGES: Step = Step {
-    program: Program::Npm,
+    program: NPM,
     left_out: || packages::node_left_out(packages::CLIENT),
-    ..Step::new("packages", &["ci", "--prefix", packages::CLIENT])
+    ..Step::new("packages", "ci --prefix clients/typescript")
 };
 const NODE_AGENT: Step = Step {
-    program: Program::Npm,
+    program: NPM,
     left_out: || packages::node_left_out(packages::NODE_AGENT),
     ..Step::new(
         "packages of the agent in TypeScript",
-        &["ci", "--prefix", packages::NODE_AGENT],
+        "ci --prefix examples/relay-typescript",
     )
 };
 const PYTHON_FOLDER: Step = Step {
-    program: Program::Python,
+    program: ("python3", packages::python),
     left_out: packages::folder_left_out,
     ..Step::new(
         "folder of the agent in Python",
-        &["-m", "venv", "--clear", packages::PYTHON_FOLDER],
+        "-m venv --clear examples/relay-python/.venv",
     )
 };
-// Done each time: it asks nobody when all is there.
+// Done each time: it asks no server when everything is there.
 const PYTHON_AGENT: Step = Step {
-    program: Program::Pip,
+    program: ("pip", packages::pip),
     left_out: packages::python_left_out,
     ..Step::new(
         "packages of the agent in Python",
-        &[
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--require-hashes",
-            "--requirement",
-            packages::PYTHON_LIST,
-        ],
+        "install --quiet --disable-pip-version-check --require-hashes \
+         --requirement examples/relay-python/requirements.txt",
     )
 };
 // The test that compares the file writes it first when it is told to.
@@ -142,56 +121,31 @@ const CONTRACT: Step = Step {
     environment: &[("SAMOVAR_CONTRACT", "write")],
     ..Step::new(
         "contract",
-        &[
-            "nextest",
-            "run",
-            "--workspace",
-            "--all-features",
-            "the_contract_file_says_what_the_rust_types_say",
-        ],
+        "nextest run --workspace --all-features \
+         the_contract_file_says_what_the_rust_types_say",
     )
 };
 const TESTS: Step = Step::new(
     "tests",
-    &[
-        "nextest",
-        "run",
-        "--workspace",
-        "--all-features",
-        "--no-fail-fast",
-    ],
+    "nextest run --workspace --all-features --no-fail-fast",
 );
 // The binary as a person gets it: no other crate of ours, and no failpoints.
-const RELEASE: Step = Step::new("release", &["build", "--release", "--package", "samovar"]);
-const BENCH: Step = Step::new("bench", &["run", "--release", "--package", "samovar-bench"]);
+const RELEASE: Step = Step::new("release", "build --release --package samovar");
+const BENCH: Step = Step::new("bench", "run --release --package samovar-bench");
 
 // The modules `proof` of the tests, in the gate's own build.
 const PROOFS: Step = Step::new(
     "proofs",
-    &[
-        "nextest",
-        "run",
-        "--workspace",
-        "--all-features",
-        "--no-fail-fast",
-        "--profile",
-        "proof",
-    ],
+    "nextest run --workspace --all-features --no-fail-fast --profile proof",
 );
 // A build of its own: with the points and the faults, which no released binary has.
 const PROVE: Step = Step {
     words: Words::Passed,
-    ..Step::new(
-        "prove",
-        &[
-            "run",
-            "--package",
-            "samovar",
-            "--features",
-            "failpoints,plant",
-        ],
-    )
+    ..Step::new("prove", "run --package samovar --features failpoints,plant")
 };
+
+const NEXTEST_MISSING: &str =
+    "cargo-nextest is not installed; install it with: cargo install cargo-nextest --locked";
 
 /// A word after `cargo xtask`, and the steps it stands for.
 pub(crate) struct Task {
@@ -202,18 +156,19 @@ pub(crate) struct Task {
     last: Option<Work>,
 }
 
-/// What this program does with the words behind the task's name, and why it is not all done.
+/// What this program does with the words after the task's name, and why it is not all done.
 type Work = fn(&Path, &[String]) -> Result<(), String>;
 
 /// One command.
 struct Step {
     name: &'static str,
     program: Program,
-    arguments: &'static [&'static str],
+    /// Separated by spaces.
+    arguments: &'static str,
     environment: &'static [(&'static str, &'static str)],
     output: Output,
     words: Words,
-    /// Why it is not run now, when it need not or cannot be.
+    /// Why it is not run now, if it need not or cannot be.
     left_out: fn() -> Option<&'static str>,
 }
 
@@ -227,34 +182,16 @@ enum Words {
     Passed,
 }
 
-/// What a step is done with.
-#[derive(Clone, Copy)]
-pub(crate) enum Program {
-    Cargo,
-    Npm,
-    /// The one of the machine.
-    Python,
-    /// The one of the folder that the example in Python has for its packages.
-    Pip,
-}
+/// Its name, and how it is called.
+type Program = (&'static str, fn() -> Command);
+
+const CARGO: Program = ("cargo", cargo);
+const NPM: Program = ("npm", packages::npm);
 
 /// When the standard output of a step is shown; its complaints and progress always are.
 enum Output {
     Always,
     OnFailure,
-}
-
-/// Why a task ended early.
-pub(crate) enum Failure {
-    Unusable(Program, io::Error),
-    NextestMissing,
-    StepFailed {
-        step: &'static str,
-        status: ExitStatus,
-        after: Duration,
-    },
-    /// What came after the steps did not do all that it should.
-    Incomplete(String),
 }
 
 impl Task {
@@ -263,7 +200,7 @@ impl Task {
     /// # Errors
     ///
     /// The first step that fails ends the task; a missing `cargo-nextest` ends it before the first.
-    pub(crate) fn run(&self, words: &[String]) -> Result<(), Failure> {
+    pub(crate) fn run(&self, words: &[String]) -> Result<(), String> {
         let steps = self.steps.iter().filter(|step| step.is_for(words));
         let steps: Vec<&Step> = steps.collect();
         if steps.iter().any(|step| step.needs_nextest()) {
@@ -276,22 +213,19 @@ impl Task {
                 eprintln!("==> {place}: left out, {why}");
                 continue;
             }
-            eprintln!("==> {place}: {} {}", step.program, step.arguments.join(" "));
+            let (program, _) = step.program;
+            eprintln!("==> {place}: {program} {}", step.arguments);
             let began = now();
             let status = step.run(words);
-            let status = status.map_err(|cause| Failure::Unusable(step.program, cause))?;
-            let after = began.elapsed();
+            let status = status.map_err(|cause| format!("cannot start {program}: {cause}"))?;
+            let after = seconds(began.elapsed());
             if !status.success() {
-                return Err(Failure::StepFailed {
-                    step: step.name,
-                    status,
-                    after,
-                });
+                return Err(format!("{} failed after {after} ({status})", step.name));
             }
-            eprintln!("<== {} passed in {}", step.name, seconds(after));
+            eprintln!("<== {} passed in {after}", step.name);
         }
         if let Some(last) = self.last {
-            last(&packages::root(), words).map_err(Failure::Incomplete)?;
+            last(&packages::root(), words)?;
         }
         let took = seconds(started.elapsed());
         eprintln!("xtask: {} passed in {took}", self.name);
@@ -300,20 +234,18 @@ impl Task {
         }
         Ok(())
     }
-}
 
-impl Task {
-    /// Whether words behind its name mean something.
+    /// Whether it takes words after its name.
     pub(crate) fn takes_words(&self) -> bool {
         self.steps.is_empty() || self.steps.iter().any(|step| step.words == Words::Passed)
     }
 }
 
 impl Step {
-    const fn new(name: &'static str, arguments: &'static [&'static str]) -> Step {
+    const fn new(name: &'static str, arguments: &'static str) -> Step {
         Step {
             name,
-            program: Program::Cargo,
+            program: CARGO,
             arguments,
             environment: &[],
             output: Output::Always,
@@ -331,31 +263,21 @@ impl Step {
         if self.words == Words::Refused {
             return Vec::new();
         }
-        let (cargo, own) = match words.split_first() {
-            Some((first, rest)) if first == "--release" => (vec![first.clone()], rest),
-            Some(_) | None => (Vec::new(), words),
-        };
+        let is_cargos = words.first().is_some_and(|word| word == "--release");
+        let (cargo, own) = words.split_at(usize::from(is_cargos));
         let command = ["--", "prove"].map(str::to_owned);
-        cargo
-            .into_iter()
-            .chain(command)
-            .chain(own.to_vec())
-            .collect()
+        [cargo, &command, own].concat()
     }
 
     fn needs_nextest(&self) -> bool {
-        self.arguments.first() == Some(&"nextest")
+        self.arguments.starts_with("nextest ")
     }
 
     fn run(&self, words: &[String]) -> io::Result<ExitStatus> {
-        let mut command = match self.program {
-            Program::Cargo => cargo(),
-            Program::Npm => packages::npm(),
-            Program::Python => packages::python(),
-            Program::Pip => packages::pip(),
-        };
+        let (_, program) = self.program;
+        let mut command = program();
         command
-            .args(self.arguments)
+            .args(self.arguments.split_whitespace())
             .args(self.tail(words))
             .envs(self.environment.iter().copied());
         if self.needs_nextest() && std::env::var_os(THREADS).is_none() {
@@ -374,50 +296,16 @@ impl Step {
     }
 }
 
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Failure::Unusable(program, cause) => write!(f, "cannot start {program}: {cause}"),
-            Failure::NextestMissing => write!(
-                f,
-                "cargo-nextest is not installed; install it with: \
-                 cargo install cargo-nextest --locked"
-            ),
-            Failure::StepFailed {
-                step,
-                status,
-                after,
-            } => {
-                write!(f, "{step} failed after {} ({status})", seconds(*after))
-            }
-            Failure::Incomplete(why) => f.write_str(why),
-        }
-    }
-}
-
-impl fmt::Display for Program {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Program::Cargo => "cargo",
-            Program::Npm => "npm",
-            Program::Python => "python3",
-            Program::Pip => "pip",
-        })
-    }
-}
-
-fn demand_nextest() -> Result<(), Failure> {
+fn demand_nextest() -> Result<(), String> {
     let mut probe = cargo();
     probe
         .args(["nextest", "--version"])
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    let found = probe.status();
-    let found = found.map_err(|cause| Failure::Unusable(Program::Cargo, cause))?;
-    if found.success() {
-        Ok(())
-    } else {
-        Err(Failure::NextestMissing)
+    match probe.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(NEXTEST_MISSING.to_owned()),
+        Err(cause) => Err(format!("cannot start cargo: {cause}")),
     }
 }
 

@@ -106,29 +106,47 @@ fn complaint(output: &Output) -> String {
 }
 
 #[test]
-fn check_is_format_and_lints() {
-    let output = xtask(&["check"], "");
+fn a_task_runs_its_steps_until_one_fails() {
+    let gate = "fmt clippy doc install nextest";
+    for (task, fails, wanted, says) in [
+        ("check", "", "fmt clippy", "check passed in "),
+        ("test", "", gate, "<== examples passed in "),
+        ("test", "", gate, "<== tests passed in "),
+        ("test", "clippy", "fmt clippy", "lints failed after "),
+        // The output of the examples is shown only when they fail.
+        ("test", "test", "fmt clippy doc test", "examples failed"),
+        ("test", "nextest", "", "install cargo-nextest --locked"),
+        ("contract", "", "nextest", "contract passed in "),
+        ("bench", "", "build run", "bench passed in "),
+        ("bench", "build", "build", "release failed after "),
+        ("bench", "run", "build run", "bench failed after "),
+        ("prove", "", "nextest", "proofs passed in "),
+    ] {
+        let output = xtask(&[task], fails);
 
-    assert!(output.status.success());
-    assert_eq!(asked(&output), ["fmt", "clippy"]);
+        let complaint = complaint(&output);
+        let code = i32::from(!fails.is_empty());
+        assert_eq!(output.status.code(), Some(code), "{task}: {complaint}");
+        assert_eq!(asked(&output).join(" "), wanted, "{task}: {complaint}");
+        assert!(complaint.contains(says), "{task}: {complaint}");
+    }
 }
 
 #[test]
-fn the_gate_ends_with_the_tests_and_tells_how_long_each_step_took() {
-    let output = xtask(&["test"], "");
+fn a_step_runs_its_command_in_its_environment() {
+    let contract = "the_contract_file_says_what_the_rust_types_say";
+    for (task, command, environment) in [
+        ("check", "-- -D warnings", "[RUSTDOCFLAGS=]"),
+        ("test", "doc --workspace", "[RUSTDOCFLAGS=-D warnings]"),
+        ("contract", contract, "[SAMOVAR_CONTRACT=write]"),
+        ("bench", "build --release --package samovar ", ""),
+        ("bench", "run --release --package samovar-bench ", ""),
+    ] {
+        let output = xtask(&[task], "");
 
-    assert!(output.status.success());
-    assert_eq!(
-        asked(&output),
-        ["fmt", "clippy", "doc", "install", "nextest"]
-    );
-    for step in ["format", "lints", "docs", "examples", "tests"] {
-        let passed = format!("<== {step} passed in ");
-        assert!(
-            complaint(&output).contains(&passed),
-            "{}",
-            complaint(&output)
-        );
+        let mut lines = lines(&output);
+        let is_asked = |line: &str| line.contains(command) && line.contains(environment);
+        assert!(lines.any(is_asked), "{task}: {command}");
     }
 }
 
@@ -160,34 +178,7 @@ fn two_tests_run_at_once_on_each_core() {
 }
 
 #[test]
-fn the_bench_measures_a_release_build_and_needs_one() {
-    for (fails, code, wanted) in [
-        ("", 0, &["build", "run"][..]),
-        ("run", 1, &["build", "run"]),
-        ("build", 1, &["build"]),
-    ] {
-        let output = xtask(&["bench"], fails);
-
-        assert_eq!(output.status.code(), Some(code), "{}", complaint(&output));
-        assert_eq!(asked(&output), wanted);
-        let mut lines = lines(&output);
-        let builds = "asked: build --release --package samovar [";
-        assert!(lines.next().unwrap_or_default().starts_with(builds));
-        let runs = "asked: run --release --package samovar-bench [";
-        assert!(lines.all(|line| line.starts_with(runs)));
-    }
-}
-
-#[test]
-fn the_examples_are_shown_when_they_fail() {
-    let output = xtask(&["test"], "test");
-
-    assert_eq!(output.status.code(), Some(1));
-    assert_eq!(asked(&output), ["fmt", "clippy", "doc", "test"]);
-}
-
-#[test]
-fn every_step_covers_the_whole_workspace_with_one_feature_set() {
+fn every_step_takes_the_whole_workspace_with_one_feature_set_and_environment() {
     // The examples, whose output is shown only when they fail, and then the tests.
     let (first, last) = (xtask(&["test"], "test"), xtask(&["test"], ""));
 
@@ -195,49 +186,8 @@ fn every_step_covers_the_whole_workspace_with_one_feature_set() {
     for line in lines(&first).chain(lines(&last)).filter(is_cargo) {
         let covers_all = line.contains("--workspace --all-") || line.contains("fmt --all ");
         assert!(covers_all, "{line}");
+        assert!(line.contains("[CARGO_PKG_NAME=]"), "{line}");
     }
-}
-
-#[test]
-fn warnings_fail_the_lints_and_the_docs() {
-    let output = xtask(&["test"], "");
-
-    let strict: Vec<&str> = lines(&output)
-        .filter(|line| line.contains("-D warnings"))
-        .collect();
-    let [lints, docs] = strict.as_slice() else {
-        unreachable!("two steps are strict: {strict:?}")
-    };
-    assert!(
-        lints.contains("clippy") && lints.contains("-- -D warnings"),
-        "{lints}"
-    );
-    assert!(
-        docs.contains("doc") && docs.contains("[RUSTDOCFLAGS=-D warnings]"),
-        "{docs}"
-    );
-}
-
-#[test]
-fn the_first_failing_step_ends_the_task() {
-    let output = xtask(&["test"], "clippy");
-
-    assert_eq!(output.status.code(), Some(1));
-    assert_eq!(asked(&output), ["fmt", "clippy"]);
-    assert!(
-        complaint(&output).contains("xtask: lints failed after"),
-        "{}",
-        complaint(&output)
-    );
-}
-
-#[test]
-fn a_missing_nextest_is_told_with_the_command_that_installs_it() {
-    let output = xtask(&["test"], "nextest");
-
-    assert_eq!(output.status.code(), Some(1));
-    assert_eq!(asked(&output), [""; 0]);
-    assert!(complaint(&output).contains("cargo install cargo-nextest --locked"));
 }
 
 #[test]
@@ -309,29 +259,6 @@ fn without_npm_and_python_the_tests_are_run_all_the_same() {
         " packages of the agent in Python: left out, there is no folder for them",
     ] {
         assert!(complaint(&output).contains(said), "{}", complaint(&output));
-    }
-}
-
-#[test]
-fn the_contract_is_rewritten_by_the_test_that_compares_it() {
-    let output = xtask(&["contract"], "");
-
-    assert!(output.status.success());
-    let asked: Vec<&str> = lines(&output).collect();
-    let [line] = asked.as_slice() else {
-        unreachable!("one command: {asked:?}")
-    };
-    let test = "--all-features the_contract_file_says_what_the_rust_types_say ";
-    assert!(line.contains(test), "{line}");
-    assert!(line.contains("[SAMOVAR_CONTRACT=write]"), "{line}");
-}
-
-#[test]
-fn the_steps_do_not_see_the_package_of_the_tasks() {
-    let output = xtask(&["check"], "");
-
-    for line in lines(&output) {
-        assert!(line.contains("[CARGO_PKG_NAME=]"), "{line}");
     }
 }
 
