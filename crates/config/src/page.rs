@@ -52,7 +52,7 @@ fn heading(table: &str) -> String {
         table => format!("\n### `[{table}]`"),
     };
     format!(
-        "{title}\n\n| key | for | takes | default | variables |\n| --- | --- | --- | --- | --- |\n"
+        "{title}\n\n| key | meaning | accepts | default | variables |\n| --- | --- | --- | --- | --- |\n"
     )
 }
 

@@ -20,25 +20,25 @@ fn cannot_be_read(desk: &Desk, why: &str) {
 fn what_stands_in_a_files_place_is_refused_and_never_waited_for() {
     let desk = Desk::new();
     fs::create_dir(desk.here("samovar.toml")).unwrap();
-    cannot_be_read(&desk, "it is a folder; a file belongs there");
+    cannot_be_read(&desk, "it is a folder; it must be a file");
 
     let desk = Desk::new();
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
     let kind = rustix::fs::FileType::Fifo;
     rustix::fs::mknodat(rustix::fs::CWD, desk.here("samovar.toml"), kind, mode, 0).unwrap();
-    cannot_be_read(&desk, "it is no regular file");
+    cannot_be_read(&desk, "it is not a regular file");
 
     let desk = Desk::new();
     symlink("/dev/zero", desk.here("samovar.toml")).unwrap();
-    cannot_be_read(&desk, "it is no regular file");
+    cannot_be_read(&desk, "it is not a regular file");
 
     let desk = Desk::new();
     symlink("samovar.toml", desk.here("samovar.toml")).unwrap();
-    cannot_be_read(&desk, "it is a link that leads to itself");
+    cannot_be_read(&desk, "it is a link to itself");
 
     let desk = Desk::new();
     symlink("gone.toml", desk.here("samovar.toml")).unwrap();
-    cannot_be_read(&desk, "it is a link that leads nowhere");
+    cannot_be_read(&desk, "it is a link to a file that does not exist");
 
     let desk = Desk::new();
     let _socket = UnixListener::bind(desk.here("samovar.toml")).unwrap();
@@ -53,7 +53,7 @@ fn a_file_has_its_bound_to_the_byte() {
         Desk::new().here_says(comment)
     };
     of(MAX_FILE_BYTES).resolve();
-    let why = format!("it has more than {MAX_FILE_BYTES} bytes");
+    let why = format!("it is larger than {MAX_FILE_BYTES} bytes");
     cannot_be_read(&of(MAX_FILE_BYTES + 1), &why);
 
     // Ten megabytes that are no file of anybody's: nothing of it is read.
@@ -117,7 +117,7 @@ fn the_users_file_has_the_same_bounds() {
     fs::create_dir(desk.user("samovar.toml")).unwrap();
     let file = desk.user("samovar.toml");
     let sentence = format!(
-        "{} cannot be read: it is a folder; a file belongs there",
+        "{} cannot be read: it is a folder; it must be a file",
         file.display()
     );
     desk.refuses("config_unreadable", &sentence);

@@ -48,7 +48,7 @@ fn an_unknown_key_is_told_with_its_place_and_the_nearest_that_there_is() {
         ),
         (
             "[mcp]",
-            "1:2: there is no key \"mcp\"; for all there are, type: samovar config show",
+            "1:2: there is no key \"mcp\"; to list them all, type: samovar config show",
         ),
         (
             "\"defaults.model\" = \"x\"",
@@ -56,7 +56,7 @@ fn an_unknown_key_is_told_with_its_place_and_the_nearest_that_there_is() {
         ),
         (
             "\"a\\u001bb\" = 1",
-            "1:1: there is no key \"\\\"a\\\\u{1b}b\\\"\"; for all there are, type: samovar config show",
+            "1:1: there is no key \"\\\"a\\\\u{1b}b\\\"\"; to list them all, type: samovar config show",
         ),
     ] {
         check(text, code, sentence);
@@ -232,7 +232,7 @@ fn what_is_no_toml_is_told_without_repeating_the_line() {
         let error = Desk::new().here_says(text).refusal();
         assert_eq!(error.code(), "config_syntax", "{text}");
         let said = error.to_string();
-        let begin = format!("./samovar.toml:{place}: this is not TOML: ");
+        let begin = format!("./samovar.toml:{place}: this is not valid TOML: ");
         assert!(said.starts_with(&begin), "{said}");
         assert!(!said.contains("sk-live") && !said.contains('\n'), "{said}");
     }
@@ -315,19 +315,19 @@ fn an_unknown_variable_of_ours_is_told_with_the_nearest() {
     for (name, sentence) in [
         (
             "SAMOVAR__DEFAULTS__MODLE",
-            "no key has the variable \"SAMOVAR__DEFAULTS__MODLE\"; did you mean SAMOVAR__DEFAULTS__MODEL?",
+            "no key is set by the variable \"SAMOVAR__DEFAULTS__MODLE\"; did you mean SAMOVAR__DEFAULTS__MODEL?",
         ),
         (
             "SAMOVAR__PROVIDERS__OPENAI__APIKEY",
-            "no key has the variable \"SAMOVAR__PROVIDERS__OPENAI__APIKEY\"; did you mean SAMOVAR__PROVIDERS__OPENAI__API_KEY?",
+            "no key is set by the variable \"SAMOVAR__PROVIDERS__OPENAI__APIKEY\"; did you mean SAMOVAR__PROVIDERS__OPENAI__API_KEY?",
         ),
         (
             "SAMOVAR__PROVIDERS__OPNAI__API_KEY",
-            "no key has the variable \"SAMOVAR__PROVIDERS__OPNAI__API_KEY\"; did you mean SAMOVAR__PROVIDERS__OPENAI__API_KEY?",
+            "no key is set by the variable \"SAMOVAR__PROVIDERS__OPNAI__API_KEY\"; did you mean SAMOVAR__PROVIDERS__OPENAI__API_KEY?",
         ),
         (
             "SAMOVAR__",
-            "no key has the variable \"SAMOVAR__\"; samovar config explain KEY names that of a key",
+            "no key is set by the variable \"SAMOVAR__\"; samovar config explain KEY shows the variable of a key",
         ),
     ] {
         Desk::new()
@@ -340,7 +340,7 @@ fn an_unknown_variable_of_ours_is_told_with_the_nearest() {
 fn a_variable_that_is_no_text_is_refused_and_not_repeated() {
     for name in ["DATA_DIR", "OPENAI_API_KEY", "SAMOVAR__DEFAULTS__MODEL"] {
         let desk = Desk::new().set_bytes(name, b"sk-\xff-secret");
-        let sentence = format!("{name}: it holds bytes that are not UTF-8; set it to text");
+        let sentence = format!("{name}: its value is not UTF-8; set it to text");
         desk.refuses("config_not_text", &sentence);
     }
     // What is nobody's key is nobody's business.

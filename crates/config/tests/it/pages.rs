@@ -1,6 +1,6 @@
 //! The pages and the file that are made from the types are as they were made.
 //!
-//! `SAMOVAR_WRITE=1 cargo nextest run -p samovar-config` writes them anew.
+//! `SAMOVAR_WRITE=1 cargo nextest run -p samovar-config` rewrites them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ fn is_up_to_date(name: &str, wanted: &str) {
     let is_the_same = fs::read_to_string(docs(name)).is_ok_and(|found| found == wanted);
     assert!(
         is_the_same,
-        "docs/{name} is not what the types say; write it anew with SAMOVAR_WRITE=1"
+        "docs/{name} is not what the types say; rewrite it with SAMOVAR_WRITE=1"
     );
 }
 

@@ -49,7 +49,7 @@ fn every_other_key_of_a_stranger_is_refused_by_name_even_with_its_default() {
         let name = &key.name;
         let column = name.rfind('.').map_or(1, |at| at + 2);
         let sentence = format!(
-            "./samovar.toml:1:{column}: only a file that you trust may set {name}; \
+            "./samovar.toml:1:{column}: only a trusted file may set {name}; \
              read it, then type: samovar config trust"
         );
         desk.refuses("config_untrusted", &sentence);
@@ -73,7 +73,7 @@ fn a_stranger_that_moves_a_base_url_is_refused_whatever_else_is_set() {
         .typed("--approval", "tools.approval", "read-only");
     desk.refuses(
         "config_untrusted",
-        "./samovar.toml:4:1: only a file that you trust may set providers.openai.api_base, \
+        "./samovar.toml:4:1: only a trusted file may set providers.openai.api_base, \
          tools.approval; read it, then type: samovar config trust",
     );
 }
@@ -252,8 +252,8 @@ fn a_broken_list_trusts_nobody_and_says_so() {
         fs::write(desk.user("trusted.toml"), broken).unwrap();
         let list = desk.user("trusted.toml");
         let sentence = format!(
-            "{} cannot be read: it is no list of trusted files; delete it, and trust what you \
-             need again",
+            "{} cannot be read: it is not a list of trusted files; delete it and trust \
+             your files again",
             list.display()
         );
         desk.refuses("config_unreadable", &sentence);

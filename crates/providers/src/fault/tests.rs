@@ -40,7 +40,7 @@ const REFUSALS: &[(u16, &str, FaultCode, &str)] = {
             404,
             "Not Found",
             ProviderRejected,
-            "knows no such address (404): Not Found",
+            "does not know the address (404): Not Found",
         ),
         (
             400,
@@ -79,7 +79,7 @@ const REFUSALS: &[(u16, &str, FaultCode, &str)] = {
             502,
             "<html><body>bad gateway</body></html>",
             ProviderError,
-            "a page for a browser",
+            "a web page",
         ),
         (503, "", ProviderError, "(503)"),
         (

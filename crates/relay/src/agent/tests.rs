@@ -367,7 +367,7 @@ async fn the_conversation_lasts_as_long_as_the_study_session_and_a_fault_is_told
         (
             "second",
             "s-1",
-            "I broke off: the model did not answer: no key",
+            "I failed: the model did not answer: no key",
         ),
         ("third", "s-1", "Three."),
         ("fourth", "s-2", "Four."),

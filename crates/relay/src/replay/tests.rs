@@ -288,7 +288,7 @@ fn a_log_that_was_forged_with_its_checks_is_found_by_what_the_host_says() {
     assert_eq!(difference.found, "payload.uiSpec.state.selected = \"m2\"");
     assert_eq!(difference.event_index, Some(at as u64));
     let sentence = difference.sentence();
-    let (said, replayed) = sentence.split_once(", and in the replay it says ").unwrap();
+    let (said, replayed) = sentence.split_once(", but the replay says ").unwrap();
     assert!(said.ends_with("selected = \"m2\""), "{sentence}");
     assert!(replayed.ends_with("selected = \"m1\""), "{sentence}");
 

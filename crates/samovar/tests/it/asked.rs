@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::setup::{says, with_model};
 
 /// What a person sees before they type.
-const HOW: &str = "type the answer; Ctrl-D gives none, Ctrl-C stops the turn";
+const HOW: &str = "type the answer; Ctrl-D sends none, Ctrl-C stops the turn";
 
 /// A turn that asks this, and then says what it was told.
 async fn asking(question: &str) -> (Program, ModelServer) {
@@ -69,7 +69,7 @@ async fn a_question_is_shown_and_what_is_typed_is_the_answer_of_the_call() {
 
     terminal.enters("   ").await;
     terminal
-        .sees("type an answer that can be seen; Ctrl-D gives none\n>")
+        .sees("type an answer with at least one visible character; Ctrl-D sends none\n>")
         .await;
     terminal.enters("  at noon ").await;
 
@@ -158,7 +158,7 @@ async fn where_nobody_is_the_model_is_told_so_and_what_is_for_programs_stays_cle
         );
         assert!(
             said.stderr
-                .contains("\nthe agent asks: When?\nsamovar: nobody is here to answer; "),
+                .contains("\nthe agent asks: When?\nsamovar: no one is here to answer; "),
             "{said:?}"
         );
         match format {
@@ -220,7 +220,7 @@ async fn who_cannot_answer_beside_a_server_says_who_can_and_waits() {
     let mut run = program.command(["run", "go"]).spawn().unwrap();
     says(
         &mut run,
-        "samovar: nobody can answer here, so the turn waits; ",
+        "samovar: questions cannot be answered here, so the turn waits; ",
     )
     .await;
 
@@ -276,7 +276,9 @@ async fn a_question_outlives_its_server_and_is_asked_again_where_it_is_watched()
     server.kill().await;
     let server = program.serve(&[]).await;
 
-    terminal.sees("samovar: the server went away").await;
+    terminal
+        .sees("samovar: lost the connection to the server")
+        .await;
     terminal
         .sees_that("the question again", |screen| {
             screen.matches("the agent asks: ").count() == 2
@@ -442,7 +444,7 @@ async fn a_question_of_a_command_that_has_the_data_itself_is_answered_by_another
     let terminal = program.at_terminal(["run", "go"]);
     sees_question(&terminal, "When?").await;
     let tail = program.at_terminal(["chat-global", "tail"]);
-    tail.sees(" waits for an answer to 1; ").await;
+    tail.sees(" is waiting for an answer to 1; ").await;
 
     let said = program.run(["chat-global", "say", "at noon"]).await;
     assert_eq!(
@@ -455,7 +457,8 @@ async fn a_question_of_a_command_that_has_the_data_itself_is_answered_by_another
     let left = terminal.leaves().await;
     assert_eq!(left.code, Some(0), "{left:?}");
     assert_eq!(told(&model), "at noon");
-    tail.sees("samovar: the server went away").await;
+    tail.sees("samovar: lost the connection to the server")
+        .await;
     tail.types(keys::CTRL_C).await;
     assert_eq!(tail.leaves().await.code, Some(130));
 }

@@ -85,7 +85,7 @@ async fn ctrl_c_stops_the_turn_and_not_the_chat() {
     terminal.sees("\nhalf a").await;
     terminal.types(keys::CTRL_C).await;
     terminal
-        .sees("the turn was stopped; what was finished is kept [cancelled]\n>")
+        .sees("the turn was stopped; finished work is kept [cancelled]\n>")
         .await;
     model.wait_for_disconnect().await;
     enter(&terminal, "go on", "well").await;
@@ -106,20 +106,20 @@ async fn lines_with_a_slash_are_commands_and_a_wrong_one_leaves_the_chat_as_it_i
     enter(
         &terminal,
         "/help",
-        "/undo           take the last turn back",
+        "/undo           take back the last turn",
     )
     .await;
     enter(
         &terminal,
         "/cost",
-        "tokens of this session: 0 (0 read, 0 written)",
+        "tokens used by this session: 0 (0 input, 0 output)",
     )
     .await;
     enter(&terminal, "/sessions", first).await;
     enter(
         &terminal,
         "/nothing",
-        "samovar: \"/nothing\" is no command; /help says which there are [invalid_params]",
+        "samovar: \"/nothing\" is not a command; /help lists them [invalid_params]",
     )
     .await;
     enter(&terminal, "/sessions nobody", "[unknown_session]").await;
@@ -162,7 +162,7 @@ async fn in_a_pipe_every_line_is_a_turn_and_the_last_one_decides_the_exit_code()
     assert_eq!(said.code, Some(0), "{said:?}");
     assert_eq!(said.stdout, "Hello, Ada.\nNothing.\n");
     assert!(
-        said.stderr.contains("\ntokens of this session: "),
+        said.stderr.contains("\ntokens used by this session: "),
         "{said:?}"
     );
     assert!(said.stderr.contains("\n> list_dir "), "{said:?}");
@@ -215,7 +215,7 @@ async fn what_is_taken_back_stands_in_the_line_again_and_the_model_no_longer_kno
     let terminal = chat(&program).await;
     enter(&terminal, "first words", "the first answer").await;
     terminal.enters("/undo").await;
-    terminal.sees("the last turn is taken back").await;
+    terminal.sees("the last turn was taken back").await;
     // What was said stands there to be changed; Ctrl-U takes it away.
     terminal.sees_prompt("> first words").await;
     terminal.types("\u{15}").await;

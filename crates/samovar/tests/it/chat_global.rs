@@ -15,7 +15,7 @@ use crate::together::holder_that_leaves;
 
 /// What is said behind the data directory's name.
 const NO_SERVER: &str =
-    ", and the chat lives in a server's memory alone; start one with: samovar serve";
+    ", and the chat lives only in a server's memory; start one with: samovar serve";
 
 /// A program whose server has nobody in the chat but those who are told to be there.
 async fn alone(program: Program) -> (Program, Serving) {
@@ -155,7 +155,10 @@ async fn without_a_server_there_is_no_chat_and_none_is_opened_for_it() {
         let said = program.run(args).await;
         ended_with(&said, 8, "server_unreachable");
         let of_user = program.home().join(".local/share/samovar");
-        let why = format!("samovar: no server holds {}{NO_SERVER}", of_user.display());
+        let why = format!(
+            "samovar: no server is using {}{NO_SERVER}",
+            of_user.display()
+        );
         assert!(said.stderr.starts_with(&why), "{said:?}");
     }
     assert!(!program.home().join(".local/share/samovar").exists());
@@ -183,7 +186,7 @@ async fn what_is_blank_or_too_long_is_refused_and_nothing_is_said() {
     let shown = program.run(["chat-global", "history"]).await;
     assert_eq!(
         (shown.stdout.as_str(), shown.stderr.as_str()),
-        ("", "nothing is there\n")
+        ("", "no messages\n")
     );
 }
 
@@ -194,7 +197,7 @@ async fn what_a_server_may_have_heard_is_not_said_again() {
     for (last_words, sentence) in [
         (
             &b""[..],
-            "this was said or it was not; look before you say it again",
+            "the message may or may not have been sent; check before you send it again",
         ),
         (
             b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 36\r\n\r\n\
@@ -247,10 +250,10 @@ async fn a_tail_outlives_its_server_and_shows_the_chat_of_the_next_one_from_its_
 
     server.kill().await;
     terminal
-        .sees("samovar: the server went away; looking for it")
+        .sees("samovar: lost the connection to the server; looking for it")
         .await;
     let server = program.serve(&[]).await;
-    terminal.sees("samovar: the server began anew").await;
+    terminal.sees("samovar: the server restarted").await;
     program.run(["chat-global", "say", "to the second"]).await;
     terminal.sees(" user: to the second").await;
 
@@ -328,7 +331,9 @@ async fn a_tail_whose_connection_breaks_goes_on_behind_the_last_message() {
     cut.send_replace(1);
     post("two").await;
 
-    terminal.sees("samovar: the server went away").await;
+    terminal
+        .sees("samovar: lost the connection to the server")
+        .await;
     terminal.sees(" user: two").await;
     post("three").await;
     terminal.sees(" user: three").await;
@@ -350,7 +355,7 @@ async fn what_is_said_answers_the_question_that_a_tail_tells_of_and_a_run_waits_
     let run = program.at_terminal(["run", "ask"]);
     run.sees("the agent asks: When?").await;
     let tail = program.at_terminal(["chat-global", "tail"]);
-    let waits = "master waits for an answer to 2; give it with: samovar chat-global say ANSWER";
+    let waits = "master is waiting for an answer to 2; answer with: samovar chat-global say ANSWER";
     tail.sees(waits).await;
     let shown = program.run(["chat-global", "history"]).await;
     assert_eq!(
@@ -415,7 +420,7 @@ async fn who_asks_for_what_is_gone_gets_what_is_left_and_is_told() {
     for said in ["one", "two", "three", "four"] {
         program.run(["chat-global", "say", said]).await;
     }
-    let gone = "samovar: older messages are gone; the oldest that is left is 3";
+    let gone = "samovar: older messages are gone; the oldest one left is 3";
     let shown = program
         .run(["chat-global", "history", "--after", "1"])
         .await;
@@ -428,7 +433,7 @@ async fn who_asks_for_what_is_gone_gets_what_is_left_and_is_told() {
     let not_said = program
         .run(["chat-global", "history", "--after", "9"])
         .await;
-    let nothing = (Some(0), "", "nothing is there\n");
+    let nothing = (Some(0), "", "no messages\n");
     let shown = (
         not_said.code,
         not_said.stdout.as_str(),

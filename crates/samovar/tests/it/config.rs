@@ -86,8 +86,8 @@ async fn a_key_of_each_of_the_five_places_is_explained_with_where_it_comes_from(
          from: AGENT_MODEL\n\
          overrides: \"of-here\" (./samovar.toml:2:1)\n\
          default: not set\n\
-         for: The model for sessions that ask for none; left out, one is looked for.\n\
-         takes: a line of 1 to 256 characters\n\
+         for: The model for sessions that name none; by default samovar looks for one.\n\
+         accepts: a line of 1 to 256 characters\n\
          variables: SAMOVAR__DEFAULTS__MODEL, AGENT_MODEL\n"
     );
 }
@@ -146,10 +146,7 @@ async fn what_is_set_in_a_file_is_what_is_done() {
     assert_eq!(said.code, Some(0), "{said:?}");
     let kept = program.home().join(".config/samovar/kept");
     assert!(kept.join("journal").is_dir(), "{said:?}");
-    assert!(
-        said.stderr.contains("samovar.toml:5:1 names it"),
-        "{said:?}"
-    );
+    assert!(said.stderr.contains("samovar.toml:5:1 sets it"), "{said:?}");
     let prompt = &model.prompts()[0];
     assert_eq!(prompt.body()["max_tokens"], 321);
     assert_eq!(prompt.body()["temperature"], 0.25);
@@ -180,7 +177,7 @@ async fn a_strangers_file_that_moves_a_base_url_is_refused_and_nothing_is_sent()
     ] {
         let said = program.run(args).await;
         ended_with(&said, 3, "config_untrusted");
-        let line = "./samovar.toml:4:1: only a file that you trust may set \
+        let line = "./samovar.toml:4:1: only a trusted file may set \
                     providers.openai.api_base; read it, then type: samovar config trust";
         assert!(said.stderr.contains(line), "{args:?}: {said:?}");
         assert_eq!(said.stdout, "");
@@ -220,7 +217,7 @@ async fn trust_shows_what_it_opens_asks_at_a_terminal_and_ends_with_the_next_cha
     terminal.sees("trust it? [y/N]").await;
     terminal.types(keys::ENTER).await;
     let left = terminal.leaves().await;
-    assert!(left.screen.contains("is not trusted"), "{left:?}");
+    assert!(left.screen.contains("was not trusted"), "{left:?}");
     ended_with(&program.run(["run", "go"]).await, 3, "config_untrusted");
 
     let said = program.run(["config", "trust", "--yes"]).await;
@@ -242,10 +239,10 @@ async fn trust_shows_what_it_opens_asks_at_a_terminal_and_ends_with_the_next_cha
             .leaves()
             .await
             .screen
-            .contains("is trusted as it is now")
+            .contains("is now trusted, until it changes")
     );
     let again = program.run(["config", "trust"]).await;
-    assert!(again.stderr.contains("is trusted already"), "{again:?}");
+    assert!(again.stderr.contains("is already trusted"), "{again:?}");
 }
 
 // proves FC-3
@@ -336,11 +333,11 @@ async fn init_writes_a_file_that_sets_nothing_and_leaves_one_that_is_there() {
     fs::write(&file, "# mine\n").unwrap();
     let said = program.run(["init"]).await;
     assert_eq!(said.code, Some(0));
-    assert!(said.stdout.contains("stays as it is"), "{said:?}");
+    assert!(said.stdout.contains("was not changed"), "{said:?}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "# mine\n");
     let link = Program::new(env!("CARGO_BIN_EXE_samovar"));
     std::os::unix::fs::symlink("elsewhere", link.folder().join("samovar.toml")).unwrap();
-    assert!(link.run(["init"]).await.stdout.contains("stays as it is"));
+    assert!(link.run(["init"]).await.stdout.contains("was not changed"));
     assert!(!link.folder().join("elsewhere").exists());
 }
 
@@ -356,8 +353,8 @@ async fn a_system_that_is_opened_to_tools_is_said_aloud() {
 
     let said = program.run(["run", "go"]).await;
 
-    let warning = "file tools reach everything that you can reach on this system, because \
-                   SAMOVAR__TOOLS__RESTRICT_TO_WORKSPACE says so";
+    let warning = "file tools can reach every file that you can, because \
+                   SAMOVAR__TOOLS__RESTRICT_TO_WORKSPACE allows it";
     assert!(said.stderr.contains(warning), "{said:?}");
     assert_eq!(said.stdout, "I see\n");
     let told = model.prompts()[1].body().to_string();

@@ -57,7 +57,7 @@ async fn strangers_data() -> Program {
 }
 
 const LEFT_ALONE: &str =
-    "./data was not made here by you; if it is yours, name it once with --data-dir ./data";
+    "./data was not created here by you; if it is yours, name it once with --data-dir ./data";
 
 // proves FC-3
 #[tokio::test]
@@ -234,13 +234,13 @@ async fn a_data_directory_that_could_not_be_known_again_is_not_made() {
     crate::setup::ended_with(&said, 3, "data_dir_unusable");
     assert!(
         said.stderr
-            .contains("it cannot be remembered that ./data would be yours"),
+            .contains("samovar cannot remember that ./data is yours"),
         "{said:?}"
     );
     assert!(!program.folder().join("data").exists());
     let server = program.serve(&["--data-dir", "data"]).await;
     assert!(
-        server.banner.contains("--data-dir names it"),
+        server.banner.contains("--data-dir sets it"),
         "{}",
         server.banner
     );

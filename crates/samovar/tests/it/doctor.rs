@@ -233,14 +233,14 @@ async fn it_says_how_much_room_there_is_and_what_an_accepted_message_outlives() 
     assert!(dir.starts_with('/'), "{room}");
     assert_eq!(
         fact(&found, "durability"),
-        "what was accepted outlives a power cut"
+        "accepted messages survive a power cut"
     );
 
     let program = program.set("SAMOVAR__STORE__DURABILITY", "process");
     let found = document(&program.run(["doctor", "--json"]).await);
     let kept = fact(&found, "durability");
     assert!(
-        kept.starts_with("what was accepted outlives a killed process;"),
+        kept.starts_with("accepted messages survive a killed process;"),
         "{kept}"
     );
 }
@@ -381,7 +381,7 @@ async fn it_tells_who_hears_the_global_chat_what_it_begins_with_and_who_waits_th
         finding(&before, "chat")["fact"]
             .as_str()
             .unwrap()
-            .starts_with("nobody hears")
+            .starts_with("messages in the global chat reach no agent")
     );
     let greets = finding(&before, "greeting")["fact"].as_str().unwrap();
     assert!(greets.ends_with("Good morning."), "{greets}");
@@ -396,7 +396,7 @@ async fn it_tells_who_hears_the_global_chat_what_it_begins_with_and_who_waits_th
 
     let during = document(&program.run(["doctor", "--json"]).await);
     let waits = finding(&during, "question");
-    let alone = "master waits for an answer in the global chat";
+    let alone = "master is waiting for an answer in the global chat";
     assert_eq!(waits["fact"], alone);
     assert_eq!(waits["command"], "samovar chat-global history");
 
@@ -406,6 +406,6 @@ async fn it_tells_who_hears_the_global_chat_what_it_begins_with_and_who_waits_th
         tokio::task::yield_now().await;
     }
     let during = document(&program.run(["doctor", "--json"]).await);
-    let behind = format!("{alone}, and 1 question behind it");
+    let behind = format!("{alone}; 1 more question is queued");
     assert_eq!(finding(&during, "question")["fact"], behind);
 }

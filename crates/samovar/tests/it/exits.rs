@@ -254,7 +254,7 @@ async fn a_run_whose_models_server_is_down_says_at_once_that_it_asks_again_and_c
     let run = program.command(["run", "go", "--model", "custom/x"]);
     let mut run = { run }.spawn().unwrap();
 
-    says(&mut run, "the model is asked again in").await;
+    says(&mut run, "retrying in").await;
     send(Signal::INT, &run);
 
     let said = Finished::of(run).await;

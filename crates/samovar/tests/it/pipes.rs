@@ -221,7 +221,7 @@ async fn a_pipe_deletes_nothing_without_a_yes() {
     let said = program.run(["sessions", "delete", &id, "--yes"]).await;
     assert_eq!(
         (said.code, said.stdout),
-        (Some(0), format!("{id} is deleted\n"))
+        (Some(0), format!("{id} was deleted\n"))
     );
     assert_eq!(program.run(["sessions", "list"]).await.stdout, "");
 }

@@ -98,7 +98,7 @@ async fn a_token_for_a_room_is_made_and_listed_by_its_scope_and_opens_nothing_el
     assert_eq!(made.code, Some(0), "{made:?}");
     assert_eq!(
         made.stderr,
-        "booking may join the room two:halls as its host, and nothing else; this is shown once:\n"
+        "booking may join room two:halls as its host, and nothing else; the token is shown only once:\n"
     );
     install_tls();
     let url = format!("http://{}/api/tokens", server.address);
@@ -113,5 +113,8 @@ async fn a_token_for_a_room_is_made_and_listed_by_its_scope_and_opens_nothing_el
         "{shown:?}"
     );
     let plain = program.run(["token", "create", "ci"]).await;
-    assert_eq!(plain.stderr, "ci may use; this is shown once:\n");
+    assert_eq!(
+        plain.stderr,
+        "ci has the scope use; the token is shown only once:\n"
+    );
 }

@@ -103,7 +103,7 @@ async fn the_text_goes_to_stdout_and_everything_else_to_stderr() {
         assert!(line.starts_with(beginning), "{lines:#?}");
     }
     assert!(
-        lines[0].ends_with(", because AGENT_MODEL names it"),
+        lines[0].ends_with(", because AGENT_MODEL sets it"),
         "{lines:#?}"
     );
     assert!(model.left_over().is_empty());
@@ -138,7 +138,10 @@ async fn a_session_goes_on_with_its_history_and_its_model() {
         .run(["run", "--session", session, "who am I?"])
         .await;
     assert_eq!(second.stdout, "Your name is Ada.\n", "{second:?}");
-    assert!(second.stderr.contains("it is the session's"), "{second:?}");
+    assert!(
+        second.stderr.contains("it is the session's model"),
+        "{second:?}"
+    );
     let prompt = model.prompt(1).await.unwrap();
     assert!(prompt.body().to_string().contains("I am Ada"));
 

@@ -36,7 +36,7 @@ async fn the_banner_says_where_it_is_what_it_keeps_and_who_answers() {
     let expected = format!(
         "samovar listens on http://{}\n\
          token: in {work}/data/token\n\
-         data: {work}/data, because no other was named\n\
+         data: {work}/data, because no other folder was named\n\
          workspace: {work}\n\
          model: demo (rules, not a language model), because no provider key is set; \
          to connect one: export OPENAI_API_KEY=YOUR_KEY\n\

@@ -79,7 +79,11 @@ async fn a_run_whose_server_is_killed_and_stays_away_ends_its_turn_itself() {
 
     assert_eq!(said.code, Some(0), "{said:?}");
     assert_eq!(said.stdout, "half a\nthe whole answer\n", "{said:?}");
-    for word in ["the server went away", "goes on", "is void"] {
+    for word in [
+        "lost the connection to the server",
+        "it continues",
+        "discard the unfinished answer",
+    ] {
         assert!(said.stderr.contains(word), "{word}: {said:?}");
     }
     let session = ["run", "--session", &cut.session, "again"];
@@ -104,7 +108,7 @@ async fn a_run_whose_server_is_killed_and_stays_away_ends_its_turn_itself() {
 async fn a_run_that_is_stopped_while_its_server_is_away_has_stopped_its_turn() {
     let mut cut = Cut::in_mid_answer("text").await;
     cut.server.kill().await;
-    says(&mut cut.run, "the server went away").await;
+    says(&mut cut.run, "lost the connection to the server").await;
 
     send(Signal::INT, &cut.run);
     let said = ended(&cut.shown, cut.run).await;
@@ -173,7 +177,7 @@ async fn a_turn_that_waits_is_listed_and_goes_on_when_somebody_says_so() {
     let command = format!("samovar sessions resume {}", cut.session);
     assert!(doctor.stdout.contains(&command), "{doctor:?}");
     let listed = cut.program.run(["sessions", "list"]).await;
-    assert!(listed.stdout.contains("(cut off)"), "{listed:?}");
+    assert!(listed.stdout.contains("(interrupted)"), "{listed:?}");
     assert!(listed.stderr.contains(&command), "{listed:?}");
 
     let resumed = cut.program.run(["sessions", "resume", &cut.session]).await;
@@ -186,7 +190,7 @@ async fn a_turn_that_waits_is_listed_and_goes_on_when_somebody_says_so() {
     server.send(Signal::TERM);
     let said = server.end().await.stderr;
     assert!(
-        said.contains(" 1 wait for samovar sessions resume;"),
+        said.contains(" 1 waiting for samovar sessions resume;"),
         "{said}"
     );
 }

@@ -16,10 +16,10 @@ async fn the_program_alone_talks_at_a_terminal_and_says_who_answers() {
     let terminal = program.at_terminal([""; 0]);
 
     terminal
-        .sees("model: custom/scripted, because AGENT_MODEL names it")
+        .sees("model: custom/scripted, because AGENT_MODEL sets it")
         .await;
     terminal
-        .sees("/help says what can be typed, Ctrl-D leaves")
+        .sees("/help lists the commands, Ctrl-D leaves")
         .await;
     terminal.sees_prompt("> ").await;
     terminal.enters("I am Ada").await;
@@ -142,7 +142,7 @@ async fn ctrl_c_at_a_terminal_stops_the_turn_and_exits_130() {
 
     let left = terminal.leaves().await;
     assert_eq!(left.code, Some(130), "{left:?}");
-    let last = "the turn was stopped; what was finished is kept [cancelled]";
+    let last = "the turn was stopped; finished work is kept [cancelled]";
     assert!(left.screen.ends_with(last), "{left:?}");
     model.wait_for_disconnect().await;
 }
@@ -167,8 +167,7 @@ async fn a_prompt_from_a_keyboard_ends_with_ctrl_d_and_is_not_waited_for_without
     assert_eq!(left.code, Some(2), "{left:?}");
     assert_eq!(
         left.screen,
-        "samovar: with --no-input nobody is waited for, and stdin is a terminal; give the prompt \
-         as an argument or through a pipe [invalid_params]"
+        "samovar: --no-input allows no waiting for input, but stdin is a terminal; give the prompt as an argument or through a pipe [invalid_params]"
     );
 }
 
@@ -179,7 +178,7 @@ async fn a_session_is_deleted_when_the_person_says_yes_and_at_nothing_else() {
     program.run(["run", "hello"]).await;
     let listed = program.run(["sessions", "list"]).await;
     let id = listed.stdout.split_whitespace().next().unwrap().to_owned();
-    let question = format!("delete {id} with all that was said in it (2 messages)? [y/N]");
+    let question = format!("delete {id} and everything in it (2 messages)? [y/N]");
 
     for answer in ["", "n", "no", "maybe"] {
         let terminal = program.at_terminal(["sessions", "delete", &id]);
@@ -188,7 +187,7 @@ async fn a_session_is_deleted_when_the_person_says_yes_and_at_nothing_else() {
         let left = terminal.leaves().await;
         assert_eq!(left.code, Some(0), "{left:?}");
         assert!(
-            left.screen.ends_with(&format!("\n{id} is kept")),
+            left.screen.ends_with(&format!("\n{id} was not deleted")),
             "{left:?}"
         );
     }
@@ -206,7 +205,7 @@ async fn a_session_is_deleted_when_the_person_says_yes_and_at_nothing_else() {
     terminal.enters("y").await;
     let left = terminal.leaves().await;
     assert!(
-        left.screen.ends_with(&format!("\n{id} is deleted")),
+        left.screen.ends_with(&format!("\n{id} was deleted")),
         "{left:?}"
     );
     assert_eq!(program.run(["sessions", "list"]).await.stdout, "");

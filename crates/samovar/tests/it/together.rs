@@ -77,7 +77,7 @@ async fn a_server_that_stands_still_is_given_up() {
     server.send(Signal::STOP);
     let said = program.run(["sessions", "list"]).await;
     crate::setup::ended_with(&said, 8, "data_dir_busy");
-    assert!(said.stderr.contains("waiting until it"), "{said:?}");
+    assert!(said.stderr.contains("waiting for it to"), "{said:?}");
     let said = program.run(["run", "--timeout", "1", "go"]).await;
     crate::setup::ended_with(&said, 124, "timeout");
     server.send(Signal::CONT);

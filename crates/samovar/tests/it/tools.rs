@@ -81,7 +81,7 @@ async fn a_tool_of_ones_own_is_added_shown_called_and_removed() {
         .await;
     assert_eq!(
         (added.code, added.stdout.as_str()),
-        (Some(0), "count can be called from the next turn on\n"),
+        (Some(0), "count is available from the next turn on\n"),
         "{added:?}"
     );
 

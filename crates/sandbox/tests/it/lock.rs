@@ -72,7 +72,7 @@ fn a_second_owner_is_told_who_holds_the_directory() {
 
     let (path, pid) = (top.path(), child.id());
     let sentence = format!(
-        "the data directory {path:?} is held by another process (pid {pid}); stop that one first"
+        "the data directory {path:?} is in use by another process (pid {pid}); stop that process first"
     );
     assert_eq!(refusal.to_string(), sentence);
     child.kill().unwrap();

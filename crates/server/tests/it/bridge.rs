@@ -255,7 +255,10 @@ async fn who_names_external_as_a_model_is_told_what_it_is() {
     let session = app.session().await;
     let frames = app.turn(&session, "book a table").await;
     let shown = format!("{frames:?}");
-    assert!(shown.contains("external is no language model"), "{shown}");
+    assert!(
+        shown.contains("external is not a language model"),
+        "{shown}"
+    );
     let last = frames.iter().rev().nth(1).unwrap();
     assert_eq!(last.kind(), "completed", "it is no fault");
 }

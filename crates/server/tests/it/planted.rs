@@ -84,7 +84,7 @@ async fn a_token_that_is_a_link_or_a_pipe_is_refused_at_once() {
         let linked = Desk::new().link(name).refusal();
         assert!(linked.contains("it is a link"), "{linked}");
         let piped = Desk::new().pipe(name).refusal();
-        assert!(piped.contains("no regular file"), "{piped}");
+        assert!(piped.contains("not a regular file"), "{piped}");
     }
 }
 

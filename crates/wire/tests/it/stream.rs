@@ -152,7 +152,7 @@ fn a_turn_that_fails_ends_with_an_error_and_its_code() {
     check(
         vec![fails(None)],
         &[
-            r#"7.3 {"type":"error","message":"the turn ended in an error; what was said before it is kept","code":"internal","tokens":3}"#,
+            r#"7.3 {"type":"error","message":"the turn ended with an error; its earlier messages are kept","code":"internal","tokens":3}"#,
             "[DONE]",
         ],
     );
@@ -302,10 +302,13 @@ fn a_stream_that_must_end_before_its_turn_says_so_without_an_id() {
         assert!(!encoder.is_over());
 
         let mut out = Vec::new();
-        encoder.abort(&Error::new(Code::Unavailable, "the server stops"), &mut out);
+        encoder.abort(
+            &Error::new(Code::Unavailable, "the server is stopping"),
+            &mut out,
+        );
 
         let expected = concat!(
-            "data: {\"type\":\"error\",\"message\":\"the server stops\",\"code\":\"unavailable\"}\n\n",
+            "data: {\"type\":\"error\",\"message\":\"the server is stopping\",\"code\":\"unavailable\"}\n\n",
             "data: [DONE]\n\n",
         );
         assert_eq!(String::from_utf8(out).unwrap(), expected);

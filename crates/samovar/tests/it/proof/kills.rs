@@ -26,7 +26,7 @@ async fn hundreds_of_kills_at_every_point_break_no_promise() {
     assert_eq!(said.code, Some(0), "{said:#?}");
     assert!(
         said.stdout
-            .contains("outside the promise: what was said in the global chat"),
+            .contains("not covered by the promise: messages in the global chat"),
         "{}",
         said.stdout
     );

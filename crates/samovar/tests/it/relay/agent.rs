@@ -20,7 +20,7 @@ async fn our_agent_books_what_the_person_asks_for_and_says_what_it_does() {
         .command(["relay", "agent", "--room", "cinema"])
         .spawn()
         .unwrap();
-    says(&mut agent, " begins\n").await;
+    says(&mut agent, " has started\n").await;
 
     let asked = program
         .run(["relay", "say", "--room", "cinema", WORDS])
@@ -58,7 +58,7 @@ async fn our_agent_does_what_its_model_says_and_tells_of_it() {
     let mut watcher = Agent::join(&server, "cinema").await;
     let args = ["relay", "agent", "--room", "cinema"];
     let mut agent = program.command(args).spawn().unwrap();
-    says(&mut agent, " begins\n").await;
+    says(&mut agent, " has started\n").await;
 
     let asked = program
         .run(["relay", "say", "--room", "cinema", "a comedy"])
@@ -100,12 +100,12 @@ async fn our_agent_comes_back_when_its_server_does() {
         .command(["relay", "agent", "--room", "cinema"])
         .spawn()
         .unwrap();
-    says(&mut agent, "joined the room cinema").await;
+    says(&mut agent, "joined room cinema").await;
 
     server.kill().await;
-    says(&mut agent, "the relay went away: ").await;
+    says(&mut agent, "lost the connection to the relay: ").await;
     let server = program.serve(&[]).await;
-    says(&mut agent, "joined the room cinema").await;
+    says(&mut agent, "joined room cinema").await;
 
     drop(server);
     send(Signal::TERM, &agent);
@@ -128,7 +128,7 @@ async fn a_relay_that_cannot_be_joined_is_told_at_once() {
     program.file("large", vec![b'x'; 5000]);
     std::fs::create_dir(program.folder().join("folder")).unwrap();
     for (address, file, exit, words) in [
-        (&*nobody, "data/token", 8, "cannot be joined"),
+        (&*nobody, "data/token", 8, "cannot join the relay"),
         (&url, "wrong", 2, "HTTP status 401"),
         (&elsewhere, "data/token", 8, "HTTP status 404"),
         (&tls, "data/token", 2, "--url cannot be \"wss://"),
@@ -189,7 +189,7 @@ async fn our_agent_joins_a_relay_elsewhere_with_a_token_for_its_room() {
         .command(args.iter().chain(&["cinema"]))
         .spawn()
         .unwrap();
-    says(&mut agent, "joined the room cinema").await;
+    says(&mut agent, "joined room cinema").await;
     let mut other = at_home
         .command(args.iter().chain(&["kitchen"]))
         .spawn()

@@ -50,12 +50,12 @@ async fn what_the_demo_prints_can_be_pasted_and_moves_the_room() {
         token.display()
     );
     assert!(python.ends_with(&rest), "{python}");
-    let ours = behind(&shown.stdout, "an agent of ours: ");
+    let ours = behind(&shown.stdout, "the built-in agent: ");
     assert_eq!(ours, "samovar relay agent --room 'it'\\''s a room'");
     let mut agent = Agent::join(&server, room).await;
     let say = pasted(
         &program,
-        behind(&shown.stdout, "say something as the person: "),
+        behind(&shown.stdout, "send a message as the person: "),
     )
     .await;
     assert_eq!(say.code, Some(0), "{say:?}");
@@ -80,7 +80,7 @@ async fn what_the_demo_prints_names_the_data_directory_that_was_named() {
     let click = behind(&shown.stdout, "click as the person: ");
     let clicked = pasted(&program, click).await;
     assert_eq!(clicked.code, Some(0), "{click}: {clicked:?}");
-    for what in ["an agent of ours: ", "say something as the person: "] {
+    for what in ["the built-in agent: ", "send a message as the person: "] {
         let line = behind(&shown.stdout, what);
         assert!(line.contains("else where"), "{line}");
     }
@@ -140,7 +140,7 @@ async fn a_demo_for_a_room_that_cannot_be_is_refused() {
     for (args, words) in [
         (&["--room", ""][..], "--room cannot be \"\""),
         (&["--port", "70000"], "--port cannot be \"70000\""),
-        (&["cinema"], "one word too many"),
+        (&["cinema"], "unexpected argument"),
     ] {
         let said = program.run(["relay", "demo"].iter().chain(args)).await;
         ended_with(&said, 2, "invalid_params");

@@ -19,7 +19,7 @@ async fn finding(program: &Program, what: &str) -> Option<Value> {
 async fn doctor_tells_where_the_relay_is_who_is_in_it_and_what_its_logs_take() {
     let program = program().set("DATA_DIR", "data");
     let none = finding(&program, "relay").await.unwrap();
-    let fact = "no room has a host or an agent from the start";
+    let fact = "no room opens with a host or an agent at start";
     assert_eq!((&none["ok"], &none["fact"]), (&json!(true), &json!(fact)));
     assert_eq!(finding(&program, "studies").await, None);
 
@@ -30,8 +30,8 @@ async fn doctor_tells_where_the_relay_is_who_is_in_it_and_what_its_logs_take() {
     agent.ask("session.start", json!({})).await;
 
     let set = finding(&program, "relay").await.unwrap();
-    let fact = "rooms from the start: with the booking of a movie cinema, hall; with an agent of \
-                ours none; with our tools none";
+    let fact = "rooms opened at start: with movie booking cinema, hall; with the \
+                built-in agent none; with the server's tools none";
     assert_eq!(set["fact"], fact);
     let rooms = finding(&program, "rooms").await.unwrap();
     let url = format!("ws://{}/agent/ws", server.address);

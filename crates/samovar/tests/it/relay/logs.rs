@@ -200,7 +200,7 @@ async fn a_log_that_is_not_there_and_a_file_that_cannot_be_written_are_told() {
         (
             &[&study, "--csv", "a.csv", "--json"],
             "invalid_params",
-            "cannot go together",
+            "cannot be used together",
         ),
         (&["--csv", "a.csv"], "invalid_params", "ID"),
         (&["--all"], "invalid_params", "--csv"),
@@ -223,5 +223,5 @@ async fn where_nothing_was_studied_there_is_no_log() {
     let shown = program.run(["relay", "logs"]).await;
 
     let said = (shown.code, &*shown.stdout, &*shown.stderr);
-    assert_eq!(said, (Some(0), "", "there is no study log\n"));
+    assert_eq!(said, (Some(0), "", "there are no study logs\n"));
 }

@@ -40,7 +40,7 @@ async fn a_study_plays_again_and_one_changed_byte_is_found_at_its_row() {
     let document = replay(&program, &file, &["--json"]).await;
 
     assert_eq!(same.code, Some(0), "{same:?}");
-    let words = format!("{rows} rows and no difference; ");
+    let words = format!("{rows} rows, no difference; ");
     assert!(same.stdout.starts_with(&words), "{same:?}");
     let document: Value = serde_json::from_str(&document.stdout).unwrap();
     assert_eq!(document["schema"], "samovar.relay_replay/1");
@@ -102,9 +102,9 @@ async fn what_is_no_log_is_told_and_read_no_further_than_a_line_may_be() {
     rustix::fs::mkfifoat(rustix::fs::CWD, pipe.as_c_str(), rustix::fs::Mode::RUSR).unwrap();
     for (name, words) in [
         ("missing", "No such file"),
-        ("folder", "no regular file"),
-        ("pipe", "no regular file"),
-        ("empty", "it has no row"),
+        ("folder", "not a regular file"),
+        ("pipe", "not a regular file"),
+        ("empty", "it has no rows"),
     ] {
         let said = replay(&program, &at(name), &[]).await;
         ended_with(&said, 2, "invalid_params");

@@ -115,7 +115,7 @@ async fn what_cannot_be_said_or_done_in_a_room_is_told_and_nobody_hears_of_it() 
         (
             &["do", "select", "{}", "{}"],
             "invalid_params",
-            "one word too many",
+            "unexpected argument",
         ),
     ] {
         let said = program.run(["relay"].iter().chain(args)).await;
@@ -182,7 +182,7 @@ async fn a_server_without_rooms_says_how_one_is_opened() {
 
     let shown = program.run(["relay", "rooms"]).await;
 
-    let said = "there is no room; open one with: samovar relay demo\n";
+    let said = "there are no rooms; open one with: samovar relay demo\n";
     assert_eq!(
         (shown.code, &*shown.stdout, &*shown.stderr),
         (Some(0), "", said)

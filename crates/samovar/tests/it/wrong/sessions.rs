@@ -3,16 +3,32 @@
 use super::{check, line, wrong};
 
 const UNKNOWN: &str = "unknown_session";
-const WHICH: &str = "there is no such session; samovar sessions list shows which there are";
+const WHICH: &str = "there is no such session; samovar sessions list shows them";
 
 // proves FC-2, FC-6
 #[tokio::test]
 async fn a_session_that_is_not_there_is_said_to_be_missing() {
     check([
-        line("run hi --session nobody").is(2, UNKNOWN, "there is no such session here; leave --session out to begin a new one"),
-        line("run hi --continue").is(2, UNKNOWN, "there is no session of this folder to go on with; leave --continue out to begin a new one"),
-        line("chat --session nobody").is(2, UNKNOWN, "there is no such session here; leave --session out to begin a new one"),
-        line("chat --continue").is(2, UNKNOWN, "there is no session of this folder to go on with; leave --continue out to begin a new one"),
+        line("run hi --session nobody").is(
+            2,
+            UNKNOWN,
+            "there is no such session here; leave out --session to start a new one",
+        ),
+        line("run hi --continue").is(
+            2,
+            UNKNOWN,
+            "this folder has no session to continue; leave out --continue to start a new one",
+        ),
+        line("chat --session nobody").is(
+            2,
+            UNKNOWN,
+            "there is no such session here; leave out --session to start a new one",
+        ),
+        line("chat --continue").is(
+            2,
+            UNKNOWN,
+            "this folder has no session to continue; leave out --continue to start a new one",
+        ),
         line("sessions show nobody").is(2, UNKNOWN, WHICH),
         line("sessions resume nobody").is(2, UNKNOWN, WHICH),
         line("sessions cancel nobody").is(2, UNKNOWN, WHICH),

@@ -5,9 +5,9 @@ use super::{check, line};
 // proves FC-2, FC-6
 #[tokio::test]
 async fn a_prompt_from_a_pipe_is_text_and_has_its_bounds() {
-    const BLANK: &str = "the content is blank; say at least one visible character";
+    const BLANK: &str = "the content is blank; write at least one visible character";
     const NOT_TEXT: &str = "the prompt is not UTF-8; nothing was sent, save it as UTF-8";
-    const LARGE: &str = "the prompt is larger than 1048576 bytes; nothing was sent, put it into a file and name that";
+    const LARGE: &str = "the prompt is larger than 1048576 bytes; nothing was sent, put it in a file and name that file";
     check([
         line("run -").is(2, "blank_content", BLANK),
         line("run -")
@@ -28,12 +28,12 @@ async fn a_prompt_from_a_pipe_is_text_and_has_its_bounds() {
         line("chat").reading("/brew\n").is(
             2,
             "invalid_params",
-            "\"/brew\" is no command; /help says which there are",
+            "\"/brew\" is not a command; /help lists them",
         ),
         line("chat").reading("/sessions nobody").is(
             2,
             "unknown_session",
-            "there is no such session; samovar sessions list shows which there are",
+            "there is no such session; samovar sessions list shows them",
         ),
         line("chat")
             .reading("\u{200b}\n")

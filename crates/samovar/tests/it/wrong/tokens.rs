@@ -6,13 +6,13 @@ use super::{check, line, wrong};
 #[tokio::test]
 async fn a_token_has_a_name_of_its_own() {
     const CODE: &str = "invalid_params";
-    const MISSING: &str = "there is no such token; samovar token list shows which there are";
+    const MISSING: &str = "there is no such token; samovar token list shows them";
     check([
         line("token revoke nobody").is(2, "unknown_token", MISSING),
         line("token create ci").after(["token", "create", "ci"]).is(
             2,
             CODE,
-            "there is a token named \"ci\" already; choose another name, or revoke it first",
+            "there is already a token named \"ci\"; choose another name, or revoke it first",
         ),
         line("token create CI").is(
             2,

@@ -15,7 +15,7 @@ async fn a_wrong_command_or_option_is_named_with_what_would_be_right() {
         line("boil").is(
             2,
             CODE,
-            "there is no command \"boil\"; samovar --help says which there are",
+            "there is no command \"boil\"; samovar --help lists them",
         ),
         line("sesions list").is(
             2,
@@ -23,13 +23,21 @@ async fn a_wrong_command_or_option_is_named_with_what_would_be_right() {
             "there is no command \"sesions\"; did you mean sessions?",
         ),
         line("sessions lst").is(2, CODE, "there is no command \"lst\"; did you mean list?"),
-        line("sessions").is(2, CODE, "a command is missing; below stand those there are"),
-        line("token").is(2, CODE, "a command is missing; below stand those there are"),
+        line("sessions").is(
+            2,
+            CODE,
+            "a command is missing; the available commands are below",
+        ),
+        line("token").is(
+            2,
+            CODE,
+            "a command is missing; the available commands are below",
+        ),
         line("run").is(2, CODE, "<PROMPT> is missing; type: samovar run <PROMPT>"),
         line("run say hello").is(
             2,
             CODE,
-            "\"hello\" is one word too many; put words that belong together into quotes",
+            "unexpected argument \"hello\"; put quotes around a text of several words",
         ),
         line("run hi --modl demo").is(
             2,
@@ -39,12 +47,12 @@ async fn a_wrong_command_or_option_is_named_with_what_would_be_right() {
         line("run hi --json").is(
             2,
             CODE,
-            "there is no option --json here; type --help in its place to see which there are",
+            "there is no option --json here; --help lists the options",
         ),
         line("run hi -x").is(
             2,
             CODE,
-            "there is no option -x here; type --help in its place to see which there are",
+            "there is no option -x here; --help lists the options",
         ),
         line("run hi --model").is(2, CODE, "--model needs a value"),
         line("run hi --model a --model b").is(2, CODE, "--model is given twice; give it once"),
@@ -52,12 +60,12 @@ async fn a_wrong_command_or_option_is_named_with_what_would_be_right() {
         line("run hi --session a --continue").is(
             2,
             CODE,
-            "--session and --continue cannot go together; leave one of them out",
+            "--session and --continue cannot be used together; leave one of them out",
         ),
         line("sessions list --json --jsonl").is(
             2,
             CODE,
-            "--json and --jsonl cannot go together; leave one of them out",
+            "--json and --jsonl cannot be used together; leave one of them out",
         ),
         line("sessions rename a").is(
             2,
@@ -68,12 +76,12 @@ async fn a_wrong_command_or_option_is_named_with_what_would_be_right() {
         wrong(["\u{1b}[31mred"]).is(
             2,
             CODE,
-            r#"there is no command "\u{1b}[31mred"; samovar --help says which there are"#,
+            r#"there is no command "\u{1b}[31mred"; samovar --help lists them"#,
         ),
         wrong([""]).is(
             2,
             CODE,
-            "there is no command \"\"; samovar --help says which there are",
+            "there is no command \"\"; samovar --help lists them",
         ),
     ])
     .await;
@@ -86,7 +94,7 @@ async fn help_of_a_command_is_what_the_command_says_of_itself_and_of_no_other() 
         line("help boil").is(
             2,
             CODE,
-            "there is no command \"boil\"; samovar --help says which there are",
+            "there is no command \"boil\"; samovar --help lists them",
         ),
         line("help sessions lst").is(2, CODE, "there is no command \"lst\"; did you mean list?"),
     ])
@@ -242,7 +250,7 @@ async fn a_wrong_value_is_shown_with_what_its_option_takes() {
 // proves FC-2, FC-6
 #[tokio::test]
 async fn a_prompt_says_something_in_text() {
-    const BLANK: &str = "the content is blank; say at least one visible character";
+    const BLANK: &str = "the content is blank; write at least one visible character";
     let not_text = || OsString::from_vec(b"caf\xe9".to_vec());
     check([
         wrong(["run", ""]).is(2, "blank_content", BLANK),
@@ -250,11 +258,11 @@ async fn a_prompt_says_something_in_text() {
         wrong(["run", "\u{a0}\u{2003}\u{3000}"]).is(2, "blank_content", BLANK),
         wrong(["run", "\u{200b}\u{200d}\u{feff}"]).is(2, "blank_content", BLANK),
         wrong(["run", "\u{2028}\u{85}\u{1680}"]).is(2, "blank_content", BLANK),
-        wrong(["run".into(), not_text()]).is(2, CODE, "an argument is not UTF-8; type it as text"),
+        wrong(["run".into(), not_text()]).is(2, CODE, "an argument is not UTF-8; use UTF-8 text"),
         wrong(["sessions".into(), "show".into(), not_text()]).is(
             2,
             CODE,
-            "an argument is not UTF-8; type it as text",
+            "an argument is not UTF-8; use UTF-8 text",
         ),
     ])
     .await;
@@ -272,7 +280,7 @@ async fn what_becomes_of_a_message_beside_another_turn_is_one_of_four() {
         line("run hi --delivery steer --budget-tokens 5").is(
             2,
             CODE,
-            "--delivery steer joins a turn that has its own --approval, --max-iterations and --budget-tokens; nothing was said, leave them out",
+            "--delivery steer joins a turn that has its own --approval, --max-iterations and --budget-tokens; nothing was sent, leave these options out",
         ),
     ])
     .await;
@@ -312,12 +320,12 @@ async fn a_wrong_word_of_a_proof_is_shown_with_what_its_option_takes() {
         line("prove 200").is(
             2,
             CODE,
-            "\"200\" is one word too many; put words that belong together into quotes",
+            "unexpected argument \"200\"; put quotes around a text of several words",
         ),
         line("prove --report no/such/folder.json").is(
             2,
             "report_unwritable",
-            "the report \"no/such/folder.json\" cannot be written: No such file or directory (os error 2); name a file that can",
+            "the report \"no/such/folder.json\" cannot be written: No such file or directory (os error 2); name another file",
         ),
     ])
     .await;

@@ -99,8 +99,8 @@ async fn a_model_that_nobody_claims_makes_no_session() {
     for (model, word) in [
         ("nobody-knows-this", "nobody-knows-this"),
         ("deepsek-chat", "deepseek/deepseek-chat"),
-        ("", "names no model"),
-        ("custom/", "names no model"),
+        ("", "is not a model name"),
+        ("custom/", "is not a model name"),
         ("demo/7b", "demo"),
     ] {
         let params = json!({"sessionId": "s", "model": model}).to_string();

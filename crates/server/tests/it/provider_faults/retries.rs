@@ -184,7 +184,7 @@ async fn retry_after_is_honoured_and_its_wait_ends_with_a_cancel() {
     let mut stream = samovar_testkit::EventStream::new(request.send().await.unwrap());
     let waits = stream.until("step_reset").await;
     let reason = waits.last().unwrap().data["reason"].as_str().unwrap();
-    assert!(reason.ends_with("asked again in 60 s"), "{reason}");
+    assert!(reason.ends_with("retrying in 60 s"), "{reason}");
 
     let stopped = app.ok("cancel", json!({"sessionId": session})).await;
 

@@ -57,7 +57,7 @@ async fn a_message_that_no_model_can_answer_gets_a_note_and_the_next_one_an_answ
         let asked = chat.post_user(text).await.unwrap();
         let note = noted(&chat, asked).await;
         assert!(note.text.contains("openai"), "{note:?}");
-        assert!(note.text.contains("did not begin"), "{note:?}");
+        assert!(note.text.contains("did not start"), "{note:?}");
     }
     assert_eq!(app.model.prompt_count(), 0);
 }
