@@ -1,32 +1,32 @@
-// A client of the agent service: `fetch` and nothing else, for Node 20.3 or later and for browsers.
+// A client of the agent service that needs only `fetch`, for Node 20.3 or later and for browsers.
 
 import { AGENT_BASE_PATH, AGENT_METHODS } from "./agent.js";
 import type { AgentMethod, AgentService, ErrorBody } from "./agent.js";
 
 export * from "./agent.js";
 
-/** Where the server is, and who asks. */
+/** The server's address, the token, and timeouts. */
 export interface ClientConfig {
-  /** Such as `http://127.0.0.1:4747`. */
+  /** For example `http://127.0.0.1:4747`. */
   baseUrl: string;
   /** The server's token. */
   token: string;
-  /** How long a call may take that waits for no turn; 5,000 when absent. */
+  /** The timeout of a call that does not wait for a turn; by default 5,000. */
   timeoutMs?: number;
-  /** How long a stream that broke off is taken up again, from its last event on; 60,000 when absent,
-   * and 0 never. */
+  /** How long to try to resume a stream that broke off, after its last event; by default 60,000,
+   * 0 for never. */
   resumeMs?: number;
-  /** What sends the requests; the platform's own when absent. */
+  /** Sends the requests; by default the platform's own `fetch`. */
   fetch?: typeof fetch;
 }
 
-/** What may be said of a single call. */
+/** Options of a single call. */
 export interface CallOptions {
-  /** Gives the call up. It does not stop a turn: `cancel` does. */
+  /** Aborts the call. It does not stop a turn: `cancel` does. */
   signal?: AbortSignal;
 }
 
-/** The service, with options for every call, and streams that know where they are. */
+/** The service, with options for every call, and streams that can resume. */
 export type AgentClient = {
   [Name in keyof AgentService]: (
     ...given: [...params: Parameters<AgentService[Name]>, options?: CallOptions]
@@ -35,7 +35,7 @@ export type AgentClient = {
 
 type Answer<T> = T extends AsyncIterable<infer Event> ? EventStream<Event> : T;
 
-/** A refusal, or an answer that cannot be understood (`invalid_answer`, `stream_cut`), or a place in
+/** A refusal, an answer that cannot be understood (`invalid_answer`, `stream_cut`), or a position in
  * a stream that the server no longer knows (`stream_reset`). */
 export class AgentError extends Error {
   override readonly name = "AgentError";
@@ -43,7 +43,7 @@ export class AgentError extends Error {
   readonly status: number;
   /** The stable code, one of docs/protocols.md. */
   readonly code: string;
-  /** Facts for a program. */
+  /** Details for programs. */
   readonly details: unknown;
 
   constructor(status: number, code: string, message: string, details?: unknown) {
@@ -54,21 +54,21 @@ export class AgentError extends Error {
   }
 }
 
-/** Opens a stream behind the event with an id; without one, at its start. */
+/** Opens a stream after the event with an id; without an id, at its start. */
 type Open = (after: string | undefined) => Promise<Response>;
 
-/** What becomes of a stream that breaks off. */
+/** How to resume a stream that breaks off. */
 interface Resuming {
   forMs: number;
   signal: AbortSignal | undefined;
-  /** Whether who reads knows what a `reset` is; else it is an error. */
+  /** Whether the reader handles a `reset`; otherwise it is an error. */
   takesResets: boolean;
 }
 
-/** The events of a turn, to be read once. The message is sent when the first one is asked for. A
- * stream that breaks off goes on behind the last event that was read. */
+/** The events of a turn, which can be read once. The message is sent when the first event is
+ * requested. A stream that breaks off resumes after the last event that was read. */
 export class EventStream<Event> implements AsyncIterable<Event> {
-  /** The id of the last event that was read and has one. */
+  /** The id of the last event that was read, of those with an id. */
   lastEventId: string | undefined;
   readonly #events: AsyncGenerator<Event, void>;
 
@@ -81,7 +81,7 @@ export class EventStream<Event> implements AsyncIterable<Event> {
   }
 
   async *#read(open: Open, resuming: Resuming): AsyncGenerator<Event, void> {
-    // What never reached a server is what `fetch` throws: nobody knows that it would be there soon.
+    // A request that never reached a server throws the error of `fetch`: there may be no server.
     let response = await open(undefined);
     let lostAt: number | undefined;
     for (;;) {
@@ -121,10 +121,10 @@ export class EventStream<Event> implements AsyncIterable<Event> {
   }
 }
 
-/** Why a stream ends whose turn goes on. */
+/** Why a stream ends while its turn continues. */
 const LEFT: readonly string[] = ["server_restart", "reader_stalled"];
 
-/** What a server, or a proxy in front of it, answers while it is away. */
+/** The answers of a server, or of a proxy in front of it, while the server is away. */
 const PASSES_BY: readonly number[] = [429, 502, 503, 504];
 
 /** A client of one server. */
@@ -169,7 +169,7 @@ export function createClient(config: ClientConfig): AgentClient {
 
   function stream(method: AgentMethod, params: object, signal?: AbortSignal) {
     const takesResets = method.verb === "GET";
-    // Under an id of its own a message is said once, however often it is sent.
+    // With an id, a message is accepted once, however often it is sent.
     const said = takesResets ? params : { messageId: crypto.randomUUID(), ...params };
     const open: Open = (after) => send(method, said, signal, after);
     return new EventStream(open, { forMs: resumeMs, signal, takesResets });
@@ -189,7 +189,7 @@ function queryOf(params: object): string {
 }
 
 interface Frame {
-  /** The last id that was named, in this frame or before. */
+  /** The last id, of this frame or an earlier one. */
   id: string | undefined;
   data: string;
 }
@@ -198,7 +198,7 @@ async function* frames(body: ReadableStream<Uint8Array>): AsyncGenerator<Frame> 
   let id: string | undefined;
   let data: string | undefined;
   for await (const line of lines(body)) {
-    // What has another name, such as a comment, which has none, means nothing here.
+    // Other fields, and comments, which have no name, are ignored.
     const [, field, said = ""] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? [];
     if (field === "id") id = said;
     if (field === "data") data = data === undefined ? said : `${data}\n${said}`;
@@ -208,7 +208,7 @@ async function* frames(body: ReadableStream<Uint8Array>): AsyncGenerator<Frame> 
   }
 }
 
-/** The lines of a body, in whatever pieces its bytes come. One without an end is none. */
+/** The lines of a body, in whatever pieces its bytes come. An unterminated line is dropped. */
 async function* lines(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
@@ -250,7 +250,7 @@ function cut(status: number): AgentError {
   return new AgentError(status, "stream_cut", why);
 }
 
-/** What was read of the turn may have holes; the details have it as it stands. */
+/** Earlier events of the turn may be missing; the details have its current state. */
 function reset(status: number, event: unknown): AgentError {
   const why = "the server lost the place in the stream; details is the turn as it stands";
   return new AgentError(status, "stream_reset", why, (event as { snapshot?: unknown }).snapshot);

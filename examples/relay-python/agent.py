@@ -1,7 +1,7 @@
 """An external agent that books two seats at the movies over the relay of a Samovar server.
 
-It has no list of steps: it looks at what the screen of the room shows and offers, decides on one
-call, gives its reason, and looks again at what became of it.
+It has no list of steps: it looks at what the room's screen shows and offers, decides on one
+call, gives its reason, and looks at the result.
     python agent.py --room default --token-file data/token
 """
 
@@ -17,7 +17,7 @@ CHOICES = ["movie", "theater", "date", "time"]
 
 
 class Room:
-    """A place in a room, and the newest screen that was seen from it."""
+    """The agent's membership in a room, and the newest screen."""
 
     def __init__(self, socket, name):
         self.socket = socket
@@ -31,7 +31,7 @@ class Room:
         return message["id"]
 
     def ask(self, kind, **payload):
-        """Says something and waits for the answer; other messages may come before it."""
+        """Sends a message and waits for the answer; other messages may come first."""
         asked = self.say(kind, **payload)
         while True:
             message = self.hear(timeout=60)
@@ -41,7 +41,7 @@ class Room:
                 return message["payload"]
 
     def hear(self, timeout):
-        """Takes the next message. The newest screen counts, whoever changed it."""
+        """Receives the next message. The newest screen counts, whatever changed it."""
         message = json.loads(self.socket.recv(timeout))
         if message["type"] in ("snapshot.state", "state.updated"):
             self.screen = message["payload"]
@@ -50,7 +50,7 @@ class Room:
         return message
 
     def call(self, tool, params, reason):
-        """Calls a tool and waits until the screen shows what it did."""
+        """Calls a tool and waits until the screen shows its effect."""
         print(f"{tool} {json.dumps(params)}: {reason}")
         before = self.screen
         try:
@@ -83,7 +83,7 @@ class Plan:
         return "next", {}, "Nothing is left to decide here."
 
     def choose(self, stage, spec):
-        """The first that fits and has led nowhere yet, unless the person has chosen such a one."""
+        """The first fitting item that is not a known dead end, unless the person chose one."""
         path = [self.chosen.get(earlier) for earlier in CHOICES[: CHOICES.index(stage)]]
         fitting = [item["id"] for item in enabled(spec) if fits(item)]
         fitting = [item for item in fitting if [*path, item] not in self.dead_ends]
@@ -99,7 +99,7 @@ class Plan:
         return "next", {}, f"This {stage} fits."
 
     def sit(self, spec):
-        """The first free seats side by side; any other seat that is chosen is given back."""
+        """The first free seats side by side; other chosen seats are released."""
         seats = enabled(spec)
         groups = [seats[at : at + SEATS] for at in range(len(seats) - SEATS + 1)]
         groups = [[seat["id"] for seat in group] for group in groups if is_side_by_side(group)]
@@ -112,7 +112,7 @@ class Plan:
 
 
 def enabled(spec):
-    """What can be chosen: what is visible and not disabled, with all that is known of it."""
+    """The items that can be chosen: visible and not disabled, with all their fields."""
     visible = {item["id"] for item in spec["visibleItems"] if not item.get("isDisabled")}
     return [item for item in spec["items"] if item["id"] in visible]
 

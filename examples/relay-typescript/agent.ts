@@ -1,7 +1,7 @@
 // An external agent that books two seats at the movies over the relay of a Samovar server.
 //
-// It has no list of steps: it looks at what the screen of the room shows and offers, decides on one
-// call, gives its reason, and looks again at what became of it.
+// It has no list of steps: it looks at what the room's screen shows and offers, decides on one
+// call, gives its reason, and looks at the result.
 //     npm start -- --room default --token-file data/token
 
 import { EventEmitter, on, once } from "node:events";
@@ -23,7 +23,7 @@ interface Screen { uiSpec: Spec | null; messageHistory: { spec?: { description: 
 interface Message { type: string; replyTo?: string; payload: any }
 interface Call { tool: string; params: object; reason: string }
 
-/** A place in a room, and the newest screen that was seen from it. */
+/** The agent's membership in a room, and the newest screen. */
 class Room extends EventEmitter {
   screen: Screen = { uiSpec: null, messageHistory: [] };
   #socket;
@@ -41,7 +41,7 @@ class Room extends EventEmitter {
     return id;
   }
 
-  /** Says something and waits for the answer; other messages may come before it. */
+  /** Sends a message and waits for the answer; other messages may come first. */
   async ask(type: string, payload: object): Promise<any> {
     const id = this.say(type, payload);
     const answer = await this.#next((message) => message.replyTo === id, 60_000);
@@ -49,7 +49,7 @@ class Room extends EventEmitter {
     return answer.payload;
   }
 
-  /** Calls a tool and waits until the screen shows what it did. */
+  /** Calls a tool and waits until the screen shows its effect. */
   async call({ tool, params, reason }: Call): Promise<void> {
     console.log(`${tool} ${JSON.stringify(params)}: ${reason}`);
     const before = this.screen;
@@ -57,13 +57,13 @@ class Room extends EventEmitter {
       await this.ask("tool.call", { toolName: tool, params, reason });
       if (this.screen === before) await this.#next(({ type }) => type === "state.updated", 5_000);
     } catch (why) {
-      // Somebody else may have changed it meanwhile. What is asked for is never old.
+      // Another agent may have changed it meanwhile. A requested screen is never old.
       console.log("looking again:", String(why));
       await this.ask("snapshot.get", {});
     }
   }
 
-  /** The newest screen counts, whoever changed it. */
+  /** The newest screen counts, whatever changed it. */
   #hear(message: Message): void {
     if (["snapshot.state", "state.updated"].includes(message.type)) this.screen = message.payload;
     if (message.type === "user.message") console.log("the person says:", message.payload.text);
@@ -90,7 +90,7 @@ class Plan {
     return { tool: "setQuantity", params, reason: `There are ${SEATS} of us.` };
   }
 
-  /** The first that fits and has led nowhere yet, unless the person has chosen such a one. */
+  /** The first fitting item that is not a known dead end, unless the person chose one. */
   #choose(spec: Spec): Call {
     const { stage, state: { selected } } = spec;
     const path = CHOICES.slice(0, CHOICES.indexOf(stage)).map((earlier) => this.#chosen.get(earlier));
@@ -103,7 +103,7 @@ class Plan {
     return next(`This ${stage} fits.`);
   }
 
-  /** The first free seats side by side; any other seat that is chosen is given back. */
+  /** The first free seats side by side; other chosen seats are released. */
   #sit(spec: Spec): Call {
     const groups = enabled(spec).map((_, at, seats) => seats.slice(at, at + SEATS));
     const group = groups.find((seats) => seats.length === SEATS && seats.every(
@@ -126,7 +126,7 @@ class Plan {
 const next = (reason: string): Call => ({ tool: "next", params: {}, reason });
 const select = (itemId: string, reason: string): Call => ({ tool: "select", params: { itemId }, reason });
 
-/** What can be chosen: what is visible and not disabled, with all that is known of it. */
+/** The items that can be chosen: visible and not disabled, with all their fields. */
 function enabled({ items, visibleItems }: Spec): Item[] {
   return items.filter(({ id }) => visibleItems.some((item) => item.id === id && !item.isDisabled));
 }
