@@ -9,31 +9,31 @@ export const AGENT_BASE_PATH = "/services/agent";
 
 /** The service. Every method takes one object of parameters. */
 export interface AgentService {
-  /** Makes a session; with the id of one that exists, answers that one. */
+  /** Creates a session; with the id of an existing session, returns that one. */
   createSession(params?: CreateSessionParams): Promise<SessionInfo>;
-  /** Says something, waits for the turn that it starts, and answers the whole turn. */
+  /** Sends a message, waits for its turn to end, and returns the whole turn. */
   sendMessageAndWait(params: SendMessageParams): Promise<SendMessageResult>;
-  /** Says something, and streams the turn that it starts. */
+  /** Sends a message, and streams its turn. */
   sendMessage(params: SendMessageParams): AsyncIterable<AgentStreamEvent>;
-  /** Streams a turn again, from behind what was read of it. */
+  /** Streams a turn again, after the last frame that was read. */
   resumeMessage(params: ResumeParams): AsyncIterable<AgentResumedEvent>;
-  /** Answers a session. */
+  /** Returns a session. */
   getSession(params: SessionParams): Promise<SessionInfo>;
-  /** Answers the last messages of a session, oldest first. */
+  /** Returns the last messages of a session, oldest first. */
   getMessages(params: GetMessagesParams): Promise<AgentMessage[]>;
-  /** Answers a page of the sessions, the one that changed last first. */
+  /** Returns a page of the sessions, the most recently changed first. */
   listSessions(params?: PaginationParams): Promise<PaginatedResult<SessionInfo>>;
-  /** Changes the title or the model of a session, and answers it. */
+  /** Changes the title or the model of a session, and returns it. */
   updateSession(params: UpdateSessionParams): Promise<SessionInfo>;
-  /** Stops what runs in a session, and removes it. */
+  /** Stops a session's turns, and deletes the session. */
   deleteSession(params: SessionParams): Promise<void>;
-  /** Stops a turn, and answers whether one was stopped. */
+  /** Stops a turn, and returns whether one was stopped. */
   cancel(params: CancelParams): Promise<CancelResult>;
-  /** Takes the last turn of a session back, and answers what its user had said. */
+  /** Takes back the last turn of a session, and returns its user's message. */
   undo(params: SessionParams): Promise<UndoResult>;
-  /** Answers the tools that a model may call. */
+  /** Returns the tools that a model may call. */
   listTools(params?: NoParams): Promise<ToolDefinition[]>;
-  /** Counts the sessions, their messages, and the tokens that they cost. */
+  /** Counts the sessions, their messages, and the tokens they used. */
   getStats(params?: NoParams): Promise<Stats>;
 }
 
@@ -66,11 +66,11 @@ export const AGENT_METHODS = {
 
 /** Parameters of `createSession`. */
 export interface CreateSessionParams {
-  /** The model; none for the default. */
+  /** The model; by default the server's. */
   model?: string;
-  /** The session's id; none lets the server make one. A session that exists is given back. */
+  /** The session's id; by default the server generates one. An existing session is returned. */
   sessionId?: string;
-  /** Facts to be kept with the session. */
+  /** Metadata to store with the session. */
   metadata?: Record<string, unknown>;
 }
 
@@ -78,48 +78,45 @@ export interface CreateSessionParams {
 export interface SendMessageParams {
   /** The session. */
   sessionId: string;
-  /** What is said: at least one visible character. */
+  /** The text: at least one visible character. */
   content: string;
-  /** The client's id for the message; none lets the server make one. */
+  /** The client's id for the message; by default the server generates one. */
   messageId?: string;
-  /** What happens while another turn runs (AS-11). */
+  /** What happens when another turn is running (AS-11). */
   delivery?: Delivery;
-  /**
-   * Passes of the loop that its turn may take; the server's own number when absent. From 1 to
-   * 1000.
-   */
+  /** The most model calls of its turn; by default the server's setting. From 1 to 1000. */
   maxIterations?: number;
   /**
-   * Tokens that all model calls of its turn together may cost; the server's own number when
-   * absent. From 1 to 4294967295.
+   * The most tokens that all model calls of its turn together may use; by default the
+   * server's setting. From 1 to 4294967295.
    */
   budgetTokens?: number;
-  /** How much is asked before a call of its turn runs; the server's own level when absent. */
+  /** Which calls of its turn need approval; by default the server's level. */
   approval?: "auto" | "supervised" | "read-only";
 }
 
-/** What happens to a message while another turn runs. */
+/** What happens to a message when another turn is running. */
 export type Delivery =
   /** It waits for its turn. */
   | "queue"
   /**
-   * It joins the turn that runs before that asks its model again; its own turn ends as
-   * `steered` then. When the turn ends before, it begins its own. It can set nothing for its
-   * turn.
+   * It joins the running turn before that turn's next model call; its own turn then ends as
+   * `steered`. If the running turn ends first, the message starts its own. It cannot set
+   * bounds.
    */
   | "steer"
-  /** The turn that runs is stopped, and its own begins, before what waits. */
+  /** The running turn is stopped, and its own turn starts, before waiting messages. */
   | "interrupt"
   /** It is refused with `session_busy`. */
   | "reject";
 
-/** Parameters of a stream that is read again. */
+/** Parameters for reading a stream again. */
 export interface ResumeParams {
   /** The session. */
   sessionId: string;
   /**
-   * The id of the last frame that was read: the stream goes on behind it, to the end of that
-   * frame's turn. Without one it begins with the turn that runs, else with the last one.
+   * The id of the last frame that was read: the stream resumes after it, to the end of that
+   * frame's turn. Without an id it starts with the running turn, or else the last one.
    */
   after?: string;
 }
@@ -134,7 +131,7 @@ export interface SessionParams {
 export interface GetMessagesParams {
   /** The session. */
   sessionId: string;
-  /** How many of the last to show; 1,000 when absent. From 0 to 1000. */
+  /** The most messages to return, counted from the last; by default 1,000. From 0 to 1000. */
   limit?: number;
   /** Only messages before this one. */
   before?: string;
@@ -142,21 +139,21 @@ export interface GetMessagesParams {
 
 /** Parameters of `listSessions`. */
 export interface PaginationParams {
-  /** How many to skip; none when absent. From 0 to 4294967295. */
+  /** How many sessions to skip; by default 0. From 0 to 4294967295. */
   offset?: number;
-  /** How many to show; 50 when absent. From 0 to 200. */
+  /** The most sessions to return; by default 50. From 0 to 200. */
   limit?: number;
-  /** Only sessions whose id or title has this text. */
+  /** Only sessions whose id or title contains this text. */
   query?: string;
 }
 
-/** Parameters of `updateSession`. What is absent stays as it is. */
+/** Parameters of `updateSession`. Absent fields are not changed. */
 export interface UpdateSessionParams {
   /** The session. */
   sessionId: string;
-  /** What a person calls it: at most 256 bytes without control characters; empty to remove it. */
+  /** The title for people: at most 256 bytes without control characters; empty to remove it. */
   title?: string;
-  /** The model of its next turns. */
+  /** The model from the next turn on. */
   model?: string;
 }
 
@@ -164,125 +161,125 @@ export interface UpdateSessionParams {
 export interface CancelParams {
   /** The session. */
   sessionId: string;
-  /** The turn; none for the one that runs. */
+  /** The turn; by default the current one. */
   turnId?: string;
 }
 
 /** No parameters: `listTools`, `getStats`. */
 export type NoParams = Record<string, never>;
 
-/** The body of every answer that is not 2xx (AS-3). */
+/** The body of every answer with a status other than 2xx (AS-3). */
 export interface ErrorBody {
-  /** What happened and what to do, for a person. */
+  /** What happened and what to do, for people. */
   error: string;
   /** The stable code. */
   code: string;
-  /** Facts for a program. */
+  /** Details for programs. */
   details?: unknown;
 }
 
-/** A session as clients see it. */
+/** A session. */
 export interface SessionInfo {
-  /** Its id. */
+  /** The id. */
   id: string;
-  /** Its id again, for clients that know it under this name. */
+  /** The id again, for clients that expect it under this name. */
   sessionId: string;
-  /** What a person calls it; absent when it has no title. */
+  /** The title for people; absent if the session has none. */
   title?: string;
-  /** The model, as it was asked for. */
+  /** The model, by the name that was requested. */
   model: string;
-  /** When it was made, in milliseconds since 1970. */
+  /** The creation time, in milliseconds since 1970. */
   createdAt: number;
-  /** When it last changed, in milliseconds since 1970. */
+  /** The time of the last change, in milliseconds since 1970. */
   updatedAt: number;
-  /** Its messages of every role. */
+  /** The number of messages of every role. */
   messageCount: number;
-  /** What all its model calls cost. */
+  /** The token usage of all its model calls. */
   tokens: TokenUsage;
-  /** The model, and what the client gave. */
+  /** The client's metadata, and the model. */
   metadata: Record<string, unknown>;
 }
 
-/** Tokens of model calls, failed ones included. */
+/** Tokens of model calls, including failed ones. */
 export interface TokenUsage {
   /** `input + output`. */
   total: number;
-  /** Read by the model. */
+  /** Tokens read by the model. */
   input: number;
-  /** Written by the model. */
+  /** Tokens written by the model. */
   output: number;
 }
 
-/** A whole turn in one answer. */
+/** A whole turn in one result. */
 export interface SendMessageResult {
   /** The turn. */
   turnId: string;
-  /** The last message that the model finished; none when it finished none. */
+  /** The model's last finished message; null if there is none. */
   messageId: string | null;
-  /** That message's text. */
+  /** The text of that message. */
   text: string;
-  /** What the stream of the default profile would have said. */
+  /** The events that the stream of the default profile would have sent. */
   events: AgentStreamEvent[];
-  /** Why the turn is over; `error` when the last event is one. */
+  /** Why the turn ended; `error` when its last event is an error. */
   finishReason: string;
-  /** What the turn cost. */
+  /** The token usage of the turn. */
   usage: TokenUsage;
 }
 
 /** One event of a stream. */
 export type AgentStreamEvent = {
-  /** Tokens that the turn has cost so far. */
+  /** The token usage of the turn so far. */
   tokens?: number;
 } & (
   /**
-   * A pass of the loop begins. The same number again: the pass was restarted, and the text
-   * since it first began is void (AS-7).
+   * A model call begins. The same number as before means that the call was restarted, and the
+   * text since it first began is void (AS-7).
    */
   | {
       type: "iteration";
-      /** Which pass: 1 for the first. */
+      /** The number of the call; the first is 1. */
       iteration: number;
-      /** How many there may be. */
+      /** The most calls allowed. */
       maxIterations: number;
     }
-  /** The model says more. */
+  /** More text of the model. */
   | {
       type: "text_delta";
-      /** What it adds. */
+      /** The added text. */
       content: string;
     }
-  /** The model asks for a tool, and its arguments are complete. */
+  /** The model calls a tool; the arguments are complete. */
   | {
       type: "tool_call_start";
       /** The call. */
       id: string;
       /** The tool. */
       name: string;
-      /** An object; or a string with what the model wrote, when that was not a JSON object. */
+      /** An object; or a string with the model's text, if that was not a JSON object. */
       args: unknown;
     }
-  /** A call has its answer. Answers come in the order of the calls. */
+  /** The result of a call. Results come in the order of the calls. */
   | {
       type: "tool_call_result";
       /** The call. */
       id: string;
       /** The tool. */
       name: string;
-      /** What the model reads. */
+      /** The text that the model sees. */
       result: string;
     }
   /** The turn is over. */
   | {
       type: "completed";
-      /** The provider's own word, or `max_iterations`, `budget`, `cancelled` (AS-6). */
+      /** The provider's own word, or `max_iterations`, `budget`, `cancelled` or `steered` (AS-6). */
       finishReason: string;
-      /** How many passes it took. */
+      /** The number of model calls. */
       totalIterations: number;
     }
-  /** The turn ended in an error. */
+  /** The turn failed, or the stream ends before its turn. */
   | {
       type: "error";
-      /** What happened, what was kept, one thing to do. */
+      /** What happened, what was kept, and what to do. */
       message: string;
       /** The stable code. */
       code: string;
@@ -292,19 +289,19 @@ export type AgentStreamEvent = {
 /** The types of events, in the order of a turn. */
 export const AgentStreamEventType = {
   /**
-   * A pass of the loop begins. The same number again: the pass was restarted, and the text
-   * since it first began is void (AS-7).
+   * A model call begins. The same number as before means that the call was restarted, and the
+   * text since it first began is void (AS-7).
    */
   ITERATION: "iteration",
-  /** The model says more. */
+  /** More text of the model. */
   TEXT_DELTA: "text_delta",
-  /** The model asks for a tool, and its arguments are complete. */
+  /** The model calls a tool; the arguments are complete. */
   TOOL_CALL_START: "tool_call_start",
-  /** A call has its answer. Answers come in the order of the calls. */
+  /** The result of a call. Results come in the order of the calls. */
   TOOL_CALL_RESULT: "tool_call_result",
   /** The turn is over. */
   COMPLETED: "completed",
-  /** The turn ended in an error. */
+  /** The turn failed, or the stream ends before its turn. */
   ERROR: "error",
 } as const;
 
@@ -314,104 +311,98 @@ export type AgentStreamEventType = (typeof AgentStreamEventType)[keyof typeof Ag
 export type AgentResumedEvent =
   /** An event of the turn. */
   | AgentStreamEvent
-  /** The turn as it stands. */
+  /** The current state of the turn. */
   | AgentResetEvent;
 
-/** What the stream says to who sent an id that is not, or not any longer, that of a frame. */
+/** The stream's answer to an id that is not, or no longer, that of a frame. */
 export type AgentResetEvent =
-  /** Forget the turn as it was shown: this is how it stands, and the stream goes on behind it. */
+  /** Discard what you have of the turn: this is its state, and the stream continues after it. */
   | {
       type: "reset";
       /** The turn. */
       snapshot: Snapshot;
     };
 
-/** The turn as it stands behind one of its events. */
+/** The state of a turn after one of its events. */
 export interface Snapshot {
   /** The session. */
   sessionId: string;
-  /** The turn; null when none is kept any longer. */
+  /** The turn; null if none is kept any longer. */
   turnId: string | null;
-  /** How far it is. */
+  /** The progress of the turn. */
   state: TurnState;
-  /** Which pass of the loop runs: 1 for the first, 0 before it. */
+  /** The number of the current model call; the first is 1, 0 before it. */
   iteration: number;
-  /** How many there may be. */
+  /** The most calls allowed. */
   maxIterations: number;
-  /** Tokens that the turn has cost so far. */
+  /** The token usage of the turn so far. */
   tokens: number;
-  /** Its messages that are finished, oldest first, the user's own included. */
+  /** The turn's finished messages, oldest first, including the user's. */
   messages: AgentMessage[];
-  /**
-   * How many older ones were left out because all of them are too long; `getMessages` has
-   * them.
-   */
+  /** How many older messages were left out because of their size; `getMessages` has them. */
   leftOut: number;
-  /** What the model has said so far of the message that is not finished. */
+  /** The text so far of the unfinished message. */
   text: string;
-  /** The calls that have no result yet, in order. */
+  /** The calls without a result, in order. */
   calls: ToolCallRequest[];
-  /**
-   * The id to go on from: what follows in the stream comes behind it. Null when nothing
-   * follows.
-   */
+  /** The id after which the stream continues. Null if no frames follow. */
   after: string | null;
 }
 
-/** How far a turn is. */
+/** The progress of a turn. */
 export type TurnState =
   /** No turn is kept. */
   | "idle"
-  /** It waits until the turns before it are over. */
+  /** It waits for earlier turns to end. */
   | "queued"
   /** It runs. */
   | "running"
-  /** It waits for somebody outside who closes its calls. */
+  /** It waits for an outside answer to its calls. */
   | "parked"
-  /** It is over; how it ended follows in the stream. */
+  /** It is over; its end follows in the stream. */
   | "finished";
 
 /** A message of a session. */
 export interface AgentMessage {
-  /** Its id. */
+  /** The id. */
   id: string;
-  /** Its session. */
+  /** The session. */
   sessionId: string;
-  /** Who speaks. */
+  /** The role of the author. */
   role: "system" | "user" | "assistant" | "tool";
-  /** All its text, without reasoning. */
+  /** The whole text, without reasoning. */
   content: string;
-  /** The calls that it asks for, in order; missing when there are none. */
+  /** The tool calls, in order; absent if there are none. */
   toolCalls?: ToolCallRequest[];
-  /** The call that it answers, when its role is `tool`. */
+  /** The call that it answers, if its role is `tool`. */
   toolCallId?: string;
-  /** The tool that was called, when its role is `tool`. */
+  /** The tool that was called, if its role is `tool`. */
   name?: string;
-  /** Whether the call failed, when its role is `tool`. */
+  /** Whether the call failed, if its role is `tool`. */
   isError?: boolean;
-  /** Tokens that its model call cost; 0 for what no model said. */
+  /** The token usage of its model call; 0 if no model wrote it. */
   tokenUsage: number;
   /** When it was finished, in milliseconds since 1970. */
   createdAt: number;
-  /** Its pieces, in order. */
+  /** The pieces, in order. */
   parts: MessagePart[];
-  /** Facts for clients. */
+  /** Metadata for clients. */
   metadata: Record<string, unknown>;
 }
 
-/** A call that a model asked for. */
+/** A model's tool call. */
 export interface ToolCallRequest {
   /** The call. */
   id: string;
   /** The tool. */
   name: string;
-  /** An object; or a string with what the model wrote, when that was not a JSON object. */
+  /** An object; or a string with the model's text, if that was not a JSON object. */
   args: unknown;
 }
 
 /**
- * A piece of a message, told apart by `type`. What a provider wants back for itself stays
- * in the server.
+ * A piece of a message, distinguished by `type`. Data that a provider stores for itself
+ * stays in the server.
  */
 export type MessagePart =
   /** Plain text. */
@@ -420,17 +411,17 @@ export type MessagePart =
       /** The text. */
       text: string;
     }
-  /** What a model thought before it spoke. */
+  /** The model's reasoning. */
   | {
       type: "reasoning";
-      /** The readable part, often a summary, maybe empty. */
+      /** The readable part, often a summary, possibly empty. */
       text: string;
     }
   /** A call. */
   | {
       type: "call";
     } & ToolCallRequest
-  /** The answer to a call. */
+  /** The result of a call. */
   | {
       type: "outcome";
       /** The call. */
@@ -439,15 +430,15 @@ export type MessagePart =
       name: string;
       /** How it ended. */
       status: "done" | "failed" | "denied" | "cancelled" | "unknown";
-      /** What the model reads. */
+      /** The text that the model sees. */
       text: string;
-      /** What a client may show instead. */
+      /** A structured value that a client may show instead. */
       data?: unknown;
     }
-  /** Something structured that only clients read. */
+  /** Structured data that only clients read. */
   | {
       type: "data";
-      /** What it is. */
+      /** Its name. */
       name: string;
       /** The value. */
       data: unknown;
@@ -455,29 +446,29 @@ export type MessagePart =
 
 /** A page of a list. */
 export interface PaginatedResult<T> {
-  /** What is on this page. */
+  /** The items on this page. */
   items: T[];
-  /** How many there are on all pages. */
+  /** The number of items on all pages. */
   totalCount: number;
 }
 
-/** What `cancel` answers. */
+/** The result of `cancel`. */
 export interface CancelResult {
   /** Whether a turn was stopped. */
   cancelled: boolean;
 }
 
-/** What `undo` answers. */
+/** The result of `undo`. */
 export interface UndoResult {
   /** The turn that was taken back. */
   turnId: string;
-  /** What the user had said, so that it can be said differently. */
+  /** The user's message, to edit and send again. */
   content: string;
-  /** What was not undone, for a person. */
+  /** Which effects remain, for people. */
   note: string;
 }
 
-/** A tool as clients see it. */
+/** A tool. */
 export interface ToolDefinition {
   /** The name that a model calls. */
   name: string;
@@ -487,12 +478,12 @@ export interface ToolDefinition {
   parameters: unknown;
 }
 
-/** What `getStats` answers. */
+/** The result of `getStats`. */
 export interface Stats {
-  /** Sessions that exist. */
+  /** The number of sessions. */
   sessions: number;
-  /** Their messages of every role. */
+  /** The number of their messages, of every role. */
   messages: number;
-  /** What all their model calls cost. */
+  /** The token usage of all their model calls. */
   tokens: TokenUsage;
 }

@@ -1,13 +1,12 @@
-//! The global chat: one for the whole server, in memory alone, where agents may speak first (CH-1).
+//! The global chat: one for the whole server, only in memory, where agents may speak first (CH-1).
 //!
-//! Here: [`Chat`], which keeps what is said, hands it to readers, and brings questions and answers
-//! together; the tools through which agents reach it; what makes the open calls of turns its
-//! questions.
-//! Not here: sockets, the spelling of its messages, and what an agent does with what it hears: that is
-//! the engine's ordinary loop.
+//! Here: [`Chat`], which stores messages, serves its readers, and matches questions with answers;
+//! the tools through which agents reach it; the code that turns the open calls of turns into its
+//! questions. Not here: sockets, the spelling of its messages, and an agent's reaction to a
+//! message: that is the engine's ordinary loop.
 //!
-//! The chat runs nothing and makes no session (CH-11). Start with [`Chat`]; `questions` says who is
-//! answered, `asking` how a question outlives the chat.
+//! The chat runs nothing and creates no session (CH-11). Start with [`Chat`]; `questions` decides
+//! which agent gets an answer, `asking` lets a question outlive the chat.
 
 mod agent;
 mod asking;

@@ -1,11 +1,10 @@
 //! The configuration: its types, its layers, and where each value came from.
 //!
 //! Here: [`Settings`], from whose types the [`schema`], the [`Keys`], the names of variables and
-//! the reference page are made; [`Sources`], which reads flags, environment and two files and says
-//! what holds; what the file of a folder may set only when it is trusted.
-//! Not here: reading the process's environment or its current folder (the binary does, and passes
-//! them in), the table of providers, and what the values do.
-//! Start at [`Sources::resolve`].
+//! the reference page are made; [`Sources`], which reads flags, environment and two files and
+//! resolves them; the rules for what a folder's file may set without trust. Not here: reading the
+//! process's environment or its current folder (the binary does, and passes them in), the table of
+//! providers, and what the values do. Start at [`Sources::resolve`].
 
 mod document;
 mod environment;

@@ -1,4 +1,4 @@
-//! The global chat: what is said in it (CH-2). It is none of the sessions.
+//! Messages of the global chat (CH-2), which belongs to no session.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,21 +7,21 @@ use crate::ports::Millis;
 /// A message of the chat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChatMessage {
-    /// Its number: 1 for the first of a run of the server, each next one is greater by one.
+    /// The number, which starts at 1 in each run of the server and grows by one.
     pub id: u64,
-    /// When it was taken.
+    /// When it was accepted.
     pub ts: Millis,
-    /// Who speaks.
+    /// The role of the author.
     pub role: ChatRole,
-    /// The speaker's name.
+    /// The author's name.
     pub author: String,
-    /// What is said: never blank, without white space around it.
+    /// The text: never blank, without surrounding white space.
     pub text: String,
-    /// What goes with it.
+    /// Further fields.
     pub meta: ChatMeta,
 }
 
-/// Who speaks in the chat.
+/// The role of an author in the chat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChatRole {
@@ -34,7 +34,7 @@ pub enum ChatRole {
 }
 
 impl ChatRole {
-    /// The role as it stands on the wire.
+    /// The role as on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Agent => "agent",
@@ -44,17 +44,17 @@ impl ChatRole {
     }
 }
 
-/// What goes with a message of the chat.
+/// Further fields of a chat message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChatMeta {
     /// The message that it answers.
     pub reply_to: Option<u64>,
-    /// Words for programs.
+    /// Tags for programs.
     pub tags: Vec<String>,
 }
 
 impl ChatMeta {
-    /// That it answers a message.
+    /// A reply to a message.
     pub fn reply_to(message: u64) -> Self {
         Self {
             reply_to: Some(message),
@@ -66,8 +66,8 @@ impl ChatMeta {
 /// The question that the person's next message answers (CH-4).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingInput {
-    /// Who asks.
+    /// The agent that asks.
     pub requested_by: String,
-    /// The message that asks.
+    /// The number of the question's message.
     pub question: u64,
 }

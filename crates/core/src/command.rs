@@ -1,4 +1,4 @@
-//! Requests to change a session. Accepted or refused at once; what follows is seen as events.
+//! Requests to change a session. Each is accepted or refused at once; everything after is an event.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::title::Title;
 pub struct Command {
     /// Who sent it.
     pub by: Sender,
-    /// The session that is to change.
+    /// The session to change.
     pub session: SessionId,
     /// The change.
     pub action: Action,
@@ -29,119 +29,119 @@ pub enum Sender {
     Token(Arc<str>),
     /// The person at this program's own command line.
     CommandLine,
-    /// The program that has Samovar inside.
+    /// A program that embeds Samovar.
     Embedder,
 }
 
-/// What is to change.
+/// The change of a command.
 #[derive(Clone, Debug)]
 pub enum Action {
-    /// Make the session, unless it exists.
+    /// Create the session, unless it exists.
     Open {
-        /// The model; none for the default.
+        /// The model; `None` for the default.
         model: Option<String>,
-        /// Facts that the client wants kept.
+        /// The client's metadata.
         metadata: Map<String, Value>,
     },
-    /// Say something: starts a turn, or waits in the queue for its own.
+    /// Send a message: starts a turn, or waits in the queue for its own.
     Post {
-        /// The client's id for the message; none lets the server make one.
+        /// The client's id for the message; `None` to have one generated.
         message: Option<MessageId>,
-        /// What is said.
+        /// The text.
         text: Text,
-        /// What it sets for its turn alone.
+        /// The bounds of its turn alone.
         bounds: Bounds,
-        /// What happens while another turn runs.
+        /// What happens when another turn is running.
         delivery: Delivery,
     },
-    /// Change what the session is, not what was said in it.
+    /// Change the session's settings, not its messages.
     Change {
-        /// The model from the next turn on that begins; none to leave it.
+        /// The model from the next turn on; `None` if unchanged.
         model: Option<String>,
-        /// The title, an empty one to remove it; none to leave it.
+        /// The title, empty to remove it; `None` if unchanged.
         title: Option<Title>,
     },
-    /// Take back the last turn: what was said in it leaves the conversation. What its tools did is
-    /// not undone.
+    /// Take back the last turn: its messages leave the conversation. The effects of its tools
+    /// remain.
     Undo,
     /// Close an open call from outside.
     Settle {
         /// The call.
         call: CallId,
-        /// Its answer.
+        /// Its outcome.
         outcome: Outcome,
     },
-    /// Go on with the turn that a stop of the server cut, where it waits to be told so.
+    /// Resume the interrupted turn that waits for it.
     Continue,
     /// Stop a turn.
     Cancel {
-        /// Which; none for the one that runs.
+        /// The turn; `None` for the current one.
         turn: Option<TurnId>,
     },
     /// Delete the session.
     Close,
 }
 
-/// What happens to a message while another turn runs (AS-11).
+/// What happens to a message when another turn is running (AS-11).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Delivery {
     /// It waits for its turn.
     #[default]
     Queue,
-    /// It joins the turn that runs before that asks its model again; when the turn ends before, it
-    /// begins its own.
+    /// It joins the running turn before that turn's next model call; if that turn ends first, it
+    /// starts its own.
     Steer,
-    /// The turn that runs is stopped, and its own begins.
+    /// The running turn is stopped, and its own starts.
     Interrupt,
     /// It is refused.
     Reject,
 }
 
-/// What was accepted. Each is kept already.
+/// The result of an accepted command. It is already saved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Accepted {
-    /// The session is there.
+    /// The session exists.
     Opened,
-    /// The message is kept, its turn runs or waits.
+    /// The message is saved; its turn runs or waits.
     Posted {
         /// The message's id.
         message: MessageId,
         /// Its turn.
         turn: TurnId,
-        /// Follow the log from behind this position to see the whole turn.
+        /// Follow the log after this position to see the whole turn.
         after: Seq,
     },
-    /// The session is as it was asked for.
+    /// The session was changed.
     Changed,
-    /// The turn is no part of the conversation any more.
+    /// The turn was taken back.
     Undone {
         /// The turn.
         turn: TurnId,
-        /// What the user had said.
+        /// The user's message.
         text: String,
     },
-    /// The turn goes on.
+    /// The turn continues.
     Continued,
     /// The call is closed.
     Settled,
-    /// The turn has ended; or none ran, and nothing was done.
+    /// The turn has ended; or no turn was running, and nothing was done.
     Cancelled {
         /// Whether a turn was stopped.
         stopped: bool,
     },
-    /// The session is gone.
+    /// The session was deleted.
     Closed,
 }
 
-/// What a person says: at least one visible character.
+/// The text of a person's message: at least one visible character.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text(String);
 
 impl Text {
-    /// Takes a text as it was given; it is kept unchanged.
+    /// Takes a text, unchanged.
     ///
     /// # Errors
-    /// [`Code::BlankContent`] when there is nothing to see in it.
+    /// [`Code::BlankContent`] if it has no visible character.
     pub fn new(raw: String) -> Result<Self, Error> {
         if is_blank(&raw) {
             return Err(Error::new(Code::BlankContent, locale::message::blank()));
@@ -160,9 +160,9 @@ impl Text {
     }
 }
 
-/// Whether a text holds nothing but what leaves no ink: white space in the sense of Unicode, control
-/// characters, what is ignorable by default (`Default_Ignorable_Code_Point`), annotation marks, and the
-/// few characters that are drawn empty.
+/// Whether a text has no visible character: only white space in the sense of Unicode, control
+/// characters, characters that are ignorable by default (`Default_Ignorable_Code_Point`),
+/// annotation marks, and the few characters that are drawn empty.
 pub fn is_blank(text: &str) -> bool {
     text.chars().all(is_inkless)
 }

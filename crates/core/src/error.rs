@@ -1,7 +1,7 @@
-//! Refusals: what a caller did wrong or cannot have now, each with a stable code.
+//! Refusals: a caller's mistakes, and requests that are impossible now, each with a stable code.
 //!
-//! The other two kinds of failure have their own types: what a model is told is an
-//! [`Outcome`](crate::Outcome), and what broke here is [`Broken`](crate::Broken).
+//! The other two kinds of failure have their own types: an [`Outcome`](crate::Outcome) for the
+//! model, and [`Broken`](crate::Broken) for a fault of the server.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $status:literal;)*) => {
-        /// Every code that a client can meet, with its HTTP status. Codes are never translated.
+        /// Every code that a client can get, with its HTTP status. Codes are never translated.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Code { $($(#[$doc])* $name,)* }
 
@@ -19,17 +19,17 @@ macro_rules! codes {
             /// All of them, in the order of the documentation.
             pub const ALL: &'static [Code] = &[$(Code::$name,)*];
 
-            /// The code as it stands on the wire.
+            /// The code as on the wire.
             pub fn as_str(self) -> &'static str {
                 match self { $(Code::$name => $text,)* }
             }
 
-            /// The code of this spelling; none when this version does not know it.
+            /// Parses a code. Returns `None` if this version does not know it.
             pub fn parse(text: &str) -> Option<Code> {
                 Code::ALL.iter().copied().find(|code| code.as_str() == text)
             }
 
-            /// The HTTP status that goes with it (AS-3).
+            /// Its HTTP status (AS-3).
             pub fn status(self) -> u16 {
                 match self { $(Code::$name => $status,)* }
             }
@@ -48,7 +48,7 @@ codes! {
     Unauthorized = "unauthorized", 401;
     /// The token's scope does not cover this.
     Forbidden = "forbidden", 403;
-    /// The `Host` header names somebody else's server.
+    /// The `Host` header does not name this server.
     HostRefused = "host_refused", 403;
     /// The request comes from a page of another origin.
     OriginRefused = "origin_refused", 403;
@@ -64,7 +64,7 @@ codes! {
     UnknownTool = "unknown_tool", 404;
     /// No token of this name.
     UnknownToken = "unknown_token", 404;
-    /// No room of this name has a host of this server.
+    /// No room of this name has a built-in host.
     UnknownRoom = "unknown_room", 404;
     /// No study has a log of this id.
     UnknownStudy = "unknown_study", 404;
@@ -72,45 +72,46 @@ codes! {
     WrongVerb = "wrong_verb", 405;
     /// The client took too long to send its request.
     RequestTimeout = "request_timeout", 408;
-    /// The reader of a stream took nothing for too long; it goes on behind the position that is named.
+    /// The client stopped reading the stream; it can resume after the id in the message.
     ReaderStalled = "reader_stalled", 408;
-    /// The same message id with another content, or one that another session has.
+    /// The message id was already used, with different content or in another session.
     MessageConflict = "message_conflict", 409;
-    /// What was kept of the session is damaged and was set aside; it can be deleted.
+    /// The session's data is damaged and was set aside; it can be deleted.
     SessionDamaged = "session_damaged", 409;
-    /// A turn runs, waits or is queued in the session, and what was asked needs it to be free.
+    /// A turn runs, waits or is queued in the session, and the request needs the session to be
+    /// free.
     SessionBusy = "session_busy", 409;
-    /// The chat began anew with its server; what was named is of an earlier run.
+    /// The chat restarted with its server; the request names an earlier run.
     ChatRestarted = "chat_restarted", 409;
     /// The body is larger than the limit.
     BodyTooLarge = "body_too_large", 413;
     /// A JSON body without the JSON content type.
     UnsupportedMediaType = "unsupported_media_type", 415;
-    /// No provider claims the model, or its provider has no key.
+    /// No provider has the model, or its provider has no key.
     UnusableModel = "unusable_model", 422;
-    /// The folder is no whole backup, or none can be made there.
+    /// The folder is not a complete backup, or a backup cannot be made there.
     BackupUnusable = "backup_unusable", 422;
     /// A queue is full; try again after `Retry-After`.
     Busy = "busy", 429;
-    /// The headers or the address are longer than the limit.
+    /// The headers or the URL are longer than the limit.
     HeadersTooLarge = "headers_too_large", 431;
-    /// Something broke on our side; it is in the log, and the turn it hit has ended.
+    /// The server had an internal error, which is in the log; the turn that met it has ended.
     Internal = "internal", 500;
-    /// The server stops while a stream runs; the turn goes on behind the position that is named.
+    /// The server is stopping; the stream can be resumed after the id in the message.
     ServerRestart = "server_restart", 503;
     /// The server is starting or stopping; try again after `Retry-After`.
     Unavailable = "unavailable", 503;
-    /// The store cannot take more: the disk is full.
+    /// The disk is full.
     StoreFull = "store_full", 507;
-    /// The store fails, or may not be written.
+    /// The store failed, or is read-only.
     StoreFailed = "store_failed", 507;
 }
 
-/// Why a turn ended in an error: the `code` of a stream's last event.
+/// Why a turn failed: the `code` of a stream's last event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultCode {
-    /// The server stopped while the turn ran.
+    /// The server stopped during the turn.
     Interrupted,
     /// The model's server cannot be reached.
     ProviderUnreachable,
@@ -118,32 +119,32 @@ pub enum FaultCode {
     ProviderTimeout,
     /// The model's server refused the key.
     ProviderAuth,
-    /// The model's server wants fewer requests.
+    /// The model's server got too many requests.
     ProviderRateLimited,
-    /// The model's server said that it failed or is overloaded.
+    /// The model's server reported that it failed or is overloaded.
     ProviderError,
     /// The model's server refused the request.
     ProviderRejected,
     /// The model's server does not know the model.
     ModelNotFound,
-    /// The answer ended in the middle.
+    /// The answer broke off.
     StreamCut,
-    /// The answer is not what this kind of server sends.
+    /// The answer is not valid for this kind of server.
     BadResponse,
-    /// Neither text nor a call came.
+    /// The answer has neither text nor a call.
     EmptyAnswer,
     /// The provider can no longer be used: its key or its row is gone.
     UnusableModel,
     /// The store could not keep an event.
     StoreFailed,
-    /// The turn went on too often after stops of the server, and came no further (DU-6).
+    /// The turn was resumed too often after server stops, without progress (DU-6).
     RecoveryExhausted,
-    /// Something broke on our side; it is in the log.
+    /// The server had an internal error; it is in the log.
     Internal,
 }
 
 impl FaultCode {
-    /// The code as it stands on the wire.
+    /// The code as on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Interrupted => "interrupted",
@@ -164,7 +165,7 @@ impl FaultCode {
         }
     }
 
-    /// Whether the model's server is to blame (exit code 5).
+    /// Whether the fault is the model server's (exit code 5).
     pub fn is_provider(self) -> bool {
         match self {
             Self::ProviderUnreachable
@@ -210,9 +211,9 @@ impl Serialize for Code {
 pub struct Error {
     /// The stable code.
     pub code: Code,
-    /// The sentence for a person.
+    /// The sentence for people.
     pub message: Cow<'static, str>,
-    /// Facts for a program.
+    /// Details for programs.
     pub details: Option<Value>,
 }
 
@@ -226,7 +227,7 @@ impl Error {
         }
     }
 
-    /// Adds facts for a program.
+    /// Adds details for programs.
     #[must_use]
     pub fn with_details(mut self, details: Value) -> Self {
         self.details = Some(details);

@@ -1,4 +1,4 @@
-//! Facts. A session is the ordered log of these; nothing else is the truth about it.
+//! Facts. A session is the ordered log of its events, and that log is the only truth about it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -19,10 +19,10 @@ pub struct Event {
     pub epoch: Epoch,
     /// When it was made.
     pub at: Millis,
-    /// The turn that it belongs to; none for what concerns the session alone.
+    /// The turn; `None` for an event of the session itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnId>,
-    /// The agent whose turn it is; the session's own agent when there is no turn.
+    /// The agent whose turn it is; the session's own agent if there is no turn.
     pub agent: AgentPath,
     /// Who caused it.
     pub author: Author,
@@ -31,7 +31,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// The cursor that stands for this event (DU-7).
+    /// The cursor for this event (DU-7).
     pub fn id(&self) -> EventId {
         EventId {
             epoch: self.epoch,
@@ -48,124 +48,124 @@ pub enum Author {
     User,
     /// The server itself.
     System,
-    /// A program outside that closes calls or shows state.
+    /// An outside program that closes calls or shows state.
     Host,
     /// The agent of the event's path.
     Agent,
 }
 
-/// What happened. Closed: a new kind needs an ADR, a spelling in every protocol, and a line in
-/// `docs/protocols.md`.
+/// What happened. This list is closed: a new kind needs an ADR, a spelling in every protocol, and a
+/// line in `docs/protocols.md`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Kind {
-    /// The session exists from here on.
+    /// The session was created.
     SessionOpened {
-        /// The model, as it was asked for.
+        /// The model, by its requested name.
         model: String,
-        /// What the client gave.
+        /// The client's metadata.
         #[serde(default)]
         metadata: Map<String, Value>,
     },
-    /// The session is something else from here on.
+    /// The session's model or title changed.
     SessionChanged {
-        /// The model, as it was asked for; none when it stays.
+        /// The new model, by its requested name; `None` if unchanged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
-        /// The title, empty when there is none from here on; none when it stays.
+        /// The new title, empty if it was removed; `None` if unchanged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         title: Option<Title>,
     },
-    /// The session was deleted; nothing of it may come back (AS-19).
+    /// The session was deleted; none of its data may reappear (AS-19).
     SessionClosed,
-    /// A turn runs. Its input is the message that was finished with this turn's id before.
+    /// A turn started. Its input is the earlier message that was finished with this turn's id.
     TurnStarted {
         /// The model, by its canonical name.
         model: String,
-        /// How far it may go.
+        /// The bounds of the turn.
         limits: Limits,
-        /// How much is asked before a call runs.
+        /// Which calls need approval.
         approval: Approval,
-        /// What its message set for it; `limits` and `approval` follow that already.
+        /// The bounds that its message set; `limits` and `approval` already include them.
         #[serde(default, skip_serializing_if = "Bounds::is_empty")]
         bounds: Bounds,
-        /// The call that this turn answers, when it is a child's.
+        /// The call that this turn answers, if it is a child's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent_call: Option<CallId>,
     },
-    /// The model is asked.
+    /// A model call begins.
     StepStarted {
-        /// Which pass of the loop: 1 for the first.
+        /// The number of the pass; the first is 1.
         iteration: u32,
-        /// Which try of this pass: 1 for the first.
+        /// The number of the attempt in this pass; the first is 1.
         attempt: u32,
-        /// Tokens set aside for the answer, before the model is asked.
+        /// Tokens reserved for the answer, before the model is called.
         reserved_tokens: u64,
-        /// Who is asked, by its canonical name; none when it is the turn's own model.
+        /// The model, by its canonical name; `None` for the turn's own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
     },
-    /// What the running attempt of this pass has said is void; another attempt follows.
+    /// The output of the current attempt is void; another attempt follows.
     StepReset {
-        /// The pass that begins anew.
+        /// The pass that is repeated.
         iteration: u32,
-        /// What the void attempt cost.
+        /// The token usage of the void attempt.
         usage: Usage,
-        /// Why, for a person.
+        /// The reason, for people.
         reason: String,
-        /// Why, for a program; none in logs that are older than this field.
+        /// The reason, for programs; `None` in logs older than this field.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         code: Option<FaultCode>,
     },
-    /// The turn goes on after a stop of the server had cut it (DU-6).
+    /// The turn continues after a server stop interrupted it (DU-6).
     TurnContinued {
-        /// How many times it went on in a row, this one included, without a fact of its own in
-        /// between; a stop that was asked for is not counted.
+        /// How many times in a row it has continued without progress, including this one; requested
+        /// stops are not counted.
         in_a_row: u32,
     },
-    /// Stands for live events that are lost: those from `first` to this event's own position. A power
-    /// cut takes them, a killed process does not (DU-18).
+    /// Replaces the lost live events from `first` to this event's own position. A power cut loses
+    /// live events, a killed process does not (DU-18).
     EventsLost {
-        /// The first position that is lost.
+        /// The first lost position.
         first: Seq,
     },
-    /// A model begins to speak under this id.
+    /// A model begins a message with this id.
     MessageStarted {
         /// The message's id.
         message: MessageId,
-        /// Who speaks.
+        /// The role of the author.
         role: Role,
     },
     /// A live fragment of a part.
     Delta {
-        /// The message that grows.
+        /// The unfinished message.
         message: MessageId,
-        /// The part's place in the message: 0 for the first.
+        /// The part's index in the message, from 0.
         part: u16,
-        /// What is added.
+        /// The added fragment.
         fragment: Fragment,
     },
-    /// A part came whole: a call with its arguments opens here.
+    /// A part is complete: a call with its arguments opens here.
     PartAdded {
-        /// The message that grows.
+        /// The unfinished message.
         message: MessageId,
-        /// The part's place in the message.
+        /// The part's index in the message.
         index: u16,
         /// The part.
         part: Part,
     },
-    /// The whole message, kept.
+    /// The message is complete and saved.
     MessageFinished {
         /// The message.
         message: Message,
-        /// What it sets for the turn that it starts.
+        /// The bounds that it sets for its turn.
         #[serde(default, skip_serializing_if = "Bounds::is_empty")]
         bounds: Bounds,
-        /// How what a user says comes into the conversation.
+        /// How the user's message enters the conversation.
         #[serde(default, skip_serializing_if = "Entry::is_own")]
         entry: Entry,
     },
-    /// Somebody decided whether a call may run.
+    /// An approval decision about a call.
     CallApproved {
         /// The call.
         call: CallId,
@@ -176,65 +176,65 @@ pub enum Kind {
         /// Who decided.
         by: String,
     },
-    /// A call is about to touch the world, or to wait for somebody outside: kept before it does.
-    /// None for calls that only read.
+    /// A call is about to affect the world, or to wait for an outside answer; saved before it does.
+    /// Calls that only read have no such event.
     CallStarted {
         /// The call, and its idempotency key.
         call: CallId,
         /// The tool.
         name: String,
-        /// What it does to the world.
+        /// What a call does to the world.
         effect: Effect,
         /// SHA-256 of the canonical arguments, in hex.
         args_hash: String,
-        /// Who brings its outcome.
+        /// Who closes it.
         closer: Closer,
-        /// When it is given up, if its tool closes it.
+        /// When it times out, if its tool closes it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline: Option<Millis>,
-        /// What the tool will need to look up whether it was done; none when it cannot.
+        /// The data that the tool will need to look up whether it was done; `None` if it cannot.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         probe: Option<Value>,
     },
-    /// A call has its outcome, whoever brought it.
+    /// A call has its outcome, from whatever source.
     CallClosed {
         /// The call.
         call: CallId,
         /// The tool.
         name: String,
-        /// The answer.
+        /// The outcome.
         outcome: Outcome,
     },
-    /// A host shows another state (08).
+    /// A host's state changed (08).
     StateChanged {
-        /// The state, whole.
+        /// The whole state.
         state: Value,
     },
-    /// The turn is over; exactly one for each turn.
+    /// The turn is over; every turn has exactly one such event.
     TurnFinished {
-        /// Why.
+        /// The reason.
         reason: FinishReason,
-        /// How many passes it took.
+        /// The number of model calls.
         iterations: u32,
-        /// What all of its model calls cost, failed ones included.
+        /// The token usage of all its model calls, including failed ones.
         usage: Usage,
-        /// What went wrong, when `reason` is [`FinishReason::Error`].
+        /// The fault, if `reason` is [`FinishReason::Error`].
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fault: Option<Fault>,
     },
-    /// The turn was taken back, after its end: its messages are no part of the conversation any more,
-    /// and their ids are free. What it cost stays spent, and what its tools did stays done.
+    /// The turn was taken back after its end: its messages leave the conversation, and their ids
+    /// are free. Its token usage and the effects of its tools remain.
     TurnUndone {
-        /// The turns below it, which go with it.
+        /// Its sub-turns, which are taken back with it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         below: Vec<TurnId>,
-        /// How many messages left the conversation, those of the turns below it included.
+        /// How many messages left the conversation, including those of the sub-turns.
         messages: u64,
     },
 }
 
 impl Kind {
-    /// A whole message that sets nothing for its turn.
+    /// A complete message that sets no bounds.
     pub fn finished(message: Message) -> Self {
         let (bounds, entry) = (Bounds::default(), Entry::Own);
         Self::MessageFinished {
@@ -277,8 +277,8 @@ impl Kind {
         }
     }
 
-    /// Whether it can wait until a full disk has room again: it asks for something to be done. What
-    /// cannot wait says what was done, and is lost with the process (DU-12).
+    /// Whether it can wait for space on a full disk: it requests an action. An event that cannot
+    /// wait reports a finished action, and would be lost with the process (DU-12).
     pub fn can_wait(&self) -> bool {
         match self {
             Self::MessageFinished { message, .. } => message.role == Role::User,
@@ -319,23 +319,23 @@ pub enum Group<'kind> {
     Call,
 }
 
-/// How what a user says comes into the conversation (AS-11).
+/// How a user's message enters the conversation (AS-11).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Entry {
-    /// It begins a turn of its own.
+    /// It starts its own turn.
     #[default]
     Own,
-    /// It is to join the turn that runs; when that ends before, it begins its own.
+    /// It is to join the running turn; if that ends first, it starts its own.
     Steers,
-    /// It begins a turn of its own, and the one that runs ends for it.
+    /// It starts its own turn, and the running one is ended for it.
     Interrupts,
-    /// It was kept before, in a turn of its own that has ended for it, and is said here.
+    /// It was stored earlier, in its own turn, which ended when the message joined this one.
     Joined,
 }
 
 impl Entry {
-    /// Whether it begins a turn of its own.
+    /// Whether it starts its own turn.
     pub fn is_own(&self) -> bool {
         *self == Self::Own
     }
@@ -360,16 +360,16 @@ pub enum Fragment {
     Args(String),
 }
 
-/// How far a turn may go. Counted durably, so that limits hold over any number of crashes.
+/// The bounds of a turn. Counted durably, so that they hold across crashes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Passes of the loop; at least 1.
+    /// The most model calls; at least 1.
     pub max_iterations: u32,
-    /// Tokens that one answer may have.
+    /// The most tokens in one answer.
     pub max_output_tokens: u32,
-    /// Tokens that all model calls together may cost; none for no limit.
+    /// The most tokens that all model calls together may use; `None` for no limit.
     pub budget_tokens: Option<u64>,
-    /// The sampling temperature that is asked for.
+    /// The sampling temperature to request.
     pub temperature: f32,
 }
 
@@ -386,17 +386,18 @@ impl Default for Limits {
     }
 }
 
-/// What a message sets for the turn that it starts, and for no other. Kept with the message, so that
-/// it holds while the turn waits and over any number of crashes.
+/// The bounds that a message sets for its own turn only. Stored with the message, so that they hold
+/// while the turn waits and across crashes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// Passes of the loop, at least 1; none for the server's own number.
+    /// The most model calls, at least 1; `None` for the server's setting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_iterations: Option<u32>,
-    /// Tokens that all model calls together may cost, at least 1; none for the server's own number.
+    /// The most tokens that all model calls together may use, at least 1; `None` for the server's
+    /// setting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_tokens: Option<u64>,
-    /// How much is asked before a call runs; none for the server's own level.
+    /// Which calls need approval; `None` for the server's level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Approval>,
 }
@@ -407,7 +408,7 @@ impl Bounds {
         *self == Self::default()
     }
 
-    /// How far the turn may go where `limits` are the server's own.
+    /// The limits of the turn, given the server's `limits`.
     #[must_use]
     pub fn limit(&self, limits: Limits) -> Limits {
         Limits {
@@ -422,17 +423,17 @@ impl Bounds {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishReason {
-    /// The model was done, in the provider's own word (AS-6).
+    /// The model finished, in the provider's own word (AS-6).
     Model(String),
-    /// The model still wanted tools when the passes were used up.
+    /// The model still wanted tools at the last allowed call.
     MaxIterations,
     /// A budget was used up.
     Budget,
-    /// Somebody stopped it.
+    /// It was cancelled.
     Cancelled,
-    /// What was said in it joined the turn that ran; its answer is there (AS-11).
+    /// Its message joined the running turn, which answers it (AS-11).
     Steered,
-    /// Something went wrong; the fault says what.
+    /// The turn failed; the fault says why.
     Error,
 }
 
@@ -450,11 +451,11 @@ impl FinishReason {
     }
 }
 
-/// What ended a turn that did not finish by itself.
+/// Why a turn failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
     /// The stable code.
     pub code: FaultCode,
-    /// What happened, what was kept, one thing to do (FC-6).
+    /// What happened, what was kept, and what to do (FC-6).
     pub message: String,
 }

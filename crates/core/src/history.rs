@@ -12,13 +12,13 @@ use crate::message::{Message, Usage};
 use crate::ports::Millis;
 use crate::title::Title;
 
-/// What is new in one session. Idempotent: what lies at or below the session's `projected` position
-/// is skipped by the store, in the transaction that moves that position.
+/// The changes of one session. Idempotent: the store skips changes at or below the session's
+/// `projected` position, in the transaction that moves that position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Projection {
     /// The session.
     pub session: SessionId,
-    /// The position of the last event that was looked at.
+    /// The position of the last event that was projected.
     pub up_to: Seq,
     /// The changes, each with the position of its event, in order.
     pub changes: Vec<(Seq, Change)>,
@@ -27,36 +27,36 @@ pub struct Projection {
 /// One change of rows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// The session exists.
+    /// The session was created.
     Open {
-        /// The model, as it was asked for.
+        /// The model, by its requested name.
         model: String,
         /// The session's own agent.
         agent: String,
-        /// What the client gave.
+        /// The client's metadata.
         metadata: Map<String, Value>,
         /// When.
         at: Millis,
     },
-    /// The session is something else.
+    /// The session's model or title changed.
     Set {
-        /// The model; none when it stays.
+        /// The new model; `None` if unchanged.
         model: Option<String>,
-        /// The title, empty to remove it; none when it stays.
+        /// The new title, empty to remove it; `None` if unchanged.
         title: Option<Title>,
         /// When.
         at: Millis,
     },
-    /// A message is whole: its row and its parts are replaced under its id.
+    /// A message is complete: its row and its parts are replaced under its id.
     Put {
         /// The message.
         message: Arc<Message>,
         /// Its turn.
         turn: Option<TurnId>,
-        /// Who said it, or to whom it was said.
+        /// The agent that wrote it, or that it was written to.
         agent: AgentPath,
     },
-    /// A message that was put before stands here from now on.
+    /// A stored message moves to this position.
     Move {
         /// The message.
         message: MessageId,
@@ -65,7 +65,7 @@ pub enum Change {
         /// When.
         at: Millis,
     },
-    /// A turn runs.
+    /// A turn has started.
     TurnStarted {
         /// The turn.
         turn: TurnId,
@@ -76,68 +76,68 @@ pub enum Change {
         /// When.
         at: Millis,
     },
-    /// A model call that brought no message has cost this.
+    /// A model call without a message used tokens.
     Spent {
-        /// What it cost.
+        /// The token usage.
         usage: Usage,
     },
     /// A turn is over.
     TurnFinished {
         /// The turn.
         turn: TurnId,
-        /// Why.
+        /// The reason.
         reason: FinishReason,
-        /// What it cost.
+        /// The token usage.
         usage: Usage,
         /// When.
         at: Millis,
     },
-    /// Turns were taken back: they and their messages go. What they cost stays.
+    /// Turns were taken back: they and their messages are removed. Their token usage stays.
     Forget {
-        /// A turn and those below it.
+        /// A turn and its sub-turns.
         turns: Vec<TurnId>,
         /// When.
         at: Millis,
     },
-    /// The session and all that is in it goes.
+    /// The session and all its data is removed.
     Close,
 }
 
-/// A session as the history has it.
+/// A session as stored in the history.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionRow {
-    /// Its id.
+    /// The id.
     pub id: SessionId,
-    /// The model, as it was asked for.
+    /// The model, by its requested name.
     pub model: String,
-    /// What a person calls it; none when it has no title.
+    /// The title for people; `None` if the session has none.
     pub title: Option<Title>,
     /// The session's own agent.
     pub agent: String,
-    /// What the client gave.
+    /// The client's metadata.
     pub metadata: Map<String, Value>,
     /// When it was made.
     pub created_at: Millis,
     /// When it last changed.
     pub updated_at: Millis,
-    /// Messages of every role, children's too (AS-18).
+    /// The number of messages of every role, including children's (AS-18).
     pub message_count: u64,
-    /// What all its model calls cost.
+    /// The token usage of all its model calls.
     pub usage: Usage,
-    /// The log is in the history up to here.
+    /// The position up to which the log is in the history.
     pub projected: Seq,
 }
 
-/// A message as the history has it.
+/// A message as stored in the history.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MessageRow {
-    /// Its session.
+    /// The session.
     pub session: SessionId,
     /// Its turn.
     pub turn: Option<TurnId>,
-    /// Who said it, or to whom it was said.
+    /// The agent that wrote it, or that it was written to.
     pub agent: AgentPath,
-    /// Whether its turn has begun, so that a model was shown it; true for what has no turn.
+    /// Whether its turn has begun, so that a model has seen it; true for a message without a turn.
     pub has_begun: bool,
     /// The message.
     pub message: Arc<Message>,
@@ -148,71 +148,71 @@ pub struct MessageRow {
 pub struct LastTurn {
     /// The turn.
     pub turn: TurnId,
-    /// The turns below it.
+    /// Its sub-turns.
     pub below: Vec<TurnId>,
-    /// What the user said in it.
+    /// The user's message in it.
     pub said: Arc<Message>,
-    /// Its messages, those of the turns below it included.
+    /// The number of its messages, including those of its sub-turns.
     pub messages: u64,
 }
 
-/// Which messages of a session are wanted: the last `limit`, oldest first, in the order in which
-/// their turns ran.
+/// A query for messages of a session: the last `limit`, oldest first, in the order in which their
+/// turns ran.
 #[derive(Clone, Debug)]
 pub struct MessageQuery {
     /// The session.
     pub session: SessionId,
-    /// At most so many.
+    /// The maximum number.
     pub limit: u32,
-    /// Only those before this message.
+    /// Only messages before this one.
     pub before: Option<MessageId>,
-    /// Whose.
+    /// Whose messages.
     pub of: Speakers,
 }
 
-/// Whose messages are wanted.
+/// Whose messages are queried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speakers {
-    /// Everybody's.
+    /// All messages.
     All,
     /// Those of the session's own agent and of the user: what its model is shown.
     Master,
 }
 
-/// Which sessions are wanted: newest `updated_at` first.
+/// A query for sessions, newest `updated_at` first.
 #[derive(Clone, Debug, Default)]
 pub struct SessionQuery {
     /// How many to skip.
     pub offset: u64,
-    /// At most so many.
+    /// The maximum number.
     pub limit: u32,
-    /// Only those whose id or title has this text.
+    /// Only sessions whose id or title contains this text.
     pub matching: Option<String>,
 }
 
 /// Totals over all sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Sessions that exist.
+    /// The number of sessions.
     pub sessions: u64,
-    /// Messages of every role.
+    /// The number of messages of every role.
     pub messages: u64,
-    /// What all model calls cost.
+    /// The token usage of all model calls.
     pub usage: Usage,
 }
 
 /// The cold store: one writer, a pool of readers.
 pub trait History: Send + Sync {
-    /// Writes projections in one transaction, which need not be synced.
+    /// Writes projections in one transaction, not necessarily synced.
     fn project(&self, projections: Vec<Projection>) -> Future<'_, Result<(), Broken>>;
 
-    /// Makes everything that was projected durable.
+    /// Makes all earlier projections durable.
     fn sync(&self) -> Future<'_, Result<(), Broken>>;
 
     /// One session.
     fn session<'a>(&'a self, id: &'a SessionId) -> Future<'a, Result<Option<SessionRow>, Broken>>;
 
-    /// A page of sessions, and how many there are on all pages.
+    /// A page of sessions, and the number of sessions on all pages.
     fn sessions(&self, query: SessionQuery) -> Future<'_, Result<(Vec<SessionRow>, u64), Broken>>;
 
     /// Messages of a session.
@@ -221,28 +221,28 @@ pub trait History: Send + Sync {
     /// One message of any session.
     fn message<'a>(&'a self, id: &'a MessageId) -> Future<'a, Result<Option<MessageRow>, Broken>>;
 
-    /// The position at which the first message of a turn was put; none when it has none.
+    /// The position of a turn's first message; `None` if it has no message.
     fn turn_from<'a>(
         &'a self,
         session: &'a SessionId,
         turn: &'a TurnId,
     ) -> Future<'a, Result<Option<Seq>, Broken>>;
 
-    /// The last turn of a session's own agent, in the order of its messages; none when there is none
-    /// that has begun or ended.
+    /// The last turn of a session's own agent, in the order of its messages; `None` if no turn has
+    /// begun or ended.
     fn last_turn<'a>(
         &'a self,
         session: &'a SessionId,
     ) -> Future<'a, Result<Option<LastTurn>, Broken>>;
 
-    /// Whether a turn of a session is over, as far as the history knows.
+    /// Whether a turn of a session is over, according to the history.
     fn is_over<'a>(
         &'a self,
         session: &'a SessionId,
         turn: &'a TurnId,
     ) -> Future<'a, Result<bool, Broken>>;
 
-    /// Removes a session of which something is damaged, durably, without a look at what it holds.
+    /// Removes a damaged session, durably, without reading its data.
     fn discard<'a>(&'a self, session: &'a SessionId) -> Future<'a, Result<(), Broken>>;
 
     /// Totals over all sessions.

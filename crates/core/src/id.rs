@@ -1,4 +1,4 @@
-//! Names of things. Each is its own type, so that a call cannot be given a message's id.
+//! Ids. Each is its own type, so a message's id cannot be passed for a call's.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Code, Error};
 use crate::ports::Ids;
 
-/// The longest id that is accepted, in bytes of UTF-8 (AS-4).
+/// Maximum length of an id, in bytes of UTF-8 (AS-4).
 pub const MAX_ID_BYTES: usize = 256;
 
 macro_rules! id {
@@ -21,17 +21,16 @@ macro_rules! id {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Takes an id as it was given: 1 to [`MAX_ID_BYTES`] bytes without control characters.
+            /// Takes an id of 1 to [`MAX_ID_BYTES`] bytes without control characters.
             ///
             /// # Errors
-            /// [`Code::InvalidParams`] when it is empty, too long, or holds a control character.
+            /// [`Code::InvalidParams`] when it is empty, too long, or contains a control character.
             pub fn new(raw: &str) -> Result<Self, Error> {
                 check_id($what, raw)?;
                 Ok(Self(raw.into()))
             }
 
-            /// A new id, never given before: at most 40 characters, which is what every provider
-            /// takes.
+            /// Generates a new id of at most 40 characters, which every provider accepts.
             pub fn fresh(ids: &dyn Ids) -> Self {
                 let uuid = ids.uuid();
                 let uuid = if $prefix.is_empty() { uuid } else { uuid.replace('-', "") };
@@ -72,7 +71,7 @@ macro_rules! id {
 }
 
 id! {
-    /// A session, under the name that its client chose (arbitrary text) or a UUID v7 of ours.
+    /// A session, by its client's name for it (arbitrary text) or a generated UUID v7.
     SessionId, "sessionId", ""
 }
 id! {
@@ -80,17 +79,17 @@ id! {
     TurnId, "turnId", ""
 }
 id! {
-    /// A message: the client's own id for what a user said, ours for everything else.
+    /// A message: the client's own id for a user's message, a generated one for all others.
     MessageId, "messageId", ""
 }
 id! {
-    /// A tool call. Always made here, never by the model, so it is unique over all sessions; it is
-    /// also the call's idempotency key and the id of the message that holds its result.
+    /// A tool call. Always generated here, never by the model, so it is unique across sessions; it
+    /// is also the call's idempotency key and the id of the message with its result.
     CallId, "callId", "call_"
 }
 
 impl CallId {
-    /// The id of the message of role `tool` that holds this call's result.
+    /// The id of the message of role `tool` with this call's result.
     pub fn as_message(&self) -> MessageId {
         MessageId(self.0.clone())
     }
@@ -108,7 +107,7 @@ fn check_id(what: &str, raw: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Position of an event in its session's log: 1 for the first, without gaps, over all epochs.
+/// The position of an event in its session's log: 1 for the first, without gaps, across epochs.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
 )]
@@ -123,7 +122,8 @@ impl Seq {
     }
 }
 
-/// Which run of the server made an event. Grows at every start, is kept before anything is served.
+/// The run of the server that made an event. Grows at every start, and is saved before any request
+/// is served.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
 )]
@@ -162,8 +162,9 @@ impl FromStr for EventId {
     }
 }
 
-/// Where an agent stands below the session's master: `master/browser`. Its last name is the agent,
-/// its depth is read off it, and a name that is in it already must not be called again.
+/// The agents from the session's master down to one agent: `master/browser`. The last name is the
+/// agent, the number of names gives its depth, and a name that is already in the path must not be
+/// called again.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct AgentPath(Arc<str>);
@@ -180,7 +181,7 @@ impl AgentPath {
         Self(format!("{}/{name}", self.0).into())
     }
 
-    /// The agents from the master down.
+    /// The agents, from the master down.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.split('/')
     }
@@ -190,7 +191,7 @@ impl AgentPath {
         self.0.rsplit('/').next().unwrap_or(&self.0)
     }
 
-    /// How many agents are above: 0 for the master (SA-19).
+    /// The number of agents above it: 0 for the master (SA-19).
     pub fn depth(&self) -> usize {
         self.0.matches('/').count()
     }

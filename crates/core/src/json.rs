@@ -1,4 +1,4 @@
-//! Values out of texts that strangers wrote.
+//! Reads JSON values from untrusted text.
 
 use std::fmt;
 
@@ -6,20 +6,20 @@ use samovar_locale as locale;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// A key that the reader of JSON keeps for itself: it takes what stands behind it for JSON once more,
-/// and counts its depth anew. So a message of some kilobytes could be as deep as a thread has stack, or
-/// come to hold what nobody saw in it.
+/// A key that serde_json reserves: it parses the key's value as JSON again, and restarts the depth
+/// count. So a message of some kilobytes could nest as deep as a thread has stack, or contain data
+/// that no check saw.
 const RESERVED: &str = "$serde_json::private::RawValue";
 
-/// Reads a value. It is not nested deeper than 127, the bound of the library.
+/// Reads a value, nested at most 127 levels deep, the library's limit.
 ///
 /// # Errors
-/// What is wrong with the text, or that it has the reserved key.
+/// The syntax error, or that the text contains the reserved key.
 pub fn read(text: &[u8]) -> serde_json::Result<Value> {
     serde_json::from_slice(text).map(|Plain(value)| value)
 }
 
-/// A value in which a key is a key, for a field of a type that strangers fill.
+/// A value without the reserved key, for fields that strangers fill.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plain(pub Value);
 
@@ -111,7 +111,7 @@ mod tests {
         }
     }
 
-    /// Arrays in texts in arrays, each text in the place of a value.
+    /// Arrays in texts in arrays: each text replaces a value.
     fn nested(levels: usize) -> String {
         (0..levels).fold("1".to_owned(), |inner, _| {
             let (open, close) = ("[".repeat(120), "]".repeat(120));

@@ -1,11 +1,12 @@
-//! The words of Samovar and the borders between its parts.
+//! The words of Samovar and the interfaces between its parts.
 //!
-//! Here: identifiers, messages (those of the chat and the relay too), events, commands, the error codes, and the ports that the leaves
-//! implement ([`Provider`], [`Models`], [`Toolset`], [`Journal`], [`History`], [`Clock`], [`Ids`], [`Damages`]).
-//! Not here: I/O, a runtime, HTTP, SQL, the spelling of any protocol.
+//! Here: identifiers, messages (including those of the chat and the relay), events, commands, the
+//! error codes, and the ports that the leaves implement ([`Provider`], [`Models`], [`Toolset`],
+//! [`Journal`], [`History`], [`Clock`], [`Ids`], [`Damages`]). Not here: I/O, a runtime, HTTP, SQL,
+//! the spelling of any protocol.
 //!
-//! Start with [`event`]: a session is an ordered log of events, commands go in, turns decide, events
-//! come out, and every protocol is only a spelling of those two words.
+//! Start with [`event`]: a session is an ordered log of events, commands go in, turns decide,
+//! events come out, and every protocol is only a spelling of those two words.
 
 pub mod chat;
 pub mod command;
@@ -36,5 +37,5 @@ pub use samovar_points::{failpoint, plant, planted};
 pub use title::Title;
 pub use tool::{Approval, Asks, CallContext, Closer, Effect, Probed, Reply, ToolSpec, Toolset};
 
-/// A boxed future, the form in which ports answer.
+/// A boxed future: the return type of the ports.
 pub type Future<'a, T> = std::pin::Pin<Box<dyn std::future::Future<Output = T> + Send + 'a>>;

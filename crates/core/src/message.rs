@@ -1,4 +1,4 @@
-//! What is said: a message is parts, never one string.
+//! Messages. A message is a list of parts, never one string.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::id::{CallId, MessageId};
 use crate::ports::Millis;
 
-/// Who speaks, to a model.
+/// The author's role, as models know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -21,7 +21,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The role as it stands on the wire and in SQL.
+    /// The role as on the wire and in SQL.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::System => "system",
@@ -32,28 +32,28 @@ impl Role {
     }
 }
 
-/// A whole message.
+/// A complete message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// Primary key everywhere; set before the first byte leaves (SA-10).
+    /// Primary key everywhere; set before the first byte is sent (SA-10).
     pub id: MessageId,
-    /// Who speaks.
+    /// The role of the author.
     pub role: Role,
-    /// Its pieces, in order.
+    /// The pieces, in order.
     pub parts: Vec<Part>,
-    /// The message that holds the call which this one belongs to (05).
+    /// The message that contains the call to which this one belongs (05).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<MessageId>,
-    /// What its model call cost; none for what no model said.
+    /// The token usage of its model call; `None` if no model wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// The model that said it, by its canonical name.
+    /// The model that wrote it, by its canonical name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Why the model stopped, in the provider's own word (AS-6).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish_reason: Option<String>,
-    /// Facts for clients.
+    /// Metadata for clients.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
     /// When it was finished.
@@ -61,7 +61,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// All text of the message, without reasoning, joined as it was said.
+    /// All text of the message, without reasoning, joined in order.
     pub fn text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {
             Part::Text { text } => Some(text.as_str()),
@@ -71,7 +71,7 @@ impl Message {
         texts.collect()
     }
 
-    /// The calls that it asks for, in order.
+    /// The tool calls, in order.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.parts.iter().filter_map(|part| match part {
             Part::Call(call) => Some(call),
@@ -92,51 +92,51 @@ pub enum Part {
         /// The text.
         text: String,
     },
-    /// What a model thought before it spoke.
+    /// The model's reasoning.
     Reasoning {
-        /// The readable part, often a summary, maybe empty.
+        /// The readable part, often a summary, possibly empty.
         text: String,
-        /// What the provider wants back verbatim: signatures, encrypted reasoning (MD-3).
+        /// State that must be sent back verbatim: signatures, encrypted reasoning (MD-3).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_state: Option<Value>,
     },
     /// An open question to the world.
     Call(ToolCall),
-    /// The answer to a call.
+    /// The result of a call.
     Outcome {
         /// The call that it closes.
         call: CallId,
         /// The tool that was called.
         name: String,
-        /// The answer.
+        /// The outcome.
         outcome: Outcome,
     },
-    /// Something structured that only clients read.
+    /// Structured data that only clients read.
     Data {
-        /// What it is.
+        /// Its name.
         name: String,
         /// The value.
         data: Value,
     },
 }
 
-/// A call that a model asked for.
+/// A model's tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// Ours; see [`CallId`].
+    /// Generated here; see [`CallId`].
     pub id: CallId,
     /// The tool, as the model spelled it.
     pub name: String,
-    /// An object; or a string with what the model wrote, when that was not a JSON object.
+    /// An object; or a string with the model's text, if that was not a JSON object.
     pub args: Value,
-    /// What the provider wants back verbatim with this call.
+    /// State that must be sent back verbatim with this call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_state: Option<Value>,
 }
 
 impl ToolCall {
-    /// Reads arguments as a model wrote them; no text at all means no arguments. What is nested
-    /// deeper than [`MAX_ARGS_DEPTH`] stays text: it could be kept, but not be read back.
+    /// Parses a model's arguments; an empty text means no arguments. JSON nested deeper than
+    /// [`MAX_ARGS_DEPTH`] stays text: it could be stored, but not be read back.
     pub fn parse_args(raw: &str) -> Value {
         if raw.trim().is_empty() {
             return Value::Object(Map::new());
@@ -148,7 +148,7 @@ impl ToolCall {
     }
 }
 
-/// Levels of nesting that the arguments of a call may have.
+/// Maximum nesting of a call's arguments.
 pub const MAX_ARGS_DEPTH: usize = 64;
 
 fn is_shallow(map: &Map<String, Value>, levels: usize) -> bool {
@@ -172,13 +172,13 @@ fn value_is_shallow(value: &Value, levels: usize) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// The tool did what was asked.
+    /// The tool succeeded.
     Done,
-    /// The tool, its arguments, or its name were wrong; or it ran out of time or panicked.
+    /// The tool, its arguments, or its name were wrong; or it timed out or panicked.
     Failed,
-    /// The gate did not let it run.
+    /// The gate denied it.
     Denied,
-    /// It was stopped, or never begun, because its turn was.
+    /// It was stopped, or never begun, because its turn was cancelled.
     Cancelled,
     /// It may or may not have happened (DU-5).
     Unknown,
@@ -189,15 +189,15 @@ pub enum Status {
 pub struct Outcome {
     /// How it ended.
     pub status: Status,
-    /// What the model reads.
+    /// The text that the model sees.
     pub text: String,
-    /// What a client may show instead: a diff, a table, an exit code.
+    /// A structured value that a client may show instead: a diff, a table, an exit code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
 
 impl Outcome {
-    /// A success, with what the model reads.
+    /// A success, with the text for the model.
     pub fn done(text: impl Into<String>) -> Self {
         Self {
             status: Status::Done,
@@ -215,7 +215,7 @@ impl Outcome {
         }
     }
 
-    /// Another ending.
+    /// An outcome with another status.
     pub fn new(status: Status, text: impl Into<String>) -> Self {
         Self {
             status,
@@ -231,7 +231,7 @@ impl Outcome {
         self
     }
 
-    /// Leaves out a structured value that nests so deep that it could be kept and not be read back.
+    /// Drops a structured value that nests too deep to be read back.
     #[must_use]
     pub fn readable(mut self) -> Self {
         self.data = self
@@ -240,19 +240,19 @@ impl Outcome {
         self
     }
 
-    /// Whether the model and clients are to see it as an error.
+    /// Whether the model and clients should see it as an error.
     pub fn is_error(&self) -> bool {
         self.status != Status::Done
     }
 }
 
-/// What a model call cost, in tokens. `input` counts everything that was read, cached or not.
+/// The token usage of a model call. `input` counts everything that was read, cached or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
-    /// Read by the model, cache hits included.
+    /// Tokens read by the model, including cache hits.
     pub input: u64,
-    /// Written by the model, reasoning included.
+    /// Tokens written by the model, including reasoning.
     pub output: u64,
     /// Of `input`: read from the provider's cache.
     pub cache_read: u64,

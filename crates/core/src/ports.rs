@@ -1,4 +1,4 @@
-//! Small ports: what time it is, what the next id is. Tests own both.
+//! Small ports: the time, and new ids. Tests own both.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,28 +11,28 @@ use crate::id::SessionId;
 #[serde(transparent)]
 pub struct Millis(pub i64);
 
-/// What time it is.
+/// A source of the time.
 pub trait Clock: Send + Sync {
     /// Now.
     fn now(&self) -> Millis;
 }
 
-/// Who is told what is damaged, for a report that a person can read.
+/// Records damage, for a report to people.
 pub trait Damages: Send + Sync {
-    /// Something of a session cannot be read; told again as often as it is met.
+    /// Records that data of a session cannot be read; called each time.
     fn session(&self, session: &SessionId, why: &str);
 
-    /// Whether something of a session was told to be damaged.
+    /// Whether damage of a session was recorded.
     fn is_damaged(&self, session: &SessionId) -> bool;
 
-    /// A session is no more, whatever of it was damaged.
+    /// Records that a session was removed, with its damage.
     fn removed(&self, session: &SessionId);
 
-    /// The history cannot be read.
+    /// Records that the history cannot be read.
     fn history(&self, why: &str);
 }
 
-/// Nobody is told.
+/// Ignores all reports.
 impl Damages for () {
     fn session(&self, _session: &SessionId, _why: &str) {}
 
@@ -45,8 +45,8 @@ impl Damages for () {
     fn history(&self, _why: &str) {}
 }
 
-/// Where ids come from.
+/// A source of ids.
 pub trait Ids: Send + Sync {
-    /// A UUID v7 that was never given before, in its usual spelling.
+    /// Returns a new UUID v7 in its usual spelling.
     fn uuid(&self) -> String;
 }

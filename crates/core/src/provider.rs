@@ -13,18 +13,18 @@ use crate::error::{Error, FaultCode};
 use crate::message::{Message, Usage};
 use crate::tool::ToolSpec;
 
-/// What a model is asked. Stable pieces come first, so that a provider's prompt cache hits.
+/// The input of a model call. Stable pieces come first, so that a provider's prompt cache hits.
 #[derive(Clone, Debug)]
 pub struct Prompt {
-    /// The model, under the name that the endpoint itself uses (MD-21).
+    /// The model, by the name that the endpoint uses (MD-21).
     pub model: String,
     /// The system prompt's layers, the stable ones first.
     pub layers: Vec<Layer>,
-    /// The tools that may be called.
+    /// The tools that the model may call.
     pub tools: Arc<[Arc<ToolSpec>]>,
     /// The conversation, oldest first; starts with a user's message.
     pub messages: Vec<Arc<Message>>,
-    /// Tokens that the answer may have; at least 1.
+    /// The most tokens in the answer; at least 1.
     pub max_tokens: u32,
     /// The sampling temperature.
     pub temperature: f32,
@@ -42,43 +42,43 @@ impl Prompt {
     }
 }
 
-/// What stands between two layers of the system prompt (MD-7).
+/// The separator between two layers of the system prompt (MD-7).
 pub const LAYER_BREAK: &str = "\n\n---\n\n";
 
 /// A piece of the system prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
-    /// What it is, for whoever inspects a prompt.
+    /// Its name, for people who inspect a prompt.
     pub name: &'static str,
     /// Its text.
     pub text: Arc<str>,
 }
 
-/// The finish reason of an answer that is only interrupted: its model goes on when it is asked
-/// again, with what it has said.
+/// The finish reason of an interrupted answer: the model continues it when asked again with the
+/// text so far.
 pub const PAUSED: &str = "pause_turn";
 
 /// Whether a finish reason says that the model, or a filter around it, refused to answer. Such an
-/// answer may be without a word.
+/// answer may have no text.
 pub fn is_refusal(finish_reason: &str) -> bool {
     matches!(finish_reason, "refusal" | "content_filter")
 }
 
-/// What a model's server says.
+/// An event of a model's answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ProviderEvent {
     /// More text.
     TextDelta(String),
     /// More reasoning.
     ReasoningDelta(String),
-    /// The reasoning before this is complete; the provider wants this back verbatim.
+    /// The reasoning before this is complete; this state must be sent back verbatim.
     ReasoningEnd {
-        /// Signature, encrypted reasoning; none when there is nothing to give back.
+        /// A signature or encrypted reasoning; `None` if nothing has to be sent back.
         provider_state: Option<Value>,
     },
     /// A call begins.
     ToolCallStart {
-        /// The provider's id, or the place of the call in the message.
+        /// The provider's id, or the position of the call in the message.
         id: String,
         /// The tool.
         name: String,
@@ -98,29 +98,29 @@ pub enum ProviderEvent {
         name: String,
         /// As [`ToolCall::parse_args`](crate::ToolCall::parse_args) reads them.
         args: Value,
-        /// What the provider wants back verbatim with this call.
+        /// State that must be sent back verbatim with this call.
         provider_state: Option<Value>,
     },
-    /// The answer is whole; nothing follows.
+    /// The answer is complete; no event follows.
     MessageComplete {
         /// The provider's own word.
         finish_reason: String,
-        /// What it cost, as the provider counts.
+        /// The token usage, as the provider counts.
         usage: Usage,
     },
-    /// The answer is void; nothing follows.
+    /// The answer is void; no event follows.
     Failed {
-        /// What kind of failure.
+        /// The kind of failure.
         code: FaultCode,
         /// What happened, with the server's own words.
         message: String,
-        /// How long the server asks to wait.
+        /// The pause that the server asks for.
         retry_after: Option<Duration>,
     },
 }
 
-/// An answer as it comes: each item is all that one read of the socket brought, so that it can be
-/// kept with one write. Ends after `MessageComplete` or `Failed`, one of which always comes.
+/// An answer as it arrives: each item holds the events of one read of the socket, so that they can
+/// be saved with one write. Ends after `MessageComplete` or `Failed`, one of which always comes.
 pub type Answer = Pin<Box<dyn Stream<Item = Vec<ProviderEvent>> + Send>>;
 
 /// Anything that turns a prompt into events. Dropping the answer closes the connection.
@@ -129,7 +129,7 @@ pub trait Provider: Send + Sync {
     fn stream(&self, prompt: Prompt) -> Answer;
 }
 
-/// What kind of thing answers.
+/// What kind of model it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelKind {
@@ -148,31 +148,31 @@ pub struct Model {
     pub name: String,
     /// The name that its endpoint uses.
     pub endpoint_name: String,
-    /// What kind of thing answers.
+    /// What kind of model it is.
     pub kind: ModelKind,
-    /// Whom to ask.
+    /// The provider that answers for it.
     pub provider: Arc<dyn Provider>,
 }
 
-/// Which model a name stands for.
+/// Resolves model names.
 pub trait Models: Send + Sync {
     /// Finds the provider of a model.
     ///
     /// # Errors
-    /// [`Code::UnusableModel`](crate::Code::UnusableModel) when no row claims the name or its
-    /// provider has no key; the message says which and what to do.
+    /// [`Code::UnusableModel`](crate::Code::UnusableModel) when no row has the name or its provider
+    /// has no key; the message says which, and what to do.
     fn resolve(&self, name: &str) -> Result<Model, Error>;
 
-    /// Whether a name is somebody's, so that it can be written down: a provider may get its key
+    /// Checks that a provider has the name, so that it can be stored: the provider may get its key
     /// later (AS-18).
     ///
     /// # Errors
-    /// [`Code::UnusableModel`](crate::Code::UnusableModel) when no row claims the name; the message
-    /// has the nearest known ones.
+    /// [`Code::UnusableModel`](crate::Code::UnusableModel) when no row has the name; the message
+    /// has the closest known ones.
     fn claim(&self, name: &str) -> Result<(), Error>;
 
-    /// The name of the model for who asked for none (FC-4). May ask the model servers of this
-    /// machine first, within a bound.
+    /// The name of the default model (FC-4). May first ask the model servers of this machine,
+    /// within a time limit.
     ///
     /// # Errors
     /// [`Code::UnusableModel`](crate::Code::UnusableModel) when there is none.

@@ -1,4 +1,4 @@
-//! The relay: what an external agent and the host of a screen say to each other (spec 08, protocol
+//! The relay: the messages between an external agent and the host of a screen (spec 08, protocol
 //! mvp-0.2).
 
 use serde::{Deserialize, Serialize};
@@ -6,30 +6,30 @@ use serde_json::{Map, Value};
 
 use crate::ports::Millis;
 
-/// The protocol's version, in each envelope that is sent.
+/// The protocol's version, sent in each envelope.
 pub const VERSION: &str = "mvp-0.2";
 
-/// What stands before the JSON of a host's screen where a model is shown it (RL-23).
+/// The text before the JSON of a host's screen in a model's prompt (RL-23).
 pub const SCREEN: &str = "[screen] ";
 
-/// What an envelope brings: an object whose unknown keys are kept, in their order (RL-1).
+/// The content of an envelope: an object whose unknown keys are kept, in their order (RL-1).
 pub type Payload = Map<String, Value>;
 
 /// A message of the protocol.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Envelope {
-    /// What kind of message.
+    /// The kind of message.
     pub kind: MessageKind,
-    /// The sender's own id of it, which an answer names.
+    /// The sender's id for it, which an answer repeats.
     pub id: Option<String>,
     /// The message that it answers.
     pub reply_to: Option<String>,
-    /// What it brings.
+    /// The content.
     pub payload: Payload,
 }
 
 impl Envelope {
-    /// A message that answers none and is not to be named by an answer.
+    /// A message without an id that answers no other.
     pub fn new(kind: MessageKind, payload: Payload) -> Self {
         Self {
             kind,
@@ -39,7 +39,7 @@ impl Envelope {
         }
     }
 
-    /// A refusal (RL-9), with a sentence that has the value.
+    /// A refusal (RL-9), with a sentence that contains the value.
     pub fn error(code: RelayCode, message: impl Into<String>) -> Self {
         let mut payload = Payload::new();
         payload.insert("code".to_owned(), code.as_str().into());
@@ -47,7 +47,7 @@ impl Envelope {
         Self::new(MessageKind::Error, payload)
     }
 
-    /// The same under an id.
+    /// The message with an id.
     #[must_use]
     pub fn with_id(self, id: impl Into<String>) -> Self {
         Self {
@@ -56,41 +56,41 @@ impl Envelope {
         }
     }
 
-    /// The same as the answer to a message; to none that an answer can name without an id.
+    /// The message as an answer; without an id of the request it answers none.
     #[must_use]
     pub fn replying_to(self, reply_to: Option<String>) -> Self {
         Self { reply_to, ..self }
     }
 }
 
-/// The kinds of message, all that there are (RL-6, RL-25).
+/// All kinds of messages (RL-6, RL-25).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MessageKind {
-    /// Who wants to come into which room.
+    /// A client asks to join a room.
     RelayJoin,
-    /// That somebody is in it.
+    /// The client has joined.
     RelayJoined,
     /// An agent begins a study session.
     SessionStart,
-    /// Under which id it runs.
+    /// The study session has begun, under this id.
     SessionStarted,
-    /// An agent asks what there is to see.
+    /// An agent asks for the host's current state.
     SnapshotGet,
-    /// What there is to see.
+    /// The host's current state.
     SnapshotState,
     /// An agent calls a tool of the host.
     ToolCall,
-    /// That it was done.
+    /// The call was made.
     ToolResult,
-    /// What there is to see now that something has changed: the authority (RL-10).
+    /// The state after a change: the authority (RL-10).
     StateUpdated,
-    /// What an agent says to the person: shown and recorded, nothing else (RL-26).
+    /// An agent's message to the person: shown and recorded, nothing else (RL-26).
     AgentMessage,
-    /// What the person says.
+    /// The person's message.
     UserMessage,
     /// An agent ends the study session.
     SessionEnd,
-    /// That it is over, and where its log lies.
+    /// The study session is over; contains the path of its log.
     SessionEnded,
     /// A refusal.
     Error,
@@ -115,7 +115,7 @@ impl MessageKind {
         Self::Error,
     ];
 
-    /// The kind as it stands in `type`.
+    /// The kind as in `type`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RelayJoin => "relay.join",
@@ -135,24 +135,24 @@ impl MessageKind {
         }
     }
 
-    /// The kind of this name; none when there is none.
+    /// Parses a kind. Returns `None` if there is no such kind.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 }
 
-/// On which side of a room somebody is.
+/// The role of a member of a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RelayRole {
-    /// Has the screen that a person looks at. One a room (RL-4).
+    /// Shows the screen that a person looks at. One per room (RL-4).
     Host,
-    /// Drives it.
+    /// Operates it.
     Agent,
 }
 
 impl RelayRole {
-    /// The role as it stands on the wire.
+    /// The role as on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Host => "host",
@@ -160,7 +160,7 @@ impl RelayRole {
         }
     }
 
-    /// The role of this name, `frontend` being the host (RL-3); none when there is none.
+    /// Parses a role; `frontend` means the host (RL-3). Returns `None` if there is no such role.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "host" | "frontend" => Some(Self::Host),
@@ -170,20 +170,20 @@ impl RelayRole {
     }
 }
 
-/// Why something is refused (RL-9).
+/// Why a message is refused (RL-9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RelayCode {
-    /// It is no message of the protocol, or not one of this side.
+    /// Not a message of the protocol, or not allowed in this role.
     InvalidMessage,
-    /// Not joined, no host, no study session.
+    /// Not joined, no host, or no study session.
     SessionNotActive,
-    /// There is no such tool, or not at this stage.
+    /// No such tool, or not at this stage.
     UnknownTool,
-    /// What the message brings does not fit.
+    /// The payload does not fit.
     InvalidParams,
-    /// There is nothing on the screen.
+    /// The screen is empty.
     NoActiveSpec,
-    /// It was tried and failed.
+    /// The call failed.
     ToolExecutionFailed,
 }
 
@@ -198,7 +198,7 @@ impl RelayCode {
         Self::ToolExecutionFailed,
     ];
 
-    /// The code as it stands in `code`.
+    /// The code as in `code`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::InvalidMessage => "INVALID_MESSAGE",
@@ -211,43 +211,43 @@ impl RelayCode {
     }
 }
 
-/// What a host in the server's own process is told beside a message.
+/// The context of a message to a host in the server's process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostContext {
-    /// When it is said.
+    /// When the message is sent.
     pub now: Millis,
-    /// The id that a study session gets which begins with it: one that no log has yet.
+    /// The id for a study session that begins with this message: no log has it yet.
     pub study: String,
 }
 
-/// What a person does at a host in the server's own process.
+/// An action of the person at a host in the server's process.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PersonDeed {
-    /// Says something to the agents.
+    /// A message to the agents.
     Says(String),
-    /// Does what an agent would call a tool for, such as a click on an item.
+    /// A call of a tool as an agent would make it, such as a click on an item.
     Calls {
         /// The tool.
         tool: String,
-        /// What it is done with.
+        /// The parameters.
         params: Payload,
     },
 }
 
-/// A host in the server's own process. Pure: it has no clock, no I/O and no randomness, so that a
-/// log of what it was told replays (RL-17).
+/// A host in the server's process. Pure: no clock, no I/O and no randomness, so that a log of its
+/// messages can be replayed (RL-17).
 pub trait Host: Send {
-    /// A study session is open that another host has begun, such as the one before a restart of the
-    /// server: it goes on with this one (RL-28). A host that says nothing of sessions need not care.
+    /// Continues an open study session that another host began, such as the one before a restart of
+    /// the server (RL-28). A host without sessions may ignore it.
     fn resume(&mut self, _study: &str) {}
 
-    /// What it answers to a message of an agent, in order.
+    /// The answers to an agent's message, in order.
     fn hear(&mut self, said: &Envelope, context: &HostContext) -> Vec<Envelope>;
 
-    /// What it says when a person does something.
+    /// The messages after a person's action.
     ///
     /// # Errors
-    /// A code and a sentence when that cannot be done now; nothing has changed then.
+    /// A code and a sentence when the action is impossible now; nothing has changed.
     fn person(
         &mut self,
         deed: &PersonDeed,

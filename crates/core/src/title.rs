@@ -1,4 +1,4 @@
-//! What a person calls a session.
+//! Titles of sessions.
 
 use samovar_locale as locale;
 use serde::{Deserialize, Serialize};
@@ -6,20 +6,20 @@ use serde_json::{Map, Value};
 
 use crate::error::{Code, Error};
 
-/// The longest title, in bytes of UTF-8.
+/// Maximum length of a title, in bytes of UTF-8.
 pub const MAX_TITLE_BYTES: usize = 256;
 
-/// A session's title: at most [`MAX_TITLE_BYTES`] without control characters, and without white space
-/// around it. The empty one stands for none.
+/// A session's title: at most [`MAX_TITLE_BYTES`] without control characters and surrounding white
+/// space. An empty one means no title.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Title(String);
 
 impl Title {
-    /// Takes a title as it was given; white space around it goes.
+    /// Takes a title and trims white space.
     ///
     /// # Errors
-    /// [`Code::InvalidParams`] when it is too long or holds a control character.
+    /// [`Code::InvalidParams`] when it is too long or contains a control character.
     pub fn new(raw: &str) -> Result<Self, Error> {
         let title = raw.trim();
         if title.len() > MAX_TITLE_BYTES {
@@ -33,13 +33,13 @@ impl Title {
         Ok(Self(title.to_owned()))
     }
 
-    /// The title that a client gave with a session's facts, if it can be one.
+    /// The title in a client's metadata, if it is valid.
     pub fn of_metadata(metadata: &Map<String, Value>) -> Option<Self> {
         let given = metadata.get("title")?.as_str()?;
         Self::new(given).ok().filter(|title| !title.is_empty())
     }
 
-    /// Whether it stands for none.
+    /// Whether it means no title.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

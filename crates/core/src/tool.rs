@@ -1,4 +1,4 @@
-//! Tools: what a model may ask for, and what has to be known before it is let.
+//! Tools: what a model may call, and what the gate must know about a call first.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use crate::Future;
 use crate::id::{AgentPath, CallId, SessionId, TurnId};
 use crate::message::{Outcome, ToolCall};
 
-/// What a tool does to the world, and so what may be done with a call that a crash cut (DU-5).
+/// What a call does to the world, and so what to do with a call that a crash interrupted (DU-5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// Nothing: run it again.
+    /// It changes nothing: run it again.
     Read,
-    /// The same once or twice under the same key: run it again with that key.
+    /// A repeat under the same key has no further effect: run it again with that key.
     Idempotent,
-    /// Something whose presence can be looked up.
+    /// It leaves a trace that can be looked up.
     Verifiable,
-    /// Something that must never be run again unasked.
+    /// It must never be repeated automatically.
     Unsafe,
 }
 
@@ -61,21 +61,20 @@ pub enum Origin {
     Registered,
 }
 
-/// How much a person is asked before a call runs (TL-4).
-/// The stricter of two is the greater.
+/// Which calls need approval (TL-4). The stricter of two levels is the greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Approval {
-    /// What stays in the workspace runs unasked.
+    /// Calls that stay in the workspace run without asking.
     Auto,
-    /// What changes something is asked for.
+    /// Calls that change something need approval.
     Supervised,
-    /// What changes something is refused.
+    /// Calls that change something are refused.
     ReadOnly,
 }
 
 impl Approval {
-    /// Every level, the freest first.
+    /// Every level, the most permissive first.
     pub const ALL: [Self; 3] = [Self::Auto, Self::Supervised, Self::ReadOnly];
 
     /// The word for people and configuration.
@@ -88,46 +87,46 @@ impl Approval {
     }
 }
 
-/// What is known of a tool before it is called.
+/// The description of a tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolSpec {
-    /// The name that a model calls: `[a-zA-Z0-9_-]{1,64}`, what every provider takes.
+    /// The name that a model calls: `[a-zA-Z0-9_-]{1,64}`, which every provider accepts.
     pub name: String,
     /// For the model: what it does and when to use it.
     pub description: String,
     /// The JSON Schema of its arguments, an object.
     pub parameters: Value,
-    /// What it does to the world.
+    /// What a call does to the world.
     pub effect: Effect,
     /// What the gate asks before a call. `None` lets every call through, at every level.
     pub asks: Option<Asks>,
     /// Where it comes from.
     pub origin: Origin,
-    /// How long one call may run.
+    /// The most time that a call may take.
     pub timeout: Duration,
-    /// Whether its calls run alone or beside others.
+    /// Whether its calls run alone or in parallel.
     pub sharing: Sharing,
-    /// Who brings the outcome of its calls.
+    /// Who closes its calls.
     pub closer: Closer,
 }
 
-/// Who brings the outcome of a call. Kept with the call's start, since after a crash it decides
-/// whether anybody still works on it.
+/// Who closes a call. Stored with the call's start, because after a crash it decides whether the
+/// call is still in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Closer {
     /// The tool itself, within its timeout.
     Tool,
-    /// Somebody outside, whenever they will: a person, a host, a child's turn. Nothing waits in
-    /// memory meanwhile, and a restart changes nothing.
+    /// A person, a host or a child's turn, at any later time. Meanwhile nothing waits in memory,
+    /// and a restart changes nothing.
     Outside,
-    /// The person who is asked, whenever they will, as with [`Closer::Outside`]; nothing else of the
-    /// turn runs meanwhile, be it a call behind this one (CH-4).
+    /// The person who is asked, at any later time, as with [`Closer::Outside`]; meanwhile nothing
+    /// else of the turn runs, not even a later call (CH-4).
     Person,
 }
 
 impl Closer {
-    /// Whether somebody else than the tool brings the outcome.
+    /// Whether the outcome comes from outside the tool.
     pub fn is_outside(self) -> bool {
         match self {
             Self::Tool => false,
@@ -136,10 +135,10 @@ impl Closer {
     }
 }
 
-/// Whether a call may run beside the others of its batch (AS-13).
+/// Whether a call may run in parallel with others of its batch (AS-13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// Beside any number of others.
+    /// In parallel with any number of others.
     Parallel,
     /// Alone.
     Exclusive,
@@ -148,37 +147,37 @@ pub enum Sharing {
 /// The timeout of a tool that does not set its own (AS-13).
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Who calls, for a tool that needs to know.
+/// The caller, for a tool that needs to know.
 #[derive(Clone, Debug)]
 pub struct CallContext {
     /// The session.
     pub session: SessionId,
     /// The turn.
     pub turn: TurnId,
-    /// The agent that asked.
+    /// The agent that made the call.
     pub agent: AgentPath,
-    /// The idempotency key: the same for every try of this call, over any number of crashes.
+    /// The idempotency key: the same for every attempt of this call, across crashes.
     pub key: CallId,
 }
 
-/// What a tool says at once.
+/// The immediate result of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
-    /// The call is answered.
+    /// The call is closed.
     Closed(Outcome),
-    /// The question was passed on; the call stays open until somebody settles it. Only for tools
-    /// whose [`Closer`] is not the tool.
+    /// The question was passed on; the call stays open until it is settled from outside. Only for
+    /// tools whose [`Closer`] is not the tool.
     Open,
 }
 
-/// What a probe found out about a call that a stop of the server cut (DU-5).
+/// A probe's finding about a call that a server stop interrupted (DU-5).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Probed {
     /// It was done; this is its outcome.
     Done(Outcome),
     /// It was not done, so it can be run.
     NotDone,
-    /// Nobody can tell.
+    /// It cannot be determined.
     Unknown,
 }
 
@@ -192,24 +191,25 @@ impl fmt::Debug for dyn Toolset {
     }
 }
 
-/// Anything that lists tools and runs their calls.
+/// Lists tools and runs their calls.
 pub trait Toolset: Send + Sync {
     /// The tools, in a stable order: they are a part of the prompt's cached prefix.
     fn specs(&self) -> Vec<Arc<ToolSpec>>;
 
-    /// Runs a call whose name is in [`Toolset::specs`] and whose arguments fit its schema. It is
-    /// stopped by being dropped.
+    /// Runs a call whose name is in [`Toolset::specs`] and whose arguments match its schema.
+    /// Dropping the future stops it.
     fn call(&self, call: ToolCall, context: CallContext) -> Future<'static, Reply>;
 
-    /// What [`Toolset::probe`] will need to tell whether a call was done. Asked before the call's
-    /// start is kept, which keeps it; only for calls of an [`Effect::Verifiable`] tool.
+    /// The data that [`Toolset::probe`] will need to determine whether a call was done. Requested
+    /// before the call's start is saved, and saved with it; only for calls of an
+    /// [`Effect::Verifiable`] tool.
     fn foresee(&self, call: &ToolCall) -> Future<'static, Option<Value>> {
         let _ = call;
         Box::pin(std::future::ready(None))
     }
 
-    /// Tells whether a call was done that had started when the server stopped, from what
-    /// [`Toolset::foresee`] gave then. Changes nothing.
+    /// Determines, from the data of [`Toolset::foresee`], whether a call was done that had started
+    /// when the server stopped. Changes nothing.
     fn probe(
         &self,
         call: ToolCall,

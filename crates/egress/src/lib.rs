@@ -1,14 +1,13 @@
-//! The one safe HTTP client, for everything that fetches what somebody else named (TL-9).
+//! The one safe HTTP client, for all requests to addresses that others named (TL-9).
 //!
-//! Here: [`Client`], which resolves a host once, refuses it when any of its addresses is not a public
-//! one or in a [`Range`] that was opened, connects to the very address that it checked, follows few
-//! redirects and checks each anew, and bounds what comes back; [`Target`], an address as it may be
-//! asked; [`private`], the table of what is not public.
-//! Not here: who may ask for what, and what an answer means.
-//! Start at [`Client::send`].
+//! Here: [`Client`], which resolves a host once, refuses it when any of its addresses is neither
+//! public nor in an allowed [`Range`], connects to the very address that it checked, follows few
+//! redirects and checks each again, and bounds the answer; [`Target`], a checked address;
+//! [`private`], the table of addresses that are not public. Not here: who may send a request, and
+//! what an answer means. Start at [`Client::send`].
 //!
-//! No proxy and no variable of the environment is heeded. What an address, a header or a body holds
-//! is in no error: keys travel in all three.
+//! It ignores proxies and environment variables. Errors contain no part of an address, a header or
+//! a body: all three may carry keys.
 
 mod body;
 mod client;

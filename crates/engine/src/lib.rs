@@ -1,10 +1,10 @@
 //! The engine: sessions, turns, the log, the gate, recovery.
 //!
-//! Here: what happens to a command from the moment it is decoded to the moment its events can be
-//! followed. [`Engine`] is the way in; [`turn`] decides, purely; `runner` is the only code that
-//! touches both the turn and the world; `log` keeps, then publishes; `session` owns a session's
-//! state; `projector` brings events into the history.
-//! Not here: HTTP, SQL, LMDB, the spelling of any protocol, any provider or tool.
+//! Here: everything that happens to a command from its decoding until its events can be followed.
+//! [`Engine`] is the way in; [`turn`] decides, purely; `runner` is the only code that touches both
+//! the turn and the world; `log` keeps, then publishes; `session` owns a session's state;
+//! `projector` writes events to the history. Not here: HTTP, SQL, LMDB, the spelling of any
+//! protocol, any provider or tool.
 
 mod answer;
 mod bus;

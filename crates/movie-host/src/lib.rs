@@ -1,11 +1,11 @@
-//! The booking of a movie as a host of the relay, in the server's own process (RL-18 to RL-21).
+//! The movie booking as a host of the relay, inside the server's process (RL-18 to RL-21).
 //!
-//! Here: the stages from the movie to the confirmation, what the screen shows at each, the tools that
-//! can be called there, and what they change. The state of a booking is in [`MovieHost`] alone.
-//! Not here: rooms, sockets, a clock, the log; it answers what it is told, and nothing else.
+//! Here: the stages from the movie to the confirmation, the screen at each stage, the tools that
+//! can be called there, and their effects. [`MovieHost`] alone holds the state of a booking. Not
+//! here: rooms, sockets, a clock, the log; the host only answers messages.
 //!
-//! Start with `host`: it reads a message and has the `screen` do what it asks for. `choices` are what
-//! is booked in the end, `modification` only changes how it is shown, and `catalogue` is the cinema.
+//! Start with `host`: it reads a message and passes it to the `screen`. `choices` are what is
+//! finally booked, `modification` only changes how it is shown, and `catalogue` is the cinema.
 
 mod catalogue;
 mod choices;

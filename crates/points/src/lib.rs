@@ -1,13 +1,13 @@
-//! Named places in the code, for proofs alone.
+//! Named points in the code, for proofs alone.
 //!
-//! Here: [`failpoint!`], a point at which a proof can end the process as `kill -9` would, with the
-//! hook that the binary sets; [`planted!`], a fault made on purpose, which a proof must find. Each
-//! has a table of all that there are. Without the features `failpoints` and `plant` they are no code
-//! at all, so the binary that people run has none.
-//! Not here: which point, which fault, or how the process ends; that is chosen at run time by the
-//! environment, which the binary alone reads.
+//! Here: [`failpoint!`], a point at which a proof can end the process as `kill -9` would, with a
+//! hook that the binary sets; [`planted!`], a deliberate fault that a proof must find. Each has a
+//! table of all its names. Without the features `failpoints` and `plant` both compile to nothing,
+//! so the released binary has none. Not here: the choice of point or fault, and how the process
+//! ends; the environment decides at run time, and only the binary reads it.
 //!
-//! It knows nothing, so that every crate may use it; those that know `core` take it from there.
+//! The crate depends on nothing, so that every crate may use it; crates that know `core` take it
+//! from there.
 
 pub mod failpoint;
 pub mod plant;

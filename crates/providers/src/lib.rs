@@ -1,14 +1,14 @@
-//! Providers: whom a prompt can be put to, and how each is spoken to.
+//! Providers: the services that can answer a prompt, and how to talk to each.
 //!
-//! Here: the table of providers ([`SPECS`]), which of them answers under which model's name
-//! ([`Registry`]), the dialects, one folder each, and [`external`], behind which an external agent is.
-//! Not here: `demo`, the built-in rules, which the server hands to [`Registry::new`]; when a model is
-//! asked and how often (the engine); and where keys come from (the program that fills in
+//! Here: the table of providers ([`SPECS`]), the choice of a provider by a model's name
+//! ([`Registry`]), the dialects, one folder each, and [`external`], which stands for an external
+//! agent. Not here: `demo`, the built-in rules, which the server passes to [`Registry::new`]; when
+//! and how often a model is asked (the engine); and where keys come from (the caller that fills in
 //! [`ProviderConfig`]).
 //!
-//! A provider that speaks a known dialect is one row in `specs/table.rs`. A dialect is a folder whose
-//! root makes a [`Dialect`], to which a row points: it writes a body and brings a `decoder::Reader`
-//! for the answer, and `exchange` does the rest. Start with [`Registry`].
+//! A provider that speaks a known dialect is one row in `specs/table.rs`. A dialect is a folder
+//! whose root makes a [`Dialect`], to which a row points: it writes a body and brings a
+//! `decoder::Reader` for the answer, and `exchange` does the rest. Start with [`Registry`].
 
 pub mod external;
 pub mod price;

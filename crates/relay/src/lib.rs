@@ -1,12 +1,13 @@
-//! The relay: rooms in which an external agent drives the screen of a host (spec 08, protocol
+//! The relay: rooms in which an external agent operates the screen of a host (spec 08, protocol
 //! mvp-0.2).
 //!
-//! Here: who may say what in a room and where a reply goes, the study log, its replay, and the bridge
-//! between the relay and our own loop and tools.
-//! Not here: sockets, and the spelling of the messages.
+//! Here: who may send what in a room and where a reply goes, the study log, its replay, and the
+//! bridge between the relay and our own loop and tools. Not here: sockets, and the spelling of the
+//! messages.
 //!
-//! Start with [`Relay`]: [`Relay::enter`] gives a [`Member`], which says and gets messages.
-//! [`Relay::attach`] puts a host of this process into a room. [`row`] is what the study log has.
+//! Start with [`Relay`]: [`Relay::enter`] returns a [`Member`], which sends and receives messages.
+//! [`Relay::attach`] puts a host of this process into a room. [`row`] defines the rows of the study
+//! log.
 
 pub mod agent;
 mod backend_data;

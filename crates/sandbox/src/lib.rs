@@ -1,13 +1,12 @@
-//! The borders between an untrusted tool call and this machine.
+//! The barriers between an untrusted tool call and this machine.
 //!
 //! Here: the path jail, in which file tools see one folder and nothing else; the lock that gives a
-//! data directory one holder, the mark that says whose it is, and its small files.
-//! Not here: what a tool does with a file, who may call it, and running commands.
-//! Start at [`Jail::open`]; a path from a model becomes a [`Place`] first, and every operation
-//! takes a `Place`.
+//! data directory one holder, the mark that identifies its owner, and its small files. Not here:
+//! what a tool does with a file, who may call it, and running commands. Start at [`Jail::open`]; a
+//! path from a model becomes a [`Place`] first, and every operation takes a `Place`.
 //!
-//! Everything blocks; callers on an async runtime move the work to a blocking thread.
-//! Linux 5.6 or newer only, for `openat2`; where the kernel lacks it, [`Jail::open`] refuses.
+//! Every function blocks; callers on an async runtime move the work to a blocking thread. Linux 5.6
+//! or newer only, for `openat2`; if the kernel lacks it, [`Jail::open`] refuses.
 
 mod error;
 mod jail;

@@ -30,64 +30,64 @@ pub(crate) fn routes() -> Vec<Route> {
     vec![
         Route::changing(
             at("createSession"),
-            "Makes a session; with the id of one that exists, answers that one.",
+            "Creates a session; with the id of an existing session, returns that one.",
             create_session,
         ),
         Route::changing(
             at("sendMessage"),
-            "Says something, waits for the turn that it starts, and answers the whole turn.",
+            "Sends a message, waits for its turn to end, and returns the whole turn.",
             send_message,
         ),
         Route::streaming::<_, AgentStreamEvent<'_>, _>(
             at("sendMessage/stream"),
-            "Says something, and streams the turn that it starts.",
+            "Sends a message, and streams its turn.",
             stream_message,
         ),
         Route::following::<_, ResumedEvent<'_>, _>(
             at("sendMessage/stream"),
-            "Streams a turn again, from behind what was read of it.",
+            "Streams a turn again, after the last frame that was read.",
             resume_message,
         )
         .with_tickets(),
-        Route::reading(at("getSession"), "Answers a session.", get_session),
+        Route::reading(at("getSession"), "Returns a session.", get_session),
         Route::reading(
             at("getMessages"),
-            "Answers the last messages of a session, oldest first.",
+            "Returns the last messages of a session, oldest first.",
             get_messages,
         ),
         Route::reading(
             at("listSessions"),
-            "Answers a page of the sessions, the one that changed last first.",
+            "Returns a page of the sessions, the most recently changed first.",
             list_sessions,
         ),
         Route::changing(
             at("updateSession"),
-            "Changes the title or the model of a session, and answers it.",
+            "Changes the title or the model of a session, and returns it.",
             update_session,
         ),
         Route::changing(
             at("deleteSession"),
-            "Stops what runs in a session, and removes it.",
+            "Stops a session's turns, and deletes the session.",
             delete_session,
         ),
         Route::changing(
             at("cancel"),
-            "Stops a turn, and answers whether one was stopped.",
+            "Stops a turn, and returns whether one was stopped.",
             cancel,
         ),
         Route::changing(
             at("undo"),
-            "Takes the last turn of a session back, and answers what its user had said.",
+            "Takes back the last turn of a session, and returns its user's message.",
             undo,
         ),
         Route::reading(
             at("listTools"),
-            "Answers the tools that a model may call.",
+            "Returns the tools that a model may call.",
             list_tools,
         ),
         Route::reading(
             at("getStats"),
-            "Counts the sessions, their messages, and the tokens that they cost.",
+            "Counts the sessions, their messages, and the tokens they used.",
             get_stats,
         ),
     ]

@@ -31,22 +31,22 @@ pub(crate) fn routes() -> Vec<Route> {
             &[Verb::Get],
             Scope::Read,
             at("state"),
-            "Answers which question of the global chat waits for the person.",
+            "Returns the question of the global chat that waits for the person.",
             state,
         ),
         Route::following::<_, Vec<ChatMessage<'_>>, _>(
             at("history"),
-            "Answers what was said in the global chat, oldest first.",
+            "Returns messages of the global chat, oldest first.",
             read,
         ),
         Route::changing(
             at("user_message"),
-            "Says something in the global chat, as the person.",
+            "Sends a message to the global chat, as the person.",
             user_message,
         ),
         Route::following::<_, Streamed<'_>, _>(
             at("stream"),
-            "Streams what is said in the global chat, also over a WebSocket.",
+            "Streams the messages of the global chat, also over a WebSocket.",
             follow,
         )
         .with_tickets(),

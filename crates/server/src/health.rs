@@ -22,14 +22,14 @@ pub(crate) fn routes() -> Vec<Route> {
             probe,
             Scope::Public,
             "/healthz".to_owned(),
-            "Says that the server lives.",
+            "Reports that the server is alive.",
             alive,
         ),
         Route::answering(
             probe,
             Scope::Public,
             "/readyz".to_owned(),
-            "Says whether the server takes work.",
+            "Reports whether the server accepts work.",
             ready,
         ),
     ]

@@ -1,14 +1,13 @@
 //! The server: sockets, the door, the routes, and the composition of all parts.
 //!
-//! Here: [`Config`] (plain data, read by somebody else), [`Home`] (an opened data directory with
+//! Here: [`Config`] (plain data that the caller provides), [`Home`] (an opened data directory with
 //! its engine, with or without a socket), [`Server`] (the socket), and the one table of routes from
-//! which the router, the door's rules and the GET forms are made.
-//! Not here: what commands mean (`engine`), how protocols are spelled (`wire`), where configuration
-//! comes from (the binary).
+//! which the router, the door's rules and the GET forms are made. Not here: what commands mean
+//! (`engine`), how protocols are spelled (`wire`), where configuration comes from (the binary).
 //!
-//! Another program starts a server with [`start`], or mounts the routes in an axum router of its own
-//! (AS-22); what is asked before everything is opened waits up to four seconds, then is told to come
-//! again:
+//! Another program starts a server with [`start`], or mounts the routes in its own axum router
+//! (AS-22); a request that arrives before everything is open waits up to four seconds, and is then
+//! told to retry:
 //!
 //! ```no_run
 //! # async fn example(config: samovar_server::Config) -> Result<(), Box<dyn std::error::Error>> {
@@ -24,8 +23,8 @@
 //! # }
 //! ```
 //!
-//! Tools of that program stand in [`Config::toolsets`], so that a turn which a stop has cut finds
-//! them when it goes on; those that come to the running engine's toolbox come too late for it.
+//! That program passes its tools in [`Config::toolsets`], so that they exist before an interrupted
+//! turn resumes; tools added to the running engine's toolbox come too late for such a turn.
 
 mod address;
 mod agent;
@@ -74,12 +73,12 @@ pub use samovar_stores::journal::Durability;
 pub use stores::run::{Run, RunState};
 pub use stores::{Walker, walk};
 
-/// Whom webhooks may ask, for whoever reads the configuration.
+/// Which addresses webhooks may have, for code that reads the configuration.
 pub mod egress {
     pub use samovar_egress::{Client, Range, RangeError};
 }
 
-/// The table of providers and what is set for them, for whoever reads the configuration.
+/// The table of providers and their settings, for code that reads the configuration.
 pub mod providers {
     pub use samovar_providers::{
         Access, Choice, DemoUse, Idle, IdleKey, LocalModel, Look, Price, Probed, Probing,
@@ -93,11 +92,11 @@ pub mod providers {
     }
 }
 
-/// Opens the data directory of a configuration, serves it, and answers once calls are taken. What a
-/// program sets in its [`Config`] is all that counts: no file and no variable is read.
+/// Opens the data directory of a configuration and serves it; returns once calls are accepted. Only
+/// the [`Config`] counts: no file and no variable is read.
 ///
 /// # Errors
-/// [`StartError`]; nothing is left open then.
+/// [`StartError`]; nothing stays open then.
 pub async fn start(config: Config) -> Result<Server, StartError> {
     Server::start(config).await
 }

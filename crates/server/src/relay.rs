@@ -20,7 +20,7 @@ pub(crate) fn routes() -> Vec<Route> {
     let mut routes = vec![
         Route::following::<_, Spelled<'_>, _>(
             SOCKET_PATH.to_owned(),
-            "Goes on as a WebSocket, on which an external agent and the host of a screen meet.",
+            "Opens a WebSocket for an external agent or the host of a screen.",
             join,
         )
         .with_scope(Scope::Relay)

@@ -24,7 +24,7 @@ pub(crate) fn routes() -> Vec<Route> {
         &[Verb::Post],
         Scope::Any,
         format!("{BASE_PATH}/tickets"),
-        "Makes a ticket, which opens one stream or WebSocket in place of the token.",
+        "Creates a ticket, which opens one stream or WebSocket instead of the token.",
         create,
     )]
 }

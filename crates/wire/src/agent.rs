@@ -1,5 +1,5 @@
 //! The agent service under `/services/agent` (AS-1 to AS-8): its types, under the names that its
-//! clients know, and the encoder that makes a stream of a turn's events.
+//! clients know, and the encoder that turns a turn's events into a stream.
 
 mod answer;
 mod collector;
@@ -28,5 +28,5 @@ pub use request::{
 pub use snapshot::{ResetEvent, ResumedEvent, Snapshot, SnapshotFold, TurnState};
 pub use within::Within;
 
-/// Where the methods of the service lie: `/services/agent/{method}`.
+/// The path of the service's methods: `/services/agent/{method}`.
 pub const BASE_PATH: &str = "/services/agent";

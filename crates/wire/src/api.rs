@@ -1,5 +1,5 @@
-//! What is asked and answered under `/api`: the server itself, its models, tools and tokens, and what
-//! it found at its start.
+//! The types under `/api`: the server itself, its models, tools and tokens, and what it found at
+//! its start.
 
 mod damage;
 mod model;
@@ -28,5 +28,5 @@ pub use tool::{
     ToolInfo, ToolOrigin, ToolParams, ToolResult,
 };
 
-/// Where these methods are.
+/// The path of these methods.
 pub const BASE_PATH: &str = "/api";

@@ -1,5 +1,4 @@
-//! The global chat under `/chat` (CH-2, CH-4 to CH-8): what is asked and answered there, and what its
-//! stream brings.
+//! The global chat under `/chat` (CH-2, CH-4 to CH-8): its requests, answers and stream.
 
 use std::borrow::Cow;
 
@@ -11,46 +10,46 @@ use serde::{Deserialize, Serialize};
 use crate::agent::Within;
 use crate::{params, sse};
 
-/// Where these methods are.
+/// The path of these methods.
 pub const BASE_PATH: &str = "/chat";
-/// The header that names the run of the chat which answers.
+/// The header that names the run of the answering chat.
 pub const BOOT_HEADER: &str = "x-chat-boot";
-/// The header with the oldest id that is left, where some of what was asked for is gone.
+/// The header with the oldest id left, when some of the requested messages are gone.
 pub const TRUNCATED_HEADER: &str = "x-chat-truncated";
-/// The header with the id that a reader of the stream comes back with.
+/// The header with which a reader of the stream resumes after an id.
 pub const LAST_EVENT_ID: &str = "Last-Event-ID";
-/// Messages that are shown when it is not said behind which, unless another number is asked for.
+/// Default number of messages when no `after` is given.
 pub const NEWEST: u32 = 100;
-/// Messages that may be asked for at once.
+/// Maximum number of messages in a result.
 const MAX_MESSAGES: u32 = 1000;
 
 /// A message of the chat.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChatMessage<'a> {
-    /// Its number: 1 for the first of a run of the server, each next one is greater by one.
+    /// The number, which starts at 1 in each run of the server and grows by one.
     pub id: u64,
-    /// When it was taken: RFC 3339 in UTC, with milliseconds.
+    /// When it was accepted: RFC 3339 in UTC, with milliseconds.
     #[schemars(extend("format" = "date-time"))]
     pub ts: Cow<'a, str>,
-    /// Who speaks.
+    /// The role of the author.
     #[schemars(with = "String", extend("enum" = ["agent", "user", "system"]))]
     pub role: ChatRole,
-    /// The speaker's name.
+    /// The author's name.
     pub author: Cow<'a, str>,
-    /// What is said, never blank.
+    /// The text, never blank.
     pub text: Cow<'a, str>,
-    /// What goes with it; missing when there is nothing.
+    /// Further fields; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<ChatMeta<'a>>,
 }
 
-/// What goes with a message of the chat.
+/// Further fields of a chat message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChatMeta<'a> {
     /// The message that it answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<u64>,
-    /// Words for programs.
+    /// Tags for programs.
     #[serde(default, skip_serializing_if = "<[String]>::is_empty")]
     pub tags: Cow<'a, [String]>,
 }
@@ -73,7 +72,7 @@ impl<'a> From<&'a samovar_core::ChatMessage> for ChatMessage<'a> {
     }
 }
 
-/// `2026-11-22T10:00:00.000Z`; a moment that no calendar has is the first of 1970.
+/// `2026-11-22T10:00:00.000Z`; a time outside the calendar becomes the start of 1970.
 fn timestamp(at: Millis) -> String {
     let at = Timestamp::from_millisecond(at.0).unwrap_or_default();
     format!("{at:.3}")
@@ -82,13 +81,13 @@ fn timestamp(at: Millis) -> String {
 /// Parameters of `GET /chat/history`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryParams {
-    /// Only messages behind this id; without it, the newest.
+    /// Only messages after this id; without it, the newest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
-    /// How many; without it all behind `after`, or the newest 100.
+    /// The most messages to return; by default all after `after`, or the newest 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Within<1, MAX_MESSAGES>>,
-    /// The run of the chat that `after` is of: another one is refused.
+    /// The run of the chat that `after` belongs to: another run is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<String>,
 }
@@ -96,21 +95,21 @@ pub struct HistoryParams {
 /// Parameters of `GET /chat/stream`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamParams {
-    /// The id of the last message that was read: the stream goes on behind it. The header
-    /// `Last-Event-ID` says the same, and counts when both are there.
+    /// The id of the last message that was read: the stream resumes after it. The header
+    /// `Last-Event-ID` means the same, and takes precedence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
-    /// The run of the chat that the id is of: another one is refused.
+    /// The run of the chat that the id belongs to: another run is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<String>,
 }
 
 impl StreamParams {
-    /// Behind which message the stream goes on, as the header `Last-Event-ID` or these parameters say;
-    /// none when neither does.
+    /// The message after which the stream resumes, from the header `Last-Event-ID` or these
+    /// parameters; `None` if neither is given.
     ///
     /// # Errors
-    /// [`Code::InvalidParams`](samovar_core::Code::InvalidParams) when the header is no id.
+    /// [`Code::InvalidParams`](samovar_core::Code::InvalidParams) when the header is not an id.
     pub fn position(&self, last_event_id: Option<&str>) -> Result<Option<u64>, Error> {
         #[derive(Deserialize)]
         struct Header {
@@ -128,23 +127,23 @@ impl StreamParams {
 /// Parameters of `POST /chat/user_message`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UserMessageParams {
-    /// What the person says: at least one visible character, at most 64 KiB.
+    /// The person's message: at least one visible character, at most 64 KiB.
     pub text: String,
 }
 
-/// The answer of `POST /chat/user_message`.
+/// The result of `POST /chat/user_message`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PostedMessage {
     /// The message's number.
     pub id: u64,
 }
 
-/// The answer of `GET /chat/state`.
+/// The result of `GET /chat/state`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChatStateInfo {
-    /// The question that the person's next message answers; null when none is open.
+    /// The question that the person's next message answers; null if none is open.
     pub pending_input: Option<PendingInput>,
-    /// Questions behind that one.
+    /// The number of questions queued after it.
     pub waiting: u64,
     /// The run of the chat.
     pub boot_id: String,
@@ -153,9 +152,9 @@ pub struct ChatStateInfo {
 /// A question that waits for the person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PendingInput {
-    /// Who asks.
+    /// The agent that asks.
     pub requested_by: String,
-    /// The message that asks.
+    /// The number of the question's message.
     pub question_msg_id: u64,
 }
 
@@ -168,28 +167,28 @@ impl From<samovar_core::PendingInput> for PendingInput {
     }
 }
 
-/// What the chat's stream brings: the `data` of a frame, or a text over a WebSocket.
+/// One item of the chat's stream: the `data` of a frame, or a text over a WebSocket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Streamed<'a> {
-    /// What was said.
+    /// A message.
     Message(ChatMessage<'a>),
-    /// What a reader should know of the place where it reads. A frame has its name as its `event`,
-    /// and what is in it as its `data`.
+    /// A note about the reader's position. A frame has the marker's name as its `event` and its
+    /// content as its `data`.
     Marker(Marker),
 }
 
-/// Why what comes next does not follow what was read.
+/// Why the next message does not follow the last one that was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Marker {
-    /// Messages that were asked for are gone.
+    /// Some of the requested messages are gone.
     Truncated(Truncated),
-    /// The chat began anew with its server.
+    /// The chat restarted with its server.
     Restarted(Restarted),
 }
 
-/// Which messages are gone: those behind `after` and before `first`.
+/// The messages that are gone: those after `after` and before `first`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Truncated {
     /// The last id that was read.
@@ -198,14 +197,14 @@ pub struct Truncated {
     pub first: u64,
 }
 
-/// What was read is of an earlier run: what comes begins with the newest messages of this one.
+/// The id belongs to an earlier run: the newest messages of this run follow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Restarted {
     /// The run of the chat.
     pub boot_id: String,
 }
 
-/// Appends a message as a frame of a stream of server-sent events, its number as the frame's id.
+/// Appends a message as a frame of server-sent events, with its number as the frame's id.
 ///
 /// # Panics
 /// Never: a message is always JSON.
@@ -213,7 +212,7 @@ pub fn frame(message: &samovar_core::ChatMessage, out: &mut Vec<u8>) {
     sse::labelled("id", message.id, &ChatMessage::from(message), out);
 }
 
-/// Appends a marker as a frame. It has no id: the reader's place is still what it has read.
+/// Appends a marker as a frame, without an id: the reader's position does not change.
 ///
 /// # Panics
 /// Never: a marker is always JSON.
@@ -224,7 +223,7 @@ pub fn marker_frame(marker: &Marker, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a message alone, as one of an array.
+/// Appends a message as an item of an array.
 ///
 /// # Panics
 /// Never: a message is always JSON.
@@ -240,7 +239,7 @@ pub fn text(message: &samovar_core::ChatMessage) -> String {
     spelled(&ChatMessage::from(message))
 }
 
-/// A marker as a text over a WebSocket: what is in it under its name.
+/// A marker as a text over a WebSocket: its content under its name.
 ///
 /// # Panics
 /// Never: a marker is always JSON.

@@ -1,4 +1,4 @@
-//! Parameters of a call, as they come: a JSON body, or the pairs of a query (AS-1).
+//! Parameters of a call: a JSON body, or the pairs of a query (AS-1).
 //!
 //! Unknown parameters are ignored, so that a newer client works with an older server.
 
@@ -12,11 +12,11 @@ use serde_json::{Map, Value, json};
 use samovar_core::{Code, Error};
 use samovar_locale as locale;
 
-/// How many objects and arrays may stand inside each other in a body.
+/// Maximum nesting of objects and arrays in a body.
 pub const MAX_DEPTH: usize = 64;
 
-/// Reads parameters from a JSON body: an object keyed by parameter name, or one that holds it under
-/// its only key `params`. No body, white space and `null` stand for an object without keys.
+/// Reads parameters from a JSON body: an object keyed by parameter name, or an object with such an
+/// object under its only key `params`. An empty body, white space and `null` mean an empty object.
 ///
 /// # Errors
 /// [`Code::InvalidJson`] when the body is not JSON or deeper than [`MAX_DEPTH`];
@@ -40,8 +40,8 @@ pub fn from_body<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
     }
 }
 
-/// Reads parameters from the decoded pairs of a query. A parameter that is a number or a truth value
-/// takes its JSON spelling.
+/// Reads parameters from the decoded pairs of a query. Numbers and booleans use their JSON
+/// spelling.
 ///
 /// # Errors
 /// [`Code::InvalidParams`], as [`from_body`]; also when a parameter is given twice.
@@ -67,7 +67,7 @@ pub(crate) fn depth(json: &[u8]) -> usize {
     deepest
 }
 
-/// A method with one object parameter is called with it under its name, which is `params`.
+/// The object under a single key `params`, or the object itself.
 fn unwrapped(mut given: Map<String, Value>) -> Map<String, Value> {
     if given.len() == 1
         && let Some(Value::Object(params)) = given.get_mut("params")
@@ -95,7 +95,7 @@ where
     })
 }
 
-/// Named values on their way into a type; what goes wrong is told with the name.
+/// Named values on their way into a type; errors carry the name.
 struct Given<I, V> {
     pairs: I,
     open: Option<(String, V)>,
@@ -130,11 +130,11 @@ where
     }
 }
 
-/// A value of a query: a text, until somebody wants a number or a truth value.
+/// A value of a query: text that can also be read as a number or a boolean.
 struct Text(String);
 
 impl Text {
-    /// The number or truth value that it spells, with nothing around it.
+    /// The number or boolean that the whole text spells.
     fn scalar(&self) -> Option<Value> {
         let is_bare = self.0.trim().len() == self.0.len();
         let scalar = serde_json::from_str(&self.0).ok().filter(|_| is_bare)?;
@@ -193,7 +193,7 @@ impl<'de> Deserializer<'de> for Text {
     }
 }
 
-/// What is wrong with the parameters, and with which of them.
+/// What is wrong, and with which parameter.
 #[derive(Debug)]
 struct Fault {
     parameter: Option<String>,

@@ -9,32 +9,32 @@ use serde_json::{Map, Value};
 
 use crate::params::{self, MAX_DEPTH};
 
-/// Where external agents and hosts meet.
+/// The path of the WebSocket for external agents and hosts.
 pub const SOCKET_PATH: &str = "/agent/ws";
 
-/// Bytes of one message, at most (RL-2).
+/// Maximum size of a message (RL-2).
 pub const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
 
-/// Bytes of an id, at most: the relay remembers those of open requests.
+/// Maximum size of an id: the relay remembers those of open requests.
 pub const MAX_ID_BYTES: usize = 256;
 
-/// Bytes of foreign text in a refusal, at most, so that it stays a sentence.
+/// Maximum bytes of foreign text in a refusal, so that it stays a sentence.
 const MAX_SHOWN_BYTES: usize = 100;
 
-/// What came is no envelope: what its sender is told with `INVALID_MESSAGE`.
+/// A message that is not an envelope; its sender gets `INVALID_MESSAGE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed {
-    /// The message's id, when it had one.
+    /// The message's id, if it had one.
     pub reply_to: Option<String>,
     /// What is wrong with it.
     pub why: String,
 }
 
-/// Reads an envelope. Unknown keys beside the payload are ignored, those in it are kept in their
-/// order; `v` may be missing.
+/// Reads an envelope. Unknown keys outside the payload are ignored, those inside are kept in their
+/// order; `v` is optional.
 ///
 /// # Errors
-/// [`Malformed`]: it is not JSON, is nested deeper than [`MAX_DEPTH`], or breaks RL-1.
+/// [`Malformed`] if it is not JSON, is nested deeper than [`MAX_DEPTH`], or violates RL-1.
 pub fn decode(message: &[u8]) -> Result<Envelope, Malformed> {
     let mut given = read(message).map_err(|why| Malformed {
         reply_to: None,
@@ -61,23 +61,23 @@ pub fn encode(envelope: &Envelope) -> String {
     serde_json::to_string(&spelled).expect("texts and JSON under names are JSON")
 }
 
-/// An envelope as it stands in a message.
+/// An envelope as sent.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "RelayEnvelope")]
 pub struct Spelled<'a> {
     /// The protocol's version.
     v: &'static str,
-    /// What kind of message.
+    /// The kind of message.
     #[serde(rename = "type")]
     kind: &'static str,
-    /// The sender's own id of it, which an answer names.
+    /// The sender's id for it, which an answer repeats.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
     /// The message that it answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     reply_to: Option<&'a str>,
-    /// What it brings.
+    /// The content.
     #[schemars(with = "Map<String, Value>")]
     payload: &'a Payload,
 }
@@ -95,7 +95,7 @@ fn too_deep() -> String {
     locale::envelope::too_deep(MAX_DEPTH as u64)
 }
 
-/// How many objects and arrays stand inside each other.
+/// The nesting of objects and arrays.
 fn depth(value: &Value) -> usize {
     let inner = match value {
         Value::Object(object) => object.values().map(depth).max(),
@@ -140,7 +140,6 @@ fn kind(name: String) -> Result<MessageKind, String> {
     known.ok_or_else(|| locale::envelope::unknown_type(shown(&Value::String(name))))
 }
 
-/// An id of a message.
 fn text(key: &'static str, id: Value) -> Result<String, String> {
     match id {
         Value::String(id) if id.len() <= MAX_ID_BYTES => Ok(id),
@@ -149,8 +148,8 @@ fn text(key: &'static str, id: Value) -> Result<String, String> {
     }
 }
 
-/// A value as it came, cut when it is long. What is inside of others is not shown: a refusal is logged,
-/// and a host may have hidden something there (RL-12).
+/// A value as it came, cut when it is long. Nested values are not shown: a refusal is logged, and a
+/// host may have hidden data there (RL-12).
 fn shown(value: &Value) -> String {
     let mut shown = match value {
         Value::Object(fields) if !fields.is_empty() => "{…}".to_owned(),

@@ -13,21 +13,21 @@ pub const CONTENT_TYPE: &str = "text/event-stream";
 /// A comment that keeps a silent connection open.
 pub const PING: &str = ": ping\n\n";
 
-/// The last frame of a stream. It has no id, for nothing is to be resumed behind it.
+/// The last frame of a stream. It has no id, because a stream cannot be resumed after it.
 pub const DONE: &str = "data: [DONE]\n\n";
 
-/// The id of a frame (DU-7): `epoch.seq` for the last or only frame made from an event,
-/// `epoch.seq.k` for the k-th of several when more follow.
+/// The id of a frame (DU-7): `epoch.seq` for the last or only frame of an event, `epoch.seq.k` for
+/// the k-th of several if more follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameId {
-    /// The event that the frame was made from.
+    /// The event of the frame.
     pub event: EventId,
-    /// Which frame of that event, 1 for the first; none for the last.
+    /// The number of the frame within its event, from 1; `None` for the last.
     pub part: Option<usize>,
 }
 
 impl FrameId {
-    /// The id of the last or only frame made from an event.
+    /// The id of an event's last or only frame.
     pub fn whole(event: &Event) -> Self {
         Self {
             event: event.id(),
@@ -35,8 +35,8 @@ impl FrameId {
         }
     }
 
-    /// Reads an id as it stands in `Last-Event-ID` or `after`; none for what no frame ever had, such
-    /// as another spelling of the same numbers.
+    /// Parses an id from `Last-Event-ID` or `after`. Returns `None` for a text that is never a
+    /// frame's id, such as another spelling of the same numbers.
     pub fn read(text: &str) -> Option<Self> {
         let mut numbers = text.splitn(3, '.');
         let (epoch, seq) = (numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?);
@@ -57,7 +57,7 @@ impl fmt::Display for FrameId {
     }
 }
 
-/// Appends one frame: its id, if it has one, then `data: ` with the value as one line of JSON.
+/// Appends one frame: its id, if any, then `data: ` with the value as one line of JSON.
 ///
 /// # Panics
 /// When the value cannot be JSON, such as a map whose keys are not text. No type of this crate is
@@ -69,7 +69,8 @@ pub fn frame(id: Option<FrameId>, value: &impl Serialize, out: &mut Vec<u8>) {
     data(value, out);
 }
 
-/// Appends one frame with another line than that of [`FrameId`] before its value, such as its `event`.
+/// Appends one frame with another line than that of [`FrameId`] before its value, such as its
+/// `event`.
 ///
 /// # Panics
 /// As [`frame`].

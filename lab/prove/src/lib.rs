@@ -1,15 +1,15 @@
 //! The proof that nothing accepted is lost: real servers under load, killed again and again, and an
-//! oracle outside them that counts what became of every message, effect and frame.
+//! oracle outside them that counts what happened to every message, effect and frame.
 //!
-//! Here: [`Plan`], what is to be proved; [`Proof`], a run of it; [`Report`], what it counted, and
-//! each promise that was broken as a [`Violation`].
-//! Not here: anything of the server's own. Servers are processes of the binary that is named; all
-//! that is known of them comes over HTTP, from the model and the webhooks that they ask, and from
-//! the files that tools were to write. So whatever is wrong in the server cannot hide itself here.
+//! Here: [`Plan`], what to prove; [`Proof`], a run of it; [`Report`], its counts, and each broken
+//! promise as a [`Violation`]. Not here: any of the server's own code. Servers are processes of the
+//! named binary; everything known of them comes over HTTP, from the model and the webhooks that
+//! they call, and from the files that tools were to write. So a fault in the server cannot hide
+//! itself here.
 //!
 //! Start at `run.rs` for a whole run, `arena.rs` for one data directory, `driver.rs` for the load,
-//! `oracle.rs` for the judge, which is pure and has tests of its own: a proof that cannot fail
-//! proves nothing.
+//! `oracle.rs` for the judge, which is pure and has its own tests: a proof that cannot fail proves
+//! nothing.
 
 mod agent;
 mod arena;

@@ -1,10 +1,10 @@
 //! For tests: a real server on a free port in a temporary data directory, in front of a model
 //! server that follows a script over real HTTP.
 //!
-//! Here: [`App`], the server inside the test's process; [`Program`], the built binary as a process
-//! of its own, which can be killed; [`SmallDisk`], a disk that can be full; [`Terminal`], a person's seat at it; and [`Api`], the client
-//! that both are spoken to with.
-//! Not here: assertions. Production code never uses this crate.
+//! Here: [`App`], the server inside the test's process; [`Program`], the built binary as a separate
+//! process, which can be killed; [`SmallDisk`], a disk that can be full; [`Terminal`], a person's
+//! seat at it; and [`Api`], the client for both. Not here: assertions. Production code never uses
+//! this crate.
 
 #![expect(clippy::panic, reason = "a test that cannot go on ends there")]
 
@@ -26,5 +26,5 @@ pub use stream::{EventStream, Frame};
 pub use terminal::{LeftTerminal, Seat, Terminal, keys};
 pub use tool::TestTool;
 
-/// The provider row and model that scripted answers come from.
+/// The provider row and model of scripted answers.
 pub const MODEL: &str = "custom/scripted";

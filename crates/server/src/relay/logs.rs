@@ -21,14 +21,14 @@ pub(super) fn routes() -> Vec<Route> {
             &[Verb::Get],
             Scope::Read,
             at(""),
-            "Answers the study logs, sorted by their ids.",
+            "Returns the study logs, sorted by their ids.",
             studies,
         ),
         Route::answering(
             &[Verb::Get],
             Scope::Read,
             at("/{id}"),
-            "Answers the rows of a study log, oldest first.",
+            "Returns the rows of a study log, oldest first.",
             rows,
         ),
     ]

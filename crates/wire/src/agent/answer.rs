@@ -1,4 +1,4 @@
-//! What the methods answer.
+//! The results of the methods.
 
 use samovar_core::history::{SessionRow, Totals};
 use samovar_core::{Error, MessageId, Millis, SessionId, Title, ToolSpec, TurnId, Usage};
@@ -8,33 +8,33 @@ use serde_json::{Map, Value};
 
 use super::event::AgentStreamEvent;
 
-/// A session as clients see it.
+/// A session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionInfo {
-    /// Its id.
+    /// The id.
     #[schemars(with = "String")]
     pub id: SessionId,
-    /// Its id again, for clients that know it under this name.
+    /// The id again, for clients that expect it under this name.
     #[schemars(with = "String")]
     pub session_id: SessionId,
-    /// What a person calls it; absent when it has no title.
+    /// The title for people; absent if the session has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub title: Option<Title>,
-    /// The model, as it was asked for.
+    /// The model, by the name that was requested.
     pub model: String,
-    /// When it was made, in milliseconds since 1970.
+    /// The creation time, in milliseconds since 1970.
     #[schemars(with = "i64")]
     pub created_at: Millis,
-    /// When it last changed, in milliseconds since 1970.
+    /// The time of the last change, in milliseconds since 1970.
     #[schemars(with = "i64")]
     pub updated_at: Millis,
-    /// Its messages of every role.
+    /// The number of messages of every role.
     pub message_count: u64,
-    /// What all its model calls cost.
+    /// The token usage of all its model calls.
     pub tokens: TokenUsage,
-    /// The model, and what the client gave.
+    /// The client's metadata, and the model.
     pub metadata: Map<String, Value>,
 }
 
@@ -61,13 +61,13 @@ impl From<&SessionRow> for SessionInfo {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "PaginatedResult_of_{T}")]
 pub struct PaginatedResult<T> {
-    /// What is on this page.
+    /// The items on this page.
     pub items: Vec<T>,
-    /// How many there are on all pages.
+    /// The number of items on all pages.
     pub total_count: u64,
 }
 
-/// A tool as clients see it.
+/// A tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolDefinition {
     /// The name that a model calls.
@@ -88,14 +88,14 @@ impl From<&ToolSpec> for ToolDefinition {
     }
 }
 
-/// Tokens of model calls, failed ones included.
+/// Tokens of model calls, including failed ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenUsage {
     /// `input + output`.
     pub total: u64,
-    /// Read by the model.
+    /// Tokens read by the model.
     pub input: u64,
-    /// Written by the model.
+    /// Tokens written by the model.
     pub output: u64,
 }
 
@@ -109,14 +109,14 @@ impl From<Usage> for TokenUsage {
     }
 }
 
-/// What `getStats` answers.
+/// The result of `getStats`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stats {
-    /// Sessions that exist.
+    /// The number of sessions.
     pub sessions: u64,
-    /// Their messages of every role.
+    /// The number of their messages, of every role.
     pub messages: u64,
-    /// What all their model calls cost.
+    /// The token usage of all their model calls.
     pub tokens: TokenUsage,
 }
 
@@ -130,54 +130,54 @@ impl From<Totals> for Stats {
     }
 }
 
-/// A whole turn in one answer.
+/// A whole turn in one result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SendMessageResult {
     /// The turn.
     #[schemars(with = "String")]
     pub turn_id: TurnId,
-    /// The last message that the model finished; none when it finished none.
+    /// The model's last finished message; null if there is none.
     #[schemars(with = "Option<String>")]
     pub message_id: Option<MessageId>,
-    /// That message's text.
+    /// The text of that message.
     pub text: String,
-    /// What the stream of the default profile would have said.
+    /// The events that the stream of the default profile would have sent.
     pub events: Vec<AgentStreamEvent<'static>>,
-    /// Why the turn is over; `error` when the last event is one.
+    /// Why the turn ended; `error` when its last event is an error.
     pub finish_reason: String,
-    /// What the turn cost.
+    /// The token usage of the turn.
     pub usage: TokenUsage,
 }
 
-/// What `cancel` answers.
+/// The result of `cancel`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CancelResult {
     /// Whether a turn was stopped.
     pub cancelled: bool,
 }
 
-/// What `undo` answers.
+/// The result of `undo`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UndoResult {
     /// The turn that was taken back.
     #[schemars(with = "String")]
     pub turn_id: TurnId,
-    /// What the user had said, so that it can be said differently.
+    /// The user's message, to edit and send again.
     pub content: String,
-    /// What was not undone, for a person.
+    /// Which effects remain, for people.
     pub note: String,
 }
 
-/// The body of every answer that is not 2xx (AS-3).
+/// The body of every answer with a status other than 2xx (AS-3).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorBody {
-    /// What happened and what to do, for a person.
+    /// What happened and what to do, for people.
     pub error: String,
     /// The stable code.
     pub code: String,
-    /// Facts for a program.
+    /// Details for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }

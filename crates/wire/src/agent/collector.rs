@@ -1,4 +1,4 @@
-//! A whole turn as one answer: `sendMessage` without `/stream`.
+//! Collects a whole turn into one result: `sendMessage` without `/stream`.
 
 use samovar_core::{Event, Kind, Message, MessageId, Role, TurnId};
 
@@ -6,7 +6,7 @@ use super::answer::{SendMessageResult, TokenUsage};
 use super::event::{AgentStreamEvent, AgentStreamEventType as Type};
 use super::spelling::Spelling;
 
-/// Gathers a turn until it is over.
+/// Collects a turn until it is over.
 #[derive(Clone, Debug)]
 pub struct Collector {
     turn: TurnId,
@@ -16,7 +16,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// A collector that has seen nothing yet.
+    /// A collector without events.
     pub fn new(turn: TurnId) -> Self {
         Self {
             spelling: Spelling::new(turn.clone()),
@@ -26,8 +26,8 @@ impl Collector {
         }
     }
 
-    /// Takes the next event of the log, from the turn's start or earlier and in order. Gives the
-    /// answer once the turn is over, with all that was gathered.
+    /// Takes the next event of the log, in order, from the turn's start or earlier. Returns the
+    /// result when the turn is over.
     pub fn collect(&mut self, event: &Event) -> Option<SendMessageResult> {
         if self.spelling.is_over() {
             return None;

@@ -1,4 +1,4 @@
-//! From a session's log to the bytes of one turn's stream (AS-4).
+//! Encodes a session's log as the bytes of one turn's stream (AS-4).
 
 use samovar_core::{Error, Event, TurnId};
 use schemars::JsonSchema;
@@ -14,14 +14,14 @@ use crate::sse::{self, FrameId};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
-    /// The six types of AS-5, all that an old client knows.
+    /// The six types of AS-5, which every client knows.
     #[default]
     Default,
-    /// Every event of the turn and of the turns below it, as the log has it (AS-8).
+    /// Every event of the turn and its sub-turns, as in the log (AS-8).
     Full,
 }
 
-/// The last word of a stream of the full profile when the server stops.
+/// The last object of a stream of the full profile when the server stops.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 enum LeaveEvent<'a> {
@@ -31,10 +31,10 @@ enum LeaveEvent<'a> {
     },
 }
 
-/// Writes one turn's stream. What it writes depends on nothing but the events it was given, which
-/// must be those of the session's log from the turn's start or earlier, in order: so a second
-/// encoder writes the same bytes, and one that has to go on in the middle is given the turn from
-/// its start and what it writes for the old events is thrown away (DU-7).
+/// Encodes one turn's stream. Its output depends only on its events, which must be those of the
+/// session's log, in order, from the turn's start or earlier. So a second encoder writes the same
+/// bytes, and to resume in the middle, a new encoder is given the turn from its start, and its
+/// output for old events is discarded (DU-7).
 #[derive(Clone, Debug)]
 pub struct Encoder {
     profile: ProfileState,
@@ -48,7 +48,7 @@ enum ProfileState {
 }
 
 impl Encoder {
-    /// An encoder that has seen nothing yet.
+    /// An encoder without events.
     pub fn new(turn: TurnId, profile: Profile) -> Self {
         let profile = match profile {
             Profile::Default => ProfileState::Default(Spelling::new(turn)),
@@ -60,14 +60,14 @@ impl Encoder {
         }
     }
 
-    /// Takes the next event of the log and appends the frames that it becomes, if any. With the
-    /// turn's end come its last frame and `[DONE]`.
+    /// Takes the next event of the log and appends its frames, if any. With the turn's end it
+    /// appends the last frame and `[DONE]`.
     pub fn encode(&mut self, event: &Event, out: &mut Vec<u8>) {
         self.encode_behind(event, 0, out);
     }
 
-    /// The same for a reader that has the first `shown` frames of this event. `[DONE]`, which has no
-    /// id, is written in any case when the turn ends here.
+    /// Like [`Self::encode`], for a reader that already has the first `shown` frames of this event.
+    /// `[DONE]`, which has no id, is written whenever the turn ends here.
     pub fn encode_behind(&mut self, event: &Event, shown: usize, out: &mut Vec<u8>) {
         if self.is_over {
             return;
@@ -89,12 +89,12 @@ impl Encoder {
         }
     }
 
-    /// The same for a reader that has all frames of this event.
+    /// Like [`Self::encode`], for a reader that already has all frames of this event.
     pub fn pass(&mut self, event: &Event, out: &mut Vec<u8>) {
         self.encode_behind(event, usize::MAX, out);
     }
 
-    /// How many frames the next event would make.
+    /// How many frames the next event would become.
     pub fn count(&self, event: &Event) -> usize {
         if self.is_over {
             return 0;
@@ -105,17 +105,17 @@ impl Encoder {
         }
     }
 
-    /// Tells a reader whose place is lost to begin anew: with this snapshot, which stands for all
-    /// events up to the one that it names, and which the encoder was given. The stream goes on
-    /// behind it.
+    /// Tells a reader whose position is lost to start again from this snapshot, which covers all
+    /// events up to the one that it names; the encoder must have taken these. The stream continues
+    /// after it.
     pub fn reset(&self, snapshot: &Snapshot, out: &mut Vec<u8>) {
         let id = snapshot.after.as_deref().and_then(FrameId::read);
         sse::frame(id, &snapshot.as_event(), out);
     }
 
-    /// Ends the stream for a reason that the log does not know, such as a store that fails: an
-    /// `error` without an id, since the turn itself may go on, and `[DONE]`. A stream that just
-    /// ended would look like success.
+    /// Ends the stream for a reason outside the log, such as a failed store: an `error` without an
+    /// id, because the turn itself may continue, and `[DONE]`. A stream that just ended would look
+    /// like success.
     pub fn abort(&mut self, error: &Error, out: &mut Vec<u8>) {
         if self.is_over {
             return;
@@ -127,8 +127,8 @@ impl Encoder {
         out.extend_from_slice(sse::DONE.as_bytes());
     }
 
-    /// Ends the stream because the server stops: the full profile has a type of its own for that,
-    /// the default one an `error` (AS-8). `after` is the last id that the reader has, if any.
+    /// Ends the stream because the server stops: in the full profile with its own type, in the
+    /// default profile with an `error` (AS-8). `after` is the last id that the reader has, if any.
     pub fn leave(&mut self, error: &Error, after: Option<FrameId>, out: &mut Vec<u8>) {
         if self.is_over {
             return;
@@ -145,7 +145,7 @@ impl Encoder {
         }
     }
 
-    /// Whether `[DONE]` was written; nothing follows it.
+    /// Whether `[DONE]` was written; no frame follows it.
     pub fn is_over(&self) -> bool {
         self.is_over
     }

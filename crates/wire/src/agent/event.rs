@@ -1,4 +1,4 @@
-//! What a stream of the default profile says (AS-5).
+//! The events of a stream in the default profile (AS-5).
 
 use std::borrow::Cow;
 
@@ -6,19 +6,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One event of a stream. Borrows what it tells from the log's event wherever it can.
+/// One event of a stream. Borrows from the log's event wherever it can.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(description = "One event of a stream.")]
 pub struct AgentStreamEvent<'a> {
-    /// What happened.
+    /// The event itself.
     #[serde(flatten)]
     pub event: AgentStreamEventType<'a>,
-    /// Tokens that the turn has cost so far.
+    /// The token usage of the turn so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
 }
 
-/// What happened, told apart by `type`. A client that knows these six knows them all.
+/// An event, distinguished by `type`. There are only these six types.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     tag = "type",
@@ -26,47 +26,47 @@ pub struct AgentStreamEvent<'a> {
     rename_all_fields = "camelCase"
 )]
 pub enum AgentStreamEventType<'a> {
-    /// A pass of the loop begins. The same number again: the pass was restarted, and the text since
-    /// it first began is void (AS-7).
+    /// A model call begins. The same number as before means that the call was restarted, and the
+    /// text since it first began is void (AS-7).
     Iteration {
-        /// Which pass: 1 for the first.
+        /// The number of the call; the first is 1.
         iteration: u32,
-        /// How many there may be.
+        /// The most calls allowed.
         max_iterations: u32,
     },
-    /// The model says more.
+    /// More text of the model.
     TextDelta {
-        /// What it adds.
+        /// The added text.
         content: Cow<'a, str>,
     },
-    /// The model asks for a tool, and its arguments are complete.
+    /// The model calls a tool; the arguments are complete.
     ToolCallStart {
         /// The call.
         id: Cow<'a, str>,
         /// The tool.
         name: Cow<'a, str>,
-        /// An object; or a string with what the model wrote, when that was not a JSON object.
+        /// An object; or a string with the model's text, if that was not a JSON object.
         args: Cow<'a, Value>,
     },
-    /// A call has its answer. Answers come in the order of the calls.
+    /// The result of a call. Results come in the order of the calls.
     ToolCallResult {
         /// The call.
         id: Cow<'a, str>,
         /// The tool.
         name: Cow<'a, str>,
-        /// What the model reads.
+        /// The text that the model sees.
         result: Cow<'a, str>,
     },
     /// The turn is over.
     Completed {
-        /// The provider's own word, or `max_iterations`, `budget`, `cancelled` (AS-6).
+        /// The provider's own word, or `max_iterations`, `budget`, `cancelled` or `steered` (AS-6).
         finish_reason: Cow<'a, str>,
-        /// How many passes it took.
+        /// The number of model calls.
         total_iterations: u32,
     },
-    /// The turn ended in an error.
+    /// The turn failed, or the stream ends before its turn.
     Error {
-        /// What happened, what was kept, one thing to do.
+        /// What happened, what was kept, and what to do.
         message: Cow<'a, str>,
         /// The stable code.
         code: Cow<'a, str>,
@@ -74,7 +74,7 @@ pub enum AgentStreamEventType<'a> {
 }
 
 impl AgentStreamEvent<'_> {
-    /// The same, without the log's event.
+    /// The same event, without borrowing.
     pub fn into_owned(self) -> AgentStreamEvent<'static> {
         AgentStreamEvent {
             event: self.event.into_owned(),
@@ -84,7 +84,7 @@ impl AgentStreamEvent<'_> {
 }
 
 impl<'a> AgentStreamEventType<'a> {
-    /// This, without a word about tokens.
+    /// The same event, without token usage.
     pub(super) fn uncounted(self) -> AgentStreamEvent<'a> {
         AgentStreamEvent {
             event: self,

@@ -1,4 +1,4 @@
-//! The full profile (AS-8): the log's events themselves, of one turn and of the turns below it.
+//! The full profile (AS-8): the log's own events, of one turn and its sub-turns.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use samovar_core::event::Author;
 use samovar_core::{AgentPath, CallId, Event, Kind, MessageId, Millis, Seq, TurnId};
 use serde::{Deserialize, Serialize};
 
-/// Which events belong to a turn or to a turn below it, told from the log alone.
+/// Decides from the log alone which events belong to a turn or one of its sub-turns.
 #[derive(Clone, Debug)]
 pub(super) struct Family {
     root: TurnId,
@@ -32,8 +32,8 @@ impl Family {
         self.is_over
     }
 
-    /// Takes in an event, and says whether it is one of the family's. Once the first turn is over,
-    /// nothing more may be given.
+    /// Takes the next event, and returns whether it belongs to the family. No event may be given
+    /// after the first turn is over.
     pub(super) fn admit(&mut self, event: &Event) -> bool {
         if matches!(event.kind, Kind::SessionClosed) {
             self.is_over = true;
@@ -54,7 +54,7 @@ impl Family {
     }
 
     /// Whether the event's turn answers a call of the family. Its input, which comes first, names
-    /// the message that holds the call; its start names the call.
+    /// the message with the call; its start names the call.
     fn begets(&self, kind: &Kind) -> bool {
         match kind {
             Kind::MessageFinished { message, .. } => message
@@ -81,14 +81,14 @@ impl Family {
 /// An event as a client reads it from a stream of the full profile.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct ShownEvent {
-    /// What happened.
+    /// The event itself.
     #[serde(flatten)]
     pub kind: Kind,
-    /// Its position in the session's log.
+    /// The position in the session's log.
     pub seq: Seq,
     /// When it was made.
     pub at: Millis,
-    /// The turn that it belongs to.
+    /// The turn, if it belongs to one.
     #[serde(default)]
     pub turn: Option<TurnId>,
     /// The agent whose turn it is.
@@ -97,7 +97,7 @@ pub struct ShownEvent {
     pub author: Author,
 }
 
-/// An event as the full profile shows it: the fields of its kind beside those of every event.
+/// An event as the full profile shows it: the fields of its kind and those of every event.
 #[derive(Serialize)]
 pub(super) struct WholeEvent<'a> {
     #[serde(flatten)]

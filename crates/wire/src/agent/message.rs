@@ -1,4 +1,4 @@
-//! A stored message, as `getMessages` shows it (AS-17).
+//! A stored message, as `getMessages` returns it (AS-17).
 
 use samovar_core::history::MessageRow;
 use samovar_core::{CallId, Message, MessageId, Millis, Part, Role, SessionId, Status, ToolCall};
@@ -10,42 +10,42 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentMessage {
-    /// Its id.
+    /// The id.
     #[schemars(with = "String")]
     pub id: MessageId,
-    /// Its session.
+    /// The session.
     #[schemars(with = "String")]
     pub session_id: SessionId,
-    /// Who speaks.
+    /// The role of the author.
     #[schemars(with = "String", extend("enum" = ["system", "user", "assistant", "tool"]))]
     pub role: Role,
-    /// All its text, without reasoning.
+    /// The whole text, without reasoning.
     pub content: String,
-    /// The calls that it asks for, in order; missing when there are none.
+    /// The tool calls, in order; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCallRequest>,
-    /// The call that it answers, when its role is `tool`.
+    /// The call that it answers, if its role is `tool`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub tool_call_id: Option<CallId>,
-    /// The tool that was called, when its role is `tool`.
+    /// The tool that was called, if its role is `tool`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Whether the call failed, when its role is `tool`.
+    /// Whether the call failed, if its role is `tool`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
-    /// Tokens that its model call cost; 0 for what no model said.
+    /// The token usage of its model call; 0 if no model wrote it.
     pub token_usage: u64,
     /// When it was finished, in milliseconds since 1970.
     #[schemars(with = "i64")]
     pub created_at: Millis,
-    /// Its pieces, in order.
+    /// The pieces, in order.
     pub parts: Vec<MessagePart>,
-    /// Facts for clients.
+    /// Metadata for clients.
     pub metadata: Map<String, Value>,
 }
 
-/// A call that a model asked for.
+/// A model's tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCallRequest {
     /// The call.
@@ -53,11 +53,11 @@ pub struct ToolCallRequest {
     pub id: CallId,
     /// The tool.
     pub name: String,
-    /// An object; or a string with what the model wrote, when that was not a JSON object.
+    /// An object; or a string with the model's text, if that was not a JSON object.
     pub args: Value,
 }
 
-/// A piece of a message, told apart by `type`. What a provider wants back for itself stays in
+/// A piece of a message, distinguished by `type`. Data that a provider stores for itself stays in
 /// the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -67,14 +67,14 @@ pub enum MessagePart {
         /// The text.
         text: String,
     },
-    /// What a model thought before it spoke.
+    /// The model's reasoning.
     Reasoning {
-        /// The readable part, often a summary, maybe empty.
+        /// The readable part, often a summary, possibly empty.
         text: String,
     },
     /// A call.
     Call(ToolCallRequest),
-    /// The answer to a call.
+    /// The result of a call.
     Outcome {
         /// The call.
         #[schemars(with = "String")]
@@ -87,15 +87,15 @@ pub enum MessagePart {
             extend("enum" = ["done", "failed", "denied", "cancelled", "unknown"])
         )]
         status: Status,
-        /// What the model reads.
+        /// The text that the model sees.
         text: String,
-        /// What a client may show instead.
+        /// A structured value that a client may show instead.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         data: Option<Value>,
     },
-    /// Something structured that only clients read.
+    /// Structured data that only clients read.
     Data {
-        /// What it is.
+        /// Its name.
         name: String,
         /// The value.
         data: Value,

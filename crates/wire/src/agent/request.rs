@@ -1,4 +1,4 @@
-//! What the methods are asked, and the commands and queries that it means.
+//! The parameters of the methods, and the commands and queries they stand for.
 
 use samovar_core::command::{self, Text};
 use samovar_core::history::{MessageQuery, SessionQuery, Speakers};
@@ -11,13 +11,13 @@ use serde_json::{Map, Value, json};
 use super::encoder::Profile;
 use super::within::Within;
 
-/// Sessions on a page when the client does not say (AS-18).
+/// Default number of sessions on a page (AS-18).
 const DEFAULT_SESSIONS: u32 = 50;
-/// Sessions on a page at most (AS-18).
+/// Maximum number of sessions on a page (AS-18).
 const MAX_SESSIONS: u32 = 200;
-/// Messages in an answer, when the client does not say and at most.
+/// Default and maximum number of messages in a result.
 const MAX_MESSAGES: u32 = 1000;
-/// Passes of the loop that a message may ask for, at most.
+/// Maximum number of model calls that a message may ask for.
 const MAX_ITERATIONS: u32 = 1000;
 
 /// No parameters: `listTools`, `getStats`.
@@ -28,20 +28,20 @@ pub struct NoParams {}
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateSessionParams {
-    /// The model; none for the default.
+    /// The model; by default the server's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The session's id; none lets the server make one. A session that exists is given back.
+    /// The session's id; by default the server generates one. An existing session is returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub session_id: Option<SessionId>,
-    /// Facts to be kept with the session.
+    /// Metadata to store with the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Map<String, Value>>,
 }
 
 impl CreateSessionParams {
-    /// What is to be done, and to which session; none for a new id.
+    /// The action, and its session, or `None` for a new id.
     pub fn into_action(self) -> (Option<SessionId>, Action) {
         let action = Action::Open {
             model: self.model,
@@ -58,39 +58,39 @@ pub struct SendMessageParams {
     /// The session.
     #[schemars(with = "String")]
     pub session_id: SessionId,
-    /// What is said: at least one visible character.
+    /// The text: at least one visible character.
     pub content: String,
-    /// The client's id for the message; none lets the server make one.
+    /// The client's id for the message; by default the server generates one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub message_id: Option<MessageId>,
-    /// What happens while another turn runs (AS-11).
+    /// What happens when another turn is running (AS-11).
     #[serde(default)]
     pub delivery: Delivery,
-    /// Passes of the loop that its turn may take; the server's own number when absent.
+    /// The most model calls of its turn; by default the server's setting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_iterations: Option<Within<1, MAX_ITERATIONS>>,
-    /// Tokens that all model calls of its turn together may cost; the server's own number when
-    /// absent.
+    /// The most tokens that all model calls of its turn together may use; by default the server's
+    /// setting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_tokens: Option<Within<1, { u32::MAX }>>,
-    /// How much is asked before a call of its turn runs; the server's own level when absent.
+    /// Which calls of its turn need approval; by default the server's level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "approval_schema")]
     pub approval: Option<Approval>,
 }
 
-/// What happens to a message while another turn runs.
+/// What happens to a message when another turn is running.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Delivery {
     /// It waits for its turn.
     #[default]
     Queue,
-    /// It joins the turn that runs before that asks its model again; its own turn ends as `steered`
-    /// then. When the turn ends before, it begins its own. It can set nothing for its turn.
+    /// It joins the running turn before that turn's next model call; its own turn then ends as
+    /// `steered`. If the running turn ends first, the message starts its own. It cannot set bounds.
     Steer,
-    /// The turn that runs is stopped, and its own begins, before what waits.
+    /// The running turn is stopped, and its own turn starts, before waiting messages.
     Interrupt,
     /// It is refused with `session_busy`.
     Reject,
@@ -108,11 +108,11 @@ impl From<Delivery> for command::Delivery {
 }
 
 impl SendMessageParams {
-    /// What is to be done, and to which session.
+    /// The action, and its session.
     ///
     /// # Errors
-    /// [`Code::BlankContent`] when nothing is said, and [`Code::InvalidParams`] when what may join
-    /// another turn sets something for its own.
+    /// [`Code::BlankContent`] if the text is blank, and [`Code::InvalidParams`] if a message that
+    /// may join another turn sets bounds.
     pub fn into_action(self) -> Result<(SessionId, Action), Error> {
         let bounds = Bounds {
             max_iterations: self.max_iterations.map(Within::get),
@@ -141,27 +141,27 @@ fn approval_schema(_generator: &mut SchemaGenerator) -> Schema {
 /// Parameters of a stream, in its query.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamParams {
-    /// How much of the turn it shows.
+    /// How much of the turn to show.
     #[serde(default)]
     pub profile: Profile,
-    /// The id of the last frame that was read: the stream goes on behind it. The header
-    /// `Last-Event-ID` says the same, and counts when both are there.
+    /// The id of the last frame that was read: the stream resumes after it. The header
+    /// `Last-Event-ID` means the same, and takes precedence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }
 
-/// Parameters of a stream that is read again.
+/// Parameters for reading a stream again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResumeParams {
     /// The session.
     #[schemars(with = "String")]
     pub session_id: SessionId,
-    /// The id of the last frame that was read: the stream goes on behind it, to the end of that
-    /// frame's turn. Without one it begins with the turn that runs, else with the last one.
+    /// The id of the last frame that was read: the stream resumes after it, to the end of that
+    /// frame's turn. Without an id it starts with the running turn, or else the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// How much of the turn it shows.
+    /// How much of the turn to show.
     #[serde(default)]
     #[schemars(skip)]
     pub profile: Profile,
@@ -176,24 +176,24 @@ pub struct SessionParams {
     pub session_id: SessionId,
 }
 
-/// Parameters of `updateSession`. What is absent stays as it is.
+/// Parameters of `updateSession`. Absent fields are not changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UpdateSessionParams {
     /// The session.
     #[schemars(with = "String")]
     pub session_id: SessionId,
-    /// What a person calls it: at most 256 bytes without control characters; empty to remove it.
+    /// The title for people: at most 256 bytes without control characters; empty to remove it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub title: Option<Title>,
-    /// The model of its next turns.
+    /// The model from the next turn on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
 
 impl UpdateSessionParams {
-    /// What is to be done, and to which session.
+    /// The action, and its session.
     pub fn into_action(self) -> (SessionId, Action) {
         let (model, title) = (self.model, self.title);
         (self.session_id, Action::Change { model, title })
@@ -203,13 +203,13 @@ impl UpdateSessionParams {
 /// Parameters of `listSessions`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PaginationParams {
-    /// How many to skip; none when absent.
+    /// How many sessions to skip; by default 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<Within<0, { u32::MAX }>>,
-    /// How many to show; 50 when absent.
+    /// The most sessions to return; by default 50.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Within<0, MAX_SESSIONS>>,
-    /// Only sessions whose id or title has this text.
+    /// Only sessions whose id or title contains this text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
 }
@@ -231,7 +231,7 @@ pub struct GetMessagesParams {
     /// The session.
     #[schemars(with = "String")]
     pub session_id: SessionId,
-    /// How many of the last to show; 1,000 when absent.
+    /// The most messages to return, counted from the last; by default 1,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Within<0, MAX_MESSAGES>>,
     /// Only messages before this one.
@@ -258,14 +258,14 @@ pub struct CancelParams {
     /// The session.
     #[schemars(with = "String")]
     pub session_id: SessionId,
-    /// The turn; none for the one that runs.
+    /// The turn; by default the current one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub turn_id: Option<TurnId>,
 }
 
 impl CancelParams {
-    /// What is to be done, and to which session.
+    /// The action, and its session.
     pub fn into_action(self) -> (SessionId, Action) {
         (self.session_id, Action::Cancel { turn: self.turn_id })
     }

@@ -1,4 +1,4 @@
-//! What a reader needs whose place in a stream is lost: the turn as it stands (DU-7).
+//! For a reader that has lost its position in a stream: the current state of the turn (DU-7).
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,61 +13,61 @@ use serde_json::Map;
 use super::event::AgentStreamEvent;
 use super::message::{AgentMessage, ToolCallRequest};
 
-/// Bytes of messages in a snapshot, about; the oldest are left out of a longer one.
+/// Approximate limit for the bytes of messages in a snapshot; the oldest are left out.
 const MAX_MESSAGES_BYTES: usize = 256 * 1024;
 
-/// The turn as it stands behind one of its events.
+/// The state of a turn after one of its events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Snapshot {
     /// The session.
     #[schemars(with = "String")]
     pub session_id: SessionId,
-    /// The turn; null when none is kept any longer.
+    /// The turn; null if none is kept any longer.
     #[schemars(with = "Option<String>")]
     pub turn_id: Option<TurnId>,
-    /// How far it is.
+    /// The progress of the turn.
     pub state: TurnState,
-    /// Which pass of the loop runs: 1 for the first, 0 before it.
+    /// The number of the current model call; the first is 1, 0 before it.
     pub iteration: u32,
-    /// How many there may be.
+    /// The most calls allowed.
     pub max_iterations: u32,
-    /// Tokens that the turn has cost so far.
+    /// The token usage of the turn so far.
     pub tokens: u64,
-    /// Its messages that are finished, oldest first, the user's own included.
+    /// The turn's finished messages, oldest first, including the user's.
     pub messages: Vec<AgentMessage>,
-    /// How many older ones were left out because all of them are too long; `getMessages` has them.
+    /// How many older messages were left out because of their size; `getMessages` has them.
     pub left_out: u64,
-    /// What the model has said so far of the message that is not finished.
+    /// The text so far of the unfinished message.
     pub text: String,
-    /// The calls that have no result yet, in order.
+    /// The calls without a result, in order.
     pub calls: Vec<ToolCallRequest>,
-    /// The id to go on from: what follows in the stream comes behind it. Null when nothing follows.
+    /// The id after which the stream continues. Null if no frames follow.
     pub after: Option<String>,
 }
 
-/// How far a turn is.
+/// The progress of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TurnState {
     /// No turn is kept.
     Idle,
-    /// It waits until the turns before it are over.
+    /// It waits for earlier turns to end.
     Queued,
     /// It runs.
     Running,
-    /// It waits for somebody outside who closes its calls.
+    /// It waits for an outside answer to its calls.
     Parked,
-    /// It is over; how it ended follows in the stream.
+    /// It is over; its end follows in the stream.
     Finished,
 }
 
-/// What the stream says to who sent an id that is not, or not any longer, that of a frame.
+/// The stream's answer to an id that is not, or no longer, that of a frame.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[schemars(rename = "AgentResetEvent")]
 pub enum ResetEvent<'a> {
-    /// Forget the turn as it was shown: this is how it stands, and the stream goes on behind it.
+    /// Discard what you have of the turn: this is its state, and the stream continues after it.
     Reset {
         /// The turn.
         snapshot: &'a Snapshot,
@@ -81,11 +81,11 @@ pub enum ResetEvent<'a> {
 pub enum ResumedEvent<'a> {
     /// An event of the turn.
     Event(AgentStreamEvent<'a>),
-    /// The turn as it stands.
+    /// The current state of the turn.
     Reset(ResetEvent<'a>),
 }
 
-/// Makes a snapshot from a turn's events, a fold of them from the turn's start.
+/// Builds a snapshot by folding a turn's events from its start.
 #[derive(Clone, Debug)]
 pub struct SnapshotFold {
     turn: TurnId,
@@ -101,12 +101,12 @@ pub struct SnapshotFold {
 #[derive(Clone, Debug)]
 struct Open {
     call: ToolCall,
-    /// Who closes it; none before it has begun.
+    /// Who closes it; `None` before it has begun.
     closer: Option<Closer>,
 }
 
 impl Snapshot {
-    /// What there is to say when no turn of a session is kept.
+    /// The snapshot when no turn of a session is kept.
     pub fn idle(session: SessionId) -> Self {
         Self {
             session_id: session,
@@ -123,14 +123,14 @@ impl Snapshot {
         }
     }
 
-    /// It as a stream says it.
+    /// The snapshot as an event of the stream.
     pub fn as_event(&self) -> ResetEvent<'_> {
         ResetEvent::Reset { snapshot: self }
     }
 }
 
 impl SnapshotFold {
-    /// A turn of which nothing was seen yet.
+    /// A turn without events.
     pub fn new(session: SessionId, turn: TurnId) -> Self {
         let idle = Snapshot::idle(session);
         Self {
@@ -156,7 +156,7 @@ impl SnapshotFold {
         }
     }
 
-    /// The turn behind the last event that was taken.
+    /// The state after the last event that was taken.
     pub fn snapshot(self) -> Snapshot {
         let is_outside = |open: &Open| open.closer.is_some_and(Closer::is_outside);
         let asks = |open: &Open| open.closer == Some(Closer::Person);
@@ -222,7 +222,7 @@ impl SnapshotFold {
         }
     }
 
-    /// What an attempt has said that did not finish its message.
+    /// Drops the output of an attempt that did not finish its message.
     fn forget_attempt(&mut self) {
         self.text.clear();
         self.open.clear();
@@ -279,7 +279,7 @@ impl SnapshotFold {
         }
     }
 
-    /// Adds a message, and leaves the oldest out when they are too long together.
+    /// Adds a message, and drops the oldest while they are too long together.
     fn push(&mut self, message: &Message) {
         let message = AgentMessage::of(&self.snapshot.session_id, message);
         let bytes = serde_json::to_vec(&message).map_or(0, |json| json.len());

@@ -1,4 +1,4 @@
-//! The default profile: what a turn's log says in the six types of AS-5.
+//! The default profile: spells a turn's log in the six types of AS-5.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ pub(super) struct Spelling {
     is_over: bool,
 }
 
-/// How much was shown of each text of the message that is being said, in bytes.
+/// How many bytes of each text of the current message were shown.
 #[derive(Clone, Debug, Default)]
 struct ShownText {
     message: Option<MessageId>,
@@ -32,7 +32,7 @@ struct ShownText {
 }
 
 /// A call that was shown and whose result was not. Results are shown in the order of the calls, so
-/// one that comes early is held back.
+/// an early one is held back.
 #[derive(Clone, Debug)]
 struct Owed {
     call: CallId,
@@ -58,12 +58,12 @@ impl Spelling {
         self.is_over
     }
 
-    /// What the turn has cost so far.
+    /// The token usage of the turn so far.
     pub(super) fn usage(&self) -> Usage {
         self.usage
     }
 
-    /// What this event makes the stream say. Once the turn is over, nothing more may be given.
+    /// The stream's events for this event of the log. No event may be given after the turn is over.
     pub(super) fn spell<'e>(&mut self, event: &'e Event) -> Vec<AgentStreamEvent<'e>> {
         let mut said = Vec::new();
         let is_ours = event.turn.as_ref() == Some(&self.turn);
@@ -123,8 +123,7 @@ impl Spelling {
         }
     }
 
-    /// Nothing that an attempt before this one has shown is taken up, and its calls are answered no
-    /// more.
+    /// Starts an attempt: text and calls of earlier attempts are dropped.
     fn begin_step(&mut self, iteration: u32, said: &mut Vec<AgentStreamEvent<'_>>) {
         self.settle(self.owed.len(), said);
         self.text = ShownText::default();
@@ -185,8 +184,8 @@ impl Spelling {
         said.push(Type::ToolCallStart { id, name, args }.uncounted());
     }
 
-    /// Shows what no live event has shown: a provider may send whole answers only. From here on the
-    /// message decides the order of its calls.
+    /// Shows the parts that no live event has shown: a provider may send only whole answers. From
+    /// here on the message decides the order of its calls.
     fn finish_message<'e>(&mut self, message: &'e Message, said: &mut Vec<AgentStreamEvent<'e>>) {
         for (index, part) in message.parts.iter().enumerate() {
             self.add_part(&message.id, index, part, said);
@@ -211,8 +210,8 @@ impl Spelling {
         said.push(self.counted(last));
     }
 
-    /// Shows the results of the first `count` calls and forgets the calls; one that was never closed
-    /// has no result.
+    /// Shows the results of the first `count` calls and drops the calls; a call that was never
+    /// closed has no result.
     fn settle(&mut self, count: usize, said: &mut Vec<AgentStreamEvent<'_>>) {
         let tokens = Some(self.usage.total());
         let results = self.owed.drain(..count).filter_map(|owed| {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 pub struct Within<const MIN: u32, const MAX: u32>(u32);
 
 impl<const MIN: u32, const MAX: u32> Within<MIN, MAX> {
-    /// Takes a number that lies between the two, or is one of them.
+    /// Returns `None` unless `MIN <= number <= MAX`.
     pub fn new(number: u32) -> Option<Self> {
         (MIN..=MAX).contains(&number).then_some(Self(number))
     }

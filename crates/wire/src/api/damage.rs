@@ -1,10 +1,10 @@
-//! What is damaged, and what a backup is.
+//! Damage, and backups.
 
 use samovar_core::{Millis, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Something that was found damaged and set aside.
+/// A part of the data that was found damaged and set aside.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DamageInfo {
@@ -13,70 +13,70 @@ pub struct DamageInfo {
     /// When it was found, in milliseconds since 1970.
     #[schemars(with = "i64")]
     pub at: Millis,
-    /// What is damaged.
+    /// The damaged part.
     pub part: DamagedPart,
-    /// The session, where it is one.
+    /// The session, if the part is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub session_id: Option<SessionId>,
     /// What was found.
     pub reason: String,
-    /// What that means for a person.
+    /// What is lost, for people.
     pub lost: String,
-    /// Where it was moved to, below the data directory.
+    /// The folder that it was moved to, relative to the data directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_in: Option<String>,
 }
 
-/// What can be damaged.
+/// The parts that can be damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DamagedPart {
-    /// What was kept of one session.
+    /// The data of one session.
     Session,
-    /// The journal: what was going on.
+    /// The journal: running turns.
     Journal,
-    /// The history: what was said.
+    /// The history: finished messages.
     History,
 }
 
-/// All that was found damaged, oldest first.
+/// All damage that was found, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DamageList {
     /// The reports.
     pub items: Vec<DamageInfo>,
 }
 
-/// Where a backup is, or is to be.
+/// The folder of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BackupParams {
-    /// The folder, as an absolute path on the server's machine.
+    /// The absolute path on the server's machine.
     pub path: String,
 }
 
-/// A backup that was made, or put back.
+/// A backup that was made or restored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BackupInfo {
-    /// Its folder.
+    /// The folder.
     pub path: String,
-    /// When it was made, in milliseconds since 1970.
+    /// The creation time, in milliseconds since 1970.
     #[schemars(with = "i64")]
     pub created_at: Millis,
-    /// Bytes of its files.
+    /// The size of its files, in bytes.
     pub bytes: u64,
-    /// The run of the server that it was made in.
+    /// The run of the server that made it.
     pub epoch: u64,
 }
 
-/// What is known of backups, and which run of the server this is.
+/// The last backup, and the current run of the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BackupState {
-    /// The last backup that was made of this data directory.
+    /// The last backup of this data directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<BackupInfo>,
-    /// This run of the server.
+    /// The current run of the server.
     pub epoch: u64,
 }

@@ -1,31 +1,30 @@
-//! Which model answers, and why (FC-4).
+//! Which model is used, and why (FC-4).
 
 use samovar_core::provider::ModelKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the models are listed.
+/// Parameters for listing the models.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelsParams {
-    /// Whether the model servers of the machine are asked now, even if the choice does not depend on
-    /// them.
+    /// Whether to ask the machine's model servers now, even if the choice does not depend on them.
     #[serde(default)]
     pub probe: bool,
 }
 
-/// The providers of a server, and the model for who asks for none.
+/// The providers of a server, and the default model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelsAnswer {
-    /// The model for who asks for none; none when there is no usable one.
+    /// The default model, if one is usable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chosen: Option<ModelChoice>,
-    /// Why there is none.
+    /// Why there is no default model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<String>,
     /// Every provider.
     pub providers: Vec<ProviderInfo>,
-    /// Keys that are set and that nothing uses, in a sentence each that says what to do.
+    /// For each key that is set but unused, a sentence that says what to do.
     #[serde(default)]
     pub idle_keys: Vec<String>,
 }
@@ -36,10 +35,10 @@ pub struct ModelsAnswer {
 pub struct ModelChoice {
     /// Its name.
     pub name: String,
-    /// What kind of thing answers: `remote`, `local` or `demo`.
+    /// The kind of model: `remote`, `local` or `demo`.
     #[schemars(with = "String")]
     pub kind: ModelKind,
-    /// Why this one.
+    /// Why it was chosen.
     pub reason: ModelReason,
 }
 
@@ -55,7 +54,7 @@ pub enum ModelReason {
     Asked,
     /// The key of its provider is set.
     Key {
-        /// The provider, for people.
+        /// The provider's name for people.
         provider: String,
         /// Where the key was found.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,19 +62,19 @@ pub enum ModelReason {
     },
     /// A server on this machine has it.
     Local {
-        /// Why this one, in a sentence.
+        /// Why this model, in a sentence.
         why: String,
-        /// Models that were found on this machine.
+        /// The number of models found on this machine.
         found: u64,
     },
-    /// Nothing else is there.
+    /// Nothing else is available.
     Nothing {
-        /// What was looked at in vain, a sentence each; empty when nothing was.
+        /// Where a model was looked for in vain, a sentence each; empty if samovar did not look.
         looked_at: Vec<String>,
     },
 }
 
-/// A provider, and what has to be done before it can be used.
+/// A provider, and what it needs to be usable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderInfo {
@@ -87,18 +86,18 @@ pub struct ProviderInfo {
     pub access: ProviderAccess,
     /// The variables any of which would make it usable.
     pub set: Vec<String>,
-    /// The model for who asks for none.
+    /// The model for sessions that name none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_model: Option<String>,
-    /// Where it is.
+    /// The base URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// What came of asking its server for its models, in a sentence.
+    /// The answer of its server when asked for its models, in a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<String>,
-    /// The models that its server has, the best first.
+    /// The models of its server, the best first.
     pub models: Vec<LocalModelInfo>,
-    /// Whether its model answers who asks for none.
+    /// Whether its model is the default model.
     pub is_chosen: bool,
 }
 
@@ -114,7 +113,7 @@ pub enum ProviderAccess {
     Missing,
 }
 
-/// A model that a server of this machine has.
+/// A model of a server on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LocalModelInfo {
     /// Its canonical name.

@@ -9,18 +9,18 @@ use serde_json::{Map, Value};
 
 use crate::agent::Within;
 
-/// A room of the relay that somebody is in.
+/// A room of the relay with members.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RelayRoomInfo {
     /// Its name.
     pub room: String,
-    /// Where its host is; missing when it has none.
+    /// Where its host is; absent if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<RelayHost>,
-    /// How many agents are in it.
+    /// The number of agents in it.
     pub agents: u64,
-    /// The study session that is open in it.
+    /// The open study session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub study: Option<String>,
 }
@@ -35,66 +35,66 @@ pub enum RelayHost {
     BuiltIn,
 }
 
-/// A host of the server's own, for a room.
+/// A built-in host for a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AttachHostParams {
-    /// Which one.
+    /// Which host.
     pub kind: BuiltInHost,
 }
 
-/// A host of the server's own.
+/// A built-in host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BuiltInHost {
-    /// The booking of a movie.
+    /// The movie booking.
     Movie,
     /// The server's own tools, for an external agent.
     Tools,
 }
 
-/// What the person at a host of the server's own says.
+/// A message of the person at a built-in host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PersonSaysParams {
-    /// The words: at least one visible character.
+    /// The text: at least one visible character.
     pub text: String,
 }
 
-/// What the person at a host of the server's own does, such as a click on an item.
+/// An action of the person at a built-in host, such as a click on an item.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PersonDoesParams {
     /// The tool that an agent would call for it.
     pub tool_name: String,
-    /// What it is done with; nothing when absent.
+    /// The parameters; none by default.
     #[serde(default)]
     #[schemars(with = "Map<String, Value>")]
     pub params: Payload,
 }
 
-/// Which study logs are asked for.
+/// Parameters for listing study logs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StudiesParams {
-    /// Only those behind this id.
+    /// Only logs after this id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// How many; 50 when absent.
+    /// The most logs to return; by default 50.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Within<1, 200>>,
 }
 
-/// A study log, in short.
+/// The summary of a study log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StudyInfo {
     /// The study session's id.
     pub id: String,
-    /// The room in which it was.
+    /// The room.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<String>,
-    /// What the agent called the study.
+    /// The agent's name for the study.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub study_id: Option<String>,
-    /// Who took part in it, as the agent had it.
+    /// The agent's name for the participant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub participant_id: Option<String>,
     /// When its first row was written: RFC 3339 in UTC, with milliseconds.
@@ -103,34 +103,34 @@ pub struct StudyInfo {
     /// When its last row was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<String>,
-    /// From the one to the other, in milliseconds.
+    /// The time between the two, in milliseconds.
     pub length_ms: u64,
-    /// How many rows it has.
+    /// The number of rows.
     pub rows: u64,
-    /// How many lines cannot be read; 0 unless somebody damaged the file.
+    /// The number of unreadable lines; 0 unless the file was damaged.
     pub unreadable: u64,
     /// The size of its file, in bytes.
     pub bytes: u64,
-    /// How often an agent called which tool.
+    /// How often an agent called each tool.
     pub tools: BTreeMap<String, u64>,
     /// Whether it is over.
     pub is_ended: bool,
 }
 
-/// Which rows of a study log are asked for.
+/// Parameters for reading rows of a study log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StudyRowsParams {
     /// The study session's id.
     pub id: String,
-    /// Only rows behind this `eventIndex`.
+    /// Only rows after this `eventIndex`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
-    /// How many; 1,000 when absent.
+    /// The most rows to return; by default 1,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Within<1, 5000>>,
 }
 
-/// A row of a study log, as it stands in its file.
+/// A row of a study log, as in its file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StudyRow {
@@ -140,23 +140,24 @@ pub struct StudyRow {
     pub event_index: u64,
     /// RFC 3339 in UTC, with milliseconds.
     pub timestamp: String,
-    /// `in` is what the relay received, `out` what it delivered, `internal` what it notes by itself.
+    /// `in` for a message that the relay received, `out` for one that it delivered, `internal` for
+    /// its own notes.
     #[schemars(extend("enum" = ["in", "out", "internal"]))]
     pub direction: String,
     /// The message's type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What it brought.
+    /// The message's payload.
     #[schemars(with = "Map<String, Value>")]
     pub payload: Payload,
     /// The room.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relay_session_id: Option<String>,
-    /// Who sent or got it.
+    /// The role of the member that sent or got it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("enum" = ["host", "agent"]))]
     pub role: Option<RelayRole>,
-    /// Which of the agents.
+    /// The number of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<u64>,
     /// The message's id.
@@ -165,7 +166,7 @@ pub struct StudyRow {
     /// The message that it answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<String>,
-    /// The check of this row and all before it.
+    /// A checksum over this row and all earlier ones.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub check: String,
 }

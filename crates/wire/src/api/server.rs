@@ -4,7 +4,7 @@ use samovar_core::Approval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a server is, where it works, and how much it asks.
+/// The server's version, workspace, approval level and store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerInfo {
@@ -12,25 +12,25 @@ pub struct ServerInfo {
     pub version: String,
     /// The folder that tools work in.
     pub workspace: String,
-    /// How much is asked before a tool runs, unless a message asks for less.
+    /// Which tool calls need approval, unless a message sets a stricter level.
     #[schemars(with = "String")]
     pub approval: Approval,
-    /// What is known of the disk that everything is kept on.
+    /// The state of the disk and the store.
     pub store: StoreInfo,
 }
 
-/// How much of the store is taken, and what it keeps.
+/// How full the store is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StoreInfo {
-    /// Whether the disk is full: nothing new is accepted, and what runs waits for room.
+    /// Whether the disk is full: new requests are refused, and running turns wait for space.
     pub is_full: bool,
-    /// Bytes of the disk that are free; left out where the system does not say.
+    /// Free bytes on the disk; absent if the system does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub free_bytes: Option<u64>,
-    /// Bytes of the journal that are taken.
+    /// Used bytes of the journal.
     pub journal_used_bytes: u64,
-    /// Bytes that the journal can ever take.
+    /// The most bytes that the journal can use.
     pub journal_map_bytes: u64,
     /// Commits of the journal since the start.
     pub journal_commits: u64,

@@ -9,9 +9,7 @@ use samovar_locale as locale;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Bytes of a token's name, at most.
 const MAX_NAME_BYTES: usize = 64;
-/// Bytes of a room's name, at most.
 const MAX_ROOM_BYTES: usize = 200;
 
 /// The name of a token: 1 to 64 lower-case letters, digits, `.`, `_` and `-`.
@@ -20,7 +18,7 @@ const MAX_ROOM_BYTES: usize = 200;
 pub struct TokenName(String);
 
 impl TokenName {
-    /// Takes a name that is one.
+    /// Returns `None` if the name is not valid.
     pub fn new(name: String) -> Option<Self> {
         let is_plain = |byte: u8| {
             byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'.' | b'_' | b'-')
@@ -57,18 +55,18 @@ impl JsonSchema for TokenName {
     }
 }
 
-/// What a token may do. Each of `read`, `use` and `admin` may what those before it may.
+/// What a token may do. Each of `read`, `use` and `admin` includes the ones before it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TokenScope {
-    /// Look.
+    /// Call read-only methods.
     Read,
     /// Change sessions, run turns and tools at the server's approval level.
     Use,
-    /// Everything, such as to make tokens and to widen the approval level.
+    /// Everything, including creating tokens and widening the approval level.
     Admin,
     /// Join one room of the relay in one role, and nothing else (RL-5).
     Relay {
-        /// The room: 1 to 200 bytes without white space around them.
+        /// The room: 1 to 200 bytes without surrounding white space.
         room: String,
         /// The role.
         role: RelayRole,
@@ -76,7 +74,7 @@ pub enum TokenScope {
 }
 
 impl TokenScope {
-    /// The scope of this spelling, such as `use` or `relay:ROOM:agent`; none when there is none.
+    /// Parses a scope such as `use` or `relay:ROOM:agent`. Returns `None` if it is not one.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "read" => Some(Self::Read),
@@ -142,39 +140,39 @@ impl JsonSchema for TokenScope {
 pub struct CreateTokenParams {
     /// Its name.
     pub name: TokenName,
-    /// What it may do: `read`, `use`, `admin`, or `relay:ROOM:ROLE` for one room of the relay in the
-    /// role `host` or `agent`.
+    /// What it may do: `read`, `use`, `admin`, or `relay:ROOM:ROLE` for one room of the relay in
+    /// the role `host` or `agent`.
     pub scope: TokenScope,
 }
 
-/// Which token is meant.
+/// The name of an existing token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenParams {
     /// Its name.
     pub name: TokenName,
 }
 
-/// What is known of a token. The token itself is kept nowhere.
+/// A token without its secret, which is stored nowhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenInfo {
     /// Its name.
     pub name: TokenName,
-    /// What it may do: `read`, `use`, `admin`, or `relay:ROOM:ROLE` for one room of the relay in the
-    /// role `host` or `agent`.
+    /// What it may do: `read`, `use`, `admin`, or `relay:ROOM:ROLE` for one room of the relay in
+    /// the role `host` or `agent`.
     pub scope: TokenScope,
-    /// When it was made, in milliseconds since 1970.
+    /// The creation time, in milliseconds since 1970.
     #[schemars(with = "i64")]
     pub created_at: Millis,
 }
 
-/// A token that was made just now.
+/// A new token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CreatedToken {
-    /// What is known of it from here on.
+    /// What is stored of it.
     #[serde(flatten)]
     pub info: TokenInfo,
-    /// The token; it is shown this once.
+    /// The token itself; it is shown only once.
     pub token: String,
 }
 

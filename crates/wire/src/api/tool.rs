@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A tool, with what it does to the world and where it comes from.
+/// A tool, with its effect and its origin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolInfo {
@@ -17,12 +17,12 @@ pub struct ToolInfo {
     pub description: String,
     /// The JSON Schema of its arguments.
     pub parameters: Value,
-    /// What it does to the world: `read`, `idempotent`, `verifiable` or `unsafe`.
+    /// What a call does to the world: `read`, `idempotent`, `verifiable` or `unsafe`.
     #[schemars(with = "String")]
     pub effect: Effect,
     /// Where it comes from.
     pub origin: ToolOrigin,
-    /// How long one call may run, in milliseconds; one that a client settles has no limit.
+    /// The most milliseconds that a call may take; a call that a client settles has no limit.
     pub timeout_ms: u64,
     /// Whether its calls stay open until a client settles them.
     #[serde(default)]
@@ -60,47 +60,48 @@ impl From<&ToolSpec> for ToolInfo {
     }
 }
 
-/// Which tool is meant.
+/// The name of an existing tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolParams {
     /// Its name.
     pub name: String,
 }
 
-/// A tool to be registered. Either `url` or `client` says who runs it.
+/// A tool to register. It needs either `url` or `client`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RegisterToolParams {
-    /// The name that a model calls: 1 to 64 letters, digits, `_` and `-`. One that was registered
-    /// before is replaced.
+    /// The name that a model calls: 1 to 64 letters, digits, `_` and `-`. A registered tool of this
+    /// name is replaced.
     pub name: String,
     /// For the model: what it does and when to use it.
     pub description: String,
-    /// The JSON Schema of its arguments, of the type `object`; without it there are none.
+    /// The JSON Schema of its arguments, of the type `object`; by default no arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<Value>,
-    /// The address that its calls are sent to.
+    /// The URL that receives its calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// Whether a client settles its calls.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub client: bool,
-    /// What it does to the world; `unsafe` when absent.
+    /// What a call does to the world; by default `unsafe`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<DeclaredEffect>,
-    /// Seconds that one call may take, for one with a `url`; 60 when absent.
+    /// The most seconds that a call may take, if it has a `url`; by default 60.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<u32>,
 }
 
-/// What a tool does to the world, as far as somebody else can say it.
+/// What a call does to the world, as far as the tool's author can say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DeclaredEffect {
-    /// Nothing: a call that a crash cut is made again.
+    /// It changes nothing: an interrupted call is made again.
     Read,
-    /// The same once or twice under the same key: a call that a crash cut is made again with it.
+    /// A repeat under the same key has no further effect: an interrupted call is made again with
+    /// its key.
     Idempotent,
-    /// Something that must not happen twice: a call that a crash cut is never made again.
+    /// It must not happen twice: an interrupted call is never made again.
     #[default]
     Unsafe,
 }
@@ -115,17 +116,17 @@ impl From<DeclaredEffect> for Effect {
     }
 }
 
-/// A call that waits for somebody outside.
+/// A call that waits for an outside answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenCallInfo {
-    /// The call, by which it is settled.
+    /// The id, with which a client settles it.
     #[schemars(with = "String")]
     pub id: CallId,
-    /// Its session.
+    /// The session.
     #[schemars(with = "String")]
     pub session_id: SessionId,
-    /// Its turn, which waits.
+    /// The waiting turn.
     #[schemars(with = "String")]
     pub turn_id: TurnId,
     /// The tool.
@@ -134,23 +135,23 @@ pub struct OpenCallInfo {
     pub args: Value,
 }
 
-/// The calls that wait for somebody outside.
+/// The calls that wait for an outside answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenCalls {
     /// The first of them, at most 200.
     pub items: Vec<OpenCallInfo>,
-    /// How many there are.
+    /// The number of all of them.
     pub total_count: u64,
 }
 
 /// How a client settles a call: with a result or with an error.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SettleParams {
-    /// What came of it: text for the model, or any JSON.
+    /// The result: text for the model, or any JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
-    /// Why nothing came of it, in words that a model can act on.
+    /// Why there is no result, in words that a model can act on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -158,10 +159,10 @@ pub struct SettleParams {
 /// Parameters of a call by a person.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CallToolParams {
-    /// The arguments, as the tool's schema wants them.
+    /// The arguments, matching the tool's schema.
     #[serde(default)]
     pub args: Map<String, Value>,
-    /// How much is asked before it runs; the server's level when absent.
+    /// The approval level for this call; by default the server's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub approval: Option<Approval>,
@@ -173,9 +174,9 @@ pub struct ToolResult {
     /// `done`, `failed`, `denied`, `cancelled` or `unknown`.
     #[schemars(with = "String")]
     pub status: Status,
-    /// What a model would read.
+    /// The text that a model would see.
     pub text: String,
-    /// The structured value for programs, where the tool has one.
+    /// The structured value for programs, if the tool has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
