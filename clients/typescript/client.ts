@@ -35,8 +35,8 @@ export type AgentClient = {
 
 type Answer<T> = T extends AsyncIterable<infer Event> ? EventStream<Event> : T;
 
-/** A refusal, an answer that cannot be understood (`invalid_answer`, `stream_cut`), or a position in
- * a stream that the server no longer knows (`stream_reset`). */
+/** A refusal, an answer that cannot be understood (`invalid_answer`, `stream_cut`), or a position
+ * in a stream that the server no longer knows (`stream_reset`). */
 export class AgentError extends Error {
   override readonly name = "AgentError";
   /** The HTTP status. */
@@ -246,13 +246,13 @@ function says(event: unknown, type: string, code?: string): boolean {
 }
 
 function cut(status: number): AgentError {
-  const why = "the stream broke off; the turn may go on, and getMessages has what is kept of it";
+  const why = "the stream broke off; the turn may continue, and getMessages returns its messages";
   return new AgentError(status, "stream_cut", why);
 }
 
 /** Earlier events of the turn may be missing; the details have its current state. */
 function reset(status: number, event: unknown): AgentError {
-  const why = "the server lost the place in the stream; details is the turn as it stands";
+  const why = "the server no longer knows this position; details has the current state of the turn";
   return new AgentError(status, "stream_reset", why, (event as { snapshot?: unknown }).snapshot);
 }
 

@@ -46,7 +46,6 @@ pub use language::choose;
 
 include!(concat!(env!("OUT_DIR"), "/catalogue.rs"));
 
-/// What stands in the place of a secret.
 const MASK: &str = "***";
 
 /// Letters in the longest scheme that is recognized.
