@@ -279,12 +279,12 @@ fn a_name_that_cannot_be_used_is_refused_with_what_it_would_need() {
         (&bare, "grock-4", "xai/grok-4"),
         (&bare, "qwem-max", "dashscope/qwen-max"),
         (&bare, "demp", " demo"),
-        (&bare, "", "names no model"),
-        (&bare, "openai/", "names no model"),
-        (&bare, "openrouter/acme/", "names no model"),
+        (&bare, "", "is not a model name"),
+        (&bare, "openai/", "is not a model name"),
+        (&bare, "openrouter/acme/", "is not a model name"),
         (&bare, "demo/gpt", "\"demo\""),
-        (&one, "qwen-max", "ask for \"vllm/qwen-max\""),
-        (&two, "foo1bar", "which of vllm, custom"),
+        (&one, "qwen-max", "use \"vllm/qwen-max\""),
+        (&two, "foo1bar", "one of vllm, custom"),
     ] {
         let refused = registry.resolve(name).map(|model| model.name).unwrap_err();
         assert_eq!(refused.code, Code::UnusableModel, "{name}");

@@ -321,7 +321,7 @@ async fn a_silent_server_is_given_up_at_the_limit_that_is_set() {
                 ..patient
             },
             0,
-            "nothing of the answer",
+            "no part of the answer",
         ),
         (
             &comments,
@@ -330,7 +330,7 @@ async fn a_silent_server_is_given_up_at_the_limit_that_is_set() {
                 ..patient
             },
             0,
-            "nothing of the answer",
+            "no part of the answer",
         ),
         (
             &text,
@@ -339,7 +339,7 @@ async fn a_silent_server_is_given_up_at_the_limit_that_is_set() {
                 ..patient
             },
             1,
-            "fell silent",
+            "stopped sending",
         ),
         (
             &nothing,

@@ -152,7 +152,7 @@ fn rows_that_are_missing_or_moved_or_there_twice_are_found() {
         // A log cannot begin without a check, so the first row is missed by its number too.
         assert_eq!(found(&missing), Some((line, What::Index)));
         let difference = played(missing.concat().as_bytes()).difference.unwrap();
-        let numbers = format!("number {line} where {at} comes");
+        let numbers = format!("number {line}, but {at} is next");
         assert!(difference.sentence().contains(&numbers), "{difference:?}");
         let mut swapped = rows.clone();
         swapped.swap(at, at + 1);

@@ -252,14 +252,14 @@ async fn calls_come_one_after_the_other_and_more_than_can_wait_are_refused() {
     for _ in 0..34 {
         run.calls("hang", &json!({})).await;
     }
-    run.is_refused("TOOL_EXECUTION_FAILED", "32 calls wait")
+    run.is_refused("TOOL_EXECUTION_FAILED", "32 calls are already waiting")
         .await;
     // The one that hangs is stopped by its own timeout; by then the relay has given up the others.
     run.is_refused("TOOL_EXECUTION_FAILED", "outcome unknown")
         .await;
     run.far.hears(MessageKind::StateUpdated).await;
     for _ in 0..32 {
-        run.is_refused("TOOL_EXECUTION_FAILED", "has not begun")
+        run.is_refused("TOOL_EXECUTION_FAILED", "did not start")
             .await;
     }
     assert_eq!(*machine.ran.lock().unwrap(), ["hang"]);

@@ -79,9 +79,9 @@ fn nothing_but_a_short_regular_file_is_read_and_nothing_is_waited_for() {
     fs::write(desk.path("full"), "x".repeat(64)).unwrap();
 
     assert!(desk.why("link").contains("it is a link"));
-    assert!(desk.why("folder").contains("no regular file"));
-    assert!(desk.why("pipe").contains("no regular file"));
-    assert!(desk.why("long").contains("more than 64 bytes"));
+    assert!(desk.why("folder").contains("not a regular file"));
+    assert!(desk.why("pipe").contains("not a regular file"));
+    assert!(desk.why("long").contains("larger than 64 bytes"));
     assert_eq!(desk.files.read("full", MAX).unwrap().unwrap().len(), 64);
     assert_eq!(desk.files.read("missing", MAX).unwrap(), None);
 }

@@ -50,7 +50,7 @@ async fn the_last_turn_leaves_the_conversation_and_its_cost_stays() {
 
     assert_eq!(undone["turnId"], turn["turnId"]);
     assert_eq!(undone["content"], "two");
-    assert!(undone["note"].as_str().unwrap().contains("stays"));
+    assert!(undone["note"].as_str().unwrap().contains("remain"));
     assert_eq!(conversation(&app, &session).await, ["one", "an answer"]);
     let after = app.ok("getSession", json!({"sessionId": session})).await;
     assert_eq!(after["messageCount"], 2);

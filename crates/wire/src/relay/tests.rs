@@ -181,7 +181,11 @@ fn ids_depth_and_what_a_refusal_repeats_have_bounds() {
     let message = format!(
         r#"{{"type":"tool.call","id":"a","payload":{{"x":{{"$serde_json::private::RawValue":"{hidden}"}}}}}}"#
     );
-    malformed(message, None, "`$serde_json::private::RawValue` is no key");
+    malformed(
+        message,
+        None,
+        "`$serde_json::private::RawValue` is a reserved key",
+    );
 
     let long = "é".repeat(100_000);
     malformed(format!(r#"{{"type":"{long}","id":"a"}}"#), Some("a"), "…");

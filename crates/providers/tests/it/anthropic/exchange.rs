@@ -240,13 +240,13 @@ async fn what_is_no_stream_of_events_is_a_bad_response_or_the_error_that_it_is()
             "application/json",
             &message.to_string(),
             FaultCode::BadResponse,
-            "in one piece",
+            "a stream was requested",
         ),
         (
             "application/json",
             "{",
             FaultCode::BadResponse,
-            "no piece of an answer",
+            "not part of an answer",
         ),
         (
             "application/json",
@@ -289,7 +289,7 @@ async fn a_silent_server_is_given_up_at_the_limit_that_is_set() {
                 ..patient
             },
             0,
-            "nothing of the answer",
+            "no part of the answer",
         ),
         (
             &text,
@@ -298,7 +298,7 @@ async fn a_silent_server_is_given_up_at_the_limit_that_is_set() {
                 ..patient
             },
             1,
-            "fell silent",
+            "stopped sending",
         ),
     ] {
         let server = Server::start(vec![Answer::Hold(bytes.clone())]);

@@ -7,6 +7,7 @@ use super::{check, line, wrong};
 use crate::setup::program;
 
 const CODE: &str = "invalid_params";
+const MISSING: &str = "a command is missing; the available commands are below";
 
 // proves FC-2, FC-6
 #[tokio::test]
@@ -23,16 +24,8 @@ async fn a_wrong_command_or_option_is_named_with_what_would_be_right() {
             "there is no command \"sesions\"; did you mean sessions?",
         ),
         line("sessions lst").is(2, CODE, "there is no command \"lst\"; did you mean list?"),
-        line("sessions").is(
-            2,
-            CODE,
-            "a command is missing; the available commands are below",
-        ),
-        line("token").is(
-            2,
-            CODE,
-            "a command is missing; the available commands are below",
-        ),
+        line("sessions").is(2, CODE, MISSING),
+        line("token").is(2, CODE, MISSING),
         line("run").is(2, CODE, "<PROMPT> is missing; type: samovar run <PROMPT>"),
         line("run say hello").is(
             2,

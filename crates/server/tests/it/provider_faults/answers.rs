@@ -128,7 +128,7 @@ async fn what_is_no_answer_is_not_read_as_one() {
         ("page", page(200, html, "<h1>Log in</h1>"), html),
         ("stream-as-page", page(200, html, stream), html),
         ("plain", plain, "text/plain"),
-        ("json", page(200, json, "{\"a\":1}"), "no answer"),
+        ("json", page(200, json, "{\"a\":1}"), "not an answer"),
         ("no-json", page(200, json, "hi"), ""),
         ("no-event", page(200, events, "data: hi\n\n"), ""),
     ];

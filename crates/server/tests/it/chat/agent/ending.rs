@@ -34,7 +34,7 @@ async fn why_no_answer_comes_stands_in_the_chat_and_it_lives_on() {
     let chat = chat(&app);
     for (text, why) in [
         ("first", "the engine room is on fire"),
-        ("second", "passes"),
+        ("second", "iterations"),
         ("third", "refused"),
     ] {
         let asked = chat.post_user(text).await.unwrap();
