@@ -80,7 +80,7 @@ pub struct Defaults {
     /// The sampling temperature to request from models.
     #[schemars(range(min = 0.0, max = 2.0), extend("x-widens" = false))]
     pub temperature: f64,
-    /// The most model calls in a turn.
+    /// The most iterations of the agent loop in a turn.
     #[schemars(range(min = 1, max = 1_000), extend("x-widens" = false))]
     pub max_iterations: u32,
 }

@@ -93,7 +93,7 @@ pub enum Kind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent_call: Option<CallId>,
     },
-    /// A model call begins.
+    /// An iteration, or another attempt of it, begins: the model is called.
     StepStarted {
         /// The number of the pass; the first is 1.
         iteration: u32,
@@ -214,7 +214,7 @@ pub enum Kind {
     TurnFinished {
         /// The reason.
         reason: FinishReason,
-        /// The number of model calls.
+        /// The number of iterations.
         iterations: u32,
         /// The token usage of all its model calls, including failed ones.
         usage: Usage,
@@ -363,7 +363,7 @@ pub enum Fragment {
 /// The bounds of a turn. Counted durably, so that they hold across crashes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
-    /// The most model calls; at least 1.
+    /// The most iterations; at least 1.
     pub max_iterations: u32,
     /// The most tokens in one answer.
     pub max_output_tokens: u32,
@@ -390,7 +390,7 @@ impl Default for Limits {
 /// while the turn waits and across crashes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// The most model calls, at least 1; `None` for the server's setting.
+    /// The most iterations, at least 1; `None` for the server's setting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_iterations: Option<u32>,
     /// The most tokens that all model calls together may use, at least 1; `None` for the server's

@@ -40,7 +40,7 @@ fn a_key_is_explained_with_all_that_was_said_of_it() {
                 },
             ],
             "default": 20,
-            "purpose": "The most model calls in a turn.",
+            "purpose": "The most iterations of the agent loop in a turn.",
             "accepts": "a whole number from 1 to 1000",
             "variables": ["SAMOVAR__DEFAULTS__MAX_ITERATIONS"],
             "needs_trust": false,

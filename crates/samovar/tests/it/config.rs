@@ -86,7 +86,7 @@ async fn a_key_of_each_of_the_five_places_is_explained_with_where_it_comes_from(
          from: AGENT_MODEL\n\
          overrides: \"of-here\" (./samovar.toml:2:1)\n\
          default: not set\n\
-         for: The model for sessions that name none; by default samovar looks for one.\n\
+         purpose: The model for sessions that name none; by default samovar looks for one.\n\
          accepts: a line of 1 to 256 characters\n\
          variables: SAMOVAR__DEFAULTS__MODEL, AGENT_MODEL\n"
     );

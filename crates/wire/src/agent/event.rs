@@ -26,12 +26,12 @@ pub struct AgentStreamEvent<'a> {
     rename_all_fields = "camelCase"
 )]
 pub enum AgentStreamEventType<'a> {
-    /// A model call begins. The same number as before means that the call was restarted, and the
+    /// An iteration begins: the model is called. The same number as before means a restart, and the
     /// text since it first began is void (AS-7).
     Iteration {
-        /// The number of the call; the first is 1.
+        /// The number of the iteration; the first is 1.
         iteration: u32,
-        /// The most calls allowed.
+        /// The most iterations of the turn.
         max_iterations: u32,
     },
     /// More text of the model.
@@ -61,7 +61,7 @@ pub enum AgentStreamEventType<'a> {
     Completed {
         /// The provider's own word, or `max_iterations`, `budget`, `cancelled` or `steered` (AS-6).
         finish_reason: Cow<'a, str>,
-        /// The number of model calls.
+        /// The number of iterations.
         total_iterations: u32,
     },
     /// The turn failed, or the stream ends before its turn.

@@ -17,7 +17,7 @@ const DEFAULT_SESSIONS: u32 = 50;
 const MAX_SESSIONS: u32 = 200;
 /// Default and maximum number of messages in a result.
 const MAX_MESSAGES: u32 = 1000;
-/// Maximum number of model calls that a message may ask for.
+/// Maximum number of iterations that a message may ask for.
 const MAX_ITERATIONS: u32 = 1000;
 
 /// No parameters: `listTools`, `getStats`.
@@ -67,7 +67,7 @@ pub struct SendMessageParams {
     /// What happens when another turn is running (AS-11).
     #[serde(default)]
     pub delivery: Delivery,
-    /// The most model calls of its turn; by default the server's setting.
+    /// The most iterations of its turn; by default the server's setting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_iterations: Option<Within<1, MAX_ITERATIONS>>,
     /// The most tokens that all model calls of its turn together may use; by default the server's

@@ -28,9 +28,9 @@ pub struct Snapshot {
     pub turn_id: Option<TurnId>,
     /// The progress of the turn.
     pub state: TurnState,
-    /// The number of the current model call; the first is 1, 0 before it.
+    /// The number of the current iteration; the first is 1, 0 before it.
     pub iteration: u32,
-    /// The most calls allowed.
+    /// The most iterations of the turn.
     pub max_iterations: u32,
     /// The token usage of the turn so far.
     pub tokens: u64,

@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 use super::declaration::{block, commented, declaration, named, type_of};
 
 const HEAD: &str = "\
-// Generated from the server's Rust types by `cargo xtask contract`: what is changed here is lost.
+// Generated from the server's Rust types by `cargo xtask contract`; do not edit.
 //
-// The contract of a Samovar server's agent service: its methods, what they take and answer, and
-// what their streams say. docs/protocols.md explains it, and docs/requirements.md has the sentence
-// for an id such as AS-7. A client that speaks it is beside this file, in client.ts.";
+// The contract of a Samovar server's agent service: its methods, their parameters and results,
+// and the events of their streams. docs/protocols.md explains it, docs/requirements.md explains ids
+// such as AS-7, and client.ts, in this folder, is a client for it.";
 
 const METHOD: &str = "\
 /** How a method is called. */
@@ -58,7 +58,7 @@ pub(super) fn contract() -> String {
     let base = format!("export const AGENT_BASE_PATH = {BASE_PATH:?};");
     let mut parts = vec![
         HEAD.to_owned(),
-        commented("Where the methods lie: `{AGENT_BASE_PATH}/{path}`.", &base),
+        commented("The path of a method is `{AGENT_BASE_PATH}/{path}`.", &base),
         service(&methods, &types),
         METHOD.to_owned(),
         table(&methods),
