@@ -1,10 +1,10 @@
-// Generated from the server's Rust types by `cargo xtask contract`: what is changed here is lost.
+// Generated from the server's Rust types by `cargo xtask contract`; do not edit.
 //
-// The contract of a Samovar server's agent service: its methods, what they take and answer, and
-// what their streams say. docs/protocols.md explains it, and docs/requirements.md has the sentence
-// for an id such as AS-7. A client that speaks it is beside this file, in client.ts.
+// The contract of a Samovar server's agent service: its methods, their parameters and results,
+// and the events of their streams. docs/protocols.md explains it, docs/requirements.md explains ids
+// such as AS-7, and client.ts, in this folder, is a client for it.
 
-/** Where the methods lie: `{AGENT_BASE_PATH}/{path}`. */
+/** The path of a method is `{AGENT_BASE_PATH}/{path}`. */
 export const AGENT_BASE_PATH = "/services/agent";
 
 /** The service. Every method takes one object of parameters. */
@@ -84,7 +84,7 @@ export interface SendMessageParams {
   messageId?: string;
   /** What happens when another turn is running (AS-11). */
   delivery?: Delivery;
-  /** The most model calls of its turn; by default the server's setting. From 1 to 1000. */
+  /** The most iterations of its turn; by default the server's setting. From 1 to 1000. */
   maxIterations?: number;
   /**
    * The most tokens that all model calls of its turn together may use; by default the
@@ -232,14 +232,14 @@ export type AgentStreamEvent = {
   tokens?: number;
 } & (
   /**
-   * A model call begins. The same number as before means that the call was restarted, and the
-   * text since it first began is void (AS-7).
+   * An iteration begins: the model is called. The same number as before means a restart, and
+   * the text since it first began is void (AS-7).
    */
   | {
       type: "iteration";
-      /** The number of the call; the first is 1. */
+      /** The number of the iteration; the first is 1. */
       iteration: number;
-      /** The most calls allowed. */
+      /** The most iterations of the turn. */
       maxIterations: number;
     }
   /** More text of the model. */
@@ -273,7 +273,7 @@ export type AgentStreamEvent = {
       type: "completed";
       /** The provider's own word, or `max_iterations`, `budget`, `cancelled` or `steered` (AS-6). */
       finishReason: string;
-      /** The number of model calls. */
+      /** The number of iterations. */
       totalIterations: number;
     }
   /** The turn failed, or the stream ends before its turn. */
@@ -289,8 +289,8 @@ export type AgentStreamEvent = {
 /** The types of events, in the order of a turn. */
 export const AgentStreamEventType = {
   /**
-   * A model call begins. The same number as before means that the call was restarted, and the
-   * text since it first began is void (AS-7).
+   * An iteration begins: the model is called. The same number as before means a restart, and
+   * the text since it first began is void (AS-7).
    */
   ITERATION: "iteration",
   /** More text of the model. */
@@ -331,9 +331,9 @@ export interface Snapshot {
   turnId: string | null;
   /** The progress of the turn. */
   state: TurnState;
-  /** The number of the current model call; the first is 1, 0 before it. */
+  /** The number of the current iteration; the first is 1, 0 before it. */
   iteration: number;
-  /** The most calls allowed. */
+  /** The most iterations of the turn. */
   maxIterations: number;
   /** The token usage of the turn so far. */
   tokens: number;
