@@ -6,9 +6,9 @@ use samovar_locale as locale;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// A key that serde_json reserves: it parses the key's value as JSON again, and restarts the depth
-/// count. So a message of some kilobytes could nest as deep as a thread has stack, or contain data
-/// that no check saw.
+/// A key that `serde_json` reserves: it parses the key's value as JSON again, and restarts the
+/// depth count. So a message of some kilobytes could nest as deep as a thread has stack, or contain
+/// data that no check saw.
 const RESERVED: &str = "$serde_json::private::RawValue";
 
 /// Reads a value, nested at most 127 levels deep, the library's limit.
