@@ -82,7 +82,7 @@ const DOCS: Step = Step {
 };
 // Its closing lines say of most crates that there was nothing to run.
 const EXAMPLES: Step = Step {
-    output: Output::OnFailure,
+    is_quiet: true,
     ..Step::new("examples", "test --workspace --all-features --doc --quiet")
 };
 const PACKAGES: Step = Step {
@@ -140,7 +140,7 @@ const PROOFS: Step = Step::new(
 );
 // A build of its own: with the points and the faults, which no released binary has.
 const PROVE: Step = Step {
-    words: Words::Passed,
+    takes_words: true,
     ..Step::new("prove", "run --package samovar --features failpoints,plant")
 };
 
@@ -166,20 +166,13 @@ struct Step {
     /// Separated by spaces.
     arguments: &'static str,
     environment: &'static [(&'static str, &'static str)],
-    output: Output,
-    words: Words,
+    /// Whether its standard output is shown only when it fails; its complaints always are.
+    is_quiet: bool,
+    /// Whether it runs only with words after the task's name, and otherwise only without:
+    /// `--release`, when it comes first, is for cargo, the others are for the command that cargo runs.
+    takes_words: bool,
     /// Why it is not run now, if it need not or cannot be.
     left_out: fn() -> Option<&'static str>,
-}
-
-/// What a step does with the words that follow the task's name.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Words {
-    /// It runs only without any.
-    Refused,
-    /// It runs only with some: `--release`, when it comes first, is for cargo, the others are for the
-    /// command that cargo runs.
-    Passed,
 }
 
 /// Its name, and how it is called.
@@ -187,12 +180,6 @@ type Program = (&'static str, fn() -> Command);
 
 const CARGO: Program = ("cargo", cargo);
 const NPM: Program = ("npm", packages::npm);
-
-/// When the standard output of a step is shown; its complaints and progress always are.
-enum Output {
-    Always,
-    OnFailure,
-}
 
 impl Task {
     /// Runs the steps in order, each with its output left as it is.
@@ -237,7 +224,7 @@ impl Task {
 
     /// Whether it takes words after its name.
     pub(crate) fn takes_words(&self) -> bool {
-        self.steps.is_empty() || self.steps.iter().any(|step| step.words == Words::Passed)
+        self.steps.is_empty() || self.steps.iter().any(|step| step.takes_words)
     }
 }
 
@@ -248,19 +235,19 @@ impl Step {
             program: CARGO,
             arguments,
             environment: &[],
-            output: Output::Always,
-            words: Words::Refused,
+            is_quiet: false,
+            takes_words: false,
             left_out: || None,
         }
     }
 
     fn is_for(&self, words: &[String]) -> bool {
-        (self.words == Words::Passed) != words.is_empty()
+        self.takes_words != words.is_empty()
     }
 
     /// What follows the arguments.
     fn tail(&self, words: &[String]) -> Vec<String> {
-        if self.words == Words::Refused {
+        if !self.takes_words {
             return Vec::new();
         }
         let is_cargos = words.first().is_some_and(|word| word == "--release");
@@ -283,16 +270,14 @@ impl Step {
         if self.needs_nextest() && std::env::var_os(THREADS).is_none() {
             command.env(THREADS, threads().to_string());
         }
-        match self.output {
-            Output::Always => command.status(),
-            Output::OnFailure => {
-                let ended = command.stderr(Stdio::inherit()).output()?;
-                if !ended.status.success() {
-                    io::stdout().write_all(&ended.stdout)?;
-                }
-                Ok(ended.status)
-            }
+        if !self.is_quiet {
+            return command.status();
         }
+        let ended = command.stderr(Stdio::inherit()).output()?;
+        if !ended.status.success() {
+            io::stdout().write_all(&ended.stdout)?;
+        }
+        Ok(ended.status)
     }
 }
 

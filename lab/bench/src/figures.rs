@@ -302,16 +302,14 @@ async fn starts(program: &Program<'_>, sessions: u32) -> Result<Sample> {
 async fn start(program: &Program<'_>) -> Result<Duration> {
     let serving = program.serve().await?;
     let ready_after = serving.ready_after;
-    serving.stop().await?;
-    Ok(ready_after)
+    serving.stop().await.map(|()| ready_after)
 }
 
 async fn memory(program: &Program<'_>) -> Result<f64> {
     let serving = program.serve().await?;
     sleep(IDLE).await;
     let kib = children::resident_kib(serving.process()?)?;
-    serving.stop().await?;
-    Ok(megabytes(kib))
+    serving.stop().await.map(|()| megabytes(kib))
 }
 
 /// Makes so many sessions.

@@ -55,8 +55,7 @@ async fn kill(program: &Program<'_>) -> Result<[Duration; 3]> {
 
     let again = program.serve().await?;
     let spent = children::cpu_of_process(again.process()?)?;
-    let all_continue = until_all_continue(&again).await?;
-    let ready_after = again.ready_after;
+    let (ready_after, all_continue) = (again.ready_after, until_all_continue(&again).await?);
     again.kill().await?;
     Ok([ready_after, spent, all_continue])
 }

@@ -82,7 +82,9 @@ async fn run(root: &Path) -> Result<()> {
     let text = page.to_string();
     println!("{text}");
     let file = format!("{RESULTS}/{}", page.name());
-    keep(&root.join(&file), &text).with_context(|| format!("cannot write {file}"))?;
+    let kept = fs::create_dir_all(root.join(RESULTS));
+    let kept = kept.and_then(|()| fs::write(root.join(&file), format!("{text}\n")));
+    kept.with_context(|| format!("cannot write {file}"))?;
     eprintln!("bench: kept in {file}");
     let (unmeasured, all) = (page.unmeasured(), page.rows.len());
     ensure!(unmeasured == 0, "{unmeasured} of {all} rows not measured");
@@ -107,9 +109,4 @@ async fn measure(experiment: &'static Experiment, bench: &Bench) -> Vec<Row> {
         },
     });
     rows.collect()
-}
-
-fn keep(file: &Path, text: &str) -> std::io::Result<()> {
-    file.parent().map_or(Ok(()), fs::create_dir_all)?;
-    fs::write(file, format!("{text}\n"))
 }

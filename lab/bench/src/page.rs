@@ -61,15 +61,11 @@ impl fmt::Display for Page {
                 writeln!(f, "Not measured: {}: {why:#}", row.figure.name)?;
             }
         }
-        let over: Vec<&str> = self
-            .rows
-            .iter()
-            .filter(|row| row.standing() == OVER)
-            .map(|row| row.figure.name)
-            .collect();
-        match over.as_slice() {
-            [] => f.write_str("No row is over its budget."),
-            [..] => write!(f, "Over budget: {}.", over.join("; ")),
+        let over = self.rows.iter().filter(|row| row.standing() == OVER);
+        let over: Vec<&str> = over.map(|row| row.figure.name).collect();
+        match over.join("; ").as_str() {
+            "" => f.write_str("No row is over its budget."),
+            over => write!(f, "Over budget: {over}."),
         }
     }
 }
@@ -115,15 +111,12 @@ fn table(rows: &[Row]) -> String {
     };
     let widths: [usize; HEADS.len()] = std::array::from_fn(width);
     lines.insert(1, widths.map(|width| "-".repeat(width)));
-    lines.iter().map(|cells| line(cells, &widths)).collect()
-}
-
-fn line(cells: &[String], widths: &[usize]) -> String {
-    let cells = cells.iter().zip(widths);
-    let padded: Vec<String> = cells
-        .map(|(cell, width)| format!("{cell:width$}"))
-        .collect();
-    format!("| {} |\n", padded.join(" | "))
+    let line = |cells: &[String; HEADS.len()]| {
+        let cells = cells.iter().zip(widths);
+        let padded = cells.map(|(cell, width)| format!("| {cell:width$} "));
+        padded.collect::<String>() + "|\n"
+    };
+    lines.iter().map(line).collect()
 }
 
 #[cfg(test)]

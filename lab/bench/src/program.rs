@@ -1,14 +1,13 @@
 //! The measured binary, in folders and an environment of its own.
 
 use std::fs::{self, File};
-use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
@@ -161,20 +160,16 @@ impl<'a> Program<'a> {
         let took = began.elapsed();
         let status =
             ended.with_context(|| format!("{} took over {PATIENCE:?}", words.join(" ")))??;
-        if status.success() {
-            Ok(took)
-        } else {
-            Err(self.complaint(words, status))
-        }
+        ensure!(status.success(), self.complaint(words, status));
+        Ok(took)
     }
 
     /// Starts `serve` and waits for the first `200` of `/readyz`.
     pub(crate) async fn serve(&self) -> Result<Serving> {
         let note = self.data().join("server.json");
         // A killed server leaves it.
-        match fs::remove_file(&note) {
-            Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(cause.into()),
-            Ok(()) | Err(_) => {}
+        if note.exists() {
+            fs::remove_file(&note)?;
         }
         let words = ["serve", "--port", "0"];
         let began = Instant::now();
@@ -188,7 +183,7 @@ impl<'a> Program<'a> {
                 });
             }
             if let Some(status) = process.try_wait()? {
-                return Err(self.complaint(&words, status));
+                bail!(self.complaint(&words, status));
             }
             // A timer of tokio would be no finer than a millisecond.
             thread::sleep(LOOK_EVERY);
@@ -214,11 +209,11 @@ impl<'a> Program<'a> {
         started.with_context(|| format!("cannot start {}", self.bench.binary.display()))
     }
 
-    fn complaint(&self, words: &[&str], status: ExitStatus) -> anyhow::Error {
+    fn complaint(&self, words: &[&str], status: ExitStatus) -> String {
         let stderr = fs::read_to_string(self.stderr()).unwrap_or_default();
         let last = stderr.trim_end().lines().next_back();
         let last = last.unwrap_or("without a word");
-        anyhow!("{} ended with {status}: {last}", words.join(" "))
+        format!("{} ended with {status}: {last}", words.join(" "))
     }
 
     fn stderr(&self) -> PathBuf {

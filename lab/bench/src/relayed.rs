@@ -4,7 +4,6 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::Ipv4Addr;
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -52,7 +51,8 @@ pub(crate) async fn crowded(program: &Program<'_>) -> Result<Vec<Sample>> {
     let (mut wrong, mut missing) = (0, 0);
     for room in rooms {
         wrong += room.wrong;
-        missing += missing_rows(&program.data().join(&room.log)).context(room.log)?;
+        let log = File::open(program.data().join(&room.log)).context(room.log)?;
+        missing += lacking(BufReader::new(log), AGENTS * CALLS)?;
     }
     Sample::each([f64::from(wrong), f64::from(missing), each])
 }
@@ -89,10 +89,6 @@ async fn crowd(way_in: WayIn, name: String) -> Result<Room> {
     };
     let (room, ()) = try_join(calling, host.answer(2 + AGENTS * CALLS)).await?;
     Ok(room)
-}
-
-fn missing_rows(log: &Path) -> Result<u32> {
-    lacking(BufReader::new(File::open(log)?), AGENTS * CALLS)
 }
 
 /// How many rows a log lacks: delivered answers, and indexes that are not the next.

@@ -28,29 +28,21 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// Time limit for them to fill; well before the server closes a stalled reader's connection.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// What a server holds.
-struct Held {
-    own_kib: u32,
-    /// What the system holds for its clients.
-    untaken_kib: u32,
-}
-
 /// What a reader costs with what the system holds for it, in KiB; and the latter alone.
 pub(crate) async fn measure(program: &Program<'_>) -> Result<Vec<Sample>> {
     let (mut all, mut untaken) = (Vec::new(), Vec::new());
     for _ in 0..PAIRS {
-        let (without, with) = (hold(program, 0).await?, hold(program, READERS).await?);
-        let own = f64::from(with.own_kib) - f64::from(without.own_kib);
-        let of_system = f64::from(with.untaken_kib);
-        all.push((own + of_system) / f64::from(READERS));
+        let (without, _) = hold(program, 0).await?;
+        let (with, of_system) = hold(program, READERS).await?;
+        all.push((with - without + of_system) / f64::from(READERS));
         untaken.push(of_system / f64::from(READERS));
     }
     Ok(vec![Sample::of(all)?, Sample::of(untaken)?])
 }
 
 /// What a server holds after a long unfinished turn, with one reader that takes all of it and so many
-/// that take nothing.
-async fn hold(program: &Program<'_>, readers: u32) -> Result<Held> {
+/// that take nothing; and what the system holds for these. In KiB.
+async fn hold(program: &Program<'_>, readers: u32) -> Result<(f64, f64)> {
     let (gate, passed) = watch::channel(false);
     let model = Model::start(move |talk| {
         let mut passed = passed.clone();
@@ -81,10 +73,7 @@ async fn hold(program: &Program<'_>, readers: u32) -> Result<Held> {
     let own_kib = children::anonymous_kib(serving.process()?)?;
     drop(stalled);
     serving.kill().await?;
-    Ok(Held {
-        own_kib,
-        untaken_kib: untaken / 1024,
-    })
+    Ok((f64::from(own_kib), f64::from(untaken / 1024)))
 }
 
 /// Waits until so many clients have bytes in the buffers of the system and nothing moves, and returns
