@@ -433,7 +433,7 @@ async fn unsettled(parts: &Parts) -> Result<Vec<(SessionId, LogEntry)>, Broken> 
         } else {
             recovered::left(journal.as_ref(), &unsettled)?
         };
-        Ok((unsettled, left))
+        Ok::<_, Broken>((unsettled, left))
     });
     let read = read.await.map_err(|error| Broken::Io(error.to_string()))?;
     let (unsettled, left) = read?;

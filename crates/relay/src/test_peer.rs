@@ -1,110 +1,23 @@
-//! A world and the other end of a connection, for the tests of both ends of the bridge.
+//! The other end of a connection, for the tests of both ends of the bridge.
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use samovar_core::provider::{Answer, ModelKind};
+use samovar_core::Future;
 use samovar_core::relay::{Envelope, MessageKind, Payload};
-use samovar_core::{
-    Clock, Error, Future, Ids, Millis, Model, Models, Prompt, Provider, ProviderEvent, Usage,
-};
+use samovar_doubles::World;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::link::{Connector, Disconnect, Link};
 
-/// A clock that ticks when it is read, ids that count, and a model with prepared answers that
-/// remembers what it was asked.
-#[derive(Clone, Default)]
-pub(crate) struct World {
-    pub(crate) ticks: Arc<AtomicU64>,
-    pub(crate) answers: Arc<Mutex<VecDeque<Vec<ProviderEvent>>>>,
-    pub(crate) prompts: Arc<Mutex<Vec<Prompt>>>,
-}
-
-impl World {
-    pub(crate) fn tick(&self) -> u64 {
-        self.ticks.fetch_add(1, Ordering::SeqCst)
-    }
-
-    /// The names of the tools and the text of the last message, for each time that it was asked.
-    pub(crate) fn asked(&self) -> Vec<(Vec<String>, String)> {
-        let prompts = self.prompts.lock().unwrap();
-        let asked = prompts.iter().map(|prompt| {
-            let tools = prompt.tools.iter().map(|tool| tool.name.clone()).collect();
-            (tools, prompt.messages.last().unwrap().text())
-        });
-        asked.collect()
-    }
-}
-
-impl Clock for World {
-    fn now(&self) -> Millis {
-        Millis(4_000_000_000_000 + i64::try_from(self.tick()).unwrap())
-    }
-}
-
-impl Ids for World {
-    fn uuid(&self) -> String {
-        format!("id-{}", self.tick())
-    }
-}
-
-impl Models for World {
-    fn resolve(&self, name: &str) -> Result<Model, Error> {
-        Ok(Model {
-            name: name.to_owned(),
-            endpoint_name: name.to_owned(),
-            kind: ModelKind::Local,
-            provider: Arc::new(self.clone()),
-        })
-    }
-
-    fn claim(&self, _name: &str) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn default_name(&self) -> Future<'_, Result<String, Error>> {
-        Box::pin(std::future::ready(Ok("prepared".to_owned())))
-    }
-}
-
-impl Provider for World {
-    fn stream(&self, prompt: Prompt) -> Answer {
-        self.prompts.lock().unwrap().push(prompt);
-        let answer = self.answers.lock().unwrap().pop_front().unwrap();
-        Box::pin(futures_util::stream::iter([answer]))
-    }
-}
-
-pub(crate) fn whole(reason: &str) -> ProviderEvent {
-    ProviderEvent::MessageComplete {
-        finish_reason: reason.to_owned(),
-        usage: Usage::default(),
-    }
-}
-
-pub(crate) fn says(text: &str) -> Vec<ProviderEvent> {
-    vec![ProviderEvent::TextDelta(text.to_owned()), whole("stop")]
-}
-
-pub(crate) fn calls(text: &str, name: &str, args: Value) -> Vec<ProviderEvent> {
-    let (id, name) = ("1".to_owned(), name.to_owned());
-    let mut answer = vec![ProviderEvent::TextDelta(text.to_owned())];
-    answer.retain(|_| !text.is_empty());
-    answer.push(ProviderEvent::ToolCallStart {
-        id: id.clone(),
-        name: name.clone(),
+/// The names of the tools and the text of the last message, for each time that a model was asked.
+pub(crate) fn asked(world: &World) -> Vec<(Vec<String>, String)> {
+    let prompts = world.model.prompts().into_iter();
+    let asked = prompts.map(|prompt| {
+        let tools = prompt.tools.iter().map(|tool| tool.name.clone()).collect();
+        (tools, prompt.messages.last().unwrap().text())
     });
-    answer.push(ProviderEvent::ToolCallEnd {
-        id,
-        name,
-        args,
-        provider_state: None,
-    });
-    answer.push(whole("tool_calls"));
-    answer
+    asked.collect()
 }
 
 /// The other end of a connection: the relay and its host, as a test plays them.

@@ -15,16 +15,15 @@ mod program;
 mod socket;
 mod stream;
 mod terminal;
-mod tool;
 
 pub use api::{Answer, Api, install_tls};
 pub use app::{App, AppBuilder};
 pub use disk::SmallDisk;
 pub use program::{Finished, Program, Serving, Signal, send};
+pub use samovar_doubles::TestTool;
 pub use socket::{Heard, Socket};
 pub use stream::{EventStream, Frame};
 pub use terminal::{LeftTerminal, Seat, Terminal, keys};
-pub use tool::TestTool;
 
 /// The provider row and model of scripted answers.
 pub const MODEL: &str = "custom/scripted";

@@ -1,20 +1,12 @@
 use std::time::Duration;
 
-use samovar_core::Millis;
+use samovar_doubles::TestClock;
 
 use super::*;
 
-struct Noon;
-
-impl Clock for Noon {
-    fn now(&self) -> Millis {
-        Millis(0)
-    }
-}
-
 fn chat() -> Chat {
     Chat::new(ChatParts {
-        clock: Arc::new(Noon),
+        clock: Arc::new(TestClock::default()),
         boot: "boot".to_owned(),
         bounds: Bounds::default(),
         wakes: Wakes::Adaptive,

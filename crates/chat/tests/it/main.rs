@@ -3,26 +3,17 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 
 use samovar_chat::{Bounds, Chat, ChatParts, Wakes};
-use samovar_core::{ChatMessage, Clock, Error, Millis};
+use samovar_core::{ChatMessage, Error};
+use samovar_doubles::TestClock;
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
+mod asked;
 mod bounds;
 mod questions;
 mod said;
-
-/// A clock that a test sets.
-#[derive(Default)]
-struct TestClock(AtomicI64);
-
-impl Clock for TestClock {
-    fn now(&self) -> Millis {
-        Millis(self.0.load(Ordering::Relaxed))
-    }
-}
 
 /// A chat that keeps so much.
 fn bounded(bounds: Bounds) -> (Chat, Arc<TestClock>) {

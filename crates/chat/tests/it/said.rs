@@ -55,7 +55,7 @@ async fn a_thousand_posts_at_once_get_a_thousand_numbers_in_a_row() {
 fn time_does_not_go_back_in_the_chat() {
     let (chat, clock) = bounded(samovar_chat::Bounds::default());
     for now in [5, 9, 3, 11] {
-        clock.0.store(now, std::sync::atomic::Ordering::Relaxed);
+        clock.set(Millis(now));
         say(&chat, "x");
     }
     let times: Vec<_> = all(&chat).iter().map(|message| message.ts).collect();

@@ -1,20 +1,13 @@
 use samovar_core::provider::ProviderEvent::{ReasoningDelta, ReasoningEnd, TextDelta};
+use samovar_doubles::CountedIds;
 use serde_json::json;
 
 use super::*;
 
-struct NoIds;
-
-impl Ids for NoIds {
-    fn uuid(&self) -> String {
-        String::new()
-    }
-}
-
 fn parts(said: Vec<ProviderEvent>) -> Vec<Part> {
     let mut answer = Answer::new(MessageId::new("m").unwrap(), "model".to_owned());
     for event in said {
-        answer.take(event, &NoIds, &mut Vec::new());
+        answer.take(event, &CountedIds::default(), &mut Vec::new());
     }
     answer.parts
 }

@@ -1,8 +1,9 @@
 use std::sync::Mutex;
 
 use samovar_core::event::Fragment;
-use samovar_core::journal::LogEntry;
-use samovar_core::{Epoch, Future, MessageId, Millis};
+use samovar_core::{Future, MessageId, Millis};
+use samovar_doubles::{Over, OverJournal, TestClock};
+use samovar_stores::memory::MemoryJournal;
 use tokio::sync::oneshot;
 
 use super::*;
@@ -11,22 +12,14 @@ type Kept = oneshot::Sender<Result<(), Broken>>;
 
 /// A journal whose commits are answered by the test, one by one.
 #[derive(Default)]
-pub(crate) struct SlowJournal {
-    /// What it gives to whoever reads, whatever was committed.
-    events: Vec<Event>,
+struct SlowJournal {
+    below: MemoryJournal,
     commits: Mutex<Vec<(Batch, Kept)>>,
     spooled: Mutex<Vec<Seq>>,
     is_spool_full: Mutex<bool>,
 }
 
 impl SlowJournal {
-    pub(crate) fn with(events: Vec<Event>) -> Self {
-        Self {
-            events,
-            ..Self::default()
-        }
-    }
-
     fn answer(&self, kept: Result<(), Broken>) -> Batch {
         let (batch, reply) = self.commits.lock().unwrap().remove(0);
         reply.send(kept).unwrap();
@@ -34,66 +27,24 @@ impl SlowJournal {
     }
 }
 
-impl Journal for SlowJournal {
-    fn epoch(&self) -> Epoch {
-        Epoch(1)
+impl OverJournal for SlowJournal {
+    fn journal(&self) -> &dyn Journal {
+        &self.below
     }
-    fn was_closed(&self) -> bool {
-        true
-    }
-    fn new_log(&self) -> LogNo {
-        LogNo(1)
-    }
+
     fn commit(&self, batch: Batch) -> Future<'static, Result<(), Broken>> {
         let (reply, kept) = oneshot::channel();
         self.commits.lock().unwrap().push((batch, reply));
         Box::pin(async move { kept.await.unwrap() })
     }
+
     fn spool(&self, _log: LogNo, events: &[Arc<Event>]) -> Result<(), Broken> {
         if *self.is_spool_full.lock().unwrap() {
             return Err(full());
         }
-        self.spooled
-            .lock()
-            .unwrap()
-            .extend(events.iter().map(|event| event.seq));
+        let spooled = events.iter().map(|event| event.seq);
+        self.spooled.lock().unwrap().extend(spooled);
         Ok(())
-    }
-    fn entry(&self, _session: &SessionId) -> Result<Option<LogEntry>, Broken> {
-        Ok(None)
-    }
-    fn read(&self, _log: LogNo, after: Seq, _max: usize) -> Result<Vec<Event>, Broken> {
-        let behind = self.events.iter().filter(|event| event.seq > after);
-        Ok(behind.cloned().collect())
-    }
-    fn give_up(
-        &self,
-        _log: LogNo,
-        _up_to: Seq,
-        _at: Millis,
-    ) -> Future<'static, Result<(), Broken>> {
-        Box::pin(async { Ok(()) })
-    }
-    fn discard(&self, _session: &SessionId) -> Future<'static, Result<(), Broken>> {
-        Box::pin(async { Ok(()) })
-    }
-    fn unsettled(&self) -> Result<Vec<(SessionId, LogEntry)>, Broken> {
-        Ok(Vec::new())
-    }
-    fn projected(&self, _marks: Vec<(LogNo, Seq)>) {}
-    fn sweep(&self, _before: Millis) -> Future<'static, Result<(), Broken>> {
-        Box::pin(async { Ok(()) })
-    }
-    fn close(&self) -> Future<'static, Result<(), Broken>> {
-        Box::pin(async { Ok(()) })
-    }
-}
-
-struct Still;
-
-impl Clock for Still {
-    fn now(&self) -> Millis {
-        Millis(7)
     }
 }
 
@@ -101,8 +52,8 @@ fn full() -> Broken {
     Broken::Full("no room".to_owned())
 }
 
-fn fresh(tail_bytes: usize) -> (Arc<SlowJournal>, Log) {
-    let journal = Arc::new(SlowJournal::default());
+fn fresh(tail_bytes: usize) -> (Arc<Over<SlowJournal>>, Log) {
+    let journal = Arc::new(Over(SlowJournal::default()));
     let session = SessionId::new("s").unwrap();
     let origin = Origin {
         session,
@@ -111,7 +62,10 @@ fn fresh(tail_bytes: usize) -> (Arc<SlowJournal>, Log) {
         open: Vec::new(),
         tail_bytes,
     };
-    (journal.clone(), Log::new(origin, journal, Arc::new(Still)))
+    (
+        journal.clone(),
+        Log::new(origin, journal, Arc::new(TestClock::ticking(Millis(7), 0))),
+    )
 }
 
 fn draft(kind: Kind) -> Draft {

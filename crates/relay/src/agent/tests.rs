@@ -1,12 +1,13 @@
+use samovar_core::Role;
 use samovar_core::error::FaultCode;
 use samovar_core::relay::{Envelope, MessageKind, PersonDeed, RelayRole};
-use samovar_core::{ProviderEvent, Role};
+use samovar_doubles::{Reply, World, call, fail, say};
 use samovar_movie_host::MovieHost;
 use samovar_stores::memory::MemoryJournal;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::test_peer::{Path, TestPeer, World, calls, object, says};
+use crate::test_peer::{Path, TestPeer, asked, object};
 use crate::{InProcess, Pass, Relay, RelayConfig};
 
 impl TestPeer {
@@ -81,16 +82,15 @@ fn parts(world: &World, way: Box<dyn Connector>) -> AgentParts {
         },
         model: None,
         journal: Arc::new(MemoryJournal::new()),
-        models: Arc::new(world.clone()),
-        clock: Arc::new(world.clone()),
-        ids: Arc::new(world.clone()),
+        models: Arc::new(world.model.clone()),
+        clock: world.clock.clone(),
+        ids: world.ids.clone(),
         settings: Settings::default(),
     }
 }
 
-fn begin(answers: impl IntoIterator<Item = Vec<ProviderEvent>>) -> Stage {
-    let world = World::default();
-    world.answers.lock().unwrap().extend(answers);
+fn begin(answers: impl IntoIterator<Item = Reply>) -> Stage {
+    let world = World::answering(answers);
     let (made, ways) = mpsc::channel(1);
     let agent = RelayAgent::begin(parts(&world, Box::new(Path(made))));
     Stage { world, agent, ways }
@@ -115,8 +115,8 @@ impl Stage {
 #[tokio::test(start_paused = true)]
 async fn an_agent_looks_begins_a_study_and_does_what_the_person_says_with_the_tools_of_the_moment()
 {
-    let pick = calls("I take the first.", "select", json!({"itemId": "m1"}));
-    let mut stage = begin([pick, says("It is done.")]);
+    let pick = say("I take the first.").and_call("select", json!({"itemId": "m1"}));
+    let mut stage = begin([pick, say("It is done.")]);
     let mut far = stage.far().await;
     far.shows(Value::Null, "idle", json!([])).await;
     let start = far.hears(MessageKind::SessionStart).await;
@@ -147,7 +147,7 @@ async fn an_agent_looks_begins_a_study_and_does_what_the_person_says_with_the_to
         .await;
     far.hears_words("It is done.").await;
 
-    let asked = stage.world.asked();
+    let asked = asked(&stage.world);
     assert_eq!(asked[0].0, ["select"]);
     assert_eq!(asked[0].1, format!("one ticket\n\n{}", screen("movie")));
     assert_eq!(asked[1].0, ["next"]);
@@ -159,8 +159,8 @@ async fn an_agent_looks_begins_a_study_and_does_what_the_person_says_with_the_to
 // proves RL-23
 #[tokio::test(start_paused = true)]
 async fn whatever_a_host_answers_a_call_has_an_outcome() {
-    let go = || calls("", "select", json!({"itemId": "m1"}));
-    let answers = (0..5).map(|_| go()).chain([says("Enough.")]);
+    let go = || call("select", json!({"itemId": "m1"}));
+    let answers = (0..5).map(|_| go()).chain([say("Enough.")]);
     let mut stage = begin(answers);
     let mut far = stage.ready().await;
     far.person_says("go").await;
@@ -187,7 +187,7 @@ async fn whatever_a_host_answers_a_call_has_an_outcome() {
     far.hears_call("select").await;
     far.hears_words("Enough.").await;
 
-    let asked = stage.world.asked();
+    let asked = asked(&stage.world);
     let texts: Vec<_> = asked
         .iter()
         .skip(1)
@@ -216,8 +216,8 @@ fn locale_reason() -> &'static str {
 // proves RL-23
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_loses_the_relay_amid_a_call_says_so_comes_back_and_looks_again() {
-    let pick = || calls("Pick.", "select", json!({"itemId": "m1"}));
-    let mut stage = begin([pick(), pick(), says("There.")]);
+    let pick = || say("Pick.").and_call("select", json!({"itemId": "m1"}));
+    let mut stage = begin([pick(), pick(), say("There.")]);
     let mut far = stage.ready().await;
     far.person_says("go").await;
     far.shows(json!("s-1"), "movie", select()).await;
@@ -233,7 +233,7 @@ async fn an_agent_that_loses_the_relay_amid_a_call_says_so_comes_back_and_looks_
         .await;
     far.hears_words("There.").await;
 
-    let asked = stage.world.asked();
+    let asked = asked(&stage.world);
     let lost = "outcome unknown: the connection to the room was lost (cut); look before you retry";
     assert_eq!(asked[1].1, lost);
     assert_eq!(asked[2].1, format!("ok\n\n{}", screen("seat")));
@@ -242,8 +242,8 @@ async fn an_agent_that_loses_the_relay_amid_a_call_says_so_comes_back_and_looks_
 // proves RL-23
 #[tokio::test(start_paused = true)]
 async fn a_call_that_its_turn_has_given_up_is_never_made_and_keeps_no_other_from_being_made() {
-    let pick = |item: &str| calls("Pick.", "select", json!({"itemId": item}));
-    let mut stage = begin([pick("m1"), pick("m2"), pick("m3"), says("There.")]);
+    let pick = |item: &str| say("Pick.").and_call("select", json!({"itemId": item}));
+    let mut stage = begin([pick("m1"), pick("m2"), pick("m3"), say("There.")]);
     let mut far = stage.ready().await;
     far.person_says("go").await;
     far.shows(json!("s-1"), "movie", select()).await;
@@ -254,7 +254,7 @@ async fn a_call_that_its_turn_has_given_up_is_never_made_and_keeps_no_other_from
     drop(far);
     let mut far = loop {
         let far = stage.ways.recv().await.unwrap();
-        if stage.world.asked().len() == 3 {
+        if asked(&stage.world).len() == 3 {
             break far;
         }
     };
@@ -272,7 +272,7 @@ async fn a_call_that_its_turn_has_given_up_is_never_made_and_keeps_no_other_from
 // proves RL-23
 #[tokio::test(start_paused = true)]
 async fn a_host_that_says_nothing_of_sessions_begins_one_once() {
-    let mut stage = begin([says("One."), says("Two.")]);
+    let mut stage = begin([say("One."), say("Two.")]);
     let mut far = stage.far().await;
     let silent = || state("movie", &select());
     let look = far.hears(MessageKind::SnapshotGet).await;
@@ -296,8 +296,8 @@ async fn a_host_that_says_nothing_of_sessions_begins_one_once() {
 // proves RL-23
 #[tokio::test(start_paused = true)]
 async fn an_agent_waits_in_a_room_without_a_host_and_a_person_steers_the_turn_that_runs() {
-    let pick = calls("Pick.", "select", json!({"itemId": "m1"}));
-    let mut stage = begin([pick, says("Both.")]);
+    let pick = say("Pick.").and_call("select", json!({"itemId": "m1"}));
+    let mut stage = begin([pick, say("Both.")]);
     let mut far = stage.far().await;
     far.refuses(MessageKind::SnapshotGet, "SESSION_NOT_ACTIVE")
         .await;
@@ -319,7 +319,7 @@ async fn an_agent_waits_in_a_room_without_a_host_and_a_person_steers_the_turn_th
         .await;
     far.hears_words("Both.").await;
 
-    let prompts = stage.world.prompts.lock().unwrap();
+    let prompts = stage.world.model.prompts();
     let said = prompts[1]
         .messages
         .iter()
@@ -332,7 +332,7 @@ async fn an_agent_waits_in_a_room_without_a_host_and_a_person_steers_the_turn_th
 // proves RL-23
 #[tokio::test(start_paused = true)]
 async fn a_person_whose_host_shows_nothing_gets_an_answer() {
-    let mut stage = begin([says("I see nothing.")]);
+    let mut stage = begin([say("I see nothing.")]);
     let mut far = stage.far().await;
     far.refuses(MessageKind::SnapshotGet, "INVALID_MESSAGE")
         .await;
@@ -340,7 +340,7 @@ async fn a_person_whose_host_shows_nothing_gets_an_answer() {
     // Nobody answers this one.
     far.hears(MessageKind::SnapshotGet).await;
     far.hears_words("I see nothing.").await;
-    let (tools, text) = stage.world.asked().swap_remove(0);
+    let (tools, text) = asked(&stage.world).swap_remove(0);
     assert!(tools.is_empty());
     let nothing = "book\n\n[screen] {\"uiSpec\":null,\"messageHistory\":[]}";
     assert_eq!(text, nothing);
@@ -349,18 +349,8 @@ async fn a_person_whose_host_shows_nothing_gets_an_answer() {
 // proves RL-23
 #[tokio::test(start_paused = true)]
 async fn the_conversation_lasts_as_long_as_the_study_session_and_a_fault_is_told() {
-    let failed = vec![ProviderEvent::Failed {
-        code: FaultCode::ProviderAuth,
-        message: "no key".to_owned(),
-        retry_after: None,
-    }];
-    let mut stage = begin([
-        says("One."),
-        failed,
-        says("Three."),
-        says(" "),
-        says("Four."),
-    ]);
+    let failed = fail(FaultCode::ProviderAuth, "no key");
+    let mut stage = begin([say("One."), failed, say("Three."), say(" "), say("Four.")]);
     let mut far = stage.ready().await;
     for (text, study, answer) in [
         ("first", "s-1", "One."),
@@ -383,7 +373,7 @@ async fn the_conversation_lasts_as_long_as_the_study_session_and_a_fault_is_told
             "{said}"
         );
     }
-    let prompts = stage.world.prompts.lock().unwrap();
+    let prompts = stage.world.model.prompts();
     let counts: Vec<_> = prompts.iter().map(|prompt| prompt.messages.len()).collect();
     assert_eq!(counts[..3], [1, 3, 4], "the whole conversation");
     assert_eq!(counts[3..], [1, 1], "another study session, asked twice");
@@ -391,7 +381,7 @@ async fn the_conversation_lasts_as_long_as_the_study_session_and_a_fault_is_told
 
 #[tokio::test(start_paused = true)]
 async fn one_that_is_dropped_ends_at_once() {
-    let mut stage = begin([calls("", "select", json!({}))]);
+    let mut stage = begin([call("select", json!({}))]);
     let mut far = stage.ready().await;
     far.person_says("go").await;
     far.shows(json!("s-1"), "movie", select()).await;
@@ -410,18 +400,13 @@ async fn one_that_is_dropped_ends_at_once() {
 #[tokio::test]
 async fn an_agent_drives_the_movie_host_of_the_same_process() {
     let answers = [
-        calls("The first one.", "select", json!({"itemId": "m1"})),
-        calls("On with it.", "next", json!({})),
-        says("Which theater?"),
+        say("The first one.").and_call("select", json!({"itemId": "m1"})),
+        say("On with it.").and_call("next", json!({})),
+        say("Which theater?"),
     ];
-    let world = World::default();
-    world.answers.lock().unwrap().extend(answers);
+    let world = World::answering(answers);
     let folder = tempfile::tempdir().unwrap();
-    let relay = Relay::open(
-        folder.path(),
-        Arc::new(world.clone()),
-        RelayConfig::default(),
-    );
+    let relay = Relay::open(folder.path(), world.clock.clone(), RelayConfig::default());
     relay.attach("r", Box::new(MovieHost::new())).unwrap();
     let parts = parts(
         &world,
@@ -452,7 +437,7 @@ async fn an_agent_drives_the_movie_host_of_the_same_process() {
         }
     };
     assert_eq!(said.payload["uiSpec"]["stage"], "theater");
-    let (tools, text) = world.asked().swap_remove(0);
+    let (tools, text) = asked(&world).swap_remove(0);
     assert!(tools.contains(&"select".to_owned()), "{tools:?}");
     assert!(
         text.starts_with("a ticket\n\n[screen] {\"uiSpec\":{\"stage\":\"movie\""),

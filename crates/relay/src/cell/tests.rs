@@ -2,18 +2,11 @@
 
 use samovar_core::Millis;
 use samovar_core::relay::Payload;
+use samovar_doubles::TestClock;
 use serde_json::json;
 
 use super::*;
 use crate::room::Strictness;
-
-struct Still;
-
-impl Clock for Still {
-    fn now(&self) -> Millis {
-        Millis(0)
-    }
-}
 
 fn cell(dir: &tempfile::TempDir) -> Arc<Cell> {
     let rules = Rules {
@@ -23,7 +16,7 @@ fn cell(dir: &tempfile::TempDir) -> Arc<Cell> {
         max_open: 256,
     };
     let shared = Shared {
-        clock: Arc::new(Still),
+        clock: Arc::new(TestClock::default()),
         logs: StudyLogs::new(dir.path(), Millis(0), 1 << 20),
         rules,
         began: Instant::now(),

@@ -8,6 +8,7 @@ use samovar_core::{
     Approval, Asks, CallContext, Closer, Effect, Future, Outcome, Reply, ToolCall, ToolSpec,
     Toolset,
 };
+use samovar_doubles::{World, call, say};
 use samovar_engine::{Ports, Recovery, Settings, Toolbox};
 use samovar_stores::memory::MemoryJournal;
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ use tokio::sync::mpsc;
 
 use super::*;
 use crate::memory::Memory;
-use crate::test_peer::{Path, TestPeer, World, calls, object, says};
+use crate::test_peer::{Path, TestPeer, asked, object};
 use crate::{HostKind, Pass, RelayConfig};
 
 /// What is left of a process that was killed: its stores, and what the tools did.
@@ -83,10 +84,10 @@ impl Machine {
         let ports = Ports {
             journal: self.journal.clone(),
             history: self.history.clone(),
-            models: Arc::new(self.world.clone()),
+            models: Arc::new(self.world.model.clone()),
             toolbox: Arc::new(toolbox),
-            clock: Arc::new(self.world.clone()),
-            ids: Arc::new(self.world.clone()),
+            clock: self.world.clock.clone(),
+            ids: self.world.ids.clone(),
             damages: Arc::new(()),
         };
         let settings = Settings {
@@ -106,7 +107,7 @@ impl Machine {
                 "external".to_owned(),
                 Duration::from_secs(30),
             ),
-            clock: Arc::new(self.world.clone()),
+            clock: self.world.clock.clone(),
             studies: Box::new(|| "s-1".to_owned()),
             study: None,
             notes: Notes::default(),
@@ -126,8 +127,8 @@ impl Machine {
 
     /// What the driven session's model will do: one call, and the word for its end.
     fn will_call(&self, tool: &str, params: &Value) {
-        let mut answers = self.world.answers.lock().unwrap();
-        answers.extend([calls("", tool, params.clone()), says("over")]);
+        let call = call(tool, params.clone());
+        self.world.model.will([call, say("over")]);
     }
 }
 
@@ -196,14 +197,14 @@ async fn an_external_agent_has_our_catalogue_and_its_calls_are_turns_of_a_sessio
         (&json!("look"), &json!("done"))
     );
     assert_eq!(shown["source"], "host");
-    let said = machine.world.asked();
+    let said = asked(&machine.world);
     assert_eq!(said[0].1, r#"{"toolName":"look","params":{"path":"a"}}"#);
 
     run.asks(MessageKind::AgentMessage, &json!({"text": "hello"}))
         .await;
     let shown = run.far.hears(MessageKind::StateUpdated).await.payload;
     assert_eq!(shown["messageHistory"][1]["text"], "hello");
-    assert_eq!(machine.world.asked().len(), 2, "nothing ran for it");
+    assert_eq!(asked(&machine.world).len(), 2, "nothing ran for it");
     assert_eq!(run.snapshot().await["sessionId"], "s-1");
     run.asks(MessageKind::SessionEnd, &json!({})).await;
     let ended = run.hears_answer(MessageKind::SessionEnded).await;
@@ -233,7 +234,7 @@ async fn an_external_agent_is_refused_what_is_unknown_does_not_fit_or_is_not_all
         }
         run.calls("look", &json!({"path": 1})).await;
         run.is_refused("INVALID_PARAMS", "/path").await;
-        assert!(machine.world.asked().is_empty(), "no turn was made of it");
+        assert!(asked(&machine.world).is_empty(), "no turn was made of it");
         machine.will_call("write", &json!({}));
         run.calls("write", &json!({})).await;
         run.is_refused("TOOL_EXECUTION_FAILED", why).await;
@@ -290,13 +291,8 @@ fn a_call_that_a_kill_cut_is_not_run_again_and_the_next_snapshot_says_so() {
     });
     first.shutdown_background();
 
-    machine.world.answers.lock().unwrap().clear();
-    machine
-        .world
-        .answers
-        .lock()
-        .unwrap()
-        .push_back(says("over"));
+    machine.world.model.forget();
+    machine.world.model.will([say("over")]);
     runtime().block_on(async {
         let mut run = machine.start(Approval::Auto).await;
         run.engine.settled().await;
@@ -319,7 +315,7 @@ async fn a_host_of_tools_answers_in_its_room_and_does_not_fight_for_it() {
     let machine = Machine::default();
     let run = machine.start(Approval::Auto).await;
     let folder = tempfile::tempdir().unwrap();
-    let clock: Arc<dyn Clock> = Arc::new(machine.world.clone());
+    let clock: Arc<dyn Clock> = machine.world.clock.clone();
     let relay = Relay::open(folder.path(), clock.clone(), RelayConfig::default());
     let parts = |room: &str| ToolHostParts {
         relay: relay.clone(),

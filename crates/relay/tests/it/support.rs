@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 
+use samovar_core::Millis;
 use samovar_core::relay::{Envelope, MessageKind, Payload};
-use samovar_core::{Clock, Millis};
+use samovar_doubles::TestClock;
 use samovar_relay::{Gone, Member, Pass, Relay, RelayConfig, Row, row};
 use serde_json::{Value, json};
 
@@ -13,15 +13,6 @@ use serde_json::{Value, json};
 const NOON: i64 = 1_770_978_137_000;
 /// In milliseconds.
 const HOUR: i64 = 3_600_000;
-
-/// A clock that goes on by a millisecond each time it is looked at.
-struct Ticking(AtomicI64);
-
-impl Clock for Ticking {
-    fn now(&self) -> Millis {
-        Millis(self.0.fetch_add(1, Ordering::Relaxed))
-    }
-}
 
 /// A relay, and where it keeps its logs.
 pub(crate) struct Bench {
@@ -48,7 +39,7 @@ impl Bench {
     }
 
     fn on(dir: Folder, config: RelayConfig, begin: i64) -> Self {
-        let clock = Arc::new(Ticking(AtomicI64::new(begin)));
+        let clock = Arc::new(TestClock::ticking(Millis(begin), 1));
         Self {
             relay: Relay::open((*dir).as_ref(), clock, config),
             dir,

@@ -1,14 +1,6 @@
-use std::sync::atomic::{AtomicU64, Ordering};
+use samovar_doubles::CountedIds;
 
 use super::*;
-
-struct Counted(AtomicU64);
-
-impl Ids for Counted {
-    fn uuid(&self) -> String {
-        self.0.fetch_add(1, Ordering::Relaxed).to_string()
-    }
-}
 
 fn failed(code: FaultCode, retry_after: Option<u64>) -> Failure {
     Failure {
@@ -21,7 +13,7 @@ fn failed(code: FaultCode, retry_after: Option<u64>) -> Failure {
 
 #[test]
 fn the_wait_doubles_is_jittered_and_bounded_and_as_long_as_the_server_asks() {
-    let ids = Counted(AtomicU64::new(0));
+    let ids = CountedIds::default();
     let retry = Retry::default();
     let busy = failed(FaultCode::ProviderError, None);
     let mut longest = Duration::ZERO;

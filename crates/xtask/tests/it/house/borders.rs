@@ -46,9 +46,13 @@ const TABLE: &[Row] = &[
     row("locale", &[], &[]),
     row("points", &[], &[]),
     row("config", &[], &[]),
-    row("engine", &["core"], &[]),
-    row("chat", &["core", "engine"], &["stores"]),
-    row("relay", &["core", "engine"], &["movie-host", "stores"]),
+    row("engine", &["core"], &["doubles", "stores"]),
+    row("chat", &["core", "engine"], &["doubles", "stores"]),
+    row(
+        "relay",
+        &["core", "engine"],
+        &["doubles", "movie-host", "stores"],
+    ),
     row("movie-host", &["core"], &[]),
     row("providers", &["core"], &["model-server"]),
     row("demo", &["core"], &[]),
@@ -73,7 +77,7 @@ const TABLE: &[Row] = &[
             "stores",
             "wire",
         ],
-        &["testkit", "model-server"],
+        &["doubles", "testkit", "model-server"],
     ),
     row(
         "samovar",
@@ -91,9 +95,14 @@ const TABLE: &[Row] = &[
     ),
     row("xtask", &[], &[]),
     lab("bench", &[], &[]),
+    lab("doubles", &["core"], &[]),
     lab("model-server", &[], &[]),
     lab("prove", &["model-server"], &[]),
-    lab("testkit", &["core", "server", "model-server"], &[]),
+    lab(
+        "testkit",
+        &["core", "doubles", "server", "model-server"],
+        &[],
+    ),
 ];
 
 /// What any crate may use besides: they know nobody. Who speaks to people needs the first, where a

@@ -1,0 +1,247 @@
+//! Stores that a test can make fail, and that outlive every engine on them.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use samovar_core::history::Projection;
+use samovar_core::journal::{Batch, LogEntry, LogNo};
+use samovar_core::{Broken, Event, Future, History, Journal, Millis, Seq, SessionId};
+use tokio::sync::{Notify, watch};
+
+use crate::history::MemoryHistory;
+use crate::over::{Over, OverHistory, OverJournal};
+
+/// Whether a store is full, and how often it refused a write for that.
+#[derive(Default)]
+pub struct Full(watch::Sender<(bool, u64)>);
+
+impl Full {
+    /// Makes it full, or gives it room again.
+    pub fn set(&self, full: bool) {
+        self.0.send_modify(|state| state.0 = full);
+    }
+
+    /// Waits until it has refused one more write.
+    pub async fn refuses(&self) {
+        let mut state = self.0.subscribe();
+        let before = state.borrow_and_update().1;
+        // The sender lives in `self`, so waiting cannot fail.
+        state.wait_for(|(_, count)| *count > before).await.ok();
+    }
+
+    fn check(&self) -> Result<(), Broken> {
+        if !self.0.borrow().0 {
+            return Ok(());
+        }
+        self.0.send_modify(|state| state.1 += 1);
+        Err(Broken::Full("on purpose".to_owned()))
+    }
+}
+
+/// A journal and a history. A clone is the same.
+#[derive(Clone)]
+pub struct Disk(Arc<Stores>);
+
+struct Stores {
+    journal: Arc<dyn Journal>,
+    history: MemoryHistory,
+    full_journal: Full,
+    full_history: Full,
+    damaged: Mutex<Option<SessionId>>,
+    commits: watch::Sender<u64>,
+    is_held: watch::Sender<bool>,
+    is_busy: AtomicBool,
+    swept: Notify,
+    logs: Mutex<HashMap<LogNo, Spool>>,
+    was_closed: AtomicBool,
+}
+
+/// The live events of a log that no commit has brought yet.
+struct Spool {
+    session: SessionId,
+    open_from: Option<Seq>,
+    events: Vec<Arc<Event>>,
+}
+
+impl Disk {
+    /// A journal in memory, and an empty history.
+    pub fn on(journal: Arc<dyn Journal>) -> Self {
+        Self(Arc::new(Stores {
+            journal,
+            history: MemoryHistory::default(),
+            full_journal: Full::default(),
+            full_history: Full::default(),
+            damaged: Mutex::default(),
+            commits: watch::Sender::default(),
+            is_held: watch::Sender::default(),
+            is_busy: AtomicBool::default(),
+            swept: Notify::new(),
+            logs: Mutex::default(),
+            was_closed: AtomicBool::default(),
+        }))
+    }
+
+    /// The journal of the next run, with the live events that the run before has left.
+    pub async fn boot(&self) -> Arc<dyn Journal> {
+        let spools = std::mem::take(&mut *self.0.logs());
+        for (log, spool) in spools {
+            let batch = Batch {
+                log,
+                session: spool.session,
+                events: Vec::new(),
+                folded: spool.events,
+                open_from: spool.open_from,
+            };
+            let kept = self.0.journal.commit(batch).await;
+            kept.expect("a journal in memory keeps what it has not kept yet");
+        }
+        let was_closed = self.0.was_closed.swap(false, Ordering::SeqCst);
+        let stores = self.0.clone();
+        Arc::new(Over(OnDisk { stores, was_closed }))
+    }
+
+    /// The history.
+    pub fn history(&self) -> Arc<dyn History> {
+        let (stores, was_closed) = (self.0.clone(), true);
+        Arc::new(Over(OnDisk { stores, was_closed }))
+    }
+
+    /// The journal itself, which nothing makes fail.
+    pub fn journal(&self) -> &dyn Journal {
+        self.0.journal.as_ref()
+    }
+
+    /// Whether there is room for the journal.
+    pub fn full_journal(&self) -> &Full {
+        &self.0.full_journal
+    }
+
+    /// Whether there is room for the history.
+    pub fn full_history(&self) -> &Full {
+        &self.0.full_history
+    }
+
+    /// Damages the log of a session.
+    pub fn damage(&self, session: SessionId) {
+        if let Ok(mut damaged) = self.0.damaged.lock() {
+            *damaged = Some(session);
+        }
+    }
+
+    /// Answers no commit from the next one on, for which it waits.
+    pub async fn hold(&self, begin: impl FnOnce()) {
+        self.0.is_held.send_replace(true);
+        let mut commits = self.0.commits.subscribe();
+        begin();
+        // The sender lives in `self`, so waiting cannot fail.
+        commits.changed().await.ok();
+    }
+
+    /// Answers the commits again.
+    pub fn let_go(&self) {
+        self.0.is_held.send_replace(false);
+    }
+
+    /// From now on each write of the history waits for another commit.
+    pub fn keep_busy(&self) {
+        self.0.is_busy.store(true, Ordering::SeqCst);
+    }
+
+    /// Waits until the journal is swept.
+    pub async fn swept(&self) {
+        self.0.swept.notified().await;
+    }
+}
+
+impl Stores {
+    fn logs(&self) -> MutexGuard<'_, HashMap<LogNo, Spool>> {
+        self.logs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_damaged(&self, session: &SessionId) -> bool {
+        let damaged = self.damaged.lock();
+        damaged.is_ok_and(|damaged| damaged.as_ref() == Some(session))
+    }
+}
+
+struct OnDisk {
+    stores: Arc<Stores>,
+    was_closed: bool,
+}
+
+impl OverJournal for OnDisk {
+    fn journal(&self) -> &dyn Journal {
+        self.stores.journal.as_ref()
+    }
+
+    fn commit(&self, batch: Batch) -> Future<'static, Result<(), Broken>> {
+        if let Err(full) = self.stores.full_journal.check() {
+            return Box::pin(std::future::ready(Err(full)));
+        }
+        let mut logs = self.stores.logs();
+        let spool = logs.entry(batch.log).or_insert_with(|| Spool {
+            session: batch.session.clone(),
+            open_from: None,
+            events: Vec::new(),
+        });
+        spool.open_from = batch.open_from;
+        spool.events.retain(|event| !batch.folded.contains(event));
+        let kept = self.stores.journal.commit(batch);
+        self.stores.commits.send_modify(|count| *count += 1);
+        let stores = self.stores.clone();
+        Box::pin(async move {
+            let mut is_held = stores.is_held.subscribe();
+            is_held.wait_for(|held| !held).await.ok();
+            kept.await
+        })
+    }
+
+    fn spool(&self, log: LogNo, events: &[Arc<Event>]) -> Result<(), Broken> {
+        self.journal().spool(log, events)?;
+        if let Some(spool) = self.stores.logs().get_mut(&log) {
+            spool.events.extend_from_slice(events);
+        }
+        Ok(())
+    }
+
+    fn entry(&self, session: &SessionId) -> Result<Option<LogEntry>, Broken> {
+        if self.stores.is_damaged(session) {
+            return Err(Broken::Damaged("on purpose".to_owned()));
+        }
+        self.journal().entry(session)
+    }
+
+    fn was_closed(&self) -> bool {
+        self.was_closed
+    }
+
+    fn sweep(&self, before: Millis) -> Future<'static, Result<(), Broken>> {
+        self.stores.swept.notify_one();
+        self.journal().sweep(before)
+    }
+
+    /// The journal stays open for the next run.
+    fn close(&self) -> Future<'static, Result<(), Broken>> {
+        self.stores.was_closed.store(true, Ordering::SeqCst);
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+impl OverHistory for OnDisk {
+    fn history(&self) -> &dyn History {
+        &self.stores.history
+    }
+
+    fn project(&self, projections: Vec<Projection>) -> Future<'_, Result<(), Broken>> {
+        Box::pin(async move {
+            self.stores.full_history.check()?;
+            self.stores.history.project(projections).await?;
+            if self.stores.is_busy.load(Ordering::SeqCst) {
+                let mut commits = self.stores.commits.subscribe();
+                commits.changed().await.ok();
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,384 @@
+//! A history that keeps nothing on a disk, with the answers of the one on `SQLite`.
+
+use std::cmp::Reverse;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use samovar_core::history::{
+    Change, LastTurn, MessageQuery, MessageRow, Projection, SessionQuery, SessionRow, Speakers,
+    Totals,
+};
+use samovar_core::{
+    AgentPath, Broken, CallId, Future, History, Message, MessageId, Millis, Role, Seq, SessionId,
+    Title, TurnId, Usage,
+};
+
+/// The history in memory.
+#[derive(Default)]
+pub struct MemoryHistory {
+    sessions: Mutex<Vec<Session>>,
+}
+
+struct Session {
+    row: SessionRow,
+    turns: Vec<Turn>,
+    messages: Vec<Put>,
+}
+
+#[derive(Clone)]
+struct Turn {
+    id: TurnId,
+    /// Where it started, or else ended.
+    place: Option<Seq>,
+    parent_call: Option<CallId>,
+    has_begun: bool,
+    is_over: bool,
+}
+
+struct Put {
+    message: Arc<Message>,
+    turn: Option<TurnId>,
+    agent: AgentPath,
+    seq: Seq,
+}
+
+impl MemoryHistory {
+    fn lock(&self) -> MutexGuard<'_, Vec<Session>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn of<T>(&self, id: &SessionId, read: impl FnOnce(&Session) -> T) -> Option<T> {
+        self.lock()
+            .iter()
+            .find(|session| session.row.id == *id)
+            .map(read)
+    }
+}
+
+/// Brings one projection into all that is kept.
+fn take(sessions: &mut Vec<Session>, projection: Projection) {
+    let (id, up_to) = (projection.session, projection.up_to);
+    let find = |sessions: &[Session]| sessions.iter().position(|session| session.row.id == id);
+    let projected = find(sessions).map_or(Seq(0), |at| sessions[at].row.projected);
+    for (seq, change) in projection.changes {
+        if seq <= projected {
+            continue;
+        }
+        let is_foreign = |message: &Message| {
+            let others = sessions.iter().filter(|session| session.row.id != id);
+            let mut ids =
+                others.flat_map(|session| session.messages.iter().map(|put| &put.message.id));
+            ids.any(|other| *other == message.id)
+        };
+        match (find(sessions), change) {
+            (None, change) => sessions.extend(Session::opened(&id, change)),
+            (Some(at), Change::Close) => drop(sessions.remove(at)),
+            (Some(_), Change::Put { message, .. }) if is_foreign(&message) => {}
+            (Some(at), change) => sessions[at].take(seq, change),
+        }
+    }
+    if let Some(at) = find(sessions) {
+        sessions[at].row.projected = up_to.max(projected);
+    }
+}
+
+impl Session {
+    /// Only its opening may make a session.
+    fn opened(id: &SessionId, change: Change) -> Option<Self> {
+        let Change::Open {
+            model,
+            agent,
+            metadata,
+            at,
+        } = change
+        else {
+            return None;
+        };
+        let row = SessionRow {
+            id: id.clone(),
+            model,
+            title: Title::of_metadata(&metadata),
+            agent,
+            metadata,
+            created_at: at,
+            updated_at: at,
+            message_count: 0,
+            usage: Usage::default(),
+            projected: Seq(0),
+        };
+        Some(Self {
+            row,
+            turns: Vec::new(),
+            messages: Vec::new(),
+        })
+    }
+
+    fn take(&mut self, seq: Seq, change: Change) {
+        let now = match &change {
+            Change::Open { at, .. }
+            | Change::Set { at, .. }
+            | Change::Move { at, .. }
+            | Change::TurnStarted { at, .. }
+            | Change::TurnFinished { at, .. }
+            | Change::Forget { at, .. } => *at,
+            Change::Put { message, .. } => message.created_at,
+            Change::Spent { .. } | Change::Close => Millis(i64::MIN),
+        };
+        self.row.updated_at = self.row.updated_at.max(now);
+        match change {
+            Change::Open { model, .. } => self.row.model = model,
+            Change::Set { model, title, .. } => {
+                self.row.model = model.unwrap_or_else(|| self.row.model.clone());
+                if let Some(title) = title {
+                    self.row.title = Some(title).filter(|title| !title.is_empty());
+                }
+            }
+            Change::Put {
+                message,
+                turn,
+                agent,
+            } => self.put(seq, message, turn, agent),
+            Change::Move { message, turn, .. } => {
+                let is_it = |put: &&mut Put| put.message.id == message;
+                if let Some(put) = self.messages.iter_mut().find(is_it) {
+                    (put.turn, put.seq) = (turn, seq);
+                }
+            }
+            Change::TurnStarted {
+                turn, parent_call, ..
+            } => {
+                let turn = self.turn(&turn);
+                turn.place = turn.place.or(Some(seq));
+                (turn.parent_call, turn.has_begun) = (parent_call, true);
+            }
+            Change::TurnFinished { turn, .. } => {
+                if self.turns.iter().any(|known| known.id == turn) {
+                    let turn = self.turn(&turn);
+                    turn.place = turn.place.or(Some(seq));
+                    turn.is_over = true;
+                }
+            }
+            Change::Spent { usage } => self.row.usage = self.row.usage.plus(usage),
+            Change::Forget { turns, .. } => {
+                let is_gone = |turn: &TurnId| turns.contains(turn);
+                self.turns.retain(|turn| !is_gone(&turn.id));
+                let before = self.messages.len();
+                self.messages
+                    .retain(|put| !put.turn.as_ref().is_some_and(is_gone));
+                self.row.message_count -= (before - self.messages.len()) as u64;
+            }
+            Change::Close => {}
+        }
+    }
+
+    fn put(&mut self, seq: Seq, message: Arc<Message>, turn: Option<TurnId>, agent: AgentPath) {
+        self.row.usage = self.row.usage.plus(message.usage.unwrap_or_default());
+        if let Some(turn) = &turn {
+            self.turn(turn);
+        }
+        let known = self.messages.iter_mut();
+        let mut known = known.filter(|put| put.message.id == message.id);
+        if let Some(put) = known.next() {
+            (put.message, put.turn, put.agent) = (message, turn, agent);
+            return;
+        }
+        self.row.message_count += 1;
+        self.messages.push(Put {
+            message,
+            turn,
+            agent,
+            seq,
+        });
+    }
+
+    fn turn(&mut self, id: &TurnId) -> &mut Turn {
+        let known = self.turns.iter().position(|turn| turn.id == *id);
+        let at = known.unwrap_or_else(|| {
+            self.turns.push(Turn {
+                id: id.clone(),
+                place: None,
+                parent_call: None,
+                has_begun: false,
+                is_over: false,
+            });
+            self.turns.len() - 1
+        });
+        &mut self.turns[at]
+    }
+
+    fn turn_of(&self, put: &Put) -> Option<&Turn> {
+        let id = put.turn.as_ref()?;
+        self.turns.iter().find(|turn| turn.id == *id)
+    }
+
+    /// Its messages in their order: those of a turn that waits come last.
+    fn in_order(&self) -> Vec<&Put> {
+        let mut messages: Vec<_> = self.messages.iter().collect();
+        messages.sort_by_key(|put| {
+            let place = match (&put.turn, self.turn_of(put)) {
+                (None, _) => put.seq,
+                (Some(_), turn) => turn.and_then(|turn| turn.place).unwrap_or(Seq(u64::MAX)),
+            };
+            (place, put.seq)
+        });
+        messages
+    }
+
+    fn row_of(&self, put: &Put) -> MessageRow {
+        MessageRow {
+            session: self.row.id.clone(),
+            turn: put.turn.clone(),
+            agent: put.agent.clone(),
+            has_begun: put.turn.is_none() || self.turn_of(put).is_some_and(|turn| turn.has_begun),
+            message: put.message.clone(),
+        }
+    }
+
+    fn rows(&self, query: &MessageQuery) -> Vec<MessageRow> {
+        let mut messages = self.in_order();
+        if let Some(before) = &query.before {
+            let end = messages.iter().position(|put| put.message.id == *before);
+            messages.truncate(end.unwrap_or(0));
+        }
+        messages.retain(|put| query.of == Speakers::All || put.agent.depth() == 0);
+        let start = messages.len().saturating_sub(query.limit as usize);
+        let rows = messages[start..].iter();
+        rows.map(|put| self.row_of(put)).collect()
+    }
+
+    fn last_turn(&self) -> Option<LastTurn> {
+        let messages = self.in_order();
+        let of_master = messages.iter().rev().filter(|put| put.agent.depth() == 0);
+        let mut turns = of_master.filter_map(|put| self.turn_of(put));
+        let last = turns.find(|turn| turn.place.is_some())?;
+        let of = |turn: &TurnId| {
+            let turn = Some(turn.clone());
+            messages.iter().filter(move |put| put.turn == turn)
+        };
+        let mut said = of(&last.id).filter(|put| put.message.role == Role::User);
+        let said = said.next()?.message.clone();
+        let mut family = vec![last.id.clone()];
+        let mut next = 0;
+        while let Some(turn) = family.get(next).cloned() {
+            let calls = of(&turn).flat_map(|put| put.message.calls());
+            let calls: Vec<_> = calls.map(|call| &call.id).collect();
+            let called = |turn: &&Turn| {
+                turn.parent_call
+                    .as_ref()
+                    .is_some_and(|call| calls.contains(&call))
+            };
+            family.extend(self.turns.iter().filter(called).map(|turn| turn.id.clone()));
+            next += 1;
+        }
+        let messages = family.iter().map(|turn| of(turn).count() as u64).sum();
+        Some(LastTurn {
+            turn: family.remove(0),
+            below: family,
+            said,
+            messages,
+        })
+    }
+}
+
+fn done<'a, T: Send + 'a>(answer: T) -> Future<'a, Result<T, Broken>> {
+    Box::pin(std::future::ready(Ok(answer)))
+}
+
+impl History for MemoryHistory {
+    fn project(&self, projections: Vec<Projection>) -> Future<'_, Result<(), Broken>> {
+        let mut sessions = self.lock();
+        for projection in projections {
+            take(&mut sessions, projection);
+        }
+        done(())
+    }
+
+    fn sync(&self) -> Future<'_, Result<(), Broken>> {
+        done(())
+    }
+
+    fn session<'a>(&'a self, id: &'a SessionId) -> Future<'a, Result<Option<SessionRow>, Broken>> {
+        done(self.of(id, |session| session.row.clone()))
+    }
+
+    fn sessions(&self, query: SessionQuery) -> Future<'_, Result<(Vec<SessionRow>, u64), Broken>> {
+        let wanted = query.matching.unwrap_or_default().to_lowercase();
+        let is_wanted = |row: &SessionRow| {
+            let title = row.title.as_ref().map_or("", Title::as_str);
+            let found_by = format!("{}\u{1f}{title}", row.id);
+            found_by.to_lowercase().contains(&wanted)
+        };
+        let sessions = self.lock();
+        let rows = sessions.iter().rev().map(|session| session.row.clone());
+        let mut rows: Vec<_> = rows.filter(is_wanted).collect();
+        let count = rows.len() as u64;
+        rows.sort_by_key(|row| Reverse(row.updated_at));
+        let skipped = usize::try_from(query.offset).unwrap_or(usize::MAX);
+        let page = rows.into_iter().skip(skipped);
+        done((page.take(query.limit as usize).collect(), count))
+    }
+
+    fn messages(&self, query: MessageQuery) -> Future<'_, Result<Vec<MessageRow>, Broken>> {
+        let rows = self.of(&query.session, |session| session.rows(&query));
+        done(rows.unwrap_or_default())
+    }
+
+    fn message<'a>(&'a self, id: &'a MessageId) -> Future<'a, Result<Option<MessageRow>, Broken>> {
+        let found = |session: &Session| {
+            let mut messages = session.messages.iter();
+            let put = messages.find(|put| put.message.id == *id)?;
+            Some(session.row_of(put))
+        };
+        done(self.lock().iter().find_map(found))
+    }
+
+    fn turn_from<'a>(
+        &'a self,
+        session: &'a SessionId,
+        turn: &'a TurnId,
+    ) -> Future<'a, Result<Option<Seq>, Broken>> {
+        let first = self.of(session, |session| {
+            let messages = session.messages.iter();
+            let of_turn = messages.filter(|put| put.turn.as_ref() == Some(turn));
+            of_turn.map(|put| put.seq).min()
+        });
+        done(first.flatten())
+    }
+
+    fn last_turn<'a>(
+        &'a self,
+        session: &'a SessionId,
+    ) -> Future<'a, Result<Option<LastTurn>, Broken>> {
+        done(self.of(session, Session::last_turn).flatten())
+    }
+
+    fn is_over<'a>(
+        &'a self,
+        session: &'a SessionId,
+        turn: &'a TurnId,
+    ) -> Future<'a, Result<bool, Broken>> {
+        let over = self.of(session, |session| {
+            let mut turns = session.turns.iter();
+            turns.any(|known| known.id == *turn && known.is_over)
+        });
+        done(over.unwrap_or_default())
+    }
+
+    fn discard<'a>(&'a self, session: &'a SessionId) -> Future<'a, Result<(), Broken>> {
+        self.lock().retain(|known| known.row.id != *session);
+        done(())
+    }
+
+    fn totals(&self) -> Future<'_, Result<Totals, Broken>> {
+        let sessions = self.lock();
+        let sum = |totals: Totals, session: &Session| Totals {
+            sessions: totals.sessions + 1,
+            messages: totals.messages + session.row.message_count,
+            usage: totals.usage.plus(session.row.usage),
+        };
+        done(sessions.iter().fold(Totals::default(), sum))
+    }
+
+    fn close(&self) -> Future<'_, Result<(), Broken>> {
+        done(())
+    }
+}

@@ -1,0 +1,56 @@
+//! Doubles of the ports, for the tests of every crate.
+//!
+//! Here: [`World`] with [`TestClock`] and [`CountedIds`]; [`ScriptedModel`], which answers by a script without a
+//! socket; [`TestTool`]; [`MemoryHistory`]; [`Disk`], stores that can fail and outlive an engine; and
+//! [`Over`], with which a test overrides single methods of a store.
+//! Not here: the journal in memory, which the product itself uses: `samovar_stores::memory`.
+//! Production code never uses this crate.
+
+use std::sync::Arc;
+
+mod disk;
+mod history;
+mod model;
+mod over;
+mod time;
+mod tool;
+
+pub use disk::{Disk, Full};
+pub use history::MemoryHistory;
+pub use model::{Gate, Reply, ScriptedModel, call, fail, results, say, user};
+pub use over::{Over, OverHistory, OverJournal};
+pub use time::{CountedIds, TestClock};
+pub use tool::TestTool;
+
+/// A model, the time and the ids of a test, for the ports of an engine.
+#[derive(Clone)]
+pub struct World {
+    /// The model.
+    pub model: ScriptedModel,
+    /// The time, far from any sweep.
+    pub clock: Arc<TestClock>,
+    /// The ids.
+    pub ids: Arc<CountedIds>,
+}
+
+impl World {
+    /// One with this model.
+    pub fn with(model: ScriptedModel) -> Self {
+        Self {
+            model,
+            clock: Arc::new(TestClock::late()),
+            ids: Arc::default(),
+        }
+    }
+
+    /// One whose model gives these answers, one after the other.
+    pub fn answering(replies: impl IntoIterator<Item = Reply>) -> Self {
+        Self::with(ScriptedModel::answering(replies))
+    }
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self::answering([])
+    }
+}

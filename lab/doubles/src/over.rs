@@ -1,0 +1,196 @@
+//! A store over another one: a test overrides single methods, the rest pass through.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use samovar_core::history::{
+    LastTurn, MessageQuery, MessageRow, Projection, SessionQuery, SessionRow, Totals,
+};
+use samovar_core::journal::{Batch, LogEntry, LogNo};
+use samovar_core::{
+    Broken, Epoch, Event, Future, History, Journal, MessageId, Millis, Seq, SessionId, TurnId,
+};
+
+/// The store that a test laid over another one.
+pub struct Over<T>(pub T);
+
+impl<T> Deref for Over<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+/// What a test may override of a journal.
+pub trait OverJournal: Send + Sync {
+    /// The journal below.
+    fn journal(&self) -> &dyn Journal;
+
+    /// As [`Journal::commit`].
+    fn commit(&self, batch: Batch) -> Future<'static, Result<(), Broken>> {
+        self.journal().commit(batch)
+    }
+
+    /// As [`Journal::spool`].
+    ///
+    /// # Errors
+    /// [`Broken`].
+    fn spool(&self, log: LogNo, events: &[Arc<Event>]) -> Result<(), Broken> {
+        self.journal().spool(log, events)
+    }
+
+    /// As [`Journal::entry`].
+    ///
+    /// # Errors
+    /// [`Broken`].
+    fn entry(&self, session: &SessionId) -> Result<Option<LogEntry>, Broken> {
+        self.journal().entry(session)
+    }
+
+    /// As [`Journal::was_closed`].
+    fn was_closed(&self) -> bool {
+        self.journal().was_closed()
+    }
+
+    /// As [`Journal::projected`].
+    fn projected(&self, marks: Vec<(LogNo, Seq)>) {
+        self.journal().projected(marks);
+    }
+
+    /// As [`Journal::sweep`].
+    fn sweep(&self, before: Millis) -> Future<'static, Result<(), Broken>> {
+        self.journal().sweep(before)
+    }
+
+    /// As [`Journal::close`].
+    fn close(&self) -> Future<'static, Result<(), Broken>> {
+        self.journal().close()
+    }
+}
+
+impl<T: OverJournal> Journal for Over<T> {
+    fn epoch(&self) -> Epoch {
+        self.0.journal().epoch()
+    }
+
+    fn was_closed(&self) -> bool {
+        self.0.was_closed()
+    }
+
+    fn new_log(&self) -> LogNo {
+        self.0.journal().new_log()
+    }
+
+    fn commit(&self, batch: Batch) -> Future<'static, Result<(), Broken>> {
+        self.0.commit(batch)
+    }
+
+    fn spool(&self, log: LogNo, events: &[Arc<Event>]) -> Result<(), Broken> {
+        self.0.spool(log, events)
+    }
+
+    fn entry(&self, session: &SessionId) -> Result<Option<LogEntry>, Broken> {
+        self.0.entry(session)
+    }
+
+    fn read(&self, log: LogNo, after: Seq, max_bytes: usize) -> Result<Vec<Event>, Broken> {
+        self.0.journal().read(log, after, max_bytes)
+    }
+
+    fn unsettled(&self) -> Result<Vec<(SessionId, LogEntry)>, Broken> {
+        self.0.journal().unsettled()
+    }
+
+    fn projected(&self, marks: Vec<(LogNo, Seq)>) {
+        self.0.projected(marks);
+    }
+
+    fn give_up(&self, log: LogNo, up_to: Seq, at: Millis) -> Future<'static, Result<(), Broken>> {
+        self.0.journal().give_up(log, up_to, at)
+    }
+
+    fn discard(&self, session: &SessionId) -> Future<'static, Result<(), Broken>> {
+        self.0.journal().discard(session)
+    }
+
+    fn sweep(&self, before: Millis) -> Future<'static, Result<(), Broken>> {
+        self.0.sweep(before)
+    }
+
+    fn close(&self) -> Future<'static, Result<(), Broken>> {
+        self.0.close()
+    }
+}
+
+/// What a test may override of a history.
+pub trait OverHistory: Send + Sync {
+    /// The history below.
+    fn history(&self) -> &dyn History;
+
+    /// As [`History::project`].
+    fn project(&self, projections: Vec<Projection>) -> Future<'_, Result<(), Broken>> {
+        self.history().project(projections)
+    }
+}
+
+impl<T: OverHistory> History for Over<T> {
+    fn project(&self, projections: Vec<Projection>) -> Future<'_, Result<(), Broken>> {
+        self.0.project(projections)
+    }
+
+    fn sync(&self) -> Future<'_, Result<(), Broken>> {
+        self.0.history().sync()
+    }
+
+    fn session<'a>(&'a self, id: &'a SessionId) -> Future<'a, Result<Option<SessionRow>, Broken>> {
+        self.0.history().session(id)
+    }
+
+    fn sessions(&self, query: SessionQuery) -> Future<'_, Result<(Vec<SessionRow>, u64), Broken>> {
+        self.0.history().sessions(query)
+    }
+
+    fn messages(&self, query: MessageQuery) -> Future<'_, Result<Vec<MessageRow>, Broken>> {
+        self.0.history().messages(query)
+    }
+
+    fn message<'a>(&'a self, id: &'a MessageId) -> Future<'a, Result<Option<MessageRow>, Broken>> {
+        self.0.history().message(id)
+    }
+
+    fn turn_from<'a>(
+        &'a self,
+        session: &'a SessionId,
+        turn: &'a TurnId,
+    ) -> Future<'a, Result<Option<Seq>, Broken>> {
+        self.0.history().turn_from(session, turn)
+    }
+
+    fn last_turn<'a>(
+        &'a self,
+        session: &'a SessionId,
+    ) -> Future<'a, Result<Option<LastTurn>, Broken>> {
+        self.0.history().last_turn(session)
+    }
+
+    fn is_over<'a>(
+        &'a self,
+        session: &'a SessionId,
+        turn: &'a TurnId,
+    ) -> Future<'a, Result<bool, Broken>> {
+        self.0.history().is_over(session, turn)
+    }
+
+    fn discard<'a>(&'a self, session: &'a SessionId) -> Future<'a, Result<(), Broken>> {
+        self.0.history().discard(session)
+    }
+
+    fn totals(&self) -> Future<'_, Result<Totals, Broken>> {
+        self.0.history().totals()
+    }
+
+    fn close(&self) -> Future<'_, Result<(), Broken>> {
+        self.0.history().close()
+    }
+}
