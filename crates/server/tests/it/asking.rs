@@ -1,30 +1,16 @@
 //! Turns that ask the person, and speak to them, in the chat.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Method;
-use samovar_chat::{Bounds, Chat, ChatParts, Name, Wakes, ask_for_turns};
-use samovar_core::{
-    Action, ChatMessage, ChatMeta, ChatRole, Clock, Code, Millis, Outcome, Sender, TurnId,
-};
+use samovar_chat::Chat;
+use samovar_core::{ChatMessage, ChatRole};
 use samovar_model_server::{call, say};
 use samovar_server::ChatAgent;
-use samovar_testkit::{App, AppBuilder, EventStream, TestTool};
+use samovar_testkit::{App, AppBuilder, EventStream};
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
 
-use crate::rig::Rig;
 use crate::shown::{results, text, told};
-
-/// A clock that stands.
-struct Noon;
-
-impl Clock for Noon {
-    fn now(&self) -> Millis {
-        Millis(0)
-    }
-}
 
 fn chat(app: &App) -> Chat {
     app.server().home().chat().clone()
@@ -293,34 +279,6 @@ async fn the_question_of_a_session_that_is_deleted_is_withdrawn() {
 
 // proves CH-10
 #[tokio::test]
-async fn what_a_turn_says_about_an_answer_stands_behind_it() {
-    let (rig, chat, mut tasks) = rig([ask("which one?"), say("done")]).await;
-    let (turn, other) = (rig.post("go").await, TurnId::new("another").unwrap());
-    chat.follow(0).next().await.unwrap();
-
-    let answering = chat.clone();
-    let begin = || {
-        tasks.spawn(async move { drop(answering.post_user("this one").await) });
-    };
-    // It is kept, and nobody has heard of that.
-    rig.bustle.hold(begin).await;
-    let say = |turn, text| chat.post_for(turn, None, ("a", text, ChatMeta::default()));
-    say(&other, "meanwhile").await.unwrap();
-    let behind = say(&turn, "so be it");
-    tokio::pin!(behind);
-    let too_early = tokio::time::timeout(Duration::from_millis(50), &mut behind);
-    assert!(too_early.await.is_err());
-    rig.bustle.let_go();
-    behind.await.unwrap();
-
-    let said = chat.read(0, usize::MAX).messages;
-    let said: Vec<_> = said.iter().map(|message| message.text.as_str()).collect();
-    assert_eq!(said, ["which one?", "meanwhile", "this one", "so be it"]);
-    rig.over(&turn).await;
-}
-
-// proves CH-10
-#[tokio::test]
 async fn an_agent_speaks_in_the_chat_and_what_cannot_be_said_is_told_to_its_model() {
     let post = |text: &str| call("post_message", json!({ "text": text }));
     let app = quiet()
@@ -343,56 +301,4 @@ async fn an_agent_speaks_in_the_chat_and_what_cannot_be_said_is_told_to_its_mode
         (ChatRole::Agent, "master")
     );
     assert_eq!(said(&app), ["hello"]);
-}
-
-/// An engine, a chat, and what joins them.
-async fn rig(script: [samovar_model_server::Reply; 2]) -> (Rig, Chat, JoinSet<()>) {
-    let rig = Rig::with(script, vec![TestTool::asks("ask_user")]).await;
-    let chat = Chat::new(ChatParts {
-        clock: Arc::new(Noon),
-        boot: "boot".to_owned(),
-        bounds: Bounds::default(),
-        wakes: Wakes::Nobody,
-    });
-    let mut tasks = JoinSet::new();
-    tasks.spawn(ask_for_turns(chat.clone(), rig.engine.clone(), Name::Path));
-    (rig, chat, tasks)
-}
-
-// proves CH-4
-#[tokio::test]
-async fn an_answer_that_cannot_be_kept_is_refused_and_the_question_stays() {
-    let (rig, chat, _tasks) = rig([ask("which one?"), say("done")]).await;
-    let turn = rig.post("go").await;
-    let question = chat.follow(0).next().await.unwrap().messages[0].id;
-
-    rig.journal.set(true);
-    let refused = chat.post_user("this one").await.unwrap_err();
-    assert_eq!(refused.code, Code::StoreFull);
-    assert_eq!(chat.last(10).messages.len(), 1);
-    let pending = chat.state().pending_input.unwrap();
-    assert_eq!(pending.question, question);
-    rig.journal.set(false);
-
-    chat.post_user("that one").await.unwrap();
-    rig.over(&turn).await;
-    assert_eq!(told(rig.model.prompts()[1].body()), ["that one"]);
-}
-
-// proves CH-13
-#[tokio::test]
-async fn who_answers_behind_a_deletion_hears_of_the_call_alone() {
-    let (rig, chat, _tasks) = rig([ask("which one?"), say("done")]).await;
-    rig.post("go").await;
-    chat.follow(0).next().await.unwrap();
-    let call = rig.engine.open_calls().await.unwrap().remove(0).call.id;
-    let answer = rig
-        .engine
-        .settle(Sender::Embedder, call, Outcome::done("this one"));
-
-    // The first to be looked at is the first in the session's mailbox.
-    let (deleted, refused) = tokio::join!(biased; rig.submit(Action::Close), answer);
-
-    deleted.unwrap();
-    assert_eq!(refused.unwrap_err().code, Code::UnknownCall);
 }

@@ -1,9 +1,14 @@
 //! What a restart finds, and what it costs to keep it. Hard kills are proven on the real binary.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use samovar_core::{Effect, Outcome, Reply};
+use samovar_engine::Recovery;
 use samovar_model_server::{Gate, Rule, When, call, say};
 use samovar_testkit::{App, AppBuilder, TestTool};
 use serde_json::json;
+use tokio::sync::Notify;
 
 use crate::shown;
 
@@ -240,4 +245,53 @@ async fn a_server_whose_port_is_taken_begins_no_turn() {
 
     let app = app.restart().await;
     app.model.seen(2).await;
+}
+
+// proves AS-22, DU-6
+#[tokio::test]
+async fn the_tools_of_the_program_around_the_server_are_there_before_any_turn_goes_on() {
+    let (runs, began) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
+    let (counted, begins) = (runs.clone(), began.clone());
+    let again = TestTool::new("again", move |_, _| {
+        let is_first = counted.fetch_add(1, Ordering::SeqCst) == 0;
+        begins.notify_one();
+        async move {
+            if is_first {
+                std::future::pending::<()>().await;
+            }
+            Reply::Closed(Outcome::done("did it"))
+        }
+    });
+    let app = AppBuilder::new()
+        .tools(again.effect(Effect::Idempotent).build())
+        .start([call("again", json!({})), say("the end")])
+        .await;
+    let session = app.session().await;
+    drop(app.say(&session, "go").await);
+    began.notified().await;
+
+    let app = app.restart().await;
+
+    let prompt = app.model.prompt(1).await.unwrap();
+    assert_eq!(shown::told(prompt.body()), ["did it"]);
+    assert_eq!(runs.load(Ordering::SeqCst), 2);
+}
+
+// proves CH-9
+#[tokio::test]
+async fn where_only_used_sessions_are_looked_after_the_chats_agent_is_not_woken() {
+    let app = AppBuilder::new()
+        .with(|config| config.settings.recovery = Recovery::UsedSessions)
+        .start([say("done").forever()])
+        .await;
+    let chat = app.server().home().chat();
+    chat.post_user("is anybody there?").await.unwrap();
+    chat.signal("master", "wake up").unwrap();
+    let session = app.session().await;
+    app.turn(&session, "go").await;
+
+    let prompts = app.model.prompts();
+    assert_eq!(prompts.len(), 1);
+    assert!(prompts[0].body().to_string().contains("go"));
+    app.stop().await;
 }

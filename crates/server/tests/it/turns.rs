@@ -1,48 +1,18 @@
-//! The queue, clients that go away, cancel, messages that are sent again, deletion.
+//! A message over HTTP: what it sets, what refuses it, clients that go away, and what an undo leaves to
+//! streams. What turns do with it is tested beside the engine.
 
-use samovar_core::{Accepted, Action, Bounds, Delivery, Effect};
 use samovar_model_server::{Ended, Gate, When, call, say};
-use samovar_testkit::{App, AppBuilder, TestTool};
+use samovar_testkit::{App, AppBuilder, EventStream};
 use serde_json::{Value, json};
 
-use crate::outside::command;
-use crate::shown::{kinds, results, text, told};
+use crate::shown::{kinds, last, text};
 
-// proves AS-11
-#[tokio::test]
-async fn a_second_message_waits_in_the_queue_and_its_stream_shows_its_own_turn() {
-    let gate = Gate::new("first");
-    let app = App::start([
-        say("one two")
-            .hold_after(1, &gate)
-            .when(When::user("first")),
-        say("three").when(When::user("second")),
-    ])
-    .await;
-    let session = app.session().await;
-
-    let mut first = app.say(&session, "first").await;
-    first.until("text_delta").await;
-    let mut second = app.say(&session, "second").await;
-    app.model.open(&gate).unwrap();
-    let (first, second) = (first.rest().await, second.rest().await);
-
-    assert!(kinds(&first).ends_with(&["completed", "[DONE]"]));
-    assert_eq!(text(&second), "three");
-    let rows = app.ok("getMessages", json!({"sessionId": session})).await;
-    let said: Vec<_> = rows
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|row| row["content"].clone())
-        .collect();
-    assert_eq!(said, ["first", "one two", "second", "three"]);
-    let prompts = app.model.prompts();
-    assert_eq!(
-        prompts[1].body()["messages"].as_array().unwrap().len(),
-        4,
-        "system and three"
-    );
+fn with(session: &str, more: &Value) -> Value {
+    let mut params = json!({"sessionId": session, "content": "go"});
+    for (name, value) in more.as_object().unwrap() {
+        params[name] = value.clone();
+    }
+    params
 }
 
 // proves AS-9
@@ -91,120 +61,85 @@ async fn cancel_closes_the_models_stream_and_keeps_what_was_said() {
     assert_eq!(text(&app.turn(&session, "next").await), "again");
 }
 
+// proves AS-8
 #[tokio::test]
-async fn cancel_stops_running_tools_and_owns_up_to_what_may_have_happened() {
-    let hang = TestTool::new("hang", |_, _| std::future::pending()).effect(Effect::Unsafe);
-    let asked = call("hang", json!({}));
+async fn streams_of_both_profiles_go_on_after_an_undo_as_if_nothing_had_been() {
+    let app = App::start([say("an answer").forever()]).await;
+    let session = app.session().await;
+    let frames = app.turn(&session, "one").await;
+    app.ok("undo", json!({"sessionId": session})).await;
+    let again = app.turn(&session, "one").await;
+    assert_eq!(kinds(&again), kinds(&frames));
+
+    let path = "/services/agent/sendMessage/stream?profile=full";
+    let body = json!({"sessionId": session, "content": "two"});
+    let request = app.request(reqwest::Method::POST, path).json(&body);
+    let full = EventStream::new(request.send().await.unwrap()).rest().await;
+    assert_eq!(full[0].kind(), "message_finished");
+    assert_eq!(last(&full)["type"], "turn_finished");
+}
+
+// proves AS-10
+#[tokio::test]
+async fn a_message_bounds_its_own_turn() {
+    let app = App::start([call("list_dir", json!({})).forever()]).await;
+    let session = app.session().await;
+    for (bounds, finish_reason, iterations) in [
+        (json!({"maxIterations": 2}), "max_iterations", 2),
+        (json!({"budgetTokens": 1}), "budget", 1),
+    ] {
+        let frames = app.stream(with(&session, &bounds)).await.rest().await;
+        assert_eq!(last(&frames)["finishReason"], finish_reason);
+        assert_eq!(last(&frames)["totalIterations"], iterations);
+    }
+}
+
+// proves AS-3, AS-11
+#[tokio::test]
+async fn bounds_that_are_none_or_not_its_own_are_refused_and_nothing_is_kept() {
+    let app = App::start([say("never")]).await;
+    let session = app.session().await;
+    for (bounds, parameter) in [
+        (json!({"maxIterations": 0}), "maxIterations"),
+        (json!({"maxIterations": 1001}), "maxIterations"),
+        (json!({"budgetTokens": 0}), "budgetTokens"),
+        (json!({"approval": "yolo"}), "approval"),
+        (json!({"delivery": "later"}), "delivery"),
+        (json!({"maxIterations": 1, "delivery": "steer"}), "delivery"),
+        (json!({"budgetTokens": 1, "delivery": "steer"}), "delivery"),
+        (json!({"approval": "auto", "delivery": "steer"}), "delivery"),
+    ] {
+        let refused = app.call("sendMessage", with(&session, &bounds)).await;
+        assert_eq!((refused.status, refused.code()), (400, "invalid_params"));
+        assert_eq!(refused.body["details"]["parameter"], parameter, "{bounds}");
+    }
+    let rows = app.ok("getMessages", json!({"sessionId": session})).await;
+    assert_eq!(rows, json!([]));
+}
+
+// proves AS-11
+#[tokio::test]
+async fn a_busy_session_interrupts_queues_steers_or_refuses_as_a_message_asks() {
+    let never = Gate::new("never");
+    let held = || say("one two").deltas_of(3).hold_after(1, &never);
     let app = AppBuilder::new()
-        .tools(hang.build())
-        .start([asked, say("I see")])
+        .with(|config| config.settings.max_queue = 1)
+        .start([held().when(When::user("go")).forever()])
         .await;
     let session = app.session().await;
-    let mut stream = app.say(&session, "go").await;
-    stream.until("tool_call_start").await;
+    let mut running = app.say(&session, "go").await;
+    running.until("text_delta").await;
+    let deliver = |delivery: &str| with(&session, &json!({"delivery": delivery}));
 
-    let cancelled = app.ok("cancel", json!({"sessionId": session})).await;
-
-    assert_eq!(cancelled, json!({"cancelled": true}));
-    let rest = stream.rest().await;
-    assert_eq!(kinds(&rest), ["tool_call_result", "completed", "[DONE]"]);
-    let result = results(&rest)[0];
-    assert!(
-        result.contains("outcome unknown") || result.contains("stopped"),
-        "{result}"
-    );
-    app.turn(&session, "next").await;
-    assert_eq!(
-        told(app.model.prompts()[1].body()).len(),
-        1,
-        "the call has its result"
-    );
-}
-
-#[tokio::test]
-async fn a_queued_message_can_be_cancelled_by_its_turn() {
-    let gate = Gate::new("first");
-    let app = App::start([say("one two").hold_after(1, &gate)]).await;
-    let session = app.session().await;
-    let mut first = app.say(&session, "first").await;
-    first.until("text_delta").await;
-    let second = Action::Post {
-        message: None,
-        text: samovar_core::command::Text::new("second".to_owned()).unwrap(),
-        bounds: Bounds::default(),
-        delivery: Delivery::Queue,
-    };
-    let Ok(Accepted::Posted { turn, .. }) = command(&app, &session, second).await else {
-        panic!()
-    };
-
-    let params = json!({"sessionId": session, "turnId": turn.as_str()});
-    assert_eq!(
-        app.ok("cancel", params.clone()).await,
-        json!({"cancelled": true})
-    );
-    assert_eq!(app.ok("cancel", params).await, json!({"cancelled": false}));
-
-    app.model.open(&gate).unwrap();
-    first.rest().await;
-    assert_eq!(app.model.prompts().len(), 1);
-}
-
-// proves SA-10
-#[tokio::test]
-async fn a_message_that_is_sent_again_joins_its_turn_and_another_content_is_refused() {
-    let app = App::start([say("once")]).await;
-    let session = app.session().await;
-    let params = json!({"sessionId": session, "content": "hi", "messageId": "m-1"});
-
-    let first = app.ok("sendMessage", params.clone()).await;
-    let again = app.ok("sendMessage", params).await;
-    let other = json!({"sessionId": session, "content": "ho", "messageId": "m-1"});
-    let refused = app.call("sendMessage", other).await;
-    let elsewhere = json!({"sessionId": app.session().await, "content": "hi", "messageId": "m-1"});
-    let foreign = app.call("sendMessage", elsewhere).await;
-
-    assert_eq!(first, again);
-    assert_eq!((refused.status, refused.code()), (409, "message_conflict"));
-    assert_eq!((foreign.status, foreign.code()), (409, "message_conflict"));
-    assert_eq!(app.model.prompts().len(), 1);
-}
-
-// proves AS-19
-#[tokio::test]
-async fn a_deleted_session_is_gone_while_its_turn_runs_and_can_be_made_anew() {
-    let gate = Gate::new("never");
-    let app = App::start([say("some words").hold_after(1, &gate), say("fresh")]).await;
-    let made = json!({"sessionId": "s", "metadata": {"title": "old"}});
-    app.ok("createSession", made).await;
-    let mut stream = app.say("s", "go").await;
-    stream.until("text_delta").await;
-
-    assert_eq!(
-        app.ok("deleteSession", json!({"sessionId": "s"})).await,
-        Value::Null
-    );
-
-    assert_eq!(kinds(&stream.rest().await).last(), Some(&"[DONE]"));
-    for method in ["getSession", "getMessages", "deleteSession", "cancel"] {
-        let answer = app.call(method, json!({"sessionId": "s"})).await;
-        assert_eq!(
-            (answer.status, answer.code()),
-            (404, "unknown_session"),
-            "{method}"
-        );
+    let busy = app.call("sendMessage", deliver("reject")).await;
+    assert_eq!((busy.status, busy.code()), (409, "session_busy"));
+    let mut urgent = app.stream(deliver("interrupt")).await;
+    assert_eq!(last(&running.rest().await)["finishReason"], "cancelled");
+    urgent.until("text_delta").await;
+    let _queued = app.stream(deliver("queue")).await;
+    for delivery in ["queue", "steer", "interrupt"] {
+        let full = app.call("sendMessage", deliver(delivery)).await;
+        assert_eq!((full.status, full.code()), (429, "busy"), "{delivery}");
+        assert!(full.headers.contains_key("retry-after"));
     }
-    assert_eq!(app.ok("getStats", json!({})).await["sessions"], 0);
-
-    app.ok("createSession", json!({"sessionId": "s"})).await;
-    assert_eq!(
-        app.ok("getMessages", json!({"sessionId": "s"})).await,
-        json!([])
-    );
-    let frames = app.turn("s", "hello").await;
-    assert_eq!(text(&frames), "fresh");
-
-    let app = app.restart().await;
-    let rows = app.ok("getMessages", json!({"sessionId": "s"})).await;
-    assert_eq!(rows.as_array().unwrap().len(), 2);
 }

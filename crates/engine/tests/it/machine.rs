@@ -11,6 +11,7 @@ use samovar_core::{
     Accepted, Action, Approval, Bounds, Code, Command, Error, Event, Kind, MessageId, Sender, Seq,
     SessionId, Toolset, TurnId,
 };
+use samovar_doubles::{CountedIds, Over, TestClock};
 use samovar_engine::{Engine, Ports, Retry, Settings, Toolbox};
 use samovar_stores::history::SqliteHistory;
 use samovar_stores::journal::LmdbJournal;
@@ -98,6 +99,8 @@ type Seen = Arc<Mutex<HashMap<(usize, u64), Arc<Event>>>>;
 struct Machine {
     folder: TempDir,
     world: Arc<World>,
+    clock: Arc<TestClock>,
+    ids: Arc<CountedIds>,
     deaths: VecDeque<(i64, bool)>,
     posts: Vec<Post>,
     seen: Seen,
@@ -116,6 +119,8 @@ impl Machine {
         let mut machine = Self {
             folder: tempfile::tempdir().unwrap(),
             world: Arc::default(),
+            clock: Arc::new(TestClock::late()),
+            ids: Arc::default(),
             deaths: deaths.into(),
             posts: Vec::new(),
             seen: Seen::default(),
@@ -163,12 +168,12 @@ impl Machine {
         let tools: Arc<dyn Toolset> = Arc::new(outside.clone());
         toolbox.add(&tools).unwrap();
         let ports = Ports {
-            journal: Arc::new(MortalJournal(journal, life.clone())),
-            history: Arc::new(MortalHistory(history, life.clone())),
-            models: Arc::new(outside),
+            journal: Arc::new(Over(MortalJournal(journal, life.clone()))),
+            history: Arc::new(Over(MortalHistory(history, life.clone()))),
+            models: Arc::new(outside.model()),
             toolbox: Arc::new(toolbox),
-            clock: self.world.clone(),
-            ids: self.world.clone(),
+            clock: self.clock.clone(),
+            ids: self.ids.clone(),
             damages: Arc::new(()),
         };
         let settings = Settings {

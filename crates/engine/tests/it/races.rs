@@ -1,20 +1,20 @@
 //! What comes at the very moment at which a turn ends, waits, or is stopped.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::future::{join_all, join3};
 use samovar_core::{
     Accepted, Action, CallId, Code, Delivery, Effect, Error, Event, FinishReason, Kind, Outcome,
-    Reply as Said, TurnId,
+    Reply, Seq, TurnId,
 };
+use samovar_doubles::{Gate, TestTool, World, call, say};
 use samovar_engine::Engine;
-use samovar_model_server::{Gate, Rule, Script, When, call, say};
-use samovar_testkit::TestTool;
 use serde_json::json;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
-use crate::rig::{Rig, said, see, send, session};
+use crate::rig::{Rig, named, said, see, send, session, settings, turn_of, well};
 
 type Answers = mpsc::Receiver<Result<Accepted, Error>>;
 
@@ -28,7 +28,7 @@ fn asking(engine: &Arc<Engine>, action: fn(CallId) -> Action) -> (TestTool, Answ
             let answer = send(&engine, session(), action(context.key)).await;
             sender.send(answer).await.unwrap();
         });
-        async { Said::Open }
+        async { Reply::Open }
     });
     tool = tool.outside();
     (tool, answers)
@@ -36,16 +36,18 @@ fn asking(engine: &Arc<Engine>, action: fn(CallId) -> Action) -> (TestTool, Answ
 
 /// A model that asks in each turn once.
 async fn asked(action: fn(CallId) -> Action) -> (Rig, Answers) {
-    let ask = call("ask", json!({})).forever();
-    let ok = say("ok").forever().when(When::ToolResultsSinceUser(1));
-    let rig = Rig::new(Script::new().then(ok).then(ask)).await;
+    let replies = |_: &str, results| match results {
+        0 => call("ask", json!({})),
+        _ => say("ok"),
+    };
+    let rig = Rig::by(replies, [], settings()).await;
     let (tool, answers) = asking(&rig.engine, action);
     rig.engine.toolbox().add(&tool.build()).unwrap();
     (rig, answers)
 }
 
 // proves TL-1
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_call_can_be_settled_from_the_moment_at_which_it_is_open() {
     let settle = |call| Action::Settle {
         call,
@@ -60,7 +62,7 @@ async fn a_call_can_be_settled_from_the_moment_at_which_it_is_open() {
 }
 
 // proves DU-10
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_turn_can_be_cancelled_at_the_moment_at_which_it_begins_to_wait() {
     let (rig, mut answers) = asked(|_| Action::Cancel { turn: None }).await;
     for _ in 0..20 {
@@ -98,24 +100,23 @@ where
 }
 
 // proves DU-10
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_stops_whatever_runs_while_one_turn_follows_another_stops_the_next() {
-    let gates: Vec<_> = (0..20).map(|n| Gate::new(format!("gate {n}"))).collect();
-    let first = |n: usize| {
-        let held = say("first").hold_head(&gates[n]);
-        held.when(When::user(format!("first {n}.")))
+    let gates: Vec<_> = (0..20).map(|_| Gate::default()).collect();
+    let (held, never) = (gates.clone(), Gate::default());
+    let replies = move |user: &str, _| match user.strip_prefix("first ") {
+        Some(n) => say("first").hold(&held[n.parse::<usize>().unwrap()]),
+        None => say("second").hold(&never),
     };
-    let never = say("second").hold_head(&Gate::new("never")).forever();
-    let rules: Vec<Rule> = (0..gates.len()).map(first).chain([never]).collect();
-    let rig = Rig::new(rules.into_iter().collect::<Script>()).await;
+    let rig = Rig::by(replies, [], settings()).await;
     for (n, gate) in gates.iter().enumerate() {
-        let first = rig.post(&format!("first {n}.")).await;
+        let first = rig.post(&format!("first {n}")).await;
         let second = rig.post("second").await;
         let mut cancelling = at_the_end_of(&rig, &first, |engine| async move {
             send(&engine, session(), Action::Cancel { turn: None }).await
         });
 
-        rig.model.open(gate).unwrap();
+        gate.open();
 
         let stopped = cancelling.join_next().await.unwrap().unwrap();
         assert_eq!(stopped, Ok(Accepted::Cancelled { stopped: true }));
@@ -124,90 +125,80 @@ async fn who_stops_whatever_runs_while_one_turn_follows_another_stops_the_next()
 }
 
 // proves DU-10, AS-11
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_stops_a_turn_twice_stops_none_that_waited_behind_it() {
-    let held = say("first").hold_head(&Gate::new("never")).forever();
-    // What nobody has answered is shown together with what was said next.
-    let second = say("second").forever().when(When::user("second."));
-    let rig = Rig::new(Script::new().then(second).then(held)).await;
+    let never = Gate::default();
+    let replies = move |user: &str, _| match user {
+        "first" => say("first").hold(&never),
+        _ => say("second"),
+    };
+    let rig = Rig::by(replies, [], settings()).await;
     for _ in 0..10 {
-        let first = rig.post("first.").await;
-        let second = rig.post("second.").await;
+        let first = rig.post("first").await;
+        let second = rig.post("second").await;
         let stop = || send(&rig.engine, session(), Action::Cancel { turn: None });
         let stopped = tokio::join!(stop(), stop());
         let yes = Ok(Accepted::Cancelled { stopped: true });
         assert_eq!(stopped, (yes.clone(), yes));
         rig.over(&first).await;
-        let end = rig.sees(ends(second)).await;
-        let Kind::TurnFinished { reason, .. } = &end.kind else {
-            unreachable!()
-        };
-        assert_eq!(*reason, FinishReason::Model("stop".to_owned()));
+        assert_eq!(rig.over(&second).await, well());
     }
 }
 
 // proves AS-11
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn of_two_that_interrupt_the_later_one_stops_the_turn_of_the_earlier_one() {
-    let never = Gate::new("never");
-    let held = say("held").hold_head(&never).forever();
-    let last = say("well").when(When::user("last"));
-    let rig = Rig::new(Script::new().then(last).then(held)).await;
+    let never = Gate::default();
+    let replies = move |user: &str, _| match user {
+        "last" => say("well"),
+        _ => say("held").hold(&never),
+    };
+    let rig = Rig::by(replies, [], settings()).await;
     let running = rig.post("go").await;
     let interrupts = |text| rig.submit(said(text, Delivery::Interrupt));
 
     let (one, two) = tokio::join!(interrupts("first"), interrupts("last"));
 
-    let [
-        Ok(Accepted::Posted { turn: one, .. }),
-        Ok(Accepted::Posted { turn: two, .. }),
-    ] = [one, two]
-    else {
-        panic!("both are accepted");
-    };
-    let mut ended = Vec::new();
-    for turn in [running, one, two] {
-        let end = rig.sees(ends(turn)).await;
-        let Kind::TurnFinished { reason, .. } = &end.kind else {
-            unreachable!()
-        };
-        ended.push(reason.clone());
+    let rows = [
+        (running, FinishReason::Cancelled),
+        (turn_of(one), FinishReason::Cancelled),
+        (turn_of(two), well()),
+    ];
+    for (turn, why) in rows {
+        assert_eq!(rig.over(&turn).await, why);
     }
-    let well = FinishReason::Model("stop".to_owned());
-    assert_eq!(
-        ended,
-        [FinishReason::Cancelled, FinishReason::Cancelled, well]
-    );
 }
 
 // proves DU-12
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_message_that_waits_for_room_begins_its_turn_however_often_its_session_is_asked() {
-    let gate = Gate::new("first");
-    let first = say("one").hold_head(&gate).when(When::user("first"));
-    let rig = Rig::new(Script::new().then(first).then(say("two"))).await;
+    let gate = Gate::default();
+    let rig = Rig::new([say("one").hold(&gate), say("two")]).await;
     let first = rig.post("first").await;
     let second = rig.post("second").await;
-    let journal = rig.journal.clone();
-    let mut filling = at_the_end_of(&rig, &first, |_| async move { journal.set(true) });
-    rig.model.open(&gate).unwrap();
+    let disk = rig.disk.clone();
+    let fill = |_| async move { disk.full_journal().set(true) };
+    let mut filling = at_the_end_of(&rig, &first, fill);
+    gate.open();
     filling.join_next().await.unwrap().unwrap();
-    rig.journal.refuses().await;
+    rig.disk.full_journal().refuses().await;
 
     let ask = async {
         loop {
             let turn = Some(TurnId::new("nobody's").unwrap());
             let stopped = rig.submit(Action::Cancel { turn }).await;
             assert_eq!(stopped, Ok(Accepted::Cancelled { stopped: false }));
+            // Time goes by, although the engine is never idle.
+            tokio::time::advance(Duration::from_millis(10)).await;
         }
     };
-    rig.journal.set(false);
+    rig.disk.full_journal().set(false);
 
     tokio::select! {
-        () = rig.over(&second) => {}
+        _ = rig.over(&second) => {}
         () = ask => {}
     }
-    assert_eq!(rig.model.prompts().len(), 2);
+    assert_eq!(rig.world.model.prompts().len(), 2);
 }
 
 /// A tool that waits until it is let go, and says when it began.
@@ -219,19 +210,19 @@ fn held(name: &str) -> (TestTool, Arc<Notify>, Arc<Notify>) {
         let go = goes.clone();
         async move {
             go.notified().await;
-            Said::Closed(Outcome::done("done"))
+            Reply::Closed(Outcome::done("done"))
         }
     });
     (tool, began, go)
 }
 
 // proves DU-10, DU-12
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn nothing_of_a_turn_comes_behind_its_end_when_it_is_stopped_while_it_waits_for_room() {
     let (slow, began, go) = held("slow");
     let both = call("ask", json!({})).and_call("slow", json!({}));
-    let script = Script::new().then(both).then(say("next").forever());
-    let rig = Rig::with(script, vec![TestTool::asks("ask"), slow]).await;
+    let world = World::answering([both, say("next")]);
+    let rig = Rig::with(world, [TestTool::asks("ask"), slow], settings()).await;
     let turn = rig.post("go").await;
     let is_asked = |event: &Event| matches!(event.kind, Kind::CallStarted { .. });
     let asked = rig.sees(is_asked).await;
@@ -239,7 +230,7 @@ async fn nothing_of_a_turn_comes_behind_its_end_when_it_is_stopped_while_it_wait
         unreachable!()
     };
     began.notified().await;
-    rig.journal.set(true);
+    rig.disk.full_journal().set(true);
     let outcome = Outcome::done("at noon");
     let mut sending = JoinSet::new();
     let settle = Action::Settle { call, outcome };
@@ -250,23 +241,19 @@ async fn nothing_of_a_turn_comes_behind_its_end_when_it_is_stopped_while_it_wait
     ] {
         let engine = rig.engine.clone();
         sending.spawn(async move { send(&engine, session(), action).await });
-        rig.journal.refuses().await;
+        rig.disk.full_journal().refuses().await;
     }
     // It is there when the turn goes on, and too late.
     go.notify_one();
-    rig.journal.refuses().await;
-    rig.journal.set(false);
+    rig.disk.full_journal().refuses().await;
+    rig.disk.full_journal().set(false);
     sending.join_all().await;
     rig.over(&turn).await;
 
     let next = rig.post("next").await;
     rig.over(&next).await;
 
-    let mut reader = rig
-        .engine
-        .follow(&session(), samovar_core::Seq(0))
-        .await
-        .unwrap();
+    let mut reader = rig.engine.follow(&session(), Seq(0)).await.unwrap();
     let mut of_turn = Vec::new();
     let is_end = ends(next);
     'log: loop {
@@ -277,48 +264,45 @@ async fn nothing_of_a_turn_comes_behind_its_end_when_it_is_stopped_while_it_wait
             of_turn.extend((event.turn.as_ref() == Some(&turn)).then(|| event.kind.clone()));
         }
     }
-    let end = of_turn.pop();
-    assert!(matches!(end, Some(Kind::TurnFinished { .. })), "{end:?}");
-    let ends = of_turn
-        .iter()
-        .filter(|kind| matches!(kind, Kind::TurnFinished { .. }));
-    assert_eq!(ends.count(), 0, "one end");
+    let is_end = |kind: &Kind| matches!(kind, Kind::TurnFinished { .. });
+    assert_eq!(of_turn.iter().position(is_end), Some(of_turn.len() - 1));
 }
 
 // proves AS-11, DU-10
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_just_joining_a_turn_can_neither_be_cancelled_nor_is_it_said_to_be_gone() {
     let (slow, began, go) = held("slow");
-    let script = [call("slow", json!({})), say("well")];
-    let rig = Rig::with(script, vec![slow]).await;
+    let world = World::answering([call("slow", json!({})), say("well")]);
+    let rig = Rig::with(world, [slow], settings()).await;
     let turn = rig.post("go").await;
     began.notified().await;
     let steering = rig.deliver("and be quick", Delivery::Steer).await;
     let cancel = || Action::Cancel {
         turn: Some(steering.clone()),
     };
-    rig.journal.set(true);
+    rig.disk.full_journal().set(true);
     go.notify_one();
-    rig.journal.refuses().await;
+    rig.disk.full_journal().refuses().await;
 
     assert_eq!(rig.refused(cancel()).await, Code::Busy);
 
-    rig.journal.set(false);
+    rig.disk.full_journal().set(false);
     rig.over(&turn).await;
     rig.over(&steering).await;
     let late = rig.submit(cancel()).await;
     assert_eq!(late, Ok(Accepted::Cancelled { stopped: false }));
     assert_eq!(rig.asked().await, ["go", "and be quick"]);
-    let prompts = rig.model.prompts();
+    let prompts = rig.world.model.prompts();
     assert_eq!(prompts.len(), 2, "it has no turn of its own");
 }
 
 // proves DU-10
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_turn_can_be_cancelled_while_its_tool_looks_at_what_it_is_about_to_change() {
     let (slow, began, _go) = held("slow");
     let slow = slow.effect(Effect::Verifiable).looks_for_ever(&began);
-    let rig = Rig::with([call("slow", json!({}))], vec![slow]).await;
+    let world = World::answering([call("slow", json!({}))]);
+    let rig = Rig::with(world, [slow], settings()).await;
     let turn = rig.post("go").await;
     began.notified().await;
 
@@ -341,11 +325,11 @@ async fn a_turn_can_be_cancelled_while_its_tool_looks_at_what_it_is_about_to_cha
 }
 
 // proves DU-13
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_damaged_session_keeps_nobody_from_the_open_calls_of_the_others() {
-    let other = samovar_core::SessionId::new("other").unwrap();
+    let other = named("other");
     let ask = TestTool::asks("ask");
-    let rig = Rig::with([call("ask", json!({})).forever()], vec![ask]).await;
+    let rig = Rig::by(|_, _| call("ask", json!({})), [ask], settings()).await;
     rig.open(other.clone()).await;
     let go = || said("go", Delivery::Queue);
     rig.submit(go()).await.unwrap();
@@ -354,7 +338,7 @@ async fn a_damaged_session_keeps_nobody_from_the_open_calls_of_the_others() {
         tokio::task::yield_now().await;
     }
 
-    let rig = rig.again(other).await;
+    let rig = rig.damaged(other).await;
 
     let open = rig.engine.open_calls().await.unwrap();
     let [open] = open.as_slice() else {
@@ -367,14 +351,15 @@ async fn a_damaged_session_keeps_nobody_from_the_open_calls_of_the_others() {
 }
 
 // proves DU-1
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_journal_is_swept_although_something_new_comes_with_every_write_of_the_history() {
-    let other = samovar_core::SessionId::new("other").unwrap();
+    let other = named("other");
     let rig = Rig::new([say("never")]).await;
     rig.open(other.clone()).await;
-    rig.bustle.begin();
+    rig.disk.keep_busy();
     let bustle = async {
         for number in 0_u64.. {
+            tokio::time::advance(Duration::from_secs(1)).await;
             for session in [session(), other.clone()] {
                 let title = samovar_core::Title::new(&number.to_string()).ok();
                 let change = Action::Change { model: None, title };
@@ -384,7 +369,7 @@ async fn the_journal_is_swept_although_something_new_comes_with_every_write_of_t
     };
     let swept = async {
         for _ in 0..3 {
-            rig.bustle.sweeps().await;
+            rig.disk.swept().await;
         }
     };
 
@@ -395,14 +380,15 @@ async fn the_journal_is_swept_although_something_new_comes_with_every_write_of_t
 }
 
 // proves AS-19
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_session_is_deleted_however_much_its_turn_has_to_read_first() {
     let (slow, began, go) = held("slow");
-    let never = say("never").hold_head(&Gate::new("never"));
-    let rig = Rig::with([call("slow", json!({})), never], vec![slow]).await;
+    let never = say("never").hold(&Gate::default());
+    let world = World::answering([call("slow", json!({})), never]);
+    let rig = Rig::with(world, [slow], settings()).await;
     rig.post("go").await;
     began.notified().await;
-    rig.bustle.hold(|| go.notify_one()).await;
+    rig.disk.hold(|| go.notify_one()).await;
     let settle = |_| {
         let (call, outcome) = (CallId::new("nobody").unwrap(), Outcome::done("at noon"));
         rig.submit(Action::Settle { call, outcome })
@@ -411,7 +397,7 @@ async fn a_session_is_deleted_however_much_its_turn_has_to_read_first() {
         // One letter is read after the other, so by this answer those before it are, too.
         let turn = Some(TurnId::new("nobody").unwrap());
         rig.submit(Action::Cancel { turn }).await.unwrap();
-        rig.bustle.let_go();
+        rig.disk.let_go();
     };
 
     // Each is sent in this order.

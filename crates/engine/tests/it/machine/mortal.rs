@@ -4,13 +4,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
-use samovar_core::history::{
-    LastTurn, MessageQuery, MessageRow, Projection, SessionQuery, SessionRow, Totals,
-};
-use samovar_core::journal::{Batch, LogEntry, LogNo};
-use samovar_core::{
-    Broken, Epoch, Event, Future, History, Journal, MessageId, Millis, Seq, SessionId, TurnId,
-};
+use samovar_core::history::Projection;
+use samovar_core::journal::{Batch, LogNo};
+use samovar_core::{Broken, Event, Future, History, Journal, Millis, Seq};
+use samovar_doubles::{OverHistory, OverJournal};
 use samovar_stores::history::SqliteHistory;
 use samovar_stores::journal::LmdbJournal;
 use tokio::sync::watch;
@@ -100,17 +97,9 @@ fn gone() -> Broken {
     Broken::Io("the process is dead".to_owned())
 }
 
-impl Journal for MortalJournal {
-    fn epoch(&self) -> Epoch {
-        self.0.epoch()
-    }
-
-    fn was_closed(&self) -> bool {
-        self.0.was_closed()
-    }
-
-    fn new_log(&self) -> LogNo {
-        self.0.new_log()
+impl OverJournal for MortalJournal {
+    fn journal(&self) -> &dyn Journal {
+        &self.0
     }
 
     fn commit(&self, batch: Batch) -> Future<'static, Result<(), Broken>> {
@@ -139,30 +128,10 @@ impl Journal for MortalJournal {
         }
     }
 
-    fn entry(&self, session: &SessionId) -> Result<Option<LogEntry>, Broken> {
-        self.0.entry(session)
-    }
-
-    fn read(&self, log: LogNo, after: Seq, max_bytes: usize) -> Result<Vec<Event>, Broken> {
-        self.0.read(log, after, max_bytes)
-    }
-
-    fn unsettled(&self) -> Result<Vec<(SessionId, LogEntry)>, Broken> {
-        self.0.unsettled()
-    }
-
     fn projected(&self, marks: Vec<(LogNo, Seq)>) {
         if !self.1.is_dead() {
             self.0.projected(marks);
         }
-    }
-
-    fn give_up(&self, log: LogNo, up_to: Seq, at: Millis) -> Future<'static, Result<(), Broken>> {
-        self.0.give_up(log, up_to, at)
-    }
-
-    fn discard(&self, session: &SessionId) -> Future<'static, Result<(), Broken>> {
-        self.0.discard(session)
     }
 
     fn sweep(&self, before: Millis) -> Future<'static, Result<(), Broken>> {
@@ -171,15 +140,15 @@ impl Journal for MortalJournal {
         }
         self.0.sweep(before)
     }
-
-    fn close(&self) -> Future<'static, Result<(), Broken>> {
-        self.0.close()
-    }
 }
 
 pub(super) struct MortalHistory(pub(super) SqliteHistory, pub(super) Arc<Life>);
 
-impl History for MortalHistory {
+impl OverHistory for MortalHistory {
+    fn history(&self) -> &dyn History {
+        &self.0
+    }
+
     fn project(&self, projections: Vec<Projection>) -> Future<'_, Result<(), Broken>> {
         match self.1.write() {
             Write::Kept => self.0.project(projections),
@@ -189,60 +158,5 @@ impl History for MortalHistory {
             }),
             Write::Full | Write::Lost => Box::pin(std::future::pending()),
         }
-    }
-
-    fn sync(&self) -> Future<'_, Result<(), Broken>> {
-        self.0.sync()
-    }
-
-    fn session<'a>(&'a self, id: &'a SessionId) -> Future<'a, Result<Option<SessionRow>, Broken>> {
-        self.0.session(id)
-    }
-
-    fn sessions(&self, query: SessionQuery) -> Future<'_, Result<(Vec<SessionRow>, u64), Broken>> {
-        self.0.sessions(query)
-    }
-
-    fn messages(&self, query: MessageQuery) -> Future<'_, Result<Vec<MessageRow>, Broken>> {
-        self.0.messages(query)
-    }
-
-    fn message<'a>(&'a self, id: &'a MessageId) -> Future<'a, Result<Option<MessageRow>, Broken>> {
-        self.0.message(id)
-    }
-
-    fn last_turn<'a>(
-        &'a self,
-        session: &'a SessionId,
-    ) -> Future<'a, Result<Option<LastTurn>, Broken>> {
-        self.0.last_turn(session)
-    }
-
-    fn turn_from<'a>(
-        &'a self,
-        session: &'a SessionId,
-        turn: &'a TurnId,
-    ) -> Future<'a, Result<Option<Seq>, Broken>> {
-        self.0.turn_from(session, turn)
-    }
-
-    fn is_over<'a>(
-        &'a self,
-        session: &'a SessionId,
-        turn: &'a TurnId,
-    ) -> Future<'a, Result<bool, Broken>> {
-        self.0.is_over(session, turn)
-    }
-
-    fn discard<'a>(&'a self, session: &'a SessionId) -> Future<'a, Result<(), Broken>> {
-        self.0.discard(session)
-    }
-
-    fn totals(&self) -> Future<'_, Result<Totals, Broken>> {
-        self.0.totals()
-    }
-
-    fn close(&self) -> Future<'_, Result<(), Broken>> {
-        self.0.close()
     }
 }

@@ -1,89 +1,83 @@
 //! Stores that fail for a while: what is refused then has not happened.
 
 use samovar_core::{Accepted, Action, Code, Title};
-use samovar_model_server::{Gate, When, say};
+use samovar_doubles::{Gate, say};
 
-use crate::rig::Rig;
+use crate::rig::{Rig, settings};
 
 fn rename(title: &str) -> Action {
     Action::Change {
-        model: Some("custom/other".to_owned()),
+        model: Some("other".to_owned()),
         title: Title::new(title).ok(),
     }
 }
 
 // proves DU-12
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_message_whose_cancel_could_not_be_kept_waits_on() {
-    let gate = Gate::new("first");
-    let rig = Rig::new([
-        say("one two")
-            .hold_after(1, &gate)
-            .when(When::user("first")),
-        say("three").when(When::user("second")),
-    ])
-    .await;
+    let gate = Gate::default();
+    let rig = Rig::new([say("one two").hold_after(1, &gate), say("three")]).await;
     rig.post("first").await;
     let second = rig.post("second").await;
     let cancel = || Action::Cancel {
         turn: Some(second.clone()),
     };
 
-    rig.journal.set(true);
+    rig.disk.full_journal().set(true);
     assert_eq!(rig.refused(cancel()).await, Code::StoreFull);
-    rig.journal.set(false);
-    rig.model.open(&gate).unwrap();
+    rig.disk.full_journal().set(false);
+    gate.open();
     rig.over(&second).await;
 
-    assert_eq!(rig.model.prompts().len(), 2, "its turn came");
+    assert_eq!(rig.world.model.prompts().len(), 2, "its turn came");
     let late = rig.submit(cancel()).await;
     assert_eq!(late, Ok(Accepted::Cancelled { stopped: false }));
 }
 
 // proves DU-12
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_change_or_an_undo_that_cannot_be_kept_is_refused_and_has_not_happened() {
-    let rig = Rig::new([say("an answer").forever()]).await;
+    let rig = Rig::by(|_, _| say("an answer"), [], settings()).await;
     let turn = rig.post("first").await;
     rig.over(&turn).await;
     let before = rig.row().await;
 
-    rig.journal.set(true);
+    rig.disk.full_journal().set(true);
     assert_eq!(rig.refused(rename("Tea")).await, Code::StoreFull);
     assert_eq!(rig.refused(Action::Undo).await, Code::StoreFull);
-    rig.journal.set(false);
+    rig.disk.full_journal().set(false);
 
     assert_eq!(rig.row().await, before);
     let turn = rig.post("second").await;
     rig.over(&turn).await;
-    let prompt = rig.model.prompts().pop().unwrap();
-    assert_eq!(prompt.body()["model"], "scripted");
+    let prompt = rig.world.model.prompts().pop().unwrap();
+    assert_eq!(prompt.model, "scripted");
     assert_eq!(rig.asked().await, ["first", "second"]);
     let undone = rig.submit(Action::Undo).await;
     assert!(matches!(undone, Ok(Accepted::Undone { text, .. }) if text == "second"));
 }
 
 // proves DU-2
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn reads_show_a_change_that_the_history_cannot_take_yet_and_an_undo_waits_for_it() {
-    let rig = Rig::new([say("an answer").forever()]).await;
+    let rig = Rig::by(|_, _| say("an answer"), [], settings()).await;
     let turn = rig.post("first").await;
     rig.over(&turn).await;
     assert_eq!(rig.asked().await, ["first"]);
 
-    rig.history.set(true);
+    rig.disk.full_history().set(true);
     rig.submit(rename("Tea")).await.unwrap();
     let turn = rig.post("second").await;
     rig.over(&turn).await;
 
     let row = rig.row().await;
     assert_eq!(row.title.as_ref().map(Title::as_str), Some("Tea"));
-    assert_eq!((row.model.as_str(), row.message_count), ("custom/other", 4));
+    assert_eq!((row.model.as_str(), row.message_count), ("other", 4));
     assert_eq!(rig.asked().await, ["first", "second"]);
     assert_eq!(rig.refused(Action::Undo).await, Code::StoreFull);
     assert_eq!(rig.asked().await, ["first", "second"]);
 
-    rig.history.set(false);
+    rig.disk.full_history().set(false);
     let undone = loop {
         // The projector rests between its tries.
         match rig.submit(Action::Undo).await {

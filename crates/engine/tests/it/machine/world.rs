@@ -2,19 +2,16 @@
 //! four classes, which remember what was done. It outlives every server.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures_util::{StreamExt, stream};
 use samovar_core::error::FaultCode;
-use samovar_core::provider::{Answer, ModelKind};
 use samovar_core::tool::{Origin, Sharing};
 use samovar_core::{
-    Asks, CallContext, CallId, Clock, Closer, Effect, Error, Future, Ids, Millis, Model, Models,
-    Outcome, Probed, Prompt, Provider, ProviderEvent, Reply, Role, ToolCall, ToolSpec, Toolset,
-    Usage,
+    Asks, CallContext, CallId, Closer, Effect, Future, Outcome, Probed, Reply, ToolCall, ToolSpec,
+    Toolset,
 };
+use samovar_doubles::{Gate, ScriptedModel, results, say, user};
 use serde_json::{Value, json};
 
 use super::mortal::Life;
@@ -30,24 +27,10 @@ pub(super) const TOOLS: [(&str, Effect); 4] = [
 /// What was done, in all lives.
 #[derive(Default)]
 pub(super) struct World {
-    ticks: AtomicU64,
     /// How often each call was run, by its key.
     pub(super) ran: Mutex<HashMap<CallId, (Effect, u32)>>,
     /// How often the model was asked for the first answer to a text.
     asked: Mutex<HashMap<String, u32>>,
-}
-
-impl Clock for World {
-    fn now(&self) -> Millis {
-        let ticks = self.ticks.fetch_add(1, Ordering::SeqCst);
-        Millis(4_000_000_000_000 + i64::try_from(ticks).unwrap())
-    }
-}
-
-impl Ids for World {
-    fn uuid(&self) -> String {
-        format!("id-{}", self.ticks.fetch_add(1, Ordering::SeqCst))
-    }
 }
 
 /// What the model is to do, as its user's message says it.
@@ -80,53 +63,21 @@ impl Wish {
 #[derive(Clone)]
 pub(super) struct Outside(pub(super) Arc<World>, pub(super) Arc<Life>);
 
-impl Models for Outside {
-    fn resolve(&self, name: &str) -> Result<Model, Error> {
-        Ok(Model {
-            name: name.to_owned(),
-            endpoint_name: name.to_owned(),
-            kind: ModelKind::Local,
-            provider: Arc::new(self.clone()),
+impl Outside {
+    pub(super) fn model(&self) -> ScriptedModel {
+        let outside = self.clone();
+        ScriptedModel::by(move |prompt| {
+            if outside.1.is_dead() {
+                return say("").hold(&Gate::default());
+            }
+            outside.answer(&user(prompt), results(prompt) > 0)
         })
     }
 
-    fn claim(&self, _name: &str) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn default_name(&self) -> Future<'_, Result<String, Error>> {
-        Box::pin(std::future::ready(Ok("scripted".to_owned())))
-    }
-}
-
-impl Provider for Outside {
-    fn stream(&self, prompt: Prompt) -> Answer {
-        if self.1.is_dead() {
-            return Box::pin(stream::pending());
-        }
-        let mut behind = prompt.messages.iter().rev();
-        let of_user = behind.find(|message| message.role == Role::User).unwrap();
-        let text = of_user.text();
-        let results = prompt.messages.iter().rev();
-        let results = results.take_while(|message| message.role != Role::User);
-        let has_results = results
-            .into_iter()
-            .any(|message| message.role == Role::Tool);
-        let reads = self.answer(&text, has_results);
-        // Each read of the socket lets others run.
-        Box::pin(stream::iter(reads).then(|read| async {
-            tokio::task::yield_now().await;
-            read
-        }))
-    }
-}
-
-impl Outside {
-    fn answer(&self, text: &str, has_results: bool) -> Vec<Vec<ProviderEvent>> {
+    fn answer(&self, text: &str, has_results: bool) -> samovar_doubles::Reply {
         let wish = Wish::read(text);
-        let say = |piece: &str| vec![ProviderEvent::TextDelta(piece.to_owned())];
         if has_results {
-            return vec![say("it is "), say("done"), whole("stop")];
+            return say("it is done");
         }
         let attempt = {
             let mut asked = self.0.asked.lock().unwrap();
@@ -135,46 +86,14 @@ impl Outside {
             *attempt
         };
         if wish.fails && attempt == 1 {
-            let failed = ProviderEvent::Failed {
-                code: FaultCode::StreamCut,
-                message: "the answer broke off".to_owned(),
-                retry_after: None,
-            };
-            return vec![say("half an "), vec![failed]];
+            return say("half an ").and_fail(FaultCode::StreamCut, "the answer broke off");
         }
-        let mut reads = vec![say("an "), say("answer")];
         let called = TOOLS.iter().enumerate();
         let called = called.filter(|(bit, _)| wish.tools & (1 << bit) != 0);
-        let names: Vec<_> = called.map(|(_, (name, _))| *name).collect();
-        for name in &names {
-            let id = format!("{attempt}-{name}");
-            reads.push(vec![
-                ProviderEvent::ToolCallStart {
-                    id: id.clone(),
-                    name: (*name).to_owned(),
-                },
-                ProviderEvent::ToolCallEnd {
-                    id,
-                    name: (*name).to_owned(),
-                    args: json!({}),
-                    provider_state: None,
-                },
-            ]);
-        }
-        reads.push(whole(if names.is_empty() {
-            "stop"
-        } else {
-            "tool_calls"
-        }));
-        reads
+        called.fold(say("an answer"), |reply, (_, (name, _))| {
+            reply.and_call(name, json!({}))
+        })
     }
-}
-
-fn whole(reason: &str) -> Vec<ProviderEvent> {
-    vec![ProviderEvent::MessageComplete {
-        finish_reason: reason.to_owned(),
-        usage: Usage::default(),
-    }]
 }
 
 impl Toolset for Outside {

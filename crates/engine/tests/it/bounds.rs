@@ -1,0 +1,150 @@
+//! What a message sets for its own turn.
+
+use samovar_core::{
+    Action, Approval, Bounds, Delivery, Effect, FinishReason, Kind, MessageId, Outcome, Reply,
+    Status, TurnId,
+};
+use samovar_doubles::{Gate, TestTool, call, say};
+use samovar_engine::Settings;
+use serde_json::json;
+
+use crate::rig::{Rig, said, settings, turn_of, well};
+
+/// A tool that changes something.
+fn write() -> TestTool {
+    let tool = TestTool::new("write", |_, _| async {
+        Reply::Closed(Outcome::done("written"))
+    });
+    tool.effect(Effect::Unsafe)
+}
+
+fn bounded(text: &str, bounds: Bounds) -> Action {
+    let mut action = said(text, Delivery::Queue);
+    if let Action::Post { bounds: own, .. } = &mut action {
+        *own = bounds;
+    }
+    action
+}
+
+fn approval(level: Approval) -> Bounds {
+    Bounds {
+        approval: Some(level),
+        ..Bounds::default()
+    }
+}
+
+/// How a turn's first call was closed, and why it ended.
+async fn outcome(rig: &Rig, turn: &TurnId) -> (Option<Status>, FinishReason) {
+    let log = rig.log_of(turn).await;
+    let closed = log.iter().find_map(|kind| match kind {
+        Kind::CallClosed { outcome, .. } => Some(outcome.status),
+        _ => None,
+    });
+    (closed, rig.over(turn).await)
+}
+
+// proves AS-10
+#[tokio::test(start_paused = true)]
+async fn a_message_bounds_the_passes_and_the_tokens_of_its_turn_and_of_no_other() {
+    let replies = |user: &str, _| match user {
+        "go on" => say("done"),
+        _ => call("write", json!({})).usage(1, 1),
+    };
+    let rig = Rig::by(replies, [write()], settings()).await;
+    let passes = Bounds {
+        max_iterations: Some(2),
+        ..Bounds::default()
+    };
+    let tokens = Bounds {
+        budget_tokens: Some(1),
+        ..Bounds::default()
+    };
+    let rows = [
+        (passes, FinishReason::MaxIterations, 2),
+        (tokens, FinishReason::Budget, 1),
+    ];
+    for (bounds, why, passes) in rows {
+        let turn = turn_of(rig.submit(bounded("look", bounds)).await);
+        let log = rig.log_of(&turn).await;
+        let Some(Kind::TurnFinished {
+            reason, iterations, ..
+        }) = log.last()
+        else {
+            panic!("{log:?}")
+        };
+        assert_eq!((reason, *iterations), (&why, passes));
+    }
+    assert_eq!(rig.world.model.prompts().last().unwrap().max_tokens, 1);
+
+    assert_eq!(rig.turn("go on").await, well());
+    assert_eq!(rig.world.model.prompts().last().unwrap().max_tokens, 4096);
+}
+
+// proves TL-4
+#[tokio::test(start_paused = true)]
+async fn a_message_sets_the_approval_level_of_its_turn_and_of_no_other() {
+    let replies = |_: &str, results| match results {
+        0 => call("write", json!({})),
+        _ => say("done"),
+    };
+    let supervised = Settings {
+        approval: Approval::Supervised,
+        ..settings()
+    };
+    let rig = Rig::by(replies, [write()], supervised).await;
+    let rows = [
+        (approval(Approval::Auto), Status::Done),
+        (Bounds::default(), Status::Denied),
+        (approval(Approval::ReadOnly), Status::Denied),
+    ];
+    for (bounds, status) in rows {
+        let turn = turn_of(rig.submit(bounded("go", bounds)).await);
+        assert_eq!(
+            outcome(&rig, &turn).await,
+            (Some(status), well()),
+            "{bounds:?}"
+        );
+    }
+}
+
+// proves DU-16
+#[tokio::test(start_paused = true)]
+async fn bounds_hold_for_a_turn_that_waits_and_over_a_restart() {
+    let never = Gate::default();
+    let replies = move |user: &str, _| match user {
+        "first" => say("some words").hold_after(1, &never),
+        _ => call("write", json!({})),
+    };
+    let read_only = Settings {
+        approval: Approval::ReadOnly,
+        ..settings()
+    };
+    let rig = Rig::by(replies, [write()], read_only).await;
+    let first = rig.post("first").await;
+    rig.speaks(&first).await;
+    let bounds = |passes, level| {
+        let mut action = bounded(
+            "second",
+            Bounds {
+                max_iterations: Some(passes),
+                ..approval(level)
+            },
+        );
+        if let Action::Post { message, .. } = &mut action {
+            *message = MessageId::new("m2").ok();
+        }
+        action
+    };
+    let second = turn_of(rig.submit(bounds(1, Approval::Auto)).await);
+
+    let rig = rig.restart().await;
+    // What was accepted joins its turn, whatever bounds come with it now.
+    let again = turn_of(rig.submit(bounds(7, Approval::ReadOnly)).await);
+
+    assert_eq!(again, second);
+    // The turn before it goes on, and never ends by itself.
+    assert!(rig.cancel(Some(&first)).await);
+    let ended = outcome(&rig, &second).await;
+    assert_eq!(ended, (Some(Status::Done), FinishReason::MaxIterations));
+    assert_eq!(rig.asked().await, ["first", "second"]);
+}

@@ -1,0 +1,20 @@
+//! The engine, driven through its commands and followed through its log, without a socket.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking, in its helpers too"
+)]
+
+mod again;
+mod bounds;
+mod cut;
+mod delivery;
+mod failing;
+mod kept;
+mod left;
+mod machine;
+mod races;
+mod rig;
+mod turns;
+mod undo;
