@@ -28,6 +28,9 @@ use crate::settings::{Recovery, Settings};
 use crate::toolbox::Toolbox;
 
 mod call;
+mod resume;
+
+pub use self::resume::{Cut, Resumption, Since, Wanted};
 
 /// How long an engine without turns waits at start for what a former run left. When the history
 /// cannot take it by then, reads show what it has.

@@ -8,7 +8,6 @@
 
 mod answer;
 mod bus;
-mod context;
 mod edges;
 mod engine;
 pub mod gate;
@@ -19,7 +18,6 @@ mod projection;
 mod projector;
 mod queue;
 mod recovered;
-mod resume;
 mod room;
 mod runner;
 mod session;
@@ -27,10 +25,9 @@ mod settings;
 mod toolbox;
 pub mod turn;
 
-pub use engine::{Attendance, Engine, Ports};
+pub use engine::{Attendance, Cut, Engine, Ports, Resumption, Since, Wanted};
 pub use log::{Follower, Lost};
 pub use open_calls::{CallWatch, OpenCall};
 pub use recovered::Recovered;
-pub use resume::{Cut, Resumption, Since, Wanted};
 pub use settings::{Recovery, Resume, Retry, Settings};
 pub use toolbox::Toolbox;

@@ -17,14 +17,13 @@ use self::places::Quiet;
 use self::tail::Tail;
 use crate::edges;
 
-mod follower;
 mod places;
 mod tail;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use follower::{Follower, Lost};
 pub(crate) use places::TurnPlace;
+pub use tail::{Follower, Lost};
 
 /// An event that has no number yet.
 #[derive(Clone, Debug)]

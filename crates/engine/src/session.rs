@@ -8,7 +8,7 @@ use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
 use samovar_core::{
     Accepted, Action, AgentPath, Author, Broken, Code, Command, Error, FinishReason, Kind, Seq,
-    SessionId, TurnId, Usage, failpoint,
+    SessionId, Title, TurnId, Usage, failpoint,
 };
 use samovar_locale as locale;
 use serde_json::{Map, Value};
@@ -17,29 +17,22 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::context::Transcript;
 use crate::log::{Draft, Log};
 use crate::parts::{Parts, damaged};
 use crate::projection;
 use crate::queue::Queue;
 use crate::recovered::Undecided;
-use crate::runner::{Ended, Input, Reply, answer};
+use crate::runner::{Ended, Input, Reply, Transcript, answer};
 use crate::turn::Turn;
 
 use self::post::Post;
-use self::recent::Recent;
+use self::resent::Recent;
 
-mod again;
-mod change;
-mod close;
-mod cut;
-mod ended;
-mod forward;
+mod current;
 pub(crate) mod load;
 mod post;
-mod recent;
-mod start;
-mod undo;
+mod recovery;
+mod resent;
 
 /// The session's own agent, until definitions are built.
 pub(crate) const MASTER: &str = "master";
@@ -289,6 +282,91 @@ impl Mailbox {
         self.parts.projector.mark(&log);
         self.open = Some(OpenSession::new(log, model));
         Ok(())
+    }
+
+    /// Keeps a change. A turn that has begun goes on with the model that it began with.
+    async fn change(&mut self, model: Option<String>, title: Option<Title>) -> Result<(), Error> {
+        let missing = self.missing();
+        let Some(open) = self.open.as_mut().filter(|open| open.closing.is_empty()) else {
+            return Err(missing);
+        };
+        if let Some(model) = &model {
+            self.parts.models.resolve(model)?;
+        }
+        if model.is_none() && title.is_none() {
+            return Ok(());
+        }
+        let changed = Kind::SessionChanged {
+            model: model.clone(),
+            title,
+        };
+        let draft = Draft {
+            turn: None,
+            agent: master(),
+            author: Author::User,
+            kind: changed,
+        };
+        open.log.append(vec![draft]).await.map_err(refusal)?;
+        self.parts.projector.mark(&open.log);
+        if let Some(model) = model {
+            open.model = model;
+        }
+        Ok(())
+    }
+
+    /// Takes the last turn out of the conversation: what the model is shown next, what readers of the
+    /// history see, and what is remembered of its message's id.
+    async fn undo(&mut self) -> Result<Accepted, Error> {
+        let missing = self.missing();
+        let Some(open) = self.open.as_ref().filter(|open| open.closing.is_empty()) else {
+            return Err(missing);
+        };
+        if open.current.is_some() || !open.queue.is_empty() {
+            let why = locale::session::busy(&self.id);
+            return Err(Error::new(Code::SessionBusy, why));
+        }
+        // Only the history knows the turns that are over; what it lacks might be the last one.
+        if !self
+            .parts
+            .projector
+            .caught_up(self.parts.settings.read_wait)
+            .await
+        {
+            return Err(Error::new(
+                Code::StoreFull,
+                locale::session::not_caught_up(),
+            ));
+        }
+        let last = self.parts.history.last_turn(&self.id).await;
+        let Some(last) = last.map_err(refusal)? else {
+            let why = locale::session::nothing_to_undo(&self.id);
+            return Err(Error::new(Code::UnknownTurn, why));
+        };
+        let undone = Kind::TurnUndone {
+            below: last.below,
+            messages: last.messages,
+        };
+        let draft = Draft {
+            turn: Some(last.turn.clone()),
+            agent: master(),
+            author: Author::User,
+            kind: undone,
+        };
+        let kept = open.log.append(vec![draft]).await.map_err(refusal)?;
+        self.parts.projector.mark(&open.log);
+        // What was taken back is never shown again, even if nothing can be read in its place.
+        let transcript = self.transcript(&kept, 0).await.unwrap_or_else(|broken| {
+            tracing::error!(session = %self.id, %broken, "a conversation is lost");
+            Transcript::default()
+        });
+        if let Some(open) = &mut self.open {
+            open.transcript = transcript;
+            open.recent.forget(&last.turn);
+        }
+        Ok(Accepted::Undone {
+            turn: last.turn,
+            text: last.said.text(),
+        })
     }
 
     /// Ends a turn that never began.

@@ -16,12 +16,12 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::{Current, Mailbox, OpenSession, Progress};
-use crate::context::Transcript;
 use crate::log::{Log, Origin, note_turn};
 use crate::parts::Parts;
 use crate::projection;
 use crate::projector::read_kept;
 use crate::queue::Queued;
+use crate::runner::Transcript;
 use crate::turn::Turn;
 
 /// How long a session waits that a new history does not know yet.

@@ -1,17 +1,24 @@
-//! Accepting what a person says.
+//! A message and its turn: kept with one commit, then begun; and the parked turn that is woken.
 
 use std::sync::Arc;
 
+use samovar_core::error::FaultCode;
+use samovar_core::event::Fault;
 use samovar_core::{
-    Accepted, Author, Bounds, Code, Delivery, Entry, Error, Kind, Message, MessageId, Part, Role,
-    Seq, TurnId,
+    Accepted, Author, Bounds, Code, Delivery, Entry, Error, FinishReason, Kind, Message, MessageId,
+    Model, Part, Role, Seq, TurnId,
 };
 use samovar_locale as locale;
 use serde_json::Map;
+use tokio::sync::mpsc;
 
-use super::{Mailbox, OpenSession, master, refusal};
+use super::{Current, Goes, MAX_INPUTS, Mailbox, OpenSession, Progress, master, refusal};
 use crate::log::Draft;
+use crate::parts::Parts;
+use crate::projection;
 use crate::queue::Queued;
+use crate::runner::{Continuation, Input, Patience, Runner, answer, not_open};
+use crate::turn::{Step, Turn};
 
 /// What is said.
 pub(super) struct Post {
@@ -93,6 +100,219 @@ impl Mailbox {
         }
         Ok(posted)
     }
+
+    /// Starts the turn of the oldest message that waits.
+    pub(super) async fn start_next(&mut self) {
+        if self.parts.stopping.is_cancelled() || !self.parts.settings.recovery.runs_turns() {
+            return; // The next start begins them.
+        }
+        while let Some(queued) = self.open.as_ref().and_then(|open| open.queue.pop()) {
+            match self.start(&queued).await {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(broken) if broken.may_pass() => {
+                    tracing::debug!(session = %self.id, %broken, "a message waits for room");
+                    if let Some(open) = &mut self.open {
+                        open.queue.put_back(0, queued);
+                        open.waits_for_room = true;
+                    }
+                    return;
+                }
+                Err(broken) => {
+                    tracing::error!(session = %self.id, %broken, "a turn could not be started");
+                    if let Some(open) = &mut self.open {
+                        let state = Progress::Stuck(FaultCode::StoreFailed);
+                        open.current = Some(Current {
+                            turn_id: queued.turn,
+                            state,
+                        });
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Whether the turn runs now; one whose model is gone has ended instead.
+    async fn start(&mut self, queued: &Queued) -> Result<bool, samovar_core::Broken> {
+        let Some(open) = &self.open else {
+            return Ok(false);
+        };
+        let model = match self.parts.models.resolve(&open.model) {
+            Ok(model) => model,
+            Err(error) => {
+                let message = error.message.into_owned();
+                let fault = Fault {
+                    code: FaultCode::UnusableModel,
+                    message,
+                };
+                self.end_unstarted(&queued.turn, FinishReason::Error, Some(fault))
+                    .await?;
+                return Ok(false);
+            }
+        };
+        let (kinds, turn) = self.parts.begin(&model, queued.bounds);
+        self.record(&queued.turn, kinds).await?;
+        self.spawn(queued.turn.clone(), queued.message.clone(), turn, model);
+        Ok(true)
+    }
+
+    /// Runs a turn that has just begun.
+    pub(super) fn spawn(&mut self, turn_id: TurnId, said: Arc<Message>, turn: Turn, model: Model) {
+        if let Some(open) = &mut self.open {
+            open.transcript
+                .trim(self.parts.settings.max_history_messages);
+            open.transcript.push(said);
+        }
+        self.spawn_runner(turn_id, turn, model, None);
+    }
+
+    /// Runs a turn, which a stop of the server may have cut.
+    pub(super) fn spawn_runner(
+        &mut self,
+        turn_id: TurnId,
+        turn: Turn,
+        model: Model,
+        continuation: Option<Continuation>,
+    ) {
+        let Some(open) = &mut self.open else { return };
+        let (sender, inbox) = mpsc::channel(MAX_INPUTS + 1);
+        let runner = Runner {
+            parts: self.parts.clone(),
+            log: open.log.clone(),
+            turn_id: turn_id.clone(),
+            agent: master(),
+            turn,
+            model,
+            transcript: std::mem::take(&mut open.transcript),
+            inbox,
+            queue: open.queue.clone(),
+            continuation,
+            patience: Patience::default(),
+            pending: Vec::new(),
+            stopped_for: Vec::new(),
+            is_stopped: false,
+            is_waiting: false,
+        };
+        open.current = Some(Current {
+            turn_id,
+            state: Progress::Running(sender),
+        });
+        let running = self.parts.running.enter();
+        self.turns.spawn(async move {
+            let _running = running;
+            runner.run().await
+        });
+    }
+
+    /// Gives a turn that does not run what it waited for, or its end: one that is parked, or one that
+    /// was cut.
+    pub(super) async fn wake(
+        &mut self,
+        turn_id: TurnId,
+        mut turn: Box<Turn>,
+        input: Input,
+        cut: Option<Goes>,
+    ) {
+        let (kinds, reply, accepted, author) = match input {
+            Input::Settle(call, outcome, reply) => {
+                let Some(name) = turn.waiting_tool(&call).map(str::to_owned) else {
+                    answer(reply, Err(not_open(&call)));
+                    return self.park(turn_id, turn, cut);
+                };
+                let closed = Kind::CallClosed {
+                    call,
+                    name,
+                    outcome: outcome.readable(),
+                };
+                (vec![closed], reply, Accepted::Settled, Author::Host)
+            }
+            Input::Cancel(_, reply) => {
+                let kinds = turn.cancelled("the turn was stopped");
+                (
+                    kinds,
+                    reply,
+                    Accepted::Cancelled { stopped: true },
+                    Author::System,
+                )
+            }
+        };
+        let Some(open) = &mut self.open else { return };
+        let draft = |kind| {
+            let (turn, agent) = (Some(turn_id.clone()), master());
+            Draft {
+                turn,
+                agent,
+                author,
+                kind,
+            }
+        };
+        let events = match open
+            .log
+            .append(kinds.into_iter().map(draft).collect())
+            .await
+        {
+            Ok(events) => events,
+            Err(broken) => {
+                answer(reply, Err(refusal(broken.clone())));
+                self.give_up_closing(&broken);
+                return self.park(turn_id, turn, cut);
+            }
+        };
+        self.parts.projector.mark(&open.log);
+        for event in events {
+            turn.apply(&event.kind);
+            open.transcript.extend(projection::message_of(&event));
+        }
+        self.parts.open_calls.note(&self.id, &turn_id, &turn);
+        answer(reply, Ok(accepted));
+        if cut.is_some() && turn.next() != Step::Over {
+            return self.park(turn_id, turn, cut);
+        }
+        self.undecided = None;
+        self.parts.ledger.waits_no_more(&self.id);
+        self.resume(turn_id, turn).await;
+    }
+
+    fn park(&mut self, turn_id: TurnId, turn: Box<Turn>, cut: Option<Goes>) {
+        if let Some(open) = &mut self.open {
+            let state = match cut {
+                Some(goes) => Progress::Cut(turn, goes),
+                None => Progress::Parked(turn),
+            };
+            open.current = Some(Current { turn_id, state });
+        }
+    }
+
+    /// Goes on with a turn that has something to do again.
+    async fn resume(&mut self, turn_id: TurnId, turn: Box<Turn>) {
+        match turn.next() {
+            Step::Wait => self.park(turn_id, turn, None),
+            // The turn is over: the next may start.
+            Step::Over => Box::pin(self.go_on()).await,
+            Step::Record(_) | Step::CallModel { .. } | Step::CallTools(_) => {
+                match self.parts.models.resolve(turn.model()) {
+                    Ok(model) => self.spawn_runner(turn_id, *turn, model, None),
+                    Err(error) => {
+                        tracing::error!(session = %self.id, %error, "a parked turn lost its model");
+                        self.lose_model(turn_id).await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends a turn whose model can no longer be used.
+    pub(super) async fn lose_model(&mut self, turn_id: TurnId) {
+        if self.undecided.take().is_some() {
+            self.parts.ledger.ended();
+        }
+        let state = Progress::Stuck(FaultCode::UnusableModel);
+        if let Some(open) = &mut self.open {
+            open.current = Some(Current { turn_id, state });
+        }
+        Box::pin(self.unstick()).await;
+    }
 }
 
 impl OpenSession {
@@ -127,7 +347,27 @@ impl OpenSession {
     }
 }
 
-impl crate::parts::Parts {
+impl Parts {
+    /// The first facts of a turn, and the turn that knows them: they share the commit of whatever
+    /// started it (DU-4).
+    pub(super) fn begin(&self, model: &Model, bounds: Bounds) -> (Vec<Kind>, Turn) {
+        let started = Kind::TurnStarted {
+            model: model.name.clone(),
+            limits: bounds.limit(self.settings.limits),
+            approval: bounds.approval.unwrap_or(self.settings.approval),
+            bounds,
+            parent_call: None,
+        };
+        let mut turn = Turn::new();
+        turn.apply(&started);
+        let mut kinds = vec![started];
+        if let Step::Record(kind) = turn.next() {
+            turn.apply(&kind);
+            kinds.push(kind);
+        }
+        (kinds, turn)
+    }
+
     fn user_message(&self, id: Option<MessageId>, text: String) -> Message {
         let fresh = || MessageId::fresh(self.ids.as_ref());
         Message {

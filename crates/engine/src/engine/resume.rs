@@ -2,7 +2,7 @@
 
 use samovar_core::{Broken, Error, EventId, Seq, SessionId, TurnId};
 
-use crate::engine::Engine;
+use super::Engine;
 use crate::log::{Follower, Log, TurnPlace};
 use crate::session::unknown;
 

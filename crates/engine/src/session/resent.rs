@@ -1,14 +1,20 @@
 //! A message that comes again: from a client that did not hear whether it was accepted, over two
 //! connections at once, after a restart. It joins its turn; there is never a second one.
 
+use std::collections::VecDeque;
 use std::fmt::Display;
 
 use samovar_core::history::MessageRow;
-use samovar_core::{Accepted, Code, Error, MessageId, Role, Seq, planted};
+use samovar_core::{Accepted, Code, Error, Message, MessageId, Role, Seq, TurnId, planted};
 use samovar_locale as locale;
+use sha2::{Digest, Sha256};
 
 use super::{Mailbox, refusal};
 use crate::projector::Claim;
+use crate::queue::Joined;
+
+/// Messages that are remembered, at most.
+const MAX_RECENT: usize = 1024;
 
 impl Mailbox {
     /// A message that was accepted before: the same content joins its turn, another is refused
@@ -111,4 +117,62 @@ fn conflict(why: String) -> Error {
 
 fn shown(id: &MessageId) -> impl Display {
     locale::quoted(id.as_str())
+}
+
+/// What was accepted lately.
+#[derive(Default)]
+pub(super) struct Recent {
+    seen: VecDeque<Seen>,
+}
+
+/// A message that was accepted: what joins its turn again.
+pub(super) struct Seen {
+    id: MessageId,
+    content: [u8; 32],
+    pub(super) turn: TurnId,
+    /// The position in front of the message.
+    pub(super) after: Seq,
+}
+
+impl Recent {
+    pub(super) fn remember(&mut self, message: &Message, turn: TurnId, after: Seq) {
+        if self.seen.len() == MAX_RECENT {
+            self.seen.pop_front();
+        }
+        let content = digest(&message.text());
+        let id = message.id.clone();
+        self.seen.push_back(Seen {
+            id,
+            content,
+            turn,
+            after,
+        });
+    }
+
+    /// Forgets what began a turn.
+    pub(super) fn forget(&mut self, turn: &TurnId) {
+        self.seen.retain(|post| post.turn != *turn);
+    }
+
+    /// Notes that what began a turn has joined another one.
+    pub(super) fn join(&mut self, joined: &Joined) {
+        for post in self.seen.iter_mut().filter(|post| post.turn == joined.was) {
+            post.turn = joined.now.clone();
+            post.after = joined.after;
+        }
+    }
+
+    pub(super) fn recall(&self, id: &MessageId) -> Option<&Seen> {
+        self.seen.iter().find(|post| post.id == *id)
+    }
+}
+
+impl Seen {
+    pub(super) fn says(&self, text: &str) -> bool {
+        self.content == digest(text)
+    }
+}
+
+fn digest(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
 }
