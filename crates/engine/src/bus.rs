@@ -11,10 +11,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 
 use crate::log::Log;
-use crate::parts::Parts;
+use crate::parts::{Parts, refusal};
 use crate::recovered::Undecided;
 use crate::runner::answer;
-use crate::session::{Letter, Mailbox, refusal};
+use crate::session::{Letter, Mailbox};
 
 /// Letters that wait in a session's mailbox, at most; more are refused with 429.
 const MAX_LETTERS: usize = 64;

@@ -6,8 +6,6 @@ use std::sync::Arc;
 use samovar_core::event::Group;
 use samovar_core::{Effect, Entry, Event, FinishReason, Kind, Role, failpoint};
 
-use crate::log::Draft;
-
 /// The named points before and after one kind of edge.
 struct Edge {
     before: &'static str,
@@ -23,9 +21,9 @@ macro_rules! edge {
     };
 }
 
-/// The drafts are about to be kept.
-pub(crate) fn before(drafts: &[Draft]) {
-    for edge in drafts.iter().filter_map(|draft| edge(&draft.kind)) {
+/// Facts of these kinds are about to be kept.
+pub(crate) fn before<'a>(kinds: impl Iterator<Item = &'a Kind>) {
+    for edge in kinds.filter_map(edge) {
         failpoint!(edge.before);
     }
 }

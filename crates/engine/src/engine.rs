@@ -17,13 +17,11 @@ use tokio_util::task::TaskTracker;
 
 use crate::bus::Bus;
 use crate::log::{Follower, Log};
-use crate::open_calls::OpenCalls;
-use crate::parts::{Parts, Running, RunningTurn, damaged};
+use crate::parts::{Parts, Running, RunningTurn, damaged, unknown};
 use crate::projection;
 use crate::projector::{Projector, read_all};
 use crate::recovered::{self, Ledger, Recovered};
 use crate::room::Room;
-use crate::session::unknown;
 use crate::settings::{Recovery, Settings};
 use crate::toolbox::Toolbox;
 
@@ -102,7 +100,7 @@ impl Engine {
             ids,
             damages: damages.clone(),
             projector: projector.clone(),
-            open_calls: OpenCalls::default(),
+            open_calls: Arc::default(),
             running: Running::new(),
             room: Room::default(),
             continuing,

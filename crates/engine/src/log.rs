@@ -25,6 +25,13 @@ pub(crate) mod tests;
 pub(crate) use places::TurnPlace;
 pub use tail::{Follower, Lost};
 
+/// The session's own agent, until definitions are built.
+pub(crate) const MASTER: &str = "master";
+
+pub(crate) fn master() -> AgentPath {
+    AgentPath::root(MASTER)
+}
+
 /// An event that has no number yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Draft {
@@ -145,7 +152,7 @@ impl Log {
     /// # Errors
     /// [`Broken`]; nothing was kept or shown then.
     pub(crate) async fn append(&self, drafts: Vec<Draft>) -> Result<Vec<Arc<Event>>, Broken> {
-        edges::before(&drafts);
+        edges::before(drafts.iter().map(|draft| &draft.kind));
         let _in_order = self.shared.turnstile.lock().await;
         let ((batch, fold), (before, owed, events)) = {
             let mut state = self.shared.state();
@@ -327,6 +334,16 @@ impl State {
 }
 
 impl Draft {
+    /// Of the session's own agent.
+    pub(crate) fn new(turn: Option<TurnId>, author: Author, kind: Kind) -> Self {
+        Self {
+            turn,
+            agent: master(),
+            author,
+            kind,
+        }
+    }
+
     /// What an event was made from that was not kept.
     fn again(event: Arc<Event>) -> Self {
         let Event {

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::{AgentPath, Broken, CallId, Journal, Seq, SessionId, ToolCall, TurnId};
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
-use crate::parts::Parts;
+use crate::log::master;
 use crate::projector::read_kept;
-use crate::session::master;
 use crate::turn::Turn;
 
 /// A call that waits for somebody outside.
@@ -160,26 +160,26 @@ pub(crate) fn kept(journal: &dyn Journal, session: &SessionId) -> Result<Vec<Ope
 
 /// Somebody who watches the calls that wait for somebody outside; the only one of an engine.
 pub struct CallWatch {
-    parts: Arc<Parts>,
+    calls: Arc<OpenCalls>,
+    stop: CancellationToken,
 }
 
 impl CallWatch {
     /// Those that are known now are all new to it.
-    pub(crate) fn new(parts: Arc<Parts>) -> Self {
-        let calls = &parts.open_calls;
+    pub(crate) fn new(calls: Arc<OpenCalls>, stop: CancellationToken) -> Self {
         calls.is_watched.store(true, Ordering::Relaxed);
         let known = calls.lock();
         lock(&calls.changed).extend(known.keys().cloned());
         drop(known);
         calls.bell.notify_one();
-        Self { parts }
+        Self { calls, stop }
     }
 
     /// The sessions whose open calls have changed, each with those that it has now, in the order in
     /// which they were asked; those of a session that has none any more are empty. Waits until there
     /// is one; none when the engine ends. What is dropped halfway is told again.
     pub async fn next(&mut self) -> Option<Vec<(SessionId, Vec<OpenCall>)>> {
-        let calls = &self.parts.open_calls;
+        let calls = &self.calls;
         loop {
             let changed = std::mem::take(&mut *lock(&calls.changed));
             if !changed.is_empty() {
@@ -195,7 +195,7 @@ impl CallWatch {
             // Both are safe to drop halfway: a bell that rang unheard rings again.
             tokio::select! {
                 () = calls.bell.notified() => {}
-                () = self.parts.stop.cancelled() => return None,
+                () = self.stop.cancelled() => return None,
             }
         }
     }

@@ -25,7 +25,7 @@ pub(crate) struct Parts {
     pub(crate) ids: Arc<dyn Ids>,
     pub(crate) damages: Arc<dyn Damages>,
     pub(crate) projector: Arc<Projector>,
-    pub(crate) open_calls: OpenCalls,
+    pub(crate) open_calls: Arc<OpenCalls>,
     pub(crate) running: Running,
     /// Where turns wait that cannot keep what they have.
     pub(crate) room: Room,
@@ -58,6 +58,25 @@ impl Parts {
 /// The refusal of what is asked of a damaged session.
 pub(crate) fn damaged() -> Error {
     Error::new(Code::SessionDamaged, locale::session::damaged())
+}
+
+/// A store's failure, as a client sees it: nothing was accepted.
+pub(crate) fn refusal(broken: Broken) -> Error {
+    tracing::error!(%broken, "a command could not be kept");
+    match broken {
+        Broken::Full(_) => Error::new(Code::StoreFull, locale::store::nothing_accepted(broken)),
+        Broken::Damaged(_) => damaged(),
+        Broken::ReadOnly(_) | Broken::Io(_) => {
+            let why = locale::store::nothing_accepted_broken(broken);
+            Error::new(Code::StoreFailed, why)
+        }
+    }
+}
+
+/// The refusal of what is asked of a session that is not there.
+pub(crate) fn unknown(id: &SessionId) -> Error {
+    let why = locale::session::unknown(locale::quoted(id.as_str()));
+    Error::new(Code::UnknownSession, why)
 }
 
 /// How many turns run.

@@ -7,7 +7,7 @@ use samovar_core::history::{Change, MessageRow, Projection, SessionRow};
 use samovar_core::{Event, Kind, Message, Millis, Part, Role, Seq, SessionId, Title, Usage};
 use serde_json::Map;
 
-use crate::session::MASTER;
+use crate::log::MASTER;
 
 #[cfg(test)]
 mod tests;

@@ -14,10 +14,9 @@ use tokio::sync::{mpsc, oneshot};
 use self::ask::Asked;
 use self::calls::Calls;
 use crate::log::{Draft, Log};
-use crate::parts::Parts;
+use crate::parts::{Parts, refusal};
 use crate::projection;
 use crate::queue::Queue;
-use crate::session::refusal;
 use crate::turn::{Step, Turn};
 
 mod ask;

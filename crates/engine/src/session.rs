@@ -7,8 +7,8 @@ use std::time::Duration;
 use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
 use samovar_core::{
-    Accepted, Action, AgentPath, Author, Broken, Code, Command, Error, FinishReason, Kind, Seq,
-    SessionId, Title, TurnId, Usage, failpoint,
+    Accepted, Action, Author, Broken, Code, Command, Error, FinishReason, Kind, Seq, SessionId,
+    Title, TurnId, Usage, failpoint,
 };
 use samovar_locale as locale;
 use serde_json::{Map, Value};
@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::log::{Draft, Log};
-use crate::parts::{Parts, damaged};
+use crate::parts::{Parts, refusal, unknown};
 use crate::projection;
 use crate::queue::Queue;
 use crate::recovered::Undecided;
@@ -34,8 +34,6 @@ mod post;
 mod recovery;
 mod resent;
 
-/// The session's own agent, until definitions are built.
-pub(crate) const MASTER: &str = "master";
 /// Commands that wait for a turn's attention, at most.
 const MAX_INPUTS: usize = 32;
 /// How long a session waits before it tries again to keep a turn's end, or its beginning.
@@ -271,12 +269,7 @@ impl Mailbox {
             model: model.clone(),
             metadata,
         };
-        let draft = Draft {
-            turn: None,
-            agent: master(),
-            author: Author::User,
-            kind: opened,
-        };
+        let draft = Draft::new(None, Author::User, opened);
         log.append(vec![draft]).await.map_err(refusal)?;
         self.parts.projector.begin(&log, self.last_head);
         self.parts.projector.mark(&log);
@@ -300,12 +293,7 @@ impl Mailbox {
             model: model.clone(),
             title,
         };
-        let draft = Draft {
-            turn: None,
-            agent: master(),
-            author: Author::User,
-            kind: changed,
-        };
+        let draft = Draft::new(None, Author::User, changed);
         open.log.append(vec![draft]).await.map_err(refusal)?;
         self.parts.projector.mark(&open.log);
         if let Some(model) = model {
@@ -346,12 +334,7 @@ impl Mailbox {
             below: last.below,
             messages: last.messages,
         };
-        let draft = Draft {
-            turn: Some(last.turn.clone()),
-            agent: master(),
-            author: Author::User,
-            kind: undone,
-        };
+        let draft = Draft::new(Some(last.turn.clone()), Author::User, undone);
         let kept = open.log.append(vec![draft]).await.map_err(refusal)?;
         self.parts.projector.mark(&open.log);
         // What was taken back is never shown again, even if nothing can be read in its place.
@@ -400,12 +383,7 @@ impl Mailbox {
         let Some(open) = &mut self.open else {
             return Ok(());
         };
-        let draft = |(author, kind)| Draft {
-            turn: Some(turn.clone()),
-            agent: master(),
-            author,
-            kind,
-        };
+        let draft = |(author, kind)| Draft::new(Some(turn.clone()), author, kind);
         let drafts: Vec<_> = facts.into_iter().map(draft).collect();
         let is_end = |draft: &Draft| matches!(draft.kind, Kind::TurnFinished { .. });
         let is_end = drafts.iter().any(is_end);
@@ -452,27 +430,4 @@ impl OpenSession {
     fn looks_for_room(&mut self) -> bool {
         std::mem::take(&mut self.waits_for_room)
     }
-}
-
-pub(crate) fn master() -> AgentPath {
-    AgentPath::root(MASTER)
-}
-
-/// A store's failure, as a client sees it: nothing was accepted.
-pub(crate) fn refusal(broken: Broken) -> Error {
-    tracing::error!(%broken, "a command could not be kept");
-    match broken {
-        Broken::Full(_) => Error::new(Code::StoreFull, locale::store::nothing_accepted(broken)),
-        Broken::Damaged(_) => damaged(),
-        Broken::ReadOnly(_) | Broken::Io(_) => {
-            let why = locale::store::nothing_accepted_broken(broken);
-            Error::new(Code::StoreFailed, why)
-        }
-    }
-}
-
-/// The refusal of what is asked of a session that is not there.
-pub(crate) fn unknown(id: &SessionId) -> Error {
-    let why = locale::session::unknown(locale::quoted(id.as_str()));
-    Error::new(Code::UnknownSession, why)
 }

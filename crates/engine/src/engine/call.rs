@@ -13,9 +13,9 @@ use tokio::task::JoinSet;
 
 use super::Engine;
 use crate::gate::{self, Verdict};
+use crate::log::master;
 use crate::open_calls::{self, CallWatch, OpenCall};
 use crate::runner::not_open;
-use crate::session::master;
 use crate::settings::Recovery;
 use crate::toolbox::{Tool, outcome_of};
 
@@ -115,7 +115,7 @@ impl Engine {
     /// Watches the calls that wait for somebody outside, from those on that are known now. For one
     /// watcher: what one was told, another is not.
     pub fn watch_calls(&self) -> CallWatch {
-        CallWatch::new(self.parts.clone())
+        CallWatch::new(self.parts.open_calls.clone(), self.parts.stop.clone())
     }
 
     /// Closes a call that waits for somebody outside.

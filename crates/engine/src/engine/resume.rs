@@ -4,7 +4,7 @@ use samovar_core::{Broken, Error, EventId, Seq, SessionId, TurnId};
 
 use super::Engine;
 use crate::log::{Follower, Log, TurnPlace};
-use crate::session::unknown;
+use crate::parts::unknown;
 
 /// What a reader has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

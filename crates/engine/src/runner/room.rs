@@ -6,7 +6,7 @@ use samovar_locale as locale;
 
 use super::{Input, Reply, Runner, answer};
 use crate::log::Draft;
-use crate::session::refusal;
+use crate::parts::refusal;
 
 impl Runner {
     /// Keeps what was noted, with one commit. While there is no room it waits: first what cannot

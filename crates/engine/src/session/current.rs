@@ -11,8 +11,9 @@ use tokio::sync::oneshot;
 use tokio::task::JoinError;
 
 use super::load::fault_message;
-use super::{Current, Mailbox, Progress, master, refusal};
+use super::{Current, Mailbox, Progress};
 use crate::log::Draft;
+use crate::parts::refusal;
 use crate::projector::read_all;
 use crate::queue::Taken;
 use crate::runner::{Ended, How, Input, Reply, Whom, answer, not_open};
@@ -322,12 +323,7 @@ impl Mailbox {
             return;
         };
         let closed = Kind::SessionClosed;
-        let draft = Draft {
-            turn: None,
-            agent: master(),
-            author: Author::User,
-            kind: closed,
-        };
+        let draft = Draft::new(None, Author::User, closed);
         let kept = open.log.append(vec![draft]).await;
         let closing = std::mem::take(&mut open.closing);
         match kept {

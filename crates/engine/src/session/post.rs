@@ -12,9 +12,9 @@ use samovar_locale as locale;
 use serde_json::Map;
 use tokio::sync::mpsc;
 
-use super::{Current, Goes, MAX_INPUTS, Mailbox, OpenSession, Progress, master, refusal};
-use crate::log::Draft;
-use crate::parts::Parts;
+use super::{Current, Goes, MAX_INPUTS, Mailbox, OpenSession, Progress};
+use crate::log::{Draft, master};
+use crate::parts::{Parts, refusal};
 use crate::projection;
 use crate::queue::Queued;
 use crate::runner::{Continuation, Input, Patience, Runner, answer, not_open};
@@ -62,12 +62,7 @@ impl Mailbox {
             bounds,
             entry,
         };
-        let draft = |kind, author| Draft {
-            turn: Some(turn.clone()),
-            agent: master(),
-            author,
-            kind,
-        };
+        let draft = |kind, author| Draft::new(Some(turn.clone()), author, kind);
         let mut drafts = vec![draft(finished, Author::User)];
         let begun = open.is_free().then(|| self.parts.begin(&model, bounds));
         if let Some((kinds, _)) = &begun {
@@ -238,15 +233,7 @@ impl Mailbox {
             }
         };
         let Some(open) = &mut self.open else { return };
-        let draft = |kind| {
-            let (turn, agent) = (Some(turn_id.clone()), master());
-            Draft {
-                turn,
-                agent,
-                author,
-                kind,
-            }
-        };
+        let draft = |kind| Draft::new(Some(turn_id.clone()), author, kind);
         let events = match open
             .log
             .append(kinds.into_iter().map(draft).collect())

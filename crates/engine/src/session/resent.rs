@@ -9,7 +9,8 @@ use samovar_core::{Accepted, Code, Error, Message, MessageId, Role, Seq, TurnId,
 use samovar_locale as locale;
 use sha2::{Digest, Sha256};
 
-use super::{Mailbox, refusal};
+use super::Mailbox;
+use crate::parts::refusal;
 use crate::projector::Claim;
 use crate::queue::Joined;
 
