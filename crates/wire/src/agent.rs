@@ -9,8 +9,6 @@ mod family;
 mod message;
 mod request;
 mod snapshot;
-mod spelling;
-mod within;
 
 pub use answer::{
     CancelResult, ErrorBody, PaginatedResult, SendMessageResult, SessionInfo, Stats, TokenUsage,
@@ -23,10 +21,9 @@ pub use family::ShownEvent;
 pub use message::{AgentMessage, MessagePart, ToolCallRequest};
 pub use request::{
     CancelParams, CreateSessionParams, Delivery, GetMessagesParams, NoParams, PaginationParams,
-    ResumeParams, SendMessageParams, SessionParams, StreamParams, UpdateSessionParams,
+    ResumeParams, SendMessageParams, SessionParams, StreamParams, UpdateSessionParams, Within,
 };
 pub use snapshot::{ResetEvent, ResumedEvent, Snapshot, SnapshotFold, TurnState};
-pub use within::Within;
 
 /// The path of the service's methods: `/services/agent/{method}`.
 pub const BASE_PATH: &str = "/services/agent";

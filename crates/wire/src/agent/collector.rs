@@ -3,8 +3,8 @@
 use samovar_core::{Event, Kind, Message, MessageId, Role, TurnId};
 
 use super::answer::{SendMessageResult, TokenUsage};
+use super::encoder::Spelling;
 use super::event::{AgentStreamEvent, AgentStreamEventType as Type};
-use super::spelling::Spelling;
 
 /// Collects a turn until it is over.
 #[derive(Clone, Debug)]

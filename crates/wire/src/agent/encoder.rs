@@ -1,13 +1,22 @@
-//! Encodes a session's log as the bytes of one turn's stream (AS-4).
+//! From a session's log to the bytes of one turn's stream (AS-4): whole events, or the six types of
+//! AS-5.
 
-use samovar_core::{Error, Event, TurnId};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use samovar_core::error::FaultCode;
+use samovar_core::event::{Fault, Fragment};
+use samovar_core::{
+    CallId, Error, Event, FinishReason, Kind, Message, MessageId, Part, Role, ToolCall, TurnId,
+    Usage,
+};
+use samovar_locale as locale;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::event::{AgentStreamEvent, AgentStreamEventType};
+use super::event::{AgentStreamEvent, AgentStreamEventType as Type};
 use super::family::{Family, WholeEvent};
 use super::snapshot::Snapshot;
-use super::spelling::Spelling;
 use crate::sse::{self, FrameId};
 
 /// How much of a turn a stream shows.
@@ -122,7 +131,7 @@ impl Encoder {
         }
         self.is_over = true;
         let (message, code) = (error.message.as_ref().into(), error.code.as_str().into());
-        let last = AgentStreamEventType::Error { message, code };
+        let last = Type::Error { message, code };
         sse::frame(None, &last.uncounted(), out);
         out.extend_from_slice(sse::DONE.as_bytes());
     }
@@ -158,5 +167,260 @@ fn write_frames(event: &Event, said: &[AgentStreamEvent<'_>], shown: usize, out:
             part: (place < said.len()).then_some(place),
         };
         sse::frame(Some(id), frame, out);
+    }
+}
+
+/// The state of one turn's stream, a fold of the log's events from the turn's start.
+#[derive(Clone, Debug)]
+pub(super) struct Spelling {
+    turn: TurnId,
+    max_iterations: u32,
+    iteration: u32,
+    usage: Usage,
+    text: ShownText,
+    owed: Vec<Owed>,
+    is_over: bool,
+}
+
+/// How many bytes of each text of the current message were shown.
+#[derive(Clone, Debug, Default)]
+struct ShownText {
+    message: Option<MessageId>,
+    parts: BTreeMap<usize, usize>,
+}
+
+/// A call that was shown and whose result was not. Results are shown in the order of the calls, so
+/// an early one is held back.
+#[derive(Clone, Debug)]
+struct Owed {
+    call: CallId,
+    name: String,
+    result: Option<String>,
+}
+
+impl Spelling {
+    pub(super) fn new(turn: TurnId) -> Self {
+        Self {
+            turn,
+            max_iterations: 0,
+            iteration: 0,
+            usage: Usage::default(),
+            text: ShownText::default(),
+            owed: Vec::new(),
+            is_over: false,
+        }
+    }
+
+    /// Whether the turn has ended.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// The token usage of the turn so far.
+    pub(super) fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// The stream's events for this event of the log. No event may be given after the turn is over.
+    pub(super) fn spell<'e>(&mut self, event: &'e Event) -> Vec<AgentStreamEvent<'e>> {
+        let mut said = Vec::new();
+        let is_ours = event.turn.as_ref() == Some(&self.turn);
+        if is_ours || matches!(event.kind, Kind::SessionClosed) {
+            self.take(&event.kind, &mut said);
+        }
+        said
+    }
+
+    fn take<'e>(&mut self, kind: &'e Kind, said: &mut Vec<AgentStreamEvent<'e>>) {
+        match kind {
+            Kind::TurnStarted { limits, .. } => self.max_iterations = limits.max_iterations,
+            Kind::StepStarted { iteration, .. } => self.begin_step(*iteration, said),
+            Kind::StepReset { usage, .. } => self.usage = self.usage.plus(*usage),
+            Kind::Delta {
+                message,
+                part,
+                fragment: Fragment::Text(text),
+            } => {
+                self.add_text(message, usize::from(*part), text, said);
+            }
+            Kind::PartAdded {
+                message,
+                index,
+                part,
+            } => {
+                self.add_part(message, usize::from(*index), part, said);
+            }
+            Kind::MessageFinished { message, .. } if message.role == Role::Assistant => {
+                self.finish_message(message, said);
+            }
+            Kind::CallClosed { call, outcome, .. } => self.close_call(call, &outcome.text, said),
+            Kind::TurnFinished {
+                reason,
+                iterations,
+                usage,
+                fault,
+            } => {
+                self.usage = *usage;
+                self.finish_turn(last_word(reason, *iterations, fault.as_ref()), said);
+            }
+            Kind::SessionClosed => {
+                let cancelled = last_word(&FinishReason::Cancelled, self.iteration, None);
+                self.finish_turn(cancelled, said);
+            }
+            Kind::SessionOpened { .. }
+            | Kind::SessionChanged { .. }
+            | Kind::TurnUndone { .. }
+            | Kind::MessageStarted { .. }
+            | Kind::Delta { .. }
+            | Kind::MessageFinished { .. }
+            | Kind::CallApproved { .. }
+            | Kind::CallStarted { .. }
+            | Kind::TurnContinued { .. }
+            | Kind::EventsLost { .. }
+            | Kind::StateChanged { .. } => {}
+        }
+    }
+
+    /// Starts an attempt: text and calls of earlier attempts are dropped.
+    fn begin_step(&mut self, iteration: u32, said: &mut Vec<AgentStreamEvent<'_>>) {
+        self.settle(self.owed.len(), said);
+        self.text = ShownText::default();
+        self.iteration = iteration;
+        let max_iterations = self.max_iterations;
+        said.push(self.counted(Type::Iteration {
+            iteration,
+            max_iterations,
+        }));
+    }
+
+    fn add_text<'e>(
+        &mut self,
+        message: &MessageId,
+        part: usize,
+        text: &'e str,
+        said: &mut Vec<AgentStreamEvent<'e>>,
+    ) {
+        *self.text.of(message, part) += text.len();
+        if !text.is_empty() {
+            said.push(
+                Type::TextDelta {
+                    content: text.into(),
+                }
+                .uncounted(),
+            );
+        }
+    }
+
+    fn add_part<'e>(
+        &mut self,
+        message: &MessageId,
+        index: usize,
+        part: &'e Part,
+        said: &mut Vec<AgentStreamEvent<'e>>,
+    ) {
+        match part {
+            Part::Text { text } => {
+                let shown = *self.text.of(message, index);
+                self.add_text(message, index, text.get(shown..).unwrap_or_default(), said);
+            }
+            Part::Call(call) => self.open_call(call, said),
+            Part::Reasoning { .. } | Part::Outcome { .. } | Part::Data { .. } => {}
+        }
+    }
+
+    fn open_call<'e>(&mut self, call: &'e ToolCall, said: &mut Vec<AgentStreamEvent<'e>>) {
+        if self.owed.iter().any(|owed| owed.call == call.id) {
+            return;
+        }
+        self.owed.push(Owed {
+            call: call.id.clone(),
+            name: call.name.clone(),
+            result: None,
+        });
+        let (id, name) = (call.id.as_str().into(), call.name.as_str().into());
+        let args = Cow::Borrowed(&call.args);
+        said.push(Type::ToolCallStart { id, name, args }.uncounted());
+    }
+
+    /// Shows the parts that no live event has shown: a provider may send only whole answers. From
+    /// here on the message decides the order of its calls.
+    fn finish_message<'e>(&mut self, message: &'e Message, said: &mut Vec<AgentStreamEvent<'e>>) {
+        for (index, part) in message.parts.iter().enumerate() {
+            self.add_part(&message.id, index, part, said);
+        }
+        self.usage = self.usage.plus(message.usage.unwrap_or_default());
+        let place = |owed: &Owed| message.calls().position(|call| call.id == owed.call);
+        self.owed.sort_by_key(place);
+    }
+
+    fn close_call(&mut self, call: &CallId, result: &str, said: &mut Vec<AgentStreamEvent<'_>>) {
+        if let Some(owed) = self.owed.iter_mut().find(|owed| owed.call == *call) {
+            owed.result.get_or_insert_with(|| result.to_owned());
+        }
+        let is_closed = |owed: &&Owed| owed.result.is_some();
+        let ready = self.owed.iter().take_while(is_closed).count();
+        self.settle(ready, said);
+    }
+
+    fn finish_turn<'e>(&mut self, last: Type<'e>, said: &mut Vec<AgentStreamEvent<'e>>) {
+        self.settle(self.owed.len(), said);
+        self.is_over = true;
+        said.push(self.counted(last));
+    }
+
+    /// Shows the results of the first `count` calls and drops the calls; a call that was never
+    /// closed has no result.
+    fn settle(&mut self, count: usize, said: &mut Vec<AgentStreamEvent<'_>>) {
+        let tokens = Some(self.usage.total());
+        let results = self.owed.drain(..count).filter_map(|owed| {
+            let event = Type::ToolCallResult {
+                id: Cow::Owned(owed.call.as_str().to_owned()),
+                name: Cow::Owned(owed.name),
+                result: Cow::Owned(owed.result?),
+            };
+            Some(AgentStreamEvent { event, tokens })
+        });
+        said.extend(results);
+    }
+
+    fn counted<'e>(&self, event: Type<'e>) -> AgentStreamEvent<'e> {
+        AgentStreamEvent {
+            event,
+            tokens: Some(self.usage.total()),
+        }
+    }
+}
+
+impl ShownText {
+    fn of(&mut self, message: &MessageId, part: usize) -> &mut usize {
+        if self.message.as_ref() != Some(message) {
+            self.message = Some(message.clone());
+            self.parts.clear();
+        }
+        self.parts.entry(part).or_default()
+    }
+}
+
+fn last_word<'e>(reason: &'e FinishReason, iterations: u32, fault: Option<&'e Fault>) -> Type<'e> {
+    match (reason, fault) {
+        (FinishReason::Error, Some(fault)) => Type::Error {
+            message: fault.message.as_str().into(),
+            code: fault.code.as_str().into(),
+        },
+        (FinishReason::Error, None) => Type::Error {
+            message: locale::turn::failed().into(),
+            code: FaultCode::Internal.as_str().into(),
+        },
+        (
+            FinishReason::Model(_)
+            | FinishReason::MaxIterations
+            | FinishReason::Budget
+            | FinishReason::Cancelled
+            | FinishReason::Steered,
+            _,
+        ) => Type::Completed {
+            finish_reason: reason.as_str().into(),
+            total_iterations: iterations,
+        },
     }
 }
