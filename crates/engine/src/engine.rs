@@ -16,12 +16,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::bus::Bus;
+use crate::disk_space::DiskSpace;
 use crate::log::{Follower, Log};
-use crate::parts::{Parts, Running, RunningTurn, damaged, unknown};
+use crate::parts::{Parts, RunningTurn, RunningTurns, damaged, unknown};
 use crate::projection;
 use crate::projector::{Projector, read_all};
 use crate::recovered::{self, Ledger, Recovered};
-use crate::room::Room;
 use crate::settings::{Recovery, Settings};
 use crate::toolbox::Toolbox;
 
@@ -101,8 +101,8 @@ impl Engine {
             damages: damages.clone(),
             projector: projector.clone(),
             open_calls: Arc::default(),
-            running: Running::new(),
-            room: Room::default(),
+            running: RunningTurns::new(),
+            disk_space: DiskSpace::default(),
             continuing,
             ledger: Ledger::new(),
             stopping: CancellationToken::new(),

@@ -8,6 +8,7 @@
 
 mod answer;
 mod bus;
+mod disk_space;
 mod edges;
 mod engine;
 pub mod gate;
@@ -18,7 +19,6 @@ mod projection;
 mod projector;
 mod queue;
 mod recovered;
-mod room;
 mod runner;
 mod session;
 mod settings;

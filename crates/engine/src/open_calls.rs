@@ -30,7 +30,7 @@ pub struct OpenCall {
 /// memory.
 #[derive(Default)]
 pub(crate) struct OpenCalls {
-    known: Mutex<HashMap<SessionId, Waiting>>,
+    known: Mutex<HashMap<SessionId, SessionCalls>>,
     /// The sessions whose calls are others than when they were looked at last; nothing where nobody
     /// looks. Locked behind `known`.
     changed: Mutex<BTreeSet<SessionId>>,
@@ -42,7 +42,7 @@ pub(crate) struct OpenCalls {
 
 /// What waits in one session, which has one turn at a time.
 #[derive(PartialEq)]
-struct Waiting {
+struct SessionCalls {
     turn: TurnId,
     calls: Vec<ToolCall>,
 }
@@ -55,7 +55,7 @@ impl OpenCalls {
             return self.forget(session, turn_id);
         }
         let turn = turn_id.clone();
-        let waiting = Waiting { turn, calls };
+        let waiting = SessionCalls { turn, calls };
         let mut known = self.lock();
         if known.get(session) != Some(&waiting) {
             known.insert(session.clone(), waiting);
@@ -85,7 +85,7 @@ impl OpenCalls {
     /// The session of a call, if that is known.
     pub(crate) fn session_of(&self, call: &CallId) -> Option<SessionId> {
         let known = self.lock();
-        let has = |waiting: &Waiting| waiting.calls.iter().any(|open| open.id == *call);
+        let has = |waiting: &SessionCalls| waiting.calls.iter().any(|open| open.id == *call);
         let found = known.iter().find(|(_, waiting)| has(waiting));
         found.map(|(session, _)| session.clone())
     }
@@ -109,12 +109,12 @@ impl OpenCalls {
         waiting.map_or_else(Vec::new, |waiting| waiting.list(session).collect())
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Waiting>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, SessionCalls>> {
         lock(&self.known)
     }
 }
 
-impl Waiting {
+impl SessionCalls {
     fn list(&self, session: &SessionId) -> impl Iterator<Item = OpenCall> {
         self.calls.iter().map(|call| OpenCall {
             session: session.clone(),
@@ -153,7 +153,9 @@ pub(crate) fn kept(journal: &dyn Journal, session: &SessionId) -> Result<Vec<Ope
     }
     let waiting = turns.into_iter().flat_map(|(turn, state)| {
         let calls = state.outside_calls().cloned().collect();
-        Waiting { turn, calls }.list(session).collect::<Vec<_>>()
+        SessionCalls { turn, calls }
+            .list(session)
+            .collect::<Vec<_>>()
     });
     Ok(waiting.collect())
 }

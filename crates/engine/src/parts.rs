@@ -7,10 +7,10 @@ use samovar_locale as locale;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::disk_space::DiskSpace;
 use crate::open_calls::OpenCalls;
 use crate::projector::Projector;
 use crate::recovered::Ledger;
-use crate::room::Room;
 use crate::settings::Settings;
 use crate::toolbox::Toolbox;
 
@@ -26,9 +26,9 @@ pub(crate) struct Parts {
     pub(crate) damages: Arc<dyn Damages>,
     pub(crate) projector: Arc<Projector>,
     pub(crate) open_calls: Arc<OpenCalls>,
-    pub(crate) running: Running,
+    pub(crate) running: RunningTurns,
     /// Where turns wait that cannot keep what they have.
-    pub(crate) room: Room,
+    pub(crate) disk_space: DiskSpace,
     /// Held by a turn that goes on after a stop, until the world has answered it.
     pub(crate) continuing: Arc<Semaphore>,
     /// What became of the turns that a former run left.
@@ -80,9 +80,9 @@ pub(crate) fn unknown(id: &SessionId) -> Error {
 }
 
 /// How many turns run.
-pub(crate) struct Running(watch::Sender<usize>);
+pub(crate) struct RunningTurns(watch::Sender<usize>);
 
-impl Running {
+impl RunningTurns {
     pub(crate) fn new() -> Self {
         Self(watch::channel(0).0)
     }

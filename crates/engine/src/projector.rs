@@ -16,14 +16,14 @@ use tokio_util::sync::CancellationToken;
 use crate::log::{Log, Lost};
 use crate::projection;
 
-use self::claims::{Claims, Said};
-use self::left::Left;
+use self::catch_up::Unprojected;
+use self::claims::{Claims, ProjectedIds};
 
+mod catch_up;
 mod claims;
-mod left;
 
+pub(crate) use catch_up::read_kept;
 pub(crate) use claims::Claim;
-pub(crate) use left::read_kept;
 
 /// How long the projector rests after the history has failed.
 const REST: Duration = Duration::from_millis(500);
@@ -39,15 +39,15 @@ pub(crate) struct Projector {
     damages: Arc<dyn Damages>,
     retention: Duration,
     sync_every: Duration,
-    state: Mutex<State>,
+    state: Mutex<Backlog>,
     progress: watch::Sender<Progress>,
     claims: Claims,
 }
 
 #[derive(Default)]
-struct State {
+struct Backlog {
     /// What a former run left to do; it comes first.
-    left: Left,
+    left: Unprojected,
     /// The logs that have something new, in the order in which they were marked: a session that was
     /// deleted and made anew has two logs, and the deletion goes first.
     dirty: VecDeque<Log>,
@@ -136,7 +136,7 @@ impl Projector {
         is_clean
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Backlog> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -258,7 +258,7 @@ impl Projector {
             self.journal.projected(marks.collect());
             self.journal.sweep(Millis(i64::MAX)).await?;
         });
-        let said: Vec<Said> = projections.iter().map(Said::of).collect();
+        let said: Vec<ProjectedIds> = projections.iter().map(ProjectedIds::of).collect();
         let left_out = self.write(projections).await?;
         for (place, said) in said.into_iter().enumerate() {
             if !left_out.contains(&place) {

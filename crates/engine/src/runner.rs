@@ -11,7 +11,7 @@ use samovar_core::{
 use samovar_locale as locale;
 use tokio::sync::{mpsc, oneshot};
 
-use self::ask::Asked;
+use self::ask::AskEnd;
 use self::calls::Calls;
 use crate::log::{Draft, Log};
 use crate::parts::{Parts, refusal};
@@ -21,9 +21,9 @@ use crate::turn::{Step, Turn};
 
 mod ask;
 mod calls;
+mod keep;
 mod recovery;
 mod retry;
-mod room;
 
 pub(crate) use recovery::Continuation;
 pub(crate) use retry::Patience;
@@ -38,12 +38,12 @@ pub(crate) enum Input {
     /// Close a call from outside.
     Settle(CallId, Outcome, Reply),
     /// Stop.
-    Cancel(Whom, Reply),
+    Cancel(CancelTarget, Reply),
 }
 
-/// Whom a cancel means.
+/// CancelTarget a cancel means.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Whom {
+pub(crate) enum CancelTarget {
     /// The turn that it was sent to, and no other.
     This,
     /// Whichever runs.
@@ -65,12 +65,12 @@ pub(crate) struct Ended {
     pub(crate) leftover: Vec<Input>,
     /// Whether it is over because somebody stopped it.
     pub(crate) was_stopped: bool,
-    pub(crate) how: How,
+    pub(crate) how: RunEnd,
 }
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum How {
+pub(crate) enum RunEnd {
     /// The turn is over.
     Finished,
     /// Everything that is open is open on somebody outside.
@@ -113,10 +113,10 @@ impl Runner {
             Ok(how) => how,
             Err(broken) => {
                 tracing::error!(turn = %self.turn_id, %broken, "a turn broke off");
-                How::Broken(broken)
+                RunEnd::Broken(broken)
             }
         };
-        let was_stopped = how == How::Finished && self.is_stopped;
+        let was_stopped = how == RunEnd::Finished && self.is_stopped;
         for reply in self.stopped_for {
             answer(reply, stopped(&how));
         }
@@ -136,7 +136,7 @@ impl Runner {
         }
     }
 
-    async fn drive(&mut self) -> Result<How, Broken> {
+    async fn drive(&mut self) -> Result<RunEnd, Broken> {
         if self.continuation.is_some() {
             self.take_up().await?;
         }
@@ -150,8 +150,8 @@ impl Runner {
                     if self.turn.is_over() {
                         continue;
                     }
-                    if self.ask(max_tokens).await? == Asked::Left {
-                        return Ok(How::Left);
+                    if self.ask(max_tokens).await? == AskEnd::Left {
+                        return Ok(RunEnd::Left);
                     }
                     self.continuation = None;
                 }
@@ -162,12 +162,12 @@ impl Runner {
                 Step::Wait => {
                     self.keep().await?;
                     if !self.turn.is_over() {
-                        return Ok(How::Parked);
+                        return Ok(RunEnd::Parked);
                     }
                 }
                 Step::Over => {
                     self.keep().await?;
-                    return Ok(How::Finished);
+                    return Ok(RunEnd::Finished);
                 }
             }
         }
@@ -309,11 +309,11 @@ impl Runner {
 }
 
 /// The answer to who wanted a turn to stop that has ended like this.
-fn stopped(how: &How) -> Result<Accepted, Error> {
+fn stopped(how: &RunEnd) -> Result<Accepted, Error> {
     match how {
-        How::Finished => Ok(Accepted::Cancelled { stopped: true }),
-        How::Parked | How::Left => Ok(Accepted::Cancelled { stopped: false }),
-        How::Broken(broken) => Err(refusal(broken.clone())),
+        RunEnd::Finished => Ok(Accepted::Cancelled { stopped: true }),
+        RunEnd::Parked | RunEnd::Left => Ok(Accepted::Cancelled { stopped: false }),
+        RunEnd::Broken(broken) => Err(refusal(broken.clone())),
     }
 }
 

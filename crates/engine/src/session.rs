@@ -92,16 +92,16 @@ struct OpenSession {
 /// The turn that has begun and is not over.
 struct Current {
     turn_id: TurnId,
-    state: Progress,
+    state: CurrentState,
 }
 
-enum Progress {
+enum CurrentState {
     /// It runs; this reaches it.
     Running(mpsc::Sender<Input>),
     /// It waits for somebody outside.
     Parked(Box<Turn>),
     /// A stop of the server cut it.
-    Cut(Box<Turn>, Goes),
+    Cut(Box<Turn>, ContinueWhen),
     /// Its task is gone and its end could not be kept yet, for this reason.
     Stuck(FaultCode),
     /// It is left to another run: a former one left it and here no turn ends or goes on, or this
@@ -111,11 +111,11 @@ enum Progress {
 
 /// Whether a turn that was cut goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Goes {
+enum ContinueWhen {
     /// As soon as there is room.
-    On,
+    Possible,
     /// When somebody says so.
-    WhenTold,
+    Told,
 }
 
 impl Mailbox {
@@ -176,7 +176,7 @@ impl Mailbox {
         let is_parked = |current: &Current| {
             matches!(
                 current.state,
-                Progress::Parked(_) | Progress::Cut(_, Goes::WhenTold)
+                CurrentState::Parked(_) | CurrentState::Cut(_, ContinueWhen::Told)
             )
         };
         self.turns.is_empty() && open.queue.is_empty() && open.current.iter().all(is_parked)
@@ -416,7 +416,7 @@ impl OpenSession {
     /// Whether the end of its turn, whose task is gone, could not be kept yet.
     fn is_stuck(&self) -> bool {
         let state = self.current.as_ref().map(|current| &current.state);
-        matches!(state, Some(Progress::Stuck(_)))
+        matches!(state, Some(CurrentState::Stuck(_)))
     }
 
     /// Notes what has joined a turn since this was asked last.

@@ -62,7 +62,7 @@ pub struct Turn {
 
 /// A call that had begun when the server stopped, and whose tool is gone with it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Cut {
+pub struct InterruptedCall {
     /// The call.
     pub call: ToolCall,
     /// What its tool said then that it does to the world.
@@ -413,11 +413,11 @@ impl Turn {
     }
 
     /// The calls that have begun, that their own tools were to close, and that are open.
-    pub fn cut_calls(&self) -> Vec<Cut> {
+    pub fn cut_calls(&self) -> Vec<InterruptedCall> {
         let cut = |open: &Open| {
             let intent = open.intent.as_ref()?;
             let is_open = open.state != CallState::Closed && intent.closer == Closer::Tool;
-            is_open.then(|| Cut {
+            is_open.then(|| InterruptedCall {
                 call: open.call.clone(),
                 effect: intent.effect,
                 foreseen: intent.foreseen.clone(),

@@ -27,12 +27,12 @@ pub(crate) enum Claim {
 }
 
 /// What a projection has of users' messages.
-pub(super) struct Said {
+pub(super) struct ProjectedIds {
     session: SessionId,
     ids: Vec<MessageId>,
 }
 
-impl Said {
+impl ProjectedIds {
     pub(super) fn of(projection: &Projection) -> Self {
         let mut ids = Vec::new();
         for (_, change) in &projection.changes {
@@ -71,7 +71,7 @@ impl Claims {
     }
 
     /// Lets go of what the history has from now on.
-    pub(super) fn projected(&self, said: Said) {
+    pub(super) fn projected(&self, said: ProjectedIds) {
         for id in said.ids {
             self.give_back(&id, &said.session);
         }

@@ -12,7 +12,7 @@ use crate::answer::{Answer, Ending};
 
 /// How asking ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum AskEnd {
     /// What came of it is noted.
     Done,
     /// The server stops while the turn waits for another attempt, which the next start makes.
@@ -20,7 +20,7 @@ pub(super) enum Asked {
 }
 
 /// How reading an answer ended.
-enum Heard {
+enum ReadEnd {
     /// It is whole.
     Whole(Ending),
     /// Its server failed.
@@ -31,21 +31,21 @@ enum Heard {
 
 impl Runner {
     /// Asks the model once, and notes what came of it.
-    pub(super) async fn ask(&mut self, max_tokens: u32) -> Result<Asked, Broken> {
+    pub(super) async fn ask(&mut self, max_tokens: u32) -> Result<AskEnd, Broken> {
         failpoint!("model.ask.before");
         let id = MessageId::fresh(self.parts.ids.as_ref());
         let mut answer = Answer::new(id, self.turn.asked_model().to_owned());
         let heard = match self.find_model() {
             Ok(()) => self.hear(&mut answer, max_tokens).await?,
-            Err(failure) => Heard::Failed(failure),
+            Err(failure) => ReadEnd::Failed(failure),
         };
         match heard {
-            Heard::Whole(ending) if !answer.is_empty() => {
+            ReadEnd::Whole(ending) if !answer.is_empty() => {
                 self.patience.rests();
                 self.note_message(answer.finish(ending, self.now()));
             }
-            Heard::Whole(ending) if is_refusal(&ending.reason) => self.refused(ending),
-            Heard::Whole(ending) => {
+            ReadEnd::Whole(ending) if is_refusal(&ending.reason) => self.refused(ending),
+            ReadEnd::Whole(ending) => {
                 let failure = Failure {
                     code: FaultCode::EmptyAnswer,
                     message: locale::turn::answer_empty(&ending.reason),
@@ -54,17 +54,17 @@ impl Runner {
                 };
                 return self.give_up(answer, failure).await;
             }
-            Heard::Failed(failure) => return self.give_up(answer, failure).await,
-            Heard::Stopped(reply) => {
+            ReadEnd::Failed(failure) => return self.give_up(answer, failure).await,
+            ReadEnd::Stopped(reply) => {
                 let (reason, usage) = ("cancelled".to_owned(), None);
                 self.note_salvage(answer, Ending { reason, usage });
                 self.stop(reply);
             }
         }
-        Ok(Asked::Done)
+        Ok(AskEnd::Done)
     }
 
-    /// Whom the step names is asked: a turn that was taken up again may have fallen back before.
+    /// CancelTarget the step names is asked: a turn that was taken up again may have fallen back before.
     fn find_model(&mut self) -> Result<(), Failure> {
         if self.model.name == self.turn.asked_model() {
             return Ok(());
@@ -98,14 +98,14 @@ impl Runner {
         }
     }
 
-    async fn hear(&mut self, answer: &mut Answer, max_tokens: u32) -> Result<Heard, Broken> {
+    async fn hear(&mut self, answer: &mut Answer, max_tokens: u32) -> Result<ReadEnd, Broken> {
         let mut stream = self.model.provider.stream(self.prompt(max_tokens));
         loop {
             // Both are safe to drop halfway: a stream keeps what it has read, a channel its items.
             let said = tokio::select! {
                 said = stream.next() => said,
                 Some(input) = self.inbox.recv() => match input {
-                    Input::Cancel(_, reply) => return Ok(Heard::Stopped(reply)),
+                    Input::Cancel(_, reply) => return Ok(ReadEnd::Stopped(reply)),
                     Input::Settle(call, _, reply) => {
                         super::answer(reply, Err(not_open(&call)));
                         continue;
@@ -113,7 +113,7 @@ impl Runner {
                 },
             };
             let Some(said) = said else {
-                return Ok(Heard::Failed(Failure {
+                return Ok(ReadEnd::Failed(Failure {
                     code: FaultCode::StreamCut,
                     message: locale::turn::answer_cut().to_owned(),
                     retry_after: None,
@@ -122,13 +122,13 @@ impl Runner {
             };
             let (live, heard) = self.take(answer, said);
             if let Some(reply) = self.show(live).await? {
-                return Ok(Heard::Stopped(reply));
+                return Ok(ReadEnd::Stopped(reply));
             }
             if let Some(heard) = heard {
                 return Ok(heard);
             }
             if let Some(reply) = self.fold().await? {
-                return Ok(Heard::Stopped(reply));
+                return Ok(ReadEnd::Stopped(reply));
             }
         }
     }
@@ -151,7 +151,7 @@ impl Runner {
         &mut self,
         answer: &mut Answer,
         said: Vec<ProviderEvent>,
-    ) -> (Vec<Kind>, Option<Heard>) {
+    ) -> (Vec<Kind>, Option<ReadEnd>) {
         let mut live = Vec::with_capacity(said.len() + 1);
         let mut heard = None;
         failpoint!("model.ask.after");
@@ -167,14 +167,14 @@ impl Runner {
                         reason: finish_reason,
                         usage: Some(usage),
                     };
-                    heard = Some(Heard::Whole(ending));
+                    heard = Some(ReadEnd::Whole(ending));
                 }
                 ProviderEvent::Failed {
                     code,
                     message,
                     retry_after,
                 } => {
-                    heard = Some(Heard::Failed(Failure {
+                    heard = Some(ReadEnd::Failed(Failure {
                         code,
                         message,
                         retry_after,

@@ -34,7 +34,7 @@ struct Running {
     closer: Closer,
 }
 
-type Joined = Result<(Id, Said), JoinError>;
+type TaskResult = Result<(Id, Said), JoinError>;
 
 impl<'a> Calls<'a> {
     pub(super) fn new(runner: &'a mut Runner, calls: Vec<ToolCall>) -> Self {
@@ -257,7 +257,7 @@ impl<'a> Calls<'a> {
         self.known.insert(id, running);
     }
 
-    fn close(&mut self, joined: Joined) {
+    fn close(&mut self, joined: TaskResult) {
         let id = match &joined {
             Ok((id, _)) => *id,
             Err(error) => error.id(),

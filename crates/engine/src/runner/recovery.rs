@@ -12,7 +12,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::{Input, Runner};
 use crate::recovered::Undecided;
 use crate::toolbox::Shelf;
-use crate::turn::{Cut, unknown};
+use crate::turn::{InterruptedCall, unknown};
 
 /// How long a probe may look.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -104,7 +104,11 @@ impl Runner {
 }
 
 /// The outcome of a call that had begun; none when it is to be run again, under the same key.
-async fn look(shelf: Arc<Shelf>, cut: Cut, context: CallContext) -> (Cut, Option<Outcome>) {
+async fn look(
+    shelf: Arc<Shelf>,
+    cut: InterruptedCall,
+    context: CallContext,
+) -> (InterruptedCall, Option<Outcome>) {
     let tool = shelf.find(&cut.call).ok();
     // A tool that is stricter now than it was counts as what it is now.
     let now = tool

@@ -10,7 +10,7 @@ use samovar_locale as locale;
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
-use super::ask::Asked;
+use super::ask::AskEnd;
 use super::{Input, Runner, not_open};
 use crate::answer::{Answer, Ending};
 use crate::settings::Retry;
@@ -73,12 +73,12 @@ impl Runner {
         &mut self,
         answer: Answer,
         failure: Failure,
-    ) -> Result<Asked, Broken> {
+    ) -> Result<AskEnd, Broken> {
         self.patience.fails();
         match self.what_follows(&failure) {
             Next::Again(pause) if pause.is_zero() => {
                 self.void(&failure, failure.message.clone());
-                Ok(Asked::Done)
+                Ok(AskEnd::Done)
             }
             Next::Again(pause) => {
                 let seconds = pause.as_secs_f64().ceil();
@@ -87,7 +87,7 @@ impl Runner {
                 // Readers see that it waits, and what for.
                 self.keep().await?;
                 if self.turn.is_over() {
-                    return Ok(Asked::Done);
+                    return Ok(AskEnd::Done);
                 }
                 // The world has answered, if badly; others may take up what was cut meanwhile.
                 self.continuation = None;
@@ -98,11 +98,11 @@ impl Runner {
                 self.void(&failure, reason);
                 self.patience.rests();
                 self.ask_instead(model);
-                Ok(Asked::Done)
+                Ok(AskEnd::Done)
             }
             Next::End => {
                 self.end(answer, failure);
-                Ok(Asked::Done)
+                Ok(AskEnd::Done)
             }
         }
     }
@@ -186,18 +186,18 @@ impl Runner {
 
     /// Waits before the next attempt. A server that stops does not wait for that: the next start
     /// goes on with the turn.
-    async fn pause(&mut self, pause: Duration) -> Asked {
+    async fn pause(&mut self, pause: Duration) -> AskEnd {
         let end = Instant::now() + pause;
         let stopping = self.parts.stopping.clone();
         loop {
             // All are safe to drop halfway: a channel's items wait where they are.
             tokio::select! {
-                () = tokio::time::sleep_until(end) => return Asked::Done,
-                () = stopping.cancelled() => return Asked::Left,
+                () = tokio::time::sleep_until(end) => return AskEnd::Done,
+                () = stopping.cancelled() => return AskEnd::Left,
                 Some(input) = self.inbox.recv() => match input {
                     Input::Cancel(_, reply) => {
                         self.stop(reply);
-                        return Asked::Done;
+                        return AskEnd::Done;
                     }
                     Input::Settle(call, _, reply) => super::answer(reply, Err(not_open(&call))),
                 },

@@ -11,12 +11,12 @@ use tokio::sync::oneshot;
 use tokio::task::JoinError;
 
 use super::load::fault_message;
-use super::{Current, Mailbox, Progress};
+use super::{Current, CurrentState, Mailbox};
 use crate::log::Draft;
 use crate::parts::refusal;
 use crate::projector::read_all;
-use crate::queue::Taken;
-use crate::runner::{Ended, How, Input, Reply, Whom, answer, not_open};
+use crate::queue::Removed;
+use crate::runner::{CancelTarget, Ended, Input, Reply, RunEnd, answer, not_open};
 use crate::turn::Turn;
 
 impl Mailbox {
@@ -29,7 +29,7 @@ impl Mailbox {
             None => refuse_late(input),
             Some(Current {
                 turn_id,
-                state: Progress::Running(turn),
+                state: CurrentState::Running(turn),
             }) => {
                 // The last place is for who stops the turn: an interruption is sent but once.
                 let has_room = turn.capacity() > 1 || matches!(input, Input::Cancel(..));
@@ -41,7 +41,7 @@ impl Mailbox {
                 let current = turn_id.clone();
                 open.current = Some(Current {
                     turn_id,
-                    state: Progress::Running(turn),
+                    state: CurrentState::Running(turn),
                 });
                 match sent {
                     Ok(()) => {}
@@ -56,19 +56,19 @@ impl Mailbox {
             }
             Some(Current {
                 turn_id,
-                state: Progress::Parked(turn),
+                state: CurrentState::Parked(turn),
             }) => {
                 self.wake(turn_id, turn, input, None).await;
             }
             Some(Current {
                 turn_id,
-                state: Progress::Cut(turn, goes),
+                state: CurrentState::Cut(turn, goes),
             }) => {
                 self.wake(turn_id, turn, input, Some(goes)).await;
             }
             Some(Current {
                 turn_id,
-                state: state @ Progress::Stuck(_),
+                state: state @ CurrentState::Stuck(_),
             }) => {
                 open.current = Some(Current { turn_id, state });
                 let full = Error::new(Code::StoreFull, locale::turn::end_not_kept());
@@ -77,9 +77,9 @@ impl Mailbox {
             // The next server goes on with it, and takes this too.
             Some(Current {
                 turn_id,
-                state: Progress::Left,
+                state: CurrentState::Left,
             }) => {
-                let state = Progress::Left;
+                let state = CurrentState::Left;
                 open.current = Some(Current { turn_id, state });
                 let stopping = Error::new(Code::Unavailable, locale::server::stopping());
                 refuse_input(input, &stopping);
@@ -97,7 +97,7 @@ impl Mailbox {
         }
         match input {
             input if self.is_current(turn) => self.forward(input).await,
-            Input::Cancel(Whom::Running { next }, reply) => {
+            Input::Cancel(CancelTarget::Running { next }, reply) => {
                 self.cancel_late(was_stopped, next, reply).await;
             }
             input => refuse_late(input),
@@ -130,17 +130,17 @@ impl Mailbox {
                 return answer(reply, Ok(Accepted::Cancelled { stopped: true }));
             });
             let next = open.queue.next();
-            let whom = turn.map_or(Whom::Running { next }, |_| Whom::This);
+            let whom = turn.map_or(CancelTarget::Running { next }, |_| CancelTarget::This);
             return self.forward(Input::Cancel(whom, reply)).await;
         }
         // Taken out, it can neither begin nor join the turn that runs.
-        let taken = turn.map_or(Taken::Nothing, |turn| open.queue.take(&turn));
+        let taken = turn.map_or(Removed::Nothing, |turn| open.queue.take(&turn));
         let (at, queued) = match taken {
-            Taken::Out(at, queued) => (at, queued),
-            Taken::Joining => {
+            Removed::Out(at, queued) => (at, queued),
+            Removed::Joining => {
                 return answer(reply, Err(Error::new(Code::Busy, locale::turn::joining())));
             }
-            Taken::Nothing => {
+            Removed::Nothing => {
                 return answer(reply, Ok(Accepted::Cancelled { stopped: false }));
             }
         };
@@ -167,7 +167,7 @@ impl Mailbox {
     /// before all others, or the session's end. What cannot be stopped now ends in its own time.
     pub(super) async fn interrupt(&mut self) {
         let (told, _) = oneshot::channel();
-        self.forward(Input::Cancel(Whom::This, told)).await;
+        self.forward(Input::Cancel(CancelTarget::This, told)).await;
     }
 
     pub(super) async fn turn_ended(&mut self, ended: Result<Ended, JoinError>) {
@@ -187,19 +187,19 @@ impl Mailbox {
         let Some(open) = &mut self.open else { return };
         open.transcript = ended.transcript;
         match ended.how {
-            How::Finished => open.current = None,
-            How::Parked => {
+            RunEnd::Finished => open.current = None,
+            RunEnd::Parked => {
                 let (turn_id, state) = (
                     ended.turn_id.clone(),
-                    Progress::Parked(Box::new(ended.turn)),
+                    CurrentState::Parked(Box::new(ended.turn)),
                 );
                 open.current = Some(Current { turn_id, state });
             }
-            How::Left => {
-                let (turn_id, state) = (ended.turn_id.clone(), Progress::Left);
+            RunEnd::Left => {
+                let (turn_id, state) = (ended.turn_id.clone(), CurrentState::Left);
                 open.current = Some(Current { turn_id, state });
             }
-            How::Broken(_) => self.set_stuck(FaultCode::StoreFailed),
+            RunEnd::Broken(_) => self.set_stuck(FaultCode::StoreFailed),
         }
         // What came too late for the task is for this turn as it is now; but who means whichever runs
         // means the one that follows, if that was there already.
@@ -207,7 +207,9 @@ impl Mailbox {
         for input in ended.leftover {
             match input {
                 input if self.is_current(&ended.turn_id) => self.forward(input).await,
-                Input::Cancel(Whom::Running { next }, reply) => for_the_next.push((next, reply)),
+                Input::Cancel(CancelTarget::Running { next }, reply) => {
+                    for_the_next.push((next, reply))
+                }
                 input => refuse_late(input),
             }
         }
@@ -236,7 +238,7 @@ impl Mailbox {
     /// A turn's task is gone without an end, which is made from what the log has of the turn.
     fn set_stuck(&mut self, code: FaultCode) {
         if let Some(current) = self.open.as_mut().and_then(|open| open.current.as_mut()) {
-            current.state = Progress::Stuck(code);
+            current.state = CurrentState::Stuck(code);
         }
     }
 
@@ -261,7 +263,7 @@ impl Mailbox {
         let Some(open) = &self.open else { return true };
         let Some(Current {
             turn_id,
-            state: Progress::Stuck(code),
+            state: CurrentState::Stuck(code),
         }) = &open.current
         else {
             return true;

@@ -15,7 +15,7 @@ use samovar_locale as locale;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{Current, Mailbox, OpenSession, Progress};
+use super::{Current, CurrentState, Mailbox, OpenSession};
 use crate::log::{Log, Origin, note_turn};
 use crate::parts::Parts;
 use crate::projection;
@@ -28,7 +28,7 @@ use crate::turn::Turn;
 const REOPENING: Duration = Duration::from_secs(30);
 
 /// What the stores have of a session.
-struct Found {
+struct Stored {
     row: Option<SessionRow>,
     entry: Option<LogEntry>,
     /// The durable events that the history lacks or that unfinished turns need.
@@ -47,11 +47,11 @@ impl Mailbox {
         id: SessionId,
         stop: CancellationToken,
     ) -> Result<Self, Broken> {
-        let mut found = Found::read(&parts, &id).await?;
+        let mut found = Stored::read(&parts, &id).await?;
         if found.lacks_opening() {
             // The history is new; the projector is about to open the session there again.
             parts.projector.caught_up(REOPENING).await;
-            found = Found::read(&parts, &id).await?;
+            found = Stored::read(&parts, &id).await?;
         }
         found.keep_up(&parts, &id).await?;
         let last_head = found.head();
@@ -85,7 +85,7 @@ impl Mailbox {
     fn leave(&mut self, interrupted: Vec<(TurnId, Turn)>) {
         let Some(open) = &mut self.open else { return };
         for (turn_id, _) in interrupted {
-            let state = Progress::Left;
+            let state = CurrentState::Left;
             open.current = Some(Current { turn_id, state });
         }
     }
@@ -125,7 +125,7 @@ impl Mailbox {
     }
 
     /// Builds the session's state; gives the turns that were running.
-    async fn take_in(&mut self, found: Found) -> Result<Vec<(TurnId, Turn)>, Broken> {
+    async fn take_in(&mut self, found: Stored) -> Result<Vec<(TurnId, Turn)>, Broken> {
         let number = found.entry.as_ref().map(|entry| entry.log);
         let is_unprojected = found.entry.as_ref().is_some_and(|entry| entry.unprojected);
         let is_deleted = found.entry.as_ref().is_some_and(|entry| entry.deleted);
@@ -160,7 +160,7 @@ impl Mailbox {
                 }
                 _ if turn.is_parked() => {
                     self.parts.open_calls.note(&self.id, &turn_id, &turn);
-                    let state = Progress::Parked(Box::new(turn));
+                    let state = CurrentState::Parked(Box::new(turn));
                     open.current = Some(Current { turn_id, state });
                 }
                 _ => interrupted.push((turn_id, turn)),
@@ -173,7 +173,7 @@ impl Mailbox {
             }
         }
         let has_joined = |id: &MessageId| fold.joined.iter().any(|(_, message)| message.id == *id);
-        for (turn, Said { at, message, .. }) in fold.said {
+        for (turn, FirstMessage { at, message, .. }) in fold.said {
             if !has_joined(&message.id) {
                 open.recent.remember(&message, turn, Seq(at.0 - 1));
             }
@@ -217,7 +217,7 @@ impl Mailbox {
     }
 }
 
-impl Found {
+impl Stored {
     async fn read(parts: &Parts, id: &SessionId) -> Result<Self, Broken> {
         // The history first: what it lacks then is still in the journal when that is read.
         let row = parts.history.session(id).await?;
@@ -313,13 +313,13 @@ struct Fold {
     started: HashSet<TurnId>,
     /// How many messages they have, all together.
     messages: usize,
-    said: HashMap<TurnId, Said>,
+    said: HashMap<TurnId, FirstMessage>,
     /// What joined a turn, and which.
     joined: Vec<(TurnId, Arc<Message>)>,
 }
 
 /// What began a turn, or is to begin it.
-struct Said {
+struct FirstMessage {
     at: Seq,
     message: Arc<Message>,
     bounds: Bounds,
@@ -354,7 +354,7 @@ impl Fold {
                     bounds,
                     entry,
                 } if message.role == Role::User => {
-                    let first = Said {
+                    let first = FirstMessage {
                         at: event.seq,
                         message: Arc::new(message.clone()),
                         bounds: *bounds,

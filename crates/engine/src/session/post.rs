@@ -12,7 +12,7 @@ use samovar_locale as locale;
 use serde_json::Map;
 use tokio::sync::mpsc;
 
-use super::{Current, Goes, MAX_INPUTS, Mailbox, OpenSession, Progress};
+use super::{ContinueWhen, Current, CurrentState, MAX_INPUTS, Mailbox, OpenSession};
 use crate::log::{Draft, master};
 use crate::parts::{Parts, refusal};
 use crate::projection;
@@ -116,7 +116,7 @@ impl Mailbox {
                 Err(broken) => {
                     tracing::error!(session = %self.id, %broken, "a turn could not be started");
                     if let Some(open) = &mut self.open {
-                        let state = Progress::Stuck(FaultCode::StoreFailed);
+                        let state = CurrentState::Stuck(FaultCode::StoreFailed);
                         open.current = Some(Current {
                             turn_id: queued.turn,
                             state,
@@ -191,7 +191,7 @@ impl Mailbox {
         };
         open.current = Some(Current {
             turn_id,
-            state: Progress::Running(sender),
+            state: CurrentState::Running(sender),
         });
         let running = self.parts.running.enter();
         self.turns.spawn(async move {
@@ -207,7 +207,7 @@ impl Mailbox {
         turn_id: TurnId,
         mut turn: Box<Turn>,
         input: Input,
-        cut: Option<Goes>,
+        cut: Option<ContinueWhen>,
     ) {
         let (kinds, reply, accepted, author) = match input {
             Input::Settle(call, outcome, reply) => {
@@ -261,17 +261,17 @@ impl Mailbox {
         self.resume(turn_id, turn).await;
     }
 
-    fn park(&mut self, turn_id: TurnId, turn: Box<Turn>, cut: Option<Goes>) {
+    fn park(&mut self, turn_id: TurnId, turn: Box<Turn>, cut: Option<ContinueWhen>) {
         if let Some(open) = &mut self.open {
             let state = match cut {
-                Some(goes) => Progress::Cut(turn, goes),
-                None => Progress::Parked(turn),
+                Some(goes) => CurrentState::Cut(turn, goes),
+                None => CurrentState::Parked(turn),
             };
             open.current = Some(Current { turn_id, state });
         }
     }
 
-    /// Goes on with a turn that has something to do again.
+    /// ContinueWhen on with a turn that has something to do again.
     async fn resume(&mut self, turn_id: TurnId, turn: Box<Turn>) {
         match turn.next() {
             Step::Wait => self.park(turn_id, turn, None),
@@ -294,7 +294,7 @@ impl Mailbox {
         if self.undecided.take().is_some() {
             self.parts.ledger.ended();
         }
-        let state = Progress::Stuck(FaultCode::UnusableModel);
+        let state = CurrentState::Stuck(FaultCode::UnusableModel);
         if let Some(open) = &mut self.open {
             open.current = Some(Current { turn_id, state });
         }

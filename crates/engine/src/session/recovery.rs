@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::load::fault_message;
-use super::{Current, Goes, Mailbox, Progress};
+use super::{ContinueWhen, Current, CurrentState, Mailbox};
 use crate::answer::{Answer, Ending};
 use crate::projector::read_those;
 use crate::runner::Continuation;
@@ -26,8 +26,8 @@ impl Mailbox {
         mut turn: Turn,
     ) -> Result<(), Broken> {
         let goes = match self.parts.settings.resume {
-            Resume::Auto => Goes::On,
-            Resume::Ask => Goes::WhenTold,
+            Resume::Auto => ContinueWhen::Possible,
+            Resume::Ask => ContinueWhen::Told,
             Resume::Off => return self.end_cut(&turn_id, &turn, FaultCode::Interrupted).await,
         };
         if self.in_a_row(&turn) > self.parts.settings.max_continuations {
@@ -49,17 +49,17 @@ impl Mailbox {
             self.record(&turn_id, vec![reset]).await?;
         }
         match goes {
-            Goes::On => self.undecided = Some(self.parts.ledger.undecided()),
-            Goes::WhenTold => self.parts.ledger.waits(&self.id, &turn_id),
+            ContinueWhen::Possible => self.undecided = Some(self.parts.ledger.undecided()),
+            ContinueWhen::Told => self.parts.ledger.waits(&self.id, &turn_id),
         }
         self.set_cut(turn_id, turn, goes);
         Ok(())
     }
 
-    fn set_cut(&mut self, turn_id: TurnId, turn: Turn, goes: Goes) {
+    fn set_cut(&mut self, turn_id: TurnId, turn: Turn, goes: ContinueWhen) {
         self.parts.open_calls.note(&self.id, &turn_id, &turn);
         if let Some(open) = &mut self.open {
-            let state = Progress::Cut(Box::new(turn), goes);
+            let state = CurrentState::Cut(Box::new(turn), goes);
             open.current = Some(Current { turn_id, state });
         }
     }
@@ -123,7 +123,7 @@ impl Mailbox {
         let goes = matches!(
             state,
             Some(Current {
-                state: Progress::Cut(_, Goes::On),
+                state: CurrentState::Cut(_, ContinueWhen::Possible),
                 ..
             })
         );
@@ -136,21 +136,21 @@ impl Mailbox {
             return Err(self.missing());
         };
         let state = open.current.as_mut().map(|current| &mut current.state);
-        let Some(Progress::Cut(_, goes)) = state else {
+        let Some(CurrentState::Cut(_, goes)) = state else {
             return Err(Error::new(Code::UnknownTurn, locale::turn::none_waits()));
         };
-        *goes = Goes::On;
+        *goes = ContinueWhen::Possible;
         self.parts.ledger.waits_no_more(&self.id);
         Ok(Accepted::Continued)
     }
 
-    /// Goes on with the turn that was cut.
+    /// ContinueWhen on with the turn that was cut.
     pub(super) async fn take_up(&mut self, room: OwnedSemaphorePermit) {
         let Some(open) = &mut self.open else { return };
         let Some(Current { turn_id, state }) = open.current.take() else {
             return;
         };
-        let Progress::Cut(turn, _) = state else {
+        let CurrentState::Cut(turn, _) = state else {
             open.current = Some(Current { turn_id, state });
             return;
         };

@@ -39,7 +39,7 @@ fn projected(claims: &Claims, owner: &str, changes: Vec<Change>) {
         up_to: Seq(9),
         changes: (1..).map(Seq).zip(changes).collect(),
     };
-    claims.projected(Said::of(&projection));
+    claims.projected(ProjectedIds::of(&projection));
 }
 
 // proves SA-10

@@ -19,7 +19,7 @@ const READ_BYTES: usize = 1024 * 1024;
 
 /// Logs that a former run left, the deleted ones first: what was made anew under the same id comes
 /// after.
-pub(super) type Left = VecDeque<(SessionId, LogEntry)>;
+pub(super) type Unprojected = VecDeque<(SessionId, LogEntry)>;
 
 impl Projector {
     /// Notes what a former run left. From here on reads wait for it.

@@ -38,7 +38,7 @@ impl Runner {
     /// Notes that something could be kept, so that others who wait for room try, too.
     pub(super) fn has_room(&mut self) {
         if std::mem::take(&mut self.is_waiting) {
-            self.parts.room.found();
+            self.parts.disk_space.found();
         }
     }
 
@@ -57,7 +57,7 @@ impl Runner {
             answer(reply, Err(Error::new(Code::StoreFull, why)));
         }
         self.is_waiting = true;
-        let room = &self.parts.room;
+        let room = &self.parts.disk_space;
         // Both are safe to drop halfway: a channel keeps its items.
         tokio::select! {
             () = room.wait() => Ok(None),
