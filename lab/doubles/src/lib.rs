@@ -17,7 +17,7 @@ mod tool;
 
 pub use disk::{Disk, Full};
 pub use history::MemoryHistory;
-pub use model::{Gate, Reply, ScriptedModel, call, fail, results, say, user};
+pub use model::{Gate, Reply, ScriptedModel, call, fail, results, say, think, user};
 pub use over::{Over, OverHistory, OverJournal};
 pub use time::{CountedIds, TestClock};
 pub use tool::TestTool;

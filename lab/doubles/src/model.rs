@@ -1,8 +1,8 @@
 //! A model that answers by a script, without a socket.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use samovar_core::error::FaultCode;
@@ -37,6 +37,7 @@ pub struct Reply {
     /// Each holds back the read with this number and all after it.
     gates: Vec<(usize, Gate)>,
     usage: Usage,
+    finish: Option<&'static str>,
 }
 
 /// Says a text, one word a read.
@@ -44,6 +45,14 @@ pub fn say(text: &str) -> Reply {
     let delta = |word: &str| vec![ProviderEvent::TextDelta(word.to_owned())];
     Reply {
         reads: text.split_inclusive(' ').map(delta).collect(),
+        ..Reply::default()
+    }
+}
+
+/// Thinks, and says nothing.
+pub fn think(text: &str) -> Reply {
+    Reply {
+        reads: vec![vec![ProviderEvent::ReasoningDelta(text.to_owned())]],
         ..Reply::default()
     }
 }
@@ -88,6 +97,24 @@ impl Reply {
         self
     }
 
+    /// How long its failure asks to wait.
+    #[must_use]
+    pub fn retry_after(mut self, wait: Duration) -> Self {
+        for event in self.reads.iter_mut().flatten() {
+            if let ProviderEvent::Failed { retry_after, .. } = event {
+                *retry_after = Some(wait);
+            }
+        }
+        self
+    }
+
+    /// Ends in this word of the provider.
+    #[must_use]
+    pub fn finish(mut self, word: &'static str) -> Self {
+        self.finish = Some(word);
+        self
+    }
+
     /// Says nothing until the gate is open.
     #[must_use]
     pub fn hold(self, gate: &Gate) -> Self {
@@ -113,12 +140,14 @@ impl Reply {
             mut reads,
             gates,
             usage,
+            finish,
         } = self;
         let is = |wanted: fn(&ProviderEvent) -> bool| reads.iter().flatten().any(wanted);
         if !is(|event| matches!(event, ProviderEvent::Failed { .. })) {
             let calls = is(|event| matches!(event, ProviderEvent::ToolCallEnd { .. }));
+            let own = if calls { "tool_calls" } else { "stop" };
             reads.push(vec![ProviderEvent::MessageComplete {
-                finish_reason: if calls { "tool_calls" } else { "stop" }.to_owned(),
+                finish_reason: finish.unwrap_or(own).to_owned(),
                 usage,
             }]);
         }
@@ -164,7 +193,7 @@ struct Script {
     /// Answers in place of the replies.
     by: Option<Box<Answers>>,
     asked: watch::Sender<Vec<Prompt>>,
-    is_gone: AtomicBool,
+    lost: Mutex<Vec<String>>,
 }
 
 impl ScriptedModel {
@@ -210,9 +239,14 @@ impl ScriptedModel {
         asked.wait_for(|prompts| prompts.len() >= count).await.ok();
     }
 
-    /// Takes it out of the table.
-    pub fn remove(&self) {
-        self.0.is_gone.store(true, Ordering::SeqCst);
+    /// Takes a name out of the table.
+    pub fn lose(&self, name: &str) {
+        self.lost().push(name.to_owned());
+    }
+
+    fn lost(&self) -> MutexGuard<'_, Vec<String>> {
+        let lost = self.0.lost.lock();
+        lost.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -227,8 +261,8 @@ impl Models for ScriptedModel {
         })
     }
 
-    fn claim(&self, _name: &str) -> Result<(), Error> {
-        if self.0.is_gone.load(Ordering::SeqCst) {
+    fn claim(&self, name: &str) -> Result<(), Error> {
+        if self.lost().iter().any(|lost| lost == name) {
             return Err(Error::new(Code::UnusableModel, "the model is gone"));
         }
         Ok(())

@@ -266,7 +266,7 @@ async fn what_a_waiting_turn_has_asked_somebody_outside_can_be_answered_meanwhil
 async fn nobody_waits_for_a_turn_that_cannot_go_on_because_its_model_is_gone() {
     let disk = cut(vec![step()], Vec::new()).await;
     let rig = open(&disk, [], used()).await;
-    rig.world.model.remove();
+    rig.world.model.lose("scripted");
     let _reader = rig.engine.follow(&session(), Seq(1)).await.unwrap();
 
     let kinds = whole_turn(&rig).await;

@@ -15,6 +15,8 @@ mod kept;
 mod left;
 mod machine;
 mod races;
+mod retries;
 mod rig;
+mod tools;
 mod turns;
 mod undo;

@@ -5,7 +5,7 @@ use samovar_model_server::{call, say};
 use samovar_testkit::{App, AppBuilder, TestTool};
 use serde_json::json;
 
-use crate::shown::{kinds, results, text, told};
+use crate::shown::{results, text};
 
 /// Sends a command as the program that has the server inside.
 pub(crate) async fn command(
@@ -81,55 +81,4 @@ async fn a_call_is_closed_from_outside_and_the_parked_turn_goes_on() {
         Err("unknown_call".to_owned())
     );
     assert!(queued.next().await.is_some());
-}
-
-#[tokio::test]
-async fn a_parked_turn_waits_over_a_restart_and_costs_no_model_call() {
-    let asked = call("ask", json!({}));
-    let ask = TestTool::asks("ask").build();
-    let app = AppBuilder::new().tools(ask).start([asked, say("ok")]).await;
-    let session = app.session().await;
-    drop(app.say(&session, "go").await);
-    let open = open_call(&app, &session).await;
-
-    let app = app.restart().await;
-    assert_eq!(app.model.prompts().len(), 1);
-    settle(&app, &session, &open, "at noon").await.unwrap();
-
-    app.model.seen(2).await;
-    let prompts = app.model.prompts();
-    assert_eq!(told(prompts[1].body()), ["at noon"]);
-    let params = json!({"sessionId": session, "content": "and now?"});
-    drop(app.post_stream(params).await);
-    let rows = app.ok("getMessages", json!({"sessionId": session})).await;
-    let said: Vec<_> = rows
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|row| row["role"].clone())
-        .collect();
-    assert_eq!(said[..4], ["user", "assistant", "tool", "assistant"]);
-}
-
-#[tokio::test]
-async fn a_parked_turn_can_be_cancelled() {
-    let asked = call("ask", json!({}));
-    let app = AppBuilder::new()
-        .tools(TestTool::asks("ask").build())
-        .start([asked])
-        .await;
-    let session = app.session().await;
-    let mut stream = app.say(&session, "go").await;
-    let open = open_call(&app, &session).await;
-
-    assert_eq!(
-        app.ok("cancel", json!({"sessionId": session})).await,
-        json!({"cancelled": true})
-    );
-
-    assert_eq!(kinds(&stream.rest().await).last(), Some(&"[DONE]"));
-    assert_eq!(
-        settle(&app, &session, &open, "late").await,
-        Err("unknown_call".to_owned())
-    );
 }
