@@ -1,31 +1,33 @@
-//! The engine's face: commands in, events and rows out.
+//! The engine's face: commands in, by the bus to whichever session they are for, and events out.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use samovar_core::command::Text;
-use samovar_core::history::{MessageQuery, MessageRow, SessionQuery, SessionRow, Totals};
 use samovar_core::journal::LogEntry;
 use samovar_core::{
     Accepted, Action, Bounds, Broken, Clock, Code, Command, Damages, Delivery, Error, Event,
     History, Ids, Journal, Models, Sender, Seq, SessionId, TurnId, failpoint,
 };
 use samovar_locale as locale;
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::bus::Bus;
 use crate::disk_space::DiskSpace;
 use crate::log::{Follower, Log};
-use crate::parts::{Parts, RunningTurn, RunningTurns, damaged, unknown};
-use crate::projection;
-use crate::projector::{Projector, read_all};
-use crate::recovered::{self, Ledger, Recovered};
+use crate::parts::{Parts, RunningTurn, RunningTurns, damaged, refusal, unknown};
+use crate::projector::Projector;
+use crate::recovered::{self, Ledger, Recovered, Undecided};
+use crate::runner::answer;
+use crate::session::{Letter, Mailbox};
 use crate::settings::{Recovery, Settings};
 use crate::toolbox::Toolbox;
 
 mod call;
+mod reads;
 mod resume;
 
 pub use self::resume::{Cut, Resumption, Since, Wanted};
@@ -33,6 +35,12 @@ pub use self::resume::{Cut, Resumption, Since, Wanted};
 /// How long an engine without turns waits at start for what a former run left. When the history
 /// cannot take it by then, reads show what it has.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Letters that wait in a session's mailbox, at most; more are refused with 429.
+const MAX_LETTERS: usize = 64;
+
+/// How long a session that was not let into memory at start waits until it tries again.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// What the engine works with: the leaves behind their ports.
 pub struct Ports {
@@ -62,7 +70,7 @@ pub struct Engine {
     stop_projector: CancellationToken,
     tasks: TaskTracker,
     /// Whether all is written out, so that a stop in a hurry and the one it overtakes do it once.
-    is_closed: Mutex<bool>,
+    is_closed: tokio::sync::Mutex<bool>,
 }
 
 impl Engine {
@@ -134,7 +142,7 @@ impl Engine {
             bus,
             stop_projector,
             tasks,
-            is_closed: Mutex::new(false),
+            is_closed: tokio::sync::Mutex::new(false),
         }))
     }
 
@@ -234,84 +242,6 @@ impl Engine {
         reader.telling(self.parts.damages.clone())
     }
 
-    /// One session.
-    ///
-    /// # Errors
-    /// [`Code::UnknownSession`] when there is no such session, [`Code::SessionDamaged`] when some of it
-    /// is lost: what is left would look like all of it.
-    pub async fn session(&self, id: &SessionId) -> Result<SessionRow, Error> {
-        let lag = self.lag(id).await?;
-        let row = self
-            .parts
-            .history
-            .session(id)
-            .await
-            .map_err(|broken| self.broke_in(id, &broken))?;
-        let row = match lag {
-            None => row,
-            Some(events) => projection::overlay_session(row, id, &events),
-        };
-        // Who waited for the history may have waited for just that.
-        if self.parts.damages.is_damaged(id) {
-            return Err(damaged());
-        }
-        row.ok_or_else(|| unknown(id))
-    }
-
-    /// Messages of a session.
-    ///
-    /// # Errors
-    /// [`Code::UnknownSession`] when there is no such session, [`Code::SessionDamaged`] when some of it
-    /// is lost.
-    pub async fn messages(&self, query: MessageQuery) -> Result<Vec<MessageRow>, Error> {
-        let id = query.session.clone();
-        self.session(&id).await?;
-        let (limit, is_newest) = (query.limit as usize, query.before.is_none());
-        // Before the rows are read: what is projected in between is in both, and not in neither.
-        // What the history lacks is newer than all it has.
-        let lag = if is_newest {
-            self.lag(&id).await?
-        } else {
-            None
-        };
-        let rows = self
-            .parts
-            .history
-            .messages(query)
-            .await
-            .map_err(|broken| self.broke_in(&id, &broken))?;
-        let Some(events) = lag else { return Ok(rows) };
-        let mut rows = projection::overlay_messages(rows, &id, &events);
-        rows.drain(..rows.len().saturating_sub(limit));
-        Ok(rows)
-    }
-
-    /// A page of sessions, and how many there are on all pages.
-    ///
-    /// # Errors
-    /// [`Code::Internal`] when the history cannot be read.
-    pub async fn sessions(&self, query: SessionQuery) -> Result<(Vec<SessionRow>, u64), Error> {
-        self.caught_up().await;
-        self.parts
-            .history
-            .sessions(query)
-            .await
-            .map_err(|broken| self.broke(&broken))
-    }
-
-    /// Totals over all sessions.
-    ///
-    /// # Errors
-    /// [`Code::Internal`] when the history cannot be read.
-    pub async fn totals(&self) -> Result<Totals, Error> {
-        self.caught_up().await;
-        self.parts
-            .history
-            .totals()
-            .await
-            .map_err(|broken| self.broke(&broken))
-    }
-
     /// What became of the turns that a former run left, so far. Where no turns run, all that are
     /// not over wait.
     pub fn recovered(&self) -> Recovered {
@@ -378,48 +308,160 @@ impl Engine {
         failpoint!("close.after");
         *is_closed = true;
     }
+}
 
-    async fn caught_up(&self) -> bool {
-        self.parts
-            .projector
-            .caught_up(self.parts.settings.read_wait)
-            .await
+type Mail = mpsc::Sender<Letter>;
+type Sessions = HashMap<SessionId, Mail>;
+
+/// The sessions in memory, and the way to them. A session comes into memory when something is sent
+/// to it, and leaves when nothing needs it there.
+struct Bus {
+    parts: Arc<Parts>,
+    sessions: Mutex<Sessions>,
+    tasks: TaskTracker,
+}
+
+impl Bus {
+    fn new(parts: Arc<Parts>) -> Arc<Self> {
+        let (sessions, tasks) = (Mutex::default(), TaskTracker::new());
+        Arc::new(Self {
+            parts,
+            sessions,
+            tasks,
+        })
     }
 
-    /// Waits until the history has what was accepted; when it does not come that far in time, the
-    /// session's own kept events that it lacks (DU-2).
-    async fn lag(&self, id: &SessionId) -> Result<Option<Vec<Arc<Event>>>, Error> {
-        if self.caught_up().await {
-            return Ok(None);
+    /// Sends a command; answers when it is accepted, and so kept, or refused.
+    async fn submit(self: &Arc<Self>, command: Command) -> Result<Accepted, Error> {
+        let (reply, accepted) = oneshot::channel();
+        let session = command.session.clone();
+        self.send(&session, Letter::Command(command, reply))?;
+        accepted.await.unwrap_or_else(|_| Err(stopping()))
+    }
+
+    /// The log of a session, if there is such a session.
+    async fn log(self: &Arc<Self>, session: &SessionId) -> Result<Option<Log>, Error> {
+        let (reply, log) = oneshot::channel();
+        self.send(session, Letter::Follow(reply))?;
+        log.await.map_err(|_| stopping())?
+    }
+
+    /// Brings a session into memory, so that it looks after its unfinished turns; again, when a store
+    /// does not let it.
+    fn wake(self: &Arc<Self>, session: &SessionId) {
+        drop(self.mailbox(&mut self.lock(), session));
+        self.tasks.spawn(self.clone().awaken(session.clone()));
+    }
+
+    async fn awaken(self: Arc<Self>, session: SessionId) {
+        loop {
+            match self.log(&session).await.map(drop) {
+                Err(error) if matches!(error.code, Code::StoreFull | Code::StoreFailed) => {}
+                Ok(()) | Err(_) => return,
+            }
+            tokio::select! {
+                () = self.parts.stop.cancelled() => return,
+                () = tokio::time::sleep(AGAIN) => {}
+            }
         }
-        let log = self.bus.log(id).await?.ok_or_else(|| unknown(id))?;
-        let Some(position) = self.parts.projector.position(log.number()) else {
-            return Ok(None);
+    }
+
+    fn send(self: &Arc<Self>, session: &SessionId, letter: Letter) -> Result<(), Error> {
+        if self.parts.stop.is_cancelled() {
+            return Err(stopping());
+        }
+        // Sent under the lock: a session that leaves memory looks under it whether anything came.
+        let sent = self.mailbox(&mut self.lock(), session).try_send(letter);
+        sent.map_err(|error| match error {
+            TrySendError::Full(_) => {
+                let why = locale::session::requests_wait(session, MAX_LETTERS as u64);
+                Error::new(Code::Busy, why)
+            }
+            TrySendError::Closed(_) => stopping(),
+        })
+    }
+
+    fn mailbox(self: &Arc<Self>, sessions: &mut Sessions, session: &SessionId) -> Mail {
+        if let Some(mail) = sessions.get(session).filter(|mail| !mail.is_closed()) {
+            return mail.clone();
+        }
+        let (mail, letters) = mpsc::channel(MAX_LETTERS);
+        sessions.insert(session.clone(), mail.clone());
+        let undecided = self.parts.ledger.undecided();
+        self.tasks
+            .spawn(self.clone().look_after(session.clone(), letters, undecided));
+        mail
+    }
+
+    async fn look_after(
+        self: Arc<Self>,
+        id: SessionId,
+        mut letters: mpsc::Receiver<Letter>,
+        undecided: Undecided,
+    ) {
+        let loaded = Mailbox::load(self.parts.clone(), id.clone(), self.parts.stop.clone()).await;
+        drop(undecided);
+        let mut mailbox = match loaded {
+            Ok(mailbox) => mailbox,
+            Err(broken) => return self.turn_away(&id, letters, broken).await,
         };
-        read_all(&log, position, log.published())
-            .await
-            .map(Some)
-            .map_err(|broken| self.broke_in(id, &broken))
+        loop {
+            mailbox.run(&mut letters).await;
+            let mut sessions = self.lock();
+            let is_free = letters.is_empty() && !mailbox.is_followed() && mailbox.forget();
+            if is_free || self.parts.stop.is_cancelled() {
+                sessions.remove(&id);
+                letters.close();
+                return;
+            }
+        }
     }
 
-    /// Why a session was not read: its store is closed already, or broken, or this of it is damaged.
-    pub(crate) fn broke_in(&self, id: &SessionId, broken: &Broken) -> Error {
-        if self.parts.stop.is_cancelled() {
-            return Error::new(Code::Unavailable, locale::server::stopping());
+    /// Refuses what is asked of a session that cannot be read. One that is damaged can be deleted.
+    async fn turn_away(&self, id: &SessionId, mut letters: mpsc::Receiver<Letter>, broken: Broken) {
+        let is_damaged = matches!(broken, Broken::Damaged(_));
+        let refused = match &broken {
+            Broken::Damaged(_) => self.parts.unreadable(id, &broken),
+            Broken::Full(_) | Broken::ReadOnly(_) | Broken::Io(_) => refusal(broken),
+        };
+        loop {
+            while let Ok(letter) = letters.try_recv() {
+                match letter {
+                    Letter::Command(command, reply)
+                        if is_damaged && matches!(command.action, Action::Close) =>
+                    {
+                        answer(reply, self.discard(id).await);
+                    }
+                    other @ (Letter::Command(..) | Letter::Follow(_)) => other.refuse(&refused),
+                }
+            }
+            let mut sessions = self.lock();
+            if letters.is_empty() {
+                sessions.remove(id);
+                letters.close();
+                return;
+            }
         }
-        self.parts.unreadable(id, broken)
     }
 
-    /// Why a store was not read: it is closed already, or it is broken.
-    pub(crate) fn broke(&self, broken: &Broken) -> Error {
-        if self.parts.stop.is_cancelled() {
-            return Error::new(Code::Unavailable, locale::server::stopping());
-        }
-        tracing::error!(%broken, "a store cannot be read");
-        if let Broken::Damaged(why) = broken {
-            self.parts.damages.history(why);
-        }
-        Error::new(Code::Internal, locale::store::unreadable())
+    /// Removes a damaged session from both stores. From the history first: what is left of it when
+    /// that is cut off is still damaged, and can be deleted again.
+    async fn discard(&self, id: &SessionId) -> Result<Accepted, Error> {
+        self.parts.history.discard(id).await.map_err(refusal)?;
+        self.parts.journal.discard(id).await.map_err(refusal)?;
+        self.parts.damages.removed(id);
+        Ok(Accepted::Closed)
+    }
+
+    /// Stops every session; turns that run are left as they are, for the next start.
+    async fn close(&self) {
+        self.parts.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Sessions> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -442,4 +484,8 @@ async fn unsettled(parts: &Parts) -> Result<Vec<(SessionId, LogEntry)>, Broken> 
         parts.ledger.waits(session, turn);
     }
     Ok(unsettled)
+}
+
+fn stopping() -> Error {
+    Error::new(Code::Unavailable, locale::server::stopping())
 }

@@ -7,7 +7,6 @@
 //! protocol, any provider or tool.
 
 mod answer;
-mod bus;
 mod disk_space;
 mod edges;
 mod engine;

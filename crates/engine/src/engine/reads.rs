@@ -1,0 +1,135 @@
+//! What readers see of sessions and messages: rows of the history, and what it lacks still.
+
+use std::sync::Arc;
+
+use samovar_core::history::{MessageQuery, MessageRow, SessionQuery, SessionRow, Totals};
+use samovar_core::{Broken, Code, Error, Event, SessionId};
+use samovar_locale as locale;
+
+use super::Engine;
+use crate::parts::{damaged, unknown};
+use crate::projection;
+use crate::projector::read_all;
+
+impl Engine {
+    /// One session.
+    ///
+    /// # Errors
+    /// [`Code::UnknownSession`] when there is no such session, [`Code::SessionDamaged`] when some of it
+    /// is lost: what is left would look like all of it.
+    pub async fn session(&self, id: &SessionId) -> Result<SessionRow, Error> {
+        let lag = self.lag(id).await?;
+        let row = self
+            .parts
+            .history
+            .session(id)
+            .await
+            .map_err(|broken| self.broke_in(id, &broken))?;
+        let row = match lag {
+            None => row,
+            Some(events) => projection::overlay_session(row, id, &events),
+        };
+        // Who waited for the history may have waited for just that.
+        if self.parts.damages.is_damaged(id) {
+            return Err(damaged());
+        }
+        row.ok_or_else(|| unknown(id))
+    }
+
+    /// Messages of a session.
+    ///
+    /// # Errors
+    /// [`Code::UnknownSession`] when there is no such session, [`Code::SessionDamaged`] when some of it
+    /// is lost.
+    pub async fn messages(&self, query: MessageQuery) -> Result<Vec<MessageRow>, Error> {
+        let id = query.session.clone();
+        self.session(&id).await?;
+        let (limit, is_newest) = (query.limit as usize, query.before.is_none());
+        // Before the rows are read: what is projected in between is in both, and not in neither.
+        // What the history lacks is newer than all it has.
+        let lag = if is_newest {
+            self.lag(&id).await?
+        } else {
+            None
+        };
+        let rows = self
+            .parts
+            .history
+            .messages(query)
+            .await
+            .map_err(|broken| self.broke_in(&id, &broken))?;
+        let Some(events) = lag else { return Ok(rows) };
+        let mut rows = projection::overlay_messages(rows, &id, &events);
+        rows.drain(..rows.len().saturating_sub(limit));
+        Ok(rows)
+    }
+
+    /// A page of sessions, and how many there are on all pages.
+    ///
+    /// # Errors
+    /// [`Code::Internal`] when the history cannot be read.
+    pub async fn sessions(&self, query: SessionQuery) -> Result<(Vec<SessionRow>, u64), Error> {
+        self.caught_up().await;
+        self.parts
+            .history
+            .sessions(query)
+            .await
+            .map_err(|broken| self.broke(&broken))
+    }
+
+    /// Totals over all sessions.
+    ///
+    /// # Errors
+    /// [`Code::Internal`] when the history cannot be read.
+    pub async fn totals(&self) -> Result<Totals, Error> {
+        self.caught_up().await;
+        self.parts
+            .history
+            .totals()
+            .await
+            .map_err(|broken| self.broke(&broken))
+    }
+
+    async fn caught_up(&self) -> bool {
+        self.parts
+            .projector
+            .caught_up(self.parts.settings.read_wait)
+            .await
+    }
+
+    /// Waits until the history has what was accepted; when it does not come that far in time, the
+    /// session's own kept events that it lacks (DU-2).
+    async fn lag(&self, id: &SessionId) -> Result<Option<Vec<Arc<Event>>>, Error> {
+        if self.caught_up().await {
+            return Ok(None);
+        }
+        let log = self.bus.log(id).await?.ok_or_else(|| unknown(id))?;
+        let Some(position) = self.parts.projector.position(log.number()) else {
+            return Ok(None);
+        };
+        read_all(&log, position, log.published())
+            .await
+            .map(Some)
+            .map_err(|broken| self.broke_in(id, &broken))
+    }
+
+    /// Why a session was not read: its store is closed already, or broken, or this of it is damaged.
+    pub(crate) fn broke_in(&self, id: &SessionId, broken: &Broken) -> Error {
+        if self.parts.stop.is_cancelled() {
+            return Error::new(Code::Unavailable, locale::server::stopping());
+        }
+        self.parts.unreadable(id, broken)
+    }
+
+    /// Why a store was not read: it is closed already, or it is broken.
+    pub(crate) fn broke(&self, broken: &Broken) -> Error {
+        if self.parts.stop.is_cancelled() {
+            return Error::new(Code::Unavailable, locale::server::stopping());
+        }
+        tracing::error!(%broken, "a store cannot be read");
+        if let Broken::Damaged(why) = broken {
+            self.parts.damages.history(why);
+        }
+        Error::new(Code::Internal, locale::store::unreadable())
+    }
+}
