@@ -3,7 +3,7 @@
 use std::future::pending;
 
 use samovar_core::history::SessionQuery;
-use samovar_core::{Accepted, Action, Code, Delivery, Effect, Kind, Status};
+use samovar_core::{Accepted, Action, Code, Delivery, Effect, Kind, Outcome, Sender, Status};
 use samovar_doubles::{Gate, TestTool, call, say};
 use serde_json::json;
 
@@ -123,4 +123,38 @@ async fn a_deleted_session_is_gone_while_its_turn_runs_and_can_be_made_anew() {
         ..SessionQuery::default()
     };
     assert_eq!(rig.engine.sessions(all).await.unwrap().1, 1);
+}
+
+// proves AS-18
+#[tokio::test(start_paused = true)]
+async fn a_new_model_answers_the_next_turn_that_begins_and_none_that_runs_or_waits() {
+    let gate = Gate::default();
+    let held = gate.clone();
+    let replies = move |user: &str, results| match (user, results) {
+        ("asks", 0) => call("ask", json!({})),
+        ("asks", _) => say("well").hold(&held),
+        _ => say("three"),
+    };
+    let rig = Rig::by(replies, [TestTool::asks("ask")], settings()).await;
+    let first = rig.post("asks").await;
+    let open = rig.asked_outside().await;
+    let second = rig.post("second").await;
+
+    let change = Action::Change {
+        model: Some("other".to_owned()),
+        title: None,
+    };
+    assert_eq!(rig.submit(change).await, Ok(Accepted::Changed));
+    let outcome = Outcome::done("at noon");
+    let settled = rig.engine.settle(Sender::Embedder, open.call.id, outcome);
+    settled.await.unwrap();
+    gate.open();
+
+    rig.over(&first).await;
+    rig.over(&second).await;
+    let rig = rig.restart().await;
+    rig.turn("third").await;
+    let prompts = rig.world.model.prompts().into_iter();
+    let asked: Vec<_> = prompts.map(|prompt| prompt.model).collect();
+    assert_eq!(asked, ["scripted", "scripted", "other", "other"]);
 }

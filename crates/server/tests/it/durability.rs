@@ -68,39 +68,6 @@ async fn a_call_that_changes_something_costs_no_commit_beside_its_intent() {
     assert!((4..=6).contains(&spent), "{spent}");
 }
 
-#[tokio::test]
-async fn a_turn_that_was_running_ends_as_interrupted_and_the_queue_goes_on() {
-    let gate = Gate::new("never");
-    let app = App::start([
-        say("some words")
-            .hold_after(1, &gate)
-            .when(When::user("first")),
-        say("second answer").when(When::user("second")),
-    ])
-    .await;
-    let session = app.session().await;
-    let mut first = app.say(&session, "first").await;
-    first.until("text_delta").await;
-    let second = app.say(&session, "second").await;
-    drop((first, second));
-
-    let app = app.restart().await;
-    app.model.seen(2).await;
-    let history = async || app.ok("getMessages", json!({"sessionId": session})).await;
-    let mut rows = history().await;
-    while rows.as_array().unwrap().len() < 3 {
-        rows = history().await;
-    }
-
-    let said: Vec<_> = rows
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|row| row["content"].clone())
-        .collect();
-    assert_eq!(said, ["first", "second", "second answer"]);
-}
-
 // proves DU-7
 #[tokio::test]
 async fn ids_go_on_over_a_restart_and_never_repeat() {

@@ -24,7 +24,6 @@ mod hole;
 mod hook;
 mod limits;
 mod mounted;
-mod outside;
 mod planted;
 mod provider_faults;
 mod raw;
