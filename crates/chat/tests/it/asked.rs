@@ -4,16 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use samovar_chat::{Bounds, Chat, Name, ask_for_turns};
-use samovar_core::command::Text;
 use samovar_core::{
-    Accepted, Action, ChatMeta, Code, Command, Delivery, Error, Kind, Outcome, Sender, Seq,
-    SessionId, TurnId,
+    Accepted, Action, ChatMeta, Code, Delivery, Error, Kind, Outcome, Sender, Seq, SessionId,
+    TurnId,
 };
 use samovar_doubles::{Disk, TestTool, World, call, say};
 use samovar_engine::{Engine, Ports, Settings, Toolbox};
 use samovar_stores::memory::MemoryJournal;
 use serde_json::{Map, json};
 use tokio::task::JoinSet;
+
+fn session() -> SessionId {
+    SessionId::new("s").unwrap()
+}
 
 /// An engine with one session, a chat, and what joins them.
 struct Rig {
@@ -65,32 +68,21 @@ impl Rig {
     }
 
     async fn submit(&self, action: Action) -> Result<Accepted, Error> {
-        let command = Command {
-            by: Sender::Embedder,
-            session: SessionId::new("s").unwrap(),
-            action,
-        };
-        self.engine.submit(command).await
+        self.engine.act(&session(), action).await
     }
 
     /// Begins a turn, and waits for its question.
     async fn asks(&self) -> TurnId {
-        let post = Action::Post {
-            message: None,
-            text: Text::new("go".to_owned()).unwrap(),
-            bounds: samovar_core::Bounds::default(),
-            delivery: Delivery::Queue,
-        };
-        let Ok(Accepted::Posted { turn, .. }) = self.submit(post).await else {
-            panic!("it is refused")
-        };
+        let posted = self
+            .engine
+            .post(&session(), "go".to_owned(), Delivery::Queue);
+        let (turn, _) = posted.await.unwrap();
         self.chat.follow(0).next().await.unwrap();
         turn
     }
 
     async fn over(&self, turn: &TurnId) {
-        let session = SessionId::new("s").unwrap();
-        let mut reader = self.engine.follow(&session, Seq(0)).await.unwrap();
+        let mut reader = self.engine.follow(&session(), Seq(0)).await.unwrap();
         let is_end = |event: &Arc<samovar_core::Event>| {
             let is_end = matches!(event.kind, Kind::TurnFinished { .. });
             is_end && event.turn.as_ref() == Some(turn)

@@ -8,8 +8,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use samovar_core::command::{Delivery, Text};
 use samovar_core::{
-    Accepted, Action, Approval, Bounds, Code, Command, Error, Event, Kind, MessageId, Sender, Seq,
-    SessionId, Toolset, TurnId,
+    Accepted, Action, Approval, Bounds, Code, Error, Event, Kind, MessageId, Seq, SessionId,
+    Toolset, TurnId,
 };
 use samovar_doubles::{CountedIds, Over, TestClock};
 use samovar_engine::{Engine, Ports, Retry, Settings, Toolbox};
@@ -325,12 +325,8 @@ impl Alive {
     }
 
     fn submit(&self, session: usize, action: Action) -> Option<Result<Accepted, Error>> {
-        let command = Command {
-            by: Sender::Embedder,
-            session: named(session),
-            action,
-        };
-        self.until_death(self.engine.submit(command))
+        let session = named(session);
+        self.until_death(self.engine.act(&session, action))
     }
 
     /// Opens a session and lets somebody read it; whether the process lived so long.
@@ -427,14 +423,8 @@ fn a_message_that_is_sent_a_hundred_thousand_times_begins_one_turn() {
         let (engine, post) = (alive.engine.clone(), post.clone());
         let client = async move {
             for _ in 0..2_000 {
-                let (by, session) = (Sender::Embedder, named(post.session));
                 let action = post.saying(&post.text);
-                let command = Command {
-                    by,
-                    session,
-                    action,
-                };
-                let posted = engine.submit(command).await.unwrap();
+                let posted = engine.act(&named(post.session), action).await.unwrap();
                 let joined = matches!(posted, Accepted::Posted { turn, .. } if Some(&turn) == post.turn.as_ref());
                 assert!(joined, "{post:?}");
             }

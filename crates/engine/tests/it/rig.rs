@@ -6,8 +6,8 @@ use std::time::Duration;
 use samovar_core::command::Text;
 use samovar_core::history::{MessageQuery, SessionRow, Speakers};
 use samovar_core::{
-    Accepted, Action, Approval, Bounds, Code, Command, Delivery, Error, Event, FinishReason, Kind,
-    MessageId, Prompt, Role, Sender, Seq, SessionId, Toolset, TurnId,
+    Accepted, Action, Approval, Bounds, Code, Delivery, Error, Event, FinishReason, Kind,
+    MessageId, Prompt, Role, Seq, SessionId, Toolset, TurnId,
 };
 use samovar_doubles::{Disk, Reply, ScriptedModel, TestTool, World};
 use samovar_engine::{Engine, Ports, Settings, Toolbox};
@@ -279,12 +279,7 @@ pub(crate) async fn send(
     session: SessionId,
     action: Action,
 ) -> Result<Accepted, Error> {
-    let command = Command {
-        by: Sender::Embedder,
-        session,
-        action,
-    };
-    engine.submit(command).await
+    engine.act(&session, action).await
 }
 
 /// Waits for an event of the session.
