@@ -7,8 +7,8 @@ use std::time::Duration;
 use samovar_core::command::Text;
 use samovar_core::journal::LogEntry;
 use samovar_core::{
-    Accepted, Action, Bounds, Broken, Clock, Code, Command, Damages, Delivery, Error, Event,
-    History, Ids, Journal, Models, Sender, Seq, SessionId, TurnId, failpoint,
+    Accepted, Action, Bounds, Broken, Clock, Code, Command, Damages, Delivery, Error, History, Ids,
+    Journal, Models, Sender, Seq, SessionId, TurnId, failpoint,
 };
 use samovar_locale as locale;
 use tokio::sync::mpsc::error::TrySendError;

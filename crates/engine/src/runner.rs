@@ -41,7 +41,7 @@ pub(crate) enum Input {
     Cancel(CancelTarget, Reply),
 }
 
-/// CancelTarget a cancel means.
+/// The turn that a cancel means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CancelTarget {
     /// The turn that it was sent to, and no other.

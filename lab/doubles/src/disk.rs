@@ -83,6 +83,9 @@ impl Disk {
     }
 
     /// The journal of the next run, with the live events that the run before has left.
+    ///
+    /// # Panics
+    /// When the journal has a position of them already.
     pub async fn boot(&self) -> Arc<dyn Journal> {
         let spools = std::mem::take(&mut *self.0.logs());
         for (log, spool) in spools {

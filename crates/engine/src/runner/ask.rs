@@ -64,7 +64,7 @@ impl Runner {
         Ok(AskEnd::Done)
     }
 
-    /// CancelTarget the step names is asked: a turn that was taken up again may have fallen back before.
+    /// Uses the model of the step: a resumed turn may already be on a fallback.
     fn find_model(&mut self) -> Result<(), Failure> {
         if self.model.name == self.turn.asked_model() {
             return Ok(());

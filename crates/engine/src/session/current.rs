@@ -208,7 +208,7 @@ impl Mailbox {
             match input {
                 input if self.is_current(&ended.turn_id) => self.forward(input).await,
                 Input::Cancel(CancelTarget::Running { next }, reply) => {
-                    for_the_next.push((next, reply))
+                    for_the_next.push((next, reply));
                 }
                 input => refuse_late(input),
             }

@@ -271,7 +271,7 @@ impl Mailbox {
         }
     }
 
-    /// ContinueWhen on with a turn that has something to do again.
+    /// Continues a turn that has something to do again.
     async fn resume(&mut self, turn_id: TurnId, turn: Box<Turn>) {
         match turn.next() {
             Step::Wait => self.park(turn_id, turn, None),

@@ -144,7 +144,7 @@ impl Mailbox {
         Ok(Accepted::Continued)
     }
 
-    /// ContinueWhen on with the turn that was cut.
+    /// Continues the turn that was cut.
     pub(super) async fn take_up(&mut self, room: OwnedSemaphorePermit) {
         let Some(open) = &mut self.open else { return };
         let Some(Current { turn_id, state }) = open.current.take() else {
