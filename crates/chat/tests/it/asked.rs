@@ -73,10 +73,9 @@ impl Rig {
 
     /// Begins a turn, and waits for its question.
     async fn asks(&self) -> TurnId {
-        let posted = self
-            .engine
-            .post(&session(), "go".to_owned(), Delivery::Queue);
-        let (turn, _) = posted.await.unwrap();
+        let (session, text) = (session(), "go".to_owned());
+        let posted = self.engine.post(&session, text, Delivery::Queue).await;
+        let (turn, _) = posted.unwrap();
         self.chat.follow(0).next().await.unwrap();
         turn
     }
