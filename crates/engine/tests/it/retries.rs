@@ -90,7 +90,7 @@ async fn waiting() -> (Rig, TurnId) {
     let Kind::StepReset { reason, .. } = &reset.kind else {
         unreachable!()
     };
-    assert!(reason.ends_with("asked again in 60 s"), "{reason}");
+    assert!(reason.ends_with("retrying in 60 s"), "{reason}");
     (rig, turn)
 }
 
