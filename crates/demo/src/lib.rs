@@ -3,46 +3,29 @@
 //! is that (FC-5). It needs no network and gives the same answer to the same prompt.
 //!
 //! It reads only the prompt: the last thing a user said (in the chat that may be another agent), and
-//! the results of the calls since then.
-//! `understand` makes a request of the text, by tables of words and rules over them; `plan`
-//! looks at the request and the results and asks for the next calls, or says what came of them.
-//! A new language is a file of words and a column of sentences; a new ability is a rule, a source
-//! and a report.
+//! the results of the calls since then. What it understands, calls and says is a table, in the folder
+//! `table`: a new ability is a row of `intents.toml`, with no code. [`turn`] goes through the steps of
+//! a row, [`pattern`] reads the sentences, and [`booking`] books on the screen of a host.
 
 mod arithmetic;
-mod asking;
-mod dictated;
+mod booking;
 mod heard;
-mod interview;
-mod lexicon;
-mod listing;
-mod names;
-mod plan;
-mod posting;
-mod reading;
-mod report;
-mod request;
+mod language;
+mod pattern;
 mod results;
-mod say;
-mod sums;
-mod text;
-mod ticket;
+mod table;
 mod turn;
-mod understand;
-mod words;
 
 use std::sync::Arc;
 
 use futures_util::stream;
 use samovar_core::provider::Answer;
-use samovar_core::{CallId, Message, Part, Prompt, Provider, ProviderEvent, Role, Usage};
+use samovar_core::{CallId, Message, Outcome, Part, Prompt, Provider, ProviderEvent, Role, Usage};
 use serde_json::Value;
 
 use heard::heard;
-use plan::{Plea, plan};
-use say::Sentence;
-use turn::{Answered, Call, Next};
-use words::Language;
+use language::Language;
+use turn::{Call, Next, Request, say};
 
 /// Tokens are estimated: one for so many bytes.
 const BYTES_PER_TOKEN: usize = 4;
@@ -70,21 +53,35 @@ impl Provider for Demo {
 fn answer(prompt: &Prompt) -> Vec<ProviderEvent> {
     let tools: Vec<_> = prompt.tools.iter().map(|tool| tool.name.as_str()).collect();
     let max_bytes = BYTES_PER_TOKEN.saturating_mul(prompt.max_tokens as usize);
-    if let Some((language, next)) = ticket::book(&prompt.messages, &tools) {
+    if let Some((language, next)) = booking::book(&prompt.messages, &tools) {
         return Reply::new(language, max_bytes).end(next, prompt);
     }
     let asked = asked(&prompt.messages);
-    let behind = asked.first().map_or(0, |at| at + 1);
-    let since: Vec<_> = prompt.messages.iter().skip(behind).collect();
-    let mut pleas: Vec<_> = asked
-        .iter()
-        .map(|at| Plea::of(ticket::without_screen(&prompt.messages[*at].text())))
-        .collect();
-    if pleas.is_empty() {
-        pleas.push(Plea::of(""));
+    let after = asked.first().map_or(0, |at| at + 1);
+    let mut outcomes = outcomes(&prompt.messages[after..]).into_iter();
+    let texts = asked.iter().map(|at| prompt.messages[*at].text());
+    let mut language = None;
+    let mut told = Vec::new();
+    for text in texts.chain(asked.is_empty().then(String::new)) {
+        let heard = heard(booking::without_screen(&text));
+        let request = Request::new(&heard.text, &tools);
+        let spoken = request.language;
+        language.get_or_insert(spoken);
+        match (request.follow(&tools, &mut outcomes), heard.author) {
+            (Next::Say(said), None) => told.push(said),
+            (Next::Say(said), Some(author)) => {
+                let author = results::bounded(&author);
+                told.push(format!(
+                    "{} {said}",
+                    say(spoken, "to", &[("author", &author)])
+                ));
+            }
+            // A question is the person's, whoever it is asked for.
+            (ask @ Next::Ask(..), _) => return Reply::new(spoken, max_bytes).end(ask, prompt),
+        }
     }
-    let reply = Reply::new(pleas[0].request.language, max_bytes);
-    reply.end(plan(&pleas, &tools, &answered(&since)), prompt)
+    let reply = Reply::new(language.unwrap_or(Language::En), max_bytes);
+    reply.end(Next::Say(told.join("\n")), prompt)
 }
 
 /// The messages that are answered: the last of a user. When that is another agent's, which joins a
@@ -106,33 +103,23 @@ fn asked(messages: &[Arc<Message>]) -> Vec<usize> {
     begun.into_iter().chain([last]).collect()
 }
 
-/// The results since the question, in the order in which their calls were asked for.
-fn answered<'a>(since: &[&'a Arc<Message>]) -> Vec<Answered<'a>> {
-    let asked: Vec<&CallId> = since
-        .iter()
-        .flat_map(|message| message.calls())
-        .map(|call| &call.id)
-        .collect();
-    let mut results: Vec<_> = since
-        .iter()
-        .flat_map(|message| &message.parts)
+/// The results since the question, in the order of their calls.
+fn outcomes(since: &[Arc<Message>]) -> Vec<(&str, &Outcome)> {
+    let calls = since.iter().flat_map(|message| message.calls());
+    let asked: Vec<&CallId> = calls.map(|call| &call.id).collect();
+    let parts = since.iter().flat_map(|message| &message.parts);
+    let mut results: Vec<_> = parts
         .filter_map(|part| match part {
             Part::Outcome {
                 call,
                 name,
                 outcome,
-            } => Some((
-                call,
-                Answered {
-                    tool: name,
-                    outcome,
-                },
-            )),
+            } => Some((call, (name.as_str(), outcome))),
             Part::Text { .. } | Part::Reasoning { .. } | Part::Call(_) | Part::Data { .. } => None,
         })
         .collect();
     results.sort_by_key(|(call, _)| asked.iter().position(|id| id == call).unwrap_or(usize::MAX));
-    results.into_iter().map(|(_, answered)| answered).collect()
+    results.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
 /// How many bytes a prompt has, about.
@@ -178,7 +165,7 @@ impl Reply {
     /// The whole answer.
     fn end(mut self, next: Next, prompt: &Prompt) -> Vec<ProviderEvent> {
         match next {
-            Next::Ask(said, calls) => self.ask(&said, &calls),
+            Next::Ask(said, call) => self.ask(&said, call),
             Next::Say(said) => self.say(&said),
         }
         self.complete(input_bytes(prompt))
@@ -186,14 +173,11 @@ impl Reply {
 
     /// Says a text, after the note that says what this is.
     fn say(&mut self, said: &str) {
-        let text = format!("{} {said}", self.language.say(Sentence::Note));
+        let text = format!("{} {said}", say(self.language, "note", &[]));
         let mut end = text.len();
         if end > self.max_bytes {
             self.finish_reason = "length";
-            end = (0..=self.max_bytes)
-                .rev()
-                .find(|at| text.is_char_boundary(*at))
-                .unwrap_or(0);
+            end = text.floor_char_boundary(self.max_bytes);
         }
         let words: Vec<_> = text[..end].split_inclusive(char::is_whitespace).collect();
         for words in words.chunks(words.len().div_ceil(MAX_DELTAS).max(1)) {
@@ -202,39 +186,33 @@ impl Reply {
         self.written += end;
     }
 
-    /// Asks for calls, unless they are longer than the answer may be.
-    fn ask(&mut self, said: &str, calls: &[Call]) {
-        let calls: Vec<_> = calls
-            .iter()
-            .map(|call| (call, Value::Object(call.args.clone())))
-            .collect();
-        let bytes: usize = calls.iter().map(|(_, args)| args.to_string().len()).sum();
-        if let Some((call, _)) = calls.first().filter(|_| bytes > self.max_bytes) {
-            return self.say(&self.language.fill(Sentence::NoRoom, &[("tool", call.tool)]));
+    /// Asks for a call, unless it is longer than the answer may be.
+    fn ask(&mut self, said: &str, Call { tool, args }: Call) {
+        let args = Value::Object(args);
+        let args_json = args.to_string();
+        if args_json.len() > self.max_bytes {
+            return self.say(&say(self.language, "no_room", &[("tool", &tool)]));
         }
         self.say(said);
-        for (at, (call, args)) in calls.into_iter().enumerate() {
-            let (id, name) = (format!("demo-{}", at + 1), call.tool.to_owned());
-            let args_json = args.to_string();
-            self.events.extend([
-                ProviderEvent::ToolCallStart {
-                    id: id.clone(),
-                    name: name.clone(),
-                },
-                ProviderEvent::ToolCallDelta {
-                    id: id.clone(),
-                    args_json,
-                },
-                ProviderEvent::ToolCallEnd {
-                    id,
-                    name,
-                    args,
-                    provider_state: None,
-                },
-            ]);
-        }
-        self.written += bytes;
+        self.written += args_json.len();
         self.finish_reason = "tool_calls";
+        let (id, name) = ("demo-1".to_owned(), tool);
+        self.events.extend([
+            ProviderEvent::ToolCallStart {
+                id: id.clone(),
+                name: name.clone(),
+            },
+            ProviderEvent::ToolCallDelta {
+                id: id.clone(),
+                args_json,
+            },
+            ProviderEvent::ToolCallEnd {
+                id,
+                name,
+                args,
+                provider_state: None,
+            },
+        ]);
     }
 
     fn complete(mut self, read: usize) -> Vec<ProviderEvent> {

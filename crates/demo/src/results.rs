@@ -1,182 +1,132 @@
-//! Reads what the built-in tools answer: text in fixed formats.
+//! What the tools answer, as values for the steps and sentences after them.
 
-use super::request::{Kind, Listing, Order};
+use std::cmp::Reverse;
 
-/// An entry of a folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Entry<'a> {
-    /// Its name, relative to the folder.
-    pub(super) name: &'a str,
-    /// What it is.
-    pub(super) node: Node,
-}
+use samovar_core::command::is_blank;
+use serde_json::{Map, Value};
 
-/// What an entry is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Node {
-    /// A file of so many bytes.
-    File(u64),
-    /// A folder.
-    Folder,
-    /// A link or something else.
-    Other,
-}
+use crate::arithmetic::{self, Trouble};
+use crate::language::Language;
+use crate::pattern::{self, Values};
+use crate::table::TABLE;
 
-/// What `list_dir` answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entries<'a> {
-    /// The entries, in its order.
-    pub(super) all: Vec<Entry<'a>>,
-    /// Whether there are more than it showed.
-    pub(super) is_cut: bool,
-    /// What it says of what it left out.
-    pub(super) notes: Vec<&'a str>,
-}
+/// At most so many entries or lines are told; a file gets all.
+const MAX_TOLD: usize = 100;
+/// A line is told up to so many characters.
+const MAX_TOLD_CHARACTERS: usize = 500;
 
-impl<'a> Entries<'a> {
-    /// Reads an answer of `list_dir`.
-    pub(super) fn parse(text: &'a str) -> Self {
-        let (head, lines) = text.split_once('\n').unwrap_or((text, ""));
-        Self {
-            all: lines.split('\n').filter_map(entry).collect(),
-            is_cut: head.contains(", first ") && head.ends_with(" shown"),
-            notes: lines
-                .split('\n')
-                .filter(|line| line.starts_with('['))
-                .collect(),
-        }
+/// Adds the values that a good result of a tool has; a value that it lacks is not there, so no
+/// sentence that needs it is said.
+///
+/// # Errors
+/// The key of a sentence that says why nothing can come after it.
+pub(crate) fn read(
+    language: Language,
+    tool: &str,
+    args: &Map<String, Value>,
+    text: &str,
+    values: &mut Values,
+) -> Result<(), &'static str> {
+    let path = args.get("path").and_then(Value::as_str).unwrap_or_default();
+    values.remove("notes");
+    match tool {
+        "list_dir" => entries(language, text, values),
+        "read_file" => lines(language, path, text, values),
+        "search_files" => matches(language, text, values),
+        "ask_user" if is_blank(text) => return Err("no_answer"),
+        "ask_user" => put(values, "answer", text),
+        "write_file" => put(values, "written", path),
+        "edit_file" => put(values, "edited", text.lines().next().unwrap_or_default()),
+        "post_message" => put(
+            values,
+            "id",
+            text.trim().rsplit(' ').next().unwrap_or_default(),
+        ),
+        "=" => sum(args, values),
+        _ => put(values, "result", text),
     }
-
-    /// The entries that are asked for, in the order that is asked for, without one path. Ties go by
-    /// name.
-    pub(super) fn choose(&self, listing: &Listing, without: Option<&str>) -> Vec<Entry<'a>> {
-        let left_out =
-            |entry: &Entry<'_>| without.is_some_and(|path| listing.is_at(entry.name, path));
-        let fits = |entry: &&Entry<'_>| listing.wants(entry) && !left_out(entry);
-        let mut chosen: Vec<_> = self.all.iter().filter(fits).copied().collect();
-        chosen.sort_by_cached_key(|entry| (entry.name.to_lowercase(), entry.name));
-        match listing.order {
-            Order::Name => {}
-            Order::NameReversed => chosen.reverse(),
-            Order::Largest => chosen.sort_by_key(|entry| std::cmp::Reverse(entry.bytes())),
-            Order::Smallest => chosen.sort_by_key(Entry::bytes),
-        }
-        chosen
-    }
+    Ok(())
 }
 
-impl Entry<'_> {
-    fn bytes(&self) -> u64 {
-        match self.node {
-            Node::File(bytes) => bytes,
-            Node::Folder | Node::Other => 0,
-        }
-    }
+fn put(values: &mut Values, name: &str, value: impl Into<String>) {
+    values.insert(name.to_owned(), value.into());
 }
 
-impl Listing {
-    fn wants(&self, entry: &Entry<'_>) -> bool {
-        match &self.kind {
-            Kind::Any => true,
-            Kind::Files => matches!(entry.node, Node::File(_)),
-            Kind::Folders => entry.node == Node::Folder,
-            Kind::Ending(ending) => {
-                let own = entry.name.rsplit_once('.').map(|(_, own)| own);
-                matches!(entry.node, Node::File(_))
-                    && own.is_some_and(|own| own.eq_ignore_ascii_case(ending))
-            }
-        }
-    }
-
-    /// Whether an entry of this listing is at a path.
-    pub(super) fn is_at(&self, name: &str, path: &str) -> bool {
-        let folder = self.folder.as_deref().unwrap_or(".");
-        plain_path(&format!("{folder}/{name}")) == plain_path(path)
-    }
-}
-
-/// The names on a path, without those that lead nowhere.
-fn plain_path(path: &str) -> Vec<&str> {
-    let mut names = Vec::new();
-    for name in path.split('/') {
-        match name {
-            "" | "." => {}
-            ".." if names.last().is_some_and(|last| *last != "..") => {
-                names.pop();
-            }
-            name => names.push(name),
-        }
-    }
-    names
-}
-
-/// A line: the size right-aligned, two spaces, the name, which may hold spaces.
-fn entry(line: &str) -> Option<Entry<'_>> {
+/// A line of `list_dir`: the size right-aligned, two spaces, the name.
+fn entry(line: &str) -> Option<(Option<u64>, &str)> {
     let (size, name) = line.trim_start_matches(' ').split_once("  ")?;
-    if let Ok(bytes) = size.parse() {
-        return Some(Entry {
-            name,
-            node: Node::File(bytes),
-        });
-    }
-    let node = match (size, name.ends_with('/')) {
-        ("-", true) => Node::Folder,
-        ("-", false) => Node::Other,
-        _ => return None,
+    let size = size
+        .parse()
+        .map(Some)
+        .or_else(|_| (size == "-").then_some(None).ok_or(()));
+    Some((size.ok()?, name))
+}
+
+/// Looks at `kind`, `order`, `n` and at `path` with `folder`, the file that is written next.
+fn entries(language: Language, text: &str, values: &mut Values) {
+    let get = |name: &str| values.get(name).map_or("", String::as_str);
+    let count = values.get("n").and_then(|n| n.parse::<usize>().ok());
+    let sink = values
+        .get("path")
+        .map(|path| path.trim_start_matches("./").to_owned());
+    let folder = get("folder")
+        .trim_start_matches("./")
+        .trim_matches(['.', '/']);
+    let inside = |name: &str| match folder {
+        "" => name.to_owned(),
+        folder => format!("{folder}/{name}"),
     };
-    Some(Entry {
-        name: name.strip_suffix(['/', '@', '?']).unwrap_or(name),
-        node,
-    })
+    let mut all: Vec<_> = text.lines().skip(1).filter_map(entry).collect();
+    all.retain(|(size, name)| match get("kind") {
+        "files" => size.is_some(),
+        "folders" => size.is_none() && name.ends_with('/'),
+        _ => true,
+    });
+    let before = all.len();
+    all.retain(|(_, name)| sink.as_deref() != Some(inside(name).as_str()));
+    let is_left_out = all.len() < before;
+    match get("order") {
+        "largest" => all.sort_by_key(|(size, name)| (Reverse(*size), name.to_lowercase())),
+        "smallest" => all.sort_by_key(|(size, name)| (*size, name.to_lowercase())),
+        _ => all.sort_by_key(|(_, name)| name.to_lowercase()),
+    }
+    let (total, shown) = (all.len(), count.unwrap_or(all.len()).min(all.len()));
+    all.truncate(shown);
+    let told = all.iter().enumerate().map(|(at, (size, name))| {
+        let size = size.map(|size| format!(" ({size} B)")).unwrap_or_default();
+        format!("{}. {name}{size}", at + 1)
+    });
+    let told = bounded_lines(language, told.collect());
+    let names: String = all.iter().flat_map(|(_, name)| [*name, "\n"]).collect();
+    if is_left_out {
+        put(values, "left_out", values["path"].clone());
+    }
+    if let Some(asked) = count.filter(|asked| *asked > total) {
+        put(values, "asked", asked.to_string());
+    }
+    put(values, "total", total.to_string());
+    put(values, "shown", shown.to_string());
+    if !names.is_empty() {
+        put(values, "names", names);
+        put(values, "lines", told);
+    }
+    let head = text.lines().next().unwrap_or_default();
+    let cut = head.ends_with(" shown").then(|| TABLE.say(language, "cut"));
+    notes(
+        values,
+        cut.into_iter()
+            .chain(text.lines().filter(|line| line.starts_with('['))),
+    );
 }
 
-/// What `read_file` answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum FileText<'a> {
-    /// Lines of text.
-    Lines {
-        /// Those that were shown.
-        shown: Vec<&'a str>,
-        /// The number of the first that was shown.
-        first: u64,
-        /// How many the file has, at least.
-        total: u64,
-        /// What is said of them, save which of how many they are.
-        notes: Vec<&'a str>,
-    },
-    /// The file is empty.
-    Empty,
-    /// It is no text; the answer says what it is.
-    NotText,
-}
-
-impl<'a> FileText<'a> {
-    /// Reads an answer of `read_file`.
-    pub(super) fn parse(text: &'a str) -> Self {
-        let numbered: Vec<_> = text.split('\n').filter_map(numbered).collect();
-        let Some((last, _)) = numbered.last() else {
-            let empty = text.starts_with("[empty");
-            return if empty { Self::Empty } else { Self::NotText };
-        };
-        let mut notes: Vec<_> = text
-            .split('\n')
-            .filter(|line| line.starts_with('['))
-            .collect();
-        let (first, total) = (numbered[0].0, notes.iter().find_map(|note| total_of(note)));
-        // Where not all lines were counted, only the note says so.
-        notes.retain(|note| total_of(note).is_none() || note.contains(" at least "));
-        let total = total.unwrap_or(*last);
-        let shown = numbered.into_iter().map(|(_, line)| line).collect();
-        Self::Lines {
-            shown,
-            first,
-            total,
-            notes,
-        }
+fn notes<'a>(values: &mut Values, notes: impl Iterator<Item = &'a str>) {
+    let notes: Vec<_> = notes.collect();
+    if !notes.is_empty() {
+        put(values, "notes", notes.join("\n"));
     }
 }
 
-/// A line: its number right-aligned, a tab, its text.
+/// A line of `read_file`: its number right-aligned, a tab, its text.
 fn numbered(line: &str) -> Option<(u64, &str)> {
     let (number, text) = line.split_once('\t')?;
     Some((number.trim_start_matches(' ').parse().ok()?, text))
@@ -184,49 +134,123 @@ fn numbered(line: &str) -> Option<(u64, &str)> {
 
 /// How many lines there are, as the note below a part says: `[lines 1-20 of 300; …]`.
 fn total_of(note: &str) -> Option<u64> {
-    let (_, behind) = note.strip_prefix("[lines ")?.split_once(" of ")?;
-    let number = behind.split(';').next()?;
-    number
-        .strip_prefix("at least ")
-        .unwrap_or(number)
-        .parse()
-        .ok()
+    let (_, after) = note.strip_prefix("[lines ")?.split_once(" of ")?;
+    after.split(';').next()?.parse().ok()
 }
 
-/// What `search_files` answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Matches<'a> {
-    /// How many there are, in its words; none when there is none.
-    pub(super) head: Option<&'a str>,
-    /// The lines that match.
-    pub(super) lines: Vec<&'a str>,
-    /// What it says of what it left out.
-    pub(super) notes: Vec<&'a str>,
+fn lines(language: Language, path: &str, text: &str, values: &mut Values) {
+    let all: Vec<_> = text.split('\n').filter_map(numbered).collect();
+    let noted = text.split('\n').filter(|line| line.starts_with('['));
+    let (Some((first, _)), Some((last, _))) = (all.first(), all.last()) else {
+        if text.starts_with("[empty") {
+            put(values, "empty", path);
+            put(values, "read", path);
+            put(values, "count", "0");
+        } else {
+            put(values, "binary", format!("{path}: {}", text.trim_end()));
+        }
+        return;
+    };
+    let total = noted.clone().find_map(total_of).unwrap_or(*last);
+    put(values, "read", path);
+    put(values, "count", total.to_string());
+    notes(values, noted.filter(|note| total_of(note).is_none()));
+    let shown: Vec<_> = all.iter().map(|(_, line)| (*line).to_owned()).collect();
+    if *first > 1 || *last < total {
+        put(values, "first", first.to_string());
+        put(values, "last", last.to_string());
+        put(values, "total", total.to_string());
+    } else if let Some(end) = unique_end(&shown) {
+        put(values, "end", end);
+    }
+    put(values, "lines", bounded_lines(language, shown));
 }
 
-impl<'a> Matches<'a> {
-    /// Reads an answer of `search_files`.
-    pub(super) fn parse(text: &'a str) -> Self {
-        let mut lines: Vec<_> = text.trim_end().split('\n').collect();
-        let is_note = |line: &&&str| line.starts_with('[') && !line.contains(": ");
-        let count = lines.iter().skip(1).rev().take_while(is_note).count();
-        let notes = lines.split_off(lines.len() - count);
-        let head = lines.remove(0);
-        Self {
-            head: (head != "no match").then_some(head),
-            lines,
-            notes,
+/// The shortest end of a text, in whole lines, that is found in it only once.
+fn unique_end(lines: &[String]) -> Option<String> {
+    let text = lines.join("\n");
+    let ends = (1..=lines.len()).map(|count| lines[lines.len() - count..].join("\n"));
+    let mut unique = ends.filter(|end| !end.is_empty() && text.matches(end.as_str()).count() == 1);
+    unique.next()
+}
+
+fn matches(language: Language, text: &str, values: &mut Values) {
+    let mut lines: Vec<_> = text.trim_end().split('\n').collect();
+    let head = lines.remove(0);
+    let is_note = |line: &&str| line.starts_with('[') && !line.contains(": ");
+    notes(values, lines.iter().copied().filter(is_note));
+    if head == "no match" {
+        let searched = values.get("text").cloned().unwrap_or_default();
+        return put(values, "no_match", searched);
+    }
+    put(values, "matches", head);
+    lines.retain(|line| !is_note(line));
+    let lines = lines.into_iter().map(str::to_owned).collect();
+    put(values, "lines", bounded_lines(language, lines));
+}
+
+fn sum(args: &Map<String, Value>, values: &mut Values) {
+    let said = args.get("sum").and_then(Value::as_str).unwrap_or_default();
+    let mut expression = said
+        .trim()
+        .replace(['×', '·'], "*")
+        .replace(['÷', ':'], "/")
+        .replace('−', "-")
+        .replace('（', "(")
+        .replace('）', ")");
+    for (sign, spellings) in TABLE.words.values("sign") {
+        let sign = match sign {
+            "plus" => " + ",
+            "minus" => " - ",
+            "times" => " * ",
+            _ => " / ",
+        };
+        if let Ok(regex) = pattern::build(&format!(r"\s*{}\s*", pattern::cell(spellings))) {
+            expression = regex.replace_all(&expression, sign).into_owned();
         }
     }
+    expression = decimal_points(&expression);
+    match arithmetic::evaluate(&expression) {
+        Ok((value, true)) => put(values, "value", value),
+        Ok((digits, false)) => put(values, "digits", digits),
+        Err(Trouble::DivisionByZero) => put(values, "zero", expression.clone()),
+        Err(Trouble::TooLarge) => put(values, "too_large", expression.clone()),
+        Err(Trouble::Malformed) => put(values, "malformed", expression.clone()),
+    }
+    put(values, "expression", expression);
 }
 
-/// The id that `post_message` answered, else what it answered.
-pub(super) fn posted(text: &str) -> &str {
-    let text = text.trim();
-    let last = text.rsplit(' ').next();
-    let is_id = |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
-    last.filter(is_id).unwrap_or(text)
+/// A comma before three digits groups them; any other is a decimal point.
+fn decimal_points(expression: &str) -> String {
+    let mut pieces = expression.split(',');
+    let mut joined = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let digits = piece.bytes().take_while(u8::is_ascii_digit).count();
+        let is_grouped = digits == 3 && joined.ends_with(|c: char| ('1'..='9').contains(&c));
+        joined.push_str(if is_grouped { "" } else { "." });
+        joined.push_str(piece);
+    }
+    joined
 }
 
-#[cfg(test)]
-mod tests;
+fn bounded_lines(language: Language, lines: Vec<String>) -> String {
+    let more = lines.len().saturating_sub(MAX_TOLD);
+    let mut told: Vec<_> = lines
+        .into_iter()
+        .take(MAX_TOLD)
+        .map(|line| bounded(&line))
+        .collect();
+    if more > 0 {
+        let values = [("count".to_owned(), more.to_string())].into();
+        told.extend(TABLE.fill(language, TABLE.say(language, "more"), &values));
+    }
+    told.join("\n")
+}
+
+/// A text, cut after so many characters that a person can look over it.
+pub(crate) fn bounded(text: &str) -> String {
+    match text.char_indices().nth(MAX_TOLD_CHARACTERS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

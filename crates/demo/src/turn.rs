@@ -1,216 +1,270 @@
-//! A turn as a plan sees it: each call hands back its result, or ends the plan with what to ask or
-//! say next. So no plan gets past a call without the result that proves it.
+//! From a request and the results so far to the next step: a call, or the answer.
 
 use samovar_core::{Outcome, Status};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::report;
-use super::request::Places;
-use super::results::{self, Entries, FileText};
-use super::say::Sentence;
-use super::words::Language;
+use crate::language::Language;
+use crate::pattern::{Sentence, Values};
+use crate::results;
+use crate::table::{Intent, Step, TABLE};
+
+/// A longer request is no plain one.
+const MAX_CHARACTERS: usize = 4_000;
 
 /// A call to ask for.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Call {
-    /// The tool.
-    pub(super) tool: &'static str,
-    /// Its arguments.
-    pub(super) args: Map<String, Value>,
-}
-
-impl Call {
-    /// One with these arguments.
-    pub(super) fn new(tool: &'static str, args: Value) -> Self {
-        let args = if let Value::Object(args) = args {
-            args
-        } else {
-            Map::new()
-        };
-        Self { tool, args }
-    }
-}
-
-/// A call of this turn that was answered.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Answered<'a> {
-    /// The tool.
-    pub(super) tool: &'a str,
-    /// The answer.
-    pub(super) outcome: &'a Outcome,
+pub(crate) struct Call {
+    pub(crate) tool: String,
+    pub(crate) args: Map<String, Value>,
 }
 
 /// The next step.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Next {
-    /// Ask for calls, with a word about what they are for.
-    Ask(String, Vec<Call>),
+pub(crate) enum Next {
+    /// Ask for a call, with a word about what it is for.
+    Ask(String, Call),
     /// Say something and be done.
     Say(String),
 }
 
-/// What a call hands back, or what ends the plan.
-pub(super) type Step<T> = Result<T, Next>;
-
-/// A turn while a plan runs over its results, from the first.
-pub(super) struct Turn<'a> {
-    /// The language to speak.
-    pub(super) language: Language,
-    /// The tools that may be called.
-    pub(super) tools: &'a [&'a str],
-    answered: std::slice::Iter<'a, Answered<'a>>,
+/// A request, as the table understands it.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) language: Language,
+    pub(crate) intent: &'static Intent,
+    pub(crate) values: Values,
 }
 
-impl<'a> Turn<'a> {
-    /// A turn with the results so far, in the order of their calls.
-    pub(super) fn new(tools: &'a [&'a str], answered: &'a [Answered<'a>]) -> Self {
-        Self {
-            language: Language::English,
-            tools,
-            answered: answered.iter(),
+impl Request {
+    /// The first row that matches and whose tools are there; else the first that matches.
+    pub(crate) fn new(text: &str, tools: &[&str]) -> Self {
+        let sentence = Sentence::new(text);
+        let languages = Language::candidates(&sentence.text);
+        let first = languages[0];
+        if text.chars().count() > MAX_CHARACTERS {
+            return Self::named("too-long", first);
         }
-    }
-
-    /// Whether these tools are there.
-    pub(super) fn has(&self, tools: &[&str]) -> bool {
-        tools.iter().all(|tool| self.tools.contains(tool))
-    }
-
-    /// Lists a folder.
-    pub(super) fn list(&mut self, folder: Option<&str>) -> Step<&'a str> {
-        let place = report::place(self.language, folder);
-        let said = self.language.fill(Sentence::Listing, &[("place", &place)]);
-        self.call(said, "list_dir", json!({"path": folder.unwrap_or(".")}))
-    }
-
-    /// Whether there is an entry at a path, or may be one behind the end of a listing that was cut.
-    pub(super) fn finds(&mut self, path: &str) -> Step<bool> {
-        let (folder, name) = match path.rsplit_once('/') {
-            Some((folder, name)) => (Some(folder), name),
-            None => (None, path),
-        };
-        let entries = Entries::parse(self.list(folder)?);
-        Ok(entries.is_cut || entries.all.iter().any(|entry| entry.name == name))
-    }
-
-    /// Looks for a text.
-    pub(super) fn search(&mut self, text: &str, path: Option<&str>) -> Step<&'a str> {
-        let place = report::place(self.language, path);
-        let values = [("text", text), ("place", place.as_str())];
-        let said = self.language.fill(Sentence::Searching, &values);
-        let pattern = literal_pattern(text);
-        let args = match path {
-            Some(path) => json!({"pattern": pattern, "path": path}),
-            None => json!({"pattern": pattern}),
-        };
-        self.call(said, "search_files", args)
-    }
-
-    /// Reads files, all at once: so many lines of each, or as many as the tool gives.
-    pub(super) fn read(&mut self, paths: &[String], lines: Option<u64>) -> Step<Vec<&'a str>> {
-        let said = self
-            .language
-            .fill(Sentence::Reading, &[("path", &paths.join(", "))]);
-        let args = paths.iter().map(|path| match lines {
-            Some(limit) => json!({"path": path, "limit": limit}),
-            None => json!({"path": path}),
-        });
-        let calls = args.map(|args| Call::new("read_file", args)).collect();
-        self.calls(said, calls)
-    }
-
-    /// Reads the last lines of a file that has so many: at most so many of them.
-    pub(super) fn read_end(&mut self, path: &str, total: u64, count: u64) -> Step<FileText<'a>> {
-        let said = self.language.fill(Sentence::Reading, &[("path", path)]);
-        let offset = total.saturating_sub(count) + 1;
-        let args = json!({"path": path, "offset": offset});
-        self.call(said, "read_file", args).map(FileText::parse)
-    }
-
-    /// Writes a file.
-    pub(super) fn write(&mut self, path: &str, content: &str) -> Step<()> {
-        let said = self.language.fill(Sentence::Writing, &[("path", path)]);
-        self.call(
-            said,
-            "write_file",
-            json!({"path": path, "content": content}),
-        )
-        .map(drop)
-    }
-
-    /// Replaces a text in a file.
-    pub(super) fn edit(
-        &mut self,
-        path: &str,
-        [old, new]: [&str; 2],
-        places: Places,
-    ) -> Step<&'a str> {
-        let said = self.language.fill(Sentence::Editing, &[("path", path)]);
-        let args = match places {
-            Places::Only => json!({"path": path, "old": old, "new": new}),
-            Places::All => json!({"path": path, "old": old, "new": new, "all": true}),
-        };
-        self.call(said, "edit_file", args)
-    }
-
-    /// Asks the person; the result is the answer.
-    pub(super) fn ask_user(&mut self, question: &str) -> Step<&'a str> {
-        let said = self.language.say(Sentence::Asking);
-        self.call(said, "ask_user", json!({"question": question}))
-    }
-
-    /// Posts a text in the chat, and hands back the id of the message.
-    pub(super) fn post(&mut self, text: &str) -> Step<&'a str> {
-        let said = self.language.say(Sentence::Posting);
-        let posted = self.call(said, "post_message", json!({"text": text}))?;
-        Ok(results::posted(posted))
-    }
-
-    fn call(&mut self, said: String, tool: &'static str, args: Value) -> Step<&'a str> {
-        let texts = self.calls(said, vec![Call::new(tool, args)])?;
-        Ok(texts.first().copied().unwrap_or(""))
-    }
-
-    /// The answers to calls, when all are there and good.
-    fn calls(&mut self, said: String, mut calls: Vec<Call>) -> Step<Vec<&'a str>> {
-        let mut texts = Vec::new();
-        for at in 0..calls.len() {
-            let tool = calls[at].tool;
-            let Some(answered) = self.answered.find(|answered| answered.tool == tool) else {
-                return Err(Next::Ask(said, calls.split_off(at)));
-            };
-            if answered.outcome.is_error() {
-                return Err(Next::Say(self.failure(answered)));
+        let mut without_tools = None;
+        for language in languages {
+            for intent in &TABLE.intents {
+                let Some(values) = intent.matches(language, &sentence) else {
+                    continue;
+                };
+                let request = Self {
+                    language,
+                    intent,
+                    values,
+                };
+                if intent.tools().all(|tool| tools.contains(&tool)) {
+                    return request;
+                }
+                without_tools.get_or_insert(request);
             }
-            texts.push(answered.outcome.text.as_str());
         }
-        Ok(texts)
+        without_tools.unwrap_or_else(|| Self::named("unknown", first))
     }
 
-    fn failure(&self, answered: &Answered<'_>) -> String {
-        let sentence = match answered.outcome.status {
-            Status::Done | Status::Failed => Sentence::Failed,
-            Status::Denied => Sentence::Denied,
-            Status::Cancelled => Sentence::Cancelled,
-            Status::Unknown => Sentence::Uncertain,
+    fn named(id: &str, language: Language) -> Self {
+        let intent = TABLE.intents.iter().find(|intent| intent.id == id);
+        Self {
+            language,
+            intent: intent.expect("the table has these rows, and its tests read them"),
+            values: Values::new(),
+        }
+    }
+
+    /// Goes through the steps of the row: each reads the next outcome of its tool, or asks for it.
+    pub(crate) fn follow<'a>(
+        mut self,
+        tools: &[&str],
+        outcomes: &mut impl Iterator<Item = (&'a str, &'a Outcome)>,
+    ) -> Next {
+        if let Some(missing) = self.intent.tools().find(|tool| !tools.contains(tool)) {
+            return Next::Say(self.say("no_tool", &[("tool", missing)]));
+        }
+        for (name, value) in &self.intent.set {
+            self.values
+                .entry(name.clone())
+                .or_insert_with(|| value.clone());
+        }
+        self.default_values(tools);
+        let mut told = Vec::new();
+        for step in &self.intent.steps {
+            match self.step(step, outcomes) {
+                Ok(()) => {}
+                Err(Next::Say(why)) => {
+                    told.push(why);
+                    break;
+                }
+                Err(ask @ Next::Ask(..)) => return ask,
+            }
+            told.extend(step.report.iter().filter_map(|line| self.line(line)));
+            self.values.insert("told".to_owned(), told.join("\n"));
+        }
+        Next::Say(told.join("\n"))
+    }
+
+    fn default_values(&mut self, tools: &[&str]) {
+        let kind = ("kind", "all".to_owned());
+        let order = ("order", "name".to_owned());
+        let abilities = ("abilities", abilities(self.language, tools));
+        let folder = self.values.get("folder").map_or(".", String::as_str);
+        let place = match folder {
+            "." | "./" => TABLE.say(self.language, "here").to_owned(),
+            folder => self.say("inside", &[("path", folder)]),
         };
-        let values = [
-            ("tool", answered.tool),
-            ("result", answered.outcome.text.trim_end()),
-        ];
-        let failure = self.language.fill(sentence, &values);
-        format!("{failure}\n{}", self.language.say(Sentence::Stopped))
+        let folder = ("folder", folder.to_owned());
+        for (name, value) in [kind, order, abilities, folder, ("place", place)] {
+            self.values.entry(name.to_owned()).or_insert(value);
+        }
+    }
+
+    fn step<'a>(
+        &mut self,
+        step: &Step,
+        outcomes: &mut impl Iterator<Item = (&'a str, &'a Outcome)>,
+    ) -> Result<(), Next> {
+        let Some(tool) = &step.tool else {
+            return Ok(());
+        };
+        let Some(args) = self.args(step) else {
+            let path = self.values.get("path").cloned().unwrap_or_default();
+            return Err(Next::Say(self.say("untouched", &[("untouched", &path)])));
+        };
+        let language = self.language;
+        let failed = |why| {
+            let question = args.get("question").and_then(Value::as_str);
+            let question =
+                question.map(|question| say(language, "open_question", &[("question", question)]));
+            let stopped = TABLE.say(language, "stopped").to_owned();
+            let all = [Some(why), question, Some(stopped)].into_iter().flatten();
+            Next::Say(all.collect::<Vec<_>>().join("\n"))
+        };
+        let text = if tool == "=" {
+            String::new()
+        } else {
+            let Some((_, outcome)) = outcomes.find(|(name, _)| name == tool) else {
+                return Err(Next::Ask(
+                    self.before(tool, &args),
+                    Call {
+                        tool: tool.clone(),
+                        args,
+                    },
+                ));
+            };
+            if outcome.is_error() {
+                let result = results::bounded(outcome.text.trim_end());
+                let values = [("tool", tool.as_str()), ("result", result.as_str())];
+                return Err(failed(self.say(failure(outcome.status), &values)));
+            }
+            outcome.text.clone()
+        };
+        let read = results::read(language, tool, &args, &text, &mut self.values);
+        read.map_err(|key| failed(TABLE.say(language, key).to_owned()))
+    }
+
+    /// The arguments of a call; `None` when a value for one of them is not there.
+    fn args(&self, step: &Step) -> Option<Map<String, Value>> {
+        let args = step.args.iter().map(|(name, value)| {
+            let value = match value {
+                Value::String(template) if template == "{n}" => {
+                    Value::from(self.values.get("n")?.parse::<u64>().ok()?)
+                }
+                Value::String(template) => Value::String(self.arg(template)?),
+                other => other.clone(),
+            };
+            Some((name.clone(), value))
+        });
+        args.collect()
+    }
+
+    /// `@key` is a sentence, `{name:pattern}` a text that a pattern finds as it is.
+    fn arg(&self, template: &str) -> Option<String> {
+        if let Some(key) = template.strip_prefix('@') {
+            return TABLE.fill(self.language, TABLE.say(self.language, key), &self.values);
+        }
+        let pattern = template
+            .strip_prefix('{')
+            .and_then(|rest| rest.strip_suffix(":pattern}"));
+        match pattern {
+            Some(name) => Some(regex::escape(self.values.get(name)?)),
+            None => TABLE.fill(self.language, template, &self.values),
+        }
+    }
+
+    /// What is said before a call.
+    fn before(&self, tool: &str, args: &Map<String, Value>) -> String {
+        let mut values = self.values.clone();
+        let texts = args
+            .iter()
+            .filter_map(|(name, value)| Some((name, value.as_str()?)));
+        for (name, text) in texts {
+            values
+                .entry(name.clone())
+                .or_insert_with(|| results::bounded(text));
+        }
+        let template = TABLE.say(self.language, &format!("before.{tool}"));
+        TABLE
+            .fill(self.language, template, &values)
+            .unwrap_or_default()
+    }
+
+    /// A line of a report: a sentence by its key, or a template.
+    fn line(&self, line: &str) -> Option<String> {
+        let template = if line.contains('{') {
+            line
+        } else {
+            TABLE.say(self.language, line)
+        };
+        let whole = ["lines", "abilities", "notes"];
+        let values = self.values.iter().map(|(name, value)| {
+            let value = if whole.contains(&name.as_str()) {
+                value.clone()
+            } else {
+                results::bounded(value)
+            };
+            (name.clone(), value)
+        });
+        TABLE.fill(self.language, template, &values.collect())
+    }
+
+    fn say(&self, key: &str, values: &[(&str, &str)]) -> String {
+        say(self.language, key, values)
     }
 }
 
-/// A pattern that finds just this text.
-fn literal_pattern(text: &str) -> String {
-    let mut pattern = String::with_capacity(text.len());
-    for c in text.chars() {
-        if "\\.+*?()|[]{}^$".contains(c) {
-            pattern.push('\\');
-        }
-        pattern.push(c);
+/// A sentence with these values.
+pub(crate) fn say(language: Language, key: &str, values: &[(&str, &str)]) -> String {
+    let values = values
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let said = TABLE.fill(language, TABLE.say(language, key), &values.collect());
+    said.unwrap_or_default()
+}
+
+fn failure(status: Status) -> &'static str {
+    match status {
+        Status::Done | Status::Failed => "failed.failed",
+        Status::Denied => "failed.denied",
+        Status::Cancelled => "failed.cancelled",
+        Status::Unknown => "failed.unknown",
     }
-    pattern
+}
+
+/// What can be done with the tools that are here, and how to connect a model.
+fn abilities(language: Language, tools: &[&str]) -> String {
+    let mut said = TABLE.say(language, "can").to_owned();
+    let can = |intent: &&Intent| intent.tools().all(|tool| tools.contains(&tool));
+    let offers = TABLE
+        .intents
+        .iter()
+        .filter(can)
+        .filter_map(|intent| intent.offer.get(&language));
+    let book = ["select", "next"].iter().all(|tool| tools.contains(tool));
+    let book = book.then(|| TABLE.say(language, "can_book"));
+    for offer in offers.map(String::as_str).chain(book) {
+        said.push_str("\n- ");
+        said.push_str(offer);
+    }
+    format!("{said}\n{}", TABLE.say(language, "connect"))
 }

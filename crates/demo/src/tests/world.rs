@@ -1,5 +1,5 @@
-//! A folder in memory with the built-in tools, which answer in their formats, and a loop that runs
-//! the calls that are asked for.
+//! A folder and a chat in memory with the tools that reach them, which answer in their formats, and a
+//! loop that runs the calls that are asked for.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use samovar_core::{
     CallId, Effect, Message, MessageId, Millis, Outcome, Part, Prompt, Provider, ProviderEvent,
     Role, ToolCall, ToolSpec,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::super::Demo;
+use crate::Demo;
 
 pub(super) const TOOLS: &[&str] = &[
     "edit_file",
@@ -24,22 +24,18 @@ pub(super) const TOOLS: &[&str] = &[
 /// The tools with which a turn reaches the person.
 pub(super) const CHAT_TOOLS: &[&str] = &["ask_user", "post_message"];
 /// What the tool `read_file` shows at once.
-pub(super) const MAX_LINES: usize = 100;
-/// A plan that asks more often than this asks without end.
+const MAX_LINES: usize = 100;
+/// A turn that asks more often than this asks without end.
 const MAX_STEPS: usize = 10;
-
-/// What to do instead of a call: its place in the turn, and the outcome.
-pub(super) type Accident = Option<(usize, Outcome)>;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct World {
     pub(super) files: BTreeMap<String, String>,
     pub(super) tools: Vec<&'static str>,
-    pub(super) accident: Accident,
+    /// What to do instead of a call: its place in the turn, and the outcome.
+    pub(super) accident: Option<(usize, Outcome)>,
     /// What the person will answer, the next first.
-    pub(super) answers: VecDeque<String>,
-    /// What was posted in the chat.
-    pub(super) posts: Vec<String>,
+    answers: VecDeque<String>,
 }
 
 /// What a turn was.
@@ -49,9 +45,6 @@ pub(super) struct Turn {
     pub(super) said: Vec<String>,
     /// The calls, with their arguments.
     pub(super) calls: Vec<(String, Value)>,
-    /// The message that asked for each call: 0 for the first.
-    pub(super) steps: Vec<usize>,
-    /// All messages.
     pub(super) messages: Vec<Arc<Message>>,
 }
 
@@ -61,7 +54,7 @@ impl Turn {
     }
 }
 
-pub(in super::super) fn message(role: Role, parts: Vec<Part>) -> Arc<Message> {
+pub(crate) fn message(role: Role, parts: Vec<Part>) -> Arc<Message> {
     Arc::new(Message {
         id: MessageId::new("m").unwrap(),
         role,
@@ -70,43 +63,40 @@ pub(in super::super) fn message(role: Role, parts: Vec<Part>) -> Arc<Message> {
         usage: None,
         model: None,
         finish_reason: None,
-        metadata: serde_json::Map::new(),
+        metadata: Map::new(),
         created_at: Millis(0),
     })
 }
 
-pub(in super::super) fn user(text: &str) -> Arc<Message> {
-    message(
-        Role::User,
-        vec![Part::Text {
-            text: text.to_owned(),
-        }],
-    )
+pub(crate) fn said(role: Role, text: &str) -> Arc<Message> {
+    let text = text.to_owned();
+    message(role, vec![Part::Text { text }])
 }
 
-pub(in super::super) fn call(id: &str, name: &str, args: Value) -> Part {
-    let (id, name) = (CallId::new(id).unwrap(), name.to_owned());
+pub(crate) fn user(text: &str) -> Arc<Message> {
+    said(Role::User, text)
+}
+
+pub(crate) fn call(id: &str, name: &str, args: Value) -> Part {
     Part::Call(ToolCall {
-        id,
-        name,
+        id: CallId::new(id).unwrap(),
+        name: name.to_owned(),
         args,
         provider_state: None,
     })
 }
 
-pub(in super::super) fn outcome(id: &str, name: &str, outcome: Outcome) -> Arc<Message> {
+pub(crate) fn outcome(id: &str, name: &str, outcome: Outcome) -> Arc<Message> {
     let (call, name) = (CallId::new(id).unwrap(), name.to_owned());
-    message(
-        Role::Tool,
-        vec![Part::Outcome {
-            call,
-            name,
-            outcome,
-        }],
-    )
+    let part = Part::Outcome {
+        call,
+        name,
+        outcome,
+    };
+    message(Role::Tool, vec![part])
 }
 
-pub(in super::super) fn prompt(tools: &[&str], messages: Vec<Arc<Message>>) -> Prompt {
+pub(crate) fn prompt(tools: &[&str], messages: Vec<Arc<Message>>) -> Prompt {
     let spec = |name: &&str| {
         Arc::new(ToolSpec {
             name: (*name).to_owned(),
@@ -131,15 +121,12 @@ pub(in super::super) fn prompt(tools: &[&str], messages: Vec<Arc<Message>>) -> P
 }
 
 /// All that the provider answers, at once.
-pub(in super::super) fn ask(prompt: Prompt) -> Vec<ProviderEvent> {
-    let reads = Demo::new()
-        .stream(prompt)
-        .collect::<Vec<_>>()
-        .now_or_never();
-    reads.expect("it waits for nothing").concat()
+pub(crate) fn ask(prompt: Prompt) -> Vec<ProviderEvent> {
+    let reads = Demo::new().stream(prompt).collect::<Vec<_>>();
+    reads.now_or_never().expect("it waits for nothing").concat()
 }
 
-pub(in super::super) fn text(events: &[ProviderEvent]) -> String {
+pub(crate) fn text(events: &[ProviderEvent]) -> String {
     let texts = events.iter().filter_map(|event| match event {
         ProviderEvent::TextDelta(text) => Some(text.as_str()),
         _ => None,
@@ -147,7 +134,7 @@ pub(in super::super) fn text(events: &[ProviderEvent]) -> String {
     texts.collect()
 }
 
-pub(in super::super) fn calls(events: &[ProviderEvent]) -> Vec<(String, Value)> {
+pub(crate) fn calls(events: &[ProviderEvent]) -> Vec<(String, Value)> {
     let calls = events.iter().filter_map(|event| match event {
         ProviderEvent::ToolCallEnd { name, args, .. } => Some((name.clone(), args.clone())),
         _ => None,
@@ -156,28 +143,17 @@ pub(in super::super) fn calls(events: &[ProviderEvent]) -> Vec<(String, Value)> 
 }
 
 impl World {
-    pub(super) fn new(files: &[(&str, &str)]) -> Self {
+    /// Files, and what a person in the chat answers.
+    pub(super) fn new(files: &[(&str, &str)], answers: &[&str]) -> Self {
         let files = files
             .iter()
             .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
         Self {
             files: files.collect(),
-            tools: TOOLS.to_vec(),
-            ..Self::default()
-        }
-    }
-
-    /// The same with a chat, in which a person answers so.
-    pub(super) fn with_chat(files: &[(&str, &str)], answers: &[&str]) -> Self {
-        Self {
             tools: [TOOLS, CHAT_TOOLS].concat(),
             answers: answers.iter().map(|answer| (*answer).to_owned()).collect(),
-            ..Self::new(files)
+            accident: None,
         }
-    }
-
-    pub(super) fn file(&self, path: &str) -> Option<&str> {
-        self.files.get(path).map(String::as_str)
     }
 
     /// Runs a turn to its end.
@@ -194,26 +170,14 @@ impl World {
         for step in 0..MAX_STEPS {
             let events = ask(prompt(&self.tools, turn.messages.clone()));
             turn.said.push(self::text(&events));
-            let asked = calls(&events);
-            if asked.is_empty() {
+            let [(name, args)] = &calls(&events)[..] else {
                 return turn;
-            }
-            self.answer(step, &asked, &mut turn);
-        }
-        panic!("asks without end: {:?}", turn.calls);
-    }
-
-    fn answer(&mut self, step: usize, asked: &[(String, Value)], turn: &mut Turn) {
-        let ids: Vec<_> = (0..asked.len())
-            .map(|at| format!("call-{step}-{at}"))
-            .collect();
-        let parts = ids
-            .iter()
-            .zip(asked)
-            .map(|(id, (name, args))| call(id, name, args.clone()));
-        turn.messages
-            .push(message(Role::Assistant, parts.collect()));
-        for (id, (name, args)) in ids.iter().zip(asked) {
+            };
+            let id = format!("call-{step}");
+            turn.messages.push(message(
+                Role::Assistant,
+                vec![call(&id, name, args.clone())],
+            ));
             let accident = self
                 .accident
                 .as_ref()
@@ -224,84 +188,66 @@ impl World {
                     .run(name, args)
                     .map_or_else(Outcome::failed, Outcome::done),
             };
-            turn.messages.push(outcome(id, name, done));
+            turn.messages.push(outcome(&id, name, done));
             turn.calls.push((name.clone(), args.clone()));
-            turn.steps.push(step);
         }
+        panic!("asks without end: {:?}", turn.calls);
     }
 
     fn run(&mut self, name: &str, args: &Value) -> Result<String, String> {
         let arg = |name: &str| args[name].as_str().unwrap_or_default();
-        let number = |name: &str| args[name].as_u64().and_then(|n| usize::try_from(n).ok());
+        let path = arg("path");
         assert!(self.tools.contains(&name), "{name} is not there");
         match name {
-            "list_dir" => self.list(arg("path")),
-            "read_file" => self.read(arg("path"), number("offset"), number("limit")),
+            "list_dir" => Ok(self.list(path)),
+            "read_file" => self.read(path, args["limit"].as_u64()),
             "write_file" => {
-                let (path, content) = (arg("path").to_owned(), arg("content").to_owned());
-                let said = format!("wrote {} bytes to {path}", content.len());
-                self.files.insert(path, content);
-                Ok(said)
+                self.files
+                    .insert(path.to_owned(), arg("content").to_owned());
+                Ok(format!("wrote {path}"))
             }
             "edit_file" => {
-                let file = self.files.get_mut(arg("path")).ok_or("no such file")?;
+                let file = self.files.get_mut(path).ok_or("no such file")?;
                 let count = file.matches(arg("old")).count();
-                if arg("old").is_empty() || count == 0 || (count > 1 && args["all"] != true) {
+                if count == 0 || (count > 1 && args["all"] != true) {
                     return Err(format!("the old text was found {count} times"));
                 }
                 *file = file.replace(arg("old"), arg("new"));
                 Ok(format!(
-                    "edited {}: {count} replacement(s)\n\n--- a\n+++ b",
-                    arg("path")
+                    "edited {path}: {count} replacement(s)\n\n--- a\n+++ b"
                 ))
             }
+            "search_files" => Ok(self.search(&arg("pattern").replace('\\', ""), path)),
             "ask_user" => {
                 assert!(!arg("question").trim().is_empty(), "a blank question");
                 Ok(self.answers.pop_front().unwrap_or_default())
             }
-            "post_message" => {
-                if arg("text").trim().is_empty() {
-                    return Err("a message needs a text".to_owned());
-                }
-                self.posts.push(arg("text").to_owned());
-                Ok(format!("posted as message {}", 40 + self.posts.len()))
-            }
-            "search_files" => Ok(self.search(arg("pattern"), args["path"].as_str())),
-            _ => Err(format!("unknown tool {name}")),
+            _ => Ok("posted as message 41".to_owned()),
         }
     }
 
-    fn list(&self, path: &str) -> Result<String, String> {
-        let folder = if path == "." {
-            String::new()
-        } else {
-            format!("{}/", path.trim_end_matches('/'))
-        };
-        let inside = self.files.iter().filter_map(|(name, text)| {
-            let rest = name.strip_prefix(&folder)?;
-            Some(match rest.split_once('/') {
-                Some((folder, _)) => format!("{:>12}  {folder}/", "-"),
-                None => format!("{:>12}  {rest}", text.len()),
+    fn list(&self, path: &str) -> String {
+        let folder = format!("{}/", path.trim_end_matches('/'));
+        let lines: BTreeSet<_> = self
+            .files
+            .iter()
+            .filter_map(|(name, text)| {
+                let rest = if path == "." {
+                    name
+                } else {
+                    name.strip_prefix(&folder)?
+                };
+                Some(match rest.split_once('/') {
+                    Some((folder, _)) => format!("{:>12}  {folder}/", "-"),
+                    None => format!("{:>12}  {rest}", text.len()),
+                })
             })
-        });
-        let lines: BTreeSet<_> = inside.collect();
-        if lines.is_empty() && path != "." {
-            return Err(format!("no such folder: {path}"));
-        }
+            .collect();
         let lines: Vec<_> = lines.into_iter().collect();
-        Ok(format!(
-            "{} entries in {path}\n{}",
-            lines.len(),
-            lines.join("\n")
-        ))
+        format!("{} entries in {path}\n{}", lines.len(), lines.join("\n"))
     }
 
-    fn read(
-        &self,
-        path: &str,
-        offset: Option<usize>,
-        limit: Option<usize>,
-    ) -> Result<String, String> {
+    fn read(&self, path: &str, limit: Option<u64>) -> Result<String, String> {
         let text = self
             .files
             .get(path)
@@ -313,38 +259,32 @@ impl World {
             return Ok(format!("[binary file, {} bytes]", text.len()));
         }
         let lines: Vec<_> = text.lines().collect();
-        let first = offset.unwrap_or(1).max(1) - 1;
-        let last = (first + limit.unwrap_or(MAX_LINES).min(MAX_LINES)).min(lines.len());
-        let shown = (first..last).map(|at| format!("{:>6}\t{}\n", at + 1, lines[at]));
-        let shown: String = shown.collect();
-        if last == lines.len() {
+        let limit = limit.map_or(MAX_LINES, |limit| usize::try_from(limit).unwrap());
+        let numbered = lines.iter().take(limit).enumerate();
+        let numbered = numbered.map(|(at, line)| format!("{:>6}\t{line}\n", at + 1));
+        let shown = numbered.collect::<Vec<_>>().concat();
+        if limit >= lines.len() {
             return Ok(shown);
         }
-        let note = format!("call again with offset={}", last + 1);
         Ok(format!(
-            "{shown}[lines {}-{last} of {}; {note}]",
-            first + 1,
+            "{shown}[lines 1-{limit} of {}; call again with offset=…]",
             lines.len()
         ))
     }
 
-    fn search(&self, pattern: &str, path: Option<&str>) -> String {
-        let text = pattern.replace('\\', "");
-        let wanted = self
-            .files
-            .iter()
-            .filter(|(name, _)| path.is_none_or(|path| name.starts_with(path)));
-        let mut lines = Vec::new();
-        for (name, content) in wanted {
-            let numbered = content
+    fn search(&self, text: &str, path: &str) -> String {
+        let mut found = Vec::new();
+        let inside = |name: &str| path == "." || name.starts_with(path);
+        for (name, content) in self.files.iter().filter(|(name, _)| inside(name)) {
+            let lines = content
                 .lines()
                 .enumerate()
-                .filter(|(_, line)| line.contains(&text));
-            lines.extend(numbered.map(|(at, line)| format!("{name}:{}: {line}", at + 1)));
+                .filter(|(_, line)| line.contains(text));
+            found.extend(lines.map(|(at, line)| format!("{name}:{}: {line}", at + 1)));
         }
-        if lines.is_empty() {
+        if found.is_empty() {
             return "no match".to_owned();
         }
-        format!("{} matches in 1 files\n{}", lines.len(), lines.join("\n"))
+        format!("{} matches in 1 files\n{}", found.len(), found.join("\n"))
     }
 }

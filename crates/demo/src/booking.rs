@@ -7,27 +7,23 @@
 //! calls of the turn.
 
 mod screen;
-#[cfg(test)]
-mod tests;
+
 mod trail;
 mod wish;
-mod words;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use samovar_core::{Message, Part, Role};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::heard::heard;
-use super::report;
-use super::say::Sentence;
-use super::turn::{Call, Next};
-use super::words::Language;
+use crate::heard::heard;
+use crate::language::Language;
+use crate::results::bounded;
+use crate::turn::{self, Call, Next};
 use screen::{Item, Screen};
 use trail::Trail;
-use wish::{Bound, Relation, Wish};
-use words::Class;
+use wish::{Bound, FEATURES, Relation, Wish};
 
 /// Behind so many calls of a turn nothing else is looked for.
 const MAX_SEARCH: usize = 40;
@@ -125,7 +121,7 @@ impl Booking<'_> {
         }
         let begins = self.wish.is_wide() && !self.trail.is_on;
         if begins && self.has("prev") {
-            return self.call(Sentence::LookingBack, "", "prev", json!({}));
+            return self.call("looking_back", "", "prev", json!({}));
         }
         let items = self.screen.items();
         if let Some(chosen) = self.screen.selected_list() {
@@ -147,7 +143,7 @@ impl Booking<'_> {
     /// What ends it before anything else is looked at.
     fn stop(&self) -> Option<String> {
         if let Some(word) = &self.wish.unable {
-            return Some(self.say(Sentence::Unable, &[("words", word)]));
+            return Some(self.say("unable", &[("deed", word)]));
         }
         if self.screen.is_empty() {
             return Some(self.booked());
@@ -162,27 +158,24 @@ impl Booking<'_> {
         );
         if outcome.is_error() && (!is_passed || is_lost) {
             let text = screen::split(&outcome.text).0.trim();
-            let result = report::bounded(text.to_owned());
+            let result = bounded(text);
             let values = [("tool", call.name.as_str()), ("result", result.as_str())];
-            let failed = self.say(Sentence::Failed, &values);
-            return Some(format!(
-                "{failed}\n{}",
-                self.language.say(Sentence::Stopped)
-            ));
+            let failed = self.say("failed.failed", &values);
+            return Some(format!("{failed}\n{}", self.say("stopped", &[])));
         }
-        (self.trail.calls >= MAX_CALLS).then(|| self.language.say(Sentence::SearchedLong))
+        (self.trail.calls >= MAX_CALLS).then(|| self.say("searched_long", &[]))
     }
 
     fn booked(&self) -> String {
         let Some([number, total, what]) = self.screen.receipt() else {
-            return self.language.say(Sentence::NothingShown);
+            return self.say("nothing_shown", &[]);
         };
-        let [number, total, what] = [number, total, what].map(report::bounded);
+        let [number, total, what] = [number, total, what].map(|text| bounded(&text));
         let values = [("number", &*number), ("total", &*total), ("what", &*what)];
         if !self.trail.last_is("next") {
-            return self.say(Sentence::BookedBefore, &values);
+            return self.say("booked_before", &values);
         }
-        let booked = self.say(Sentence::Booked, &values);
+        let booked = self.say("booked", &values);
         let told = what.to_lowercase();
         let unknown = self.wish.unknown.iter();
         let unknown: Vec<_> = unknown
@@ -192,11 +185,8 @@ impl Booking<'_> {
             return booked;
         }
         let words: Vec<_> = unknown.into_iter().map(String::as_str).collect();
-        let words = report::bounded(words.join(", "));
-        format!(
-            "{booked}\n{}",
-            self.say(Sentence::Unused, &[("words", &words)])
-        )
+        let words = bounded(&words.join(", "));
+        format!("{booked}\n{}", self.say("unused", &[("words", &words)]))
     }
 
     /// One item is to be chosen.
@@ -231,12 +221,7 @@ impl Booking<'_> {
         if is_selected(&item) {
             return self.go_on();
         }
-        self.call(
-            Sentence::Choosing,
-            item.label,
-            "select",
-            json!({"itemId": item.id}),
-        )
+        self.call("choosing", item.label, "select", json!({"itemId": item.id}))
     }
 
     /// The items that can be had and are what is wished for, the earliest first.
@@ -254,17 +239,18 @@ impl Booking<'_> {
     fn is_wished(&self, item: &Item<'_>) -> bool {
         let time = time_of(item);
         let in_time = |bound: &Bound| time.is_none_or(|time| bound.lets(time));
-        let is_such = |(class, _, row): (Class, &str, usize)| {
+        let is_such = |(row, feature): (usize, &wish::Feature)| {
             let texts = item.fields().filter_map(|(_, value)| value.as_str());
-            !self.shows(class) || texts.flat_map(|text| self.rows(text)).any(|of| *of == row)
+            !self.shows(feature.class)
+                || texts.flat_map(|text| self.rows(text)).any(|of| *of == row)
         };
         self.wish.times.iter().all(in_time) && self.wish.wanted().all(is_such)
     }
 
     /// Whether items are of a class here, also those that a filter hides.
-    fn shows(&self, class: Class) -> bool {
+    fn shows(&self, class: &str) -> bool {
         let mut rows = self.rows.values().flatten();
-        rows.any(|row| wish::class_of(*row) == class)
+        rows.any(|row| FEATURES[*row].class == class)
     }
 
     fn rows(&self, text: &str) -> &[usize] {
@@ -278,8 +264,8 @@ impl Booking<'_> {
         }
         let filter = |field: &str, operator: &str, value: &str| {
             let params = json!({"field": field, "operator": operator, "value": value});
-            let shown = report::bounded(value.to_owned());
-            Some(self.call(Sentence::Showing, &shown, "filter", params))
+            let shown = bounded(value);
+            Some(self.call("showing", &shown, "filter", params))
         };
         for (name, value) in item.fields() {
             let Some(value) = value.as_str() else {
@@ -290,7 +276,7 @@ impl Booking<'_> {
                 return filter(name, bound.relation.operator(), &at);
             }
             let rows = self.rows(value);
-            let is_wanted = self.wish.wanted().any(|(_, _, row)| rows.contains(&row));
+            let is_wanted = self.wish.wanted().any(|(row, _)| rows.contains(&row));
             let others = items.iter().any(|other| other.field(name) != value);
             if is_wanted && others {
                 return filter(name, "eq", value);
@@ -324,12 +310,7 @@ impl Booking<'_> {
             items.iter().find(|item| item.id == *id)
         };
         match missing.copied().or_else(surplus) {
-            Some(item) => self.call(
-                Sentence::Choosing,
-                item.label,
-                "select",
-                json!({"itemId": item.id}),
-            ),
+            Some(item) => self.call("choosing", item.label, "select", json!({"itemId": item.id})),
             None => self.go_on(),
         }
     }
@@ -375,7 +356,7 @@ impl Booking<'_> {
             if self.screen.quantity(item.id) != Some(wanted) {
                 let params = json!({"typeId": item.id, "quantity": wanted});
                 let what = format!("{wanted} × {}", item.label);
-                return self.call(Sentence::Choosing, &what, "setQuantity", params);
+                return self.call("choosing", &what, "setQuantity", params);
             }
         }
         self.go_on()
@@ -390,54 +371,64 @@ impl Booking<'_> {
             .iter()
             .filter_map(|text| Screen::of(text))
             .collect();
-        let is_seen = |class: Class| {
+        let is_seen = |class: &str| {
             let mut texts = seen.iter().flat_map(Screen::texts);
             texts.any(|text| {
                 wish::rows_that_are(text)
                     .iter()
-                    .any(|row| wish::class_of(*row) == class)
+                    .any(|row| FEATURES[*row].class == class)
             })
         };
         let missing = self
             .wish
             .wanted()
-            .find(|(class, ..)| self.trail.is_on && !is_seen(*class));
-        if let Some((_, word, _)) = missing {
-            return Next::Say(self.say(Sentence::NotAsked, &[("words", word)]));
+            .find(|(_, feature)| self.trail.is_on && !is_seen(feature.class));
+        if let Some((_, feature)) = missing {
+            return Next::Say(self.say("not_asked", &[("words", feature.word)]));
         }
         self.go_on()
     }
 
     fn go_on(&self) -> Next {
-        self.call(Sentence::GoingOn, "", "next", json!({}))
+        self.call("going_on", "", "next", json!({}))
     }
 
     /// Nothing is left to be tried here.
     fn go_back(&self) -> Next {
         if self.trail.depth == 0 || !self.has("prev") {
-            return Next::Say(self.language.say(Sentence::NothingFits));
+            return Next::Say(self.say("nothing_fits", &[]));
         }
         if self.trail.calls >= MAX_SEARCH {
-            return Next::Say(self.language.say(Sentence::SearchedLong));
+            return Next::Say(self.say("searched_long", &[]));
         }
-        self.call(Sentence::LookingBack, "", "prev", json!({}))
+        self.call("looking_back", "", "prev", json!({}))
     }
 
-    fn call(&self, sentence: Sentence, what: &str, tool: &'static str, args: Value) -> Next {
+    fn call(&self, key: &str, what: &str, tool: &'static str, args: Value) -> Next {
         if !self.has(tool) {
-            return Next::Say(self.say(Sentence::NoTool, &[("tool", tool)]));
+            return Next::Say(self.say("no_tool", &[("tool", tool)]));
         }
-        let what = report::bounded(what.to_owned());
-        let said = self.say(sentence, &[("what", &what)]);
-        Next::Ask(said, vec![Call::new(tool, args)])
+        let what = bounded(what);
+        let said = self.say(key, &[("what", &what)]);
+        let args = match args {
+            Value::Object(args) => args,
+            _ => Map::new(),
+        };
+        Next::Ask(
+            said,
+            Call {
+                tool: tool.to_owned(),
+                args,
+            },
+        )
     }
 
     fn has(&self, tool: &str) -> bool {
         self.tools.contains(&tool)
     }
 
-    fn say(&self, sentence: Sentence, values: &[(&str, &str)]) -> String {
-        self.language.fill(sentence, values)
+    fn say(&self, key: &str, values: &[(&str, &str)]) -> String {
+        turn::say(self.language, key, values)
     }
 }
 
@@ -475,3 +466,6 @@ fn place<'i>(item: &Item<'i>) -> Option<(&'i str, i64)> {
     let fields = item.whole()?;
     Some((fields["row"].as_str()?, fields["number"].as_i64()?))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! Whole bookings on screens of hosts that are made here: any catalogue, any order of stages.
 
-use super::super::words::Language;
 use super::wish::{Bound, Relation, Wish};
+use crate::language::Language;
 
 mod bookings;
 mod cinema;
@@ -10,10 +10,10 @@ mod cinema;
 fn brief(text: &str) -> String {
     let (language, wish) = Wish::of(text);
     let code = match language {
-        Language::English => "en",
-        Language::Russian => "ru",
-        Language::Chinese => "zh",
-        Language::Ukrainian => "uk",
+        Language::En => "en",
+        Language::Ru => "ru",
+        Language::Zh => "zh",
+        Language::Uk => "uk",
     };
     if let Some(word) = &wish.unable {
         return format!("{code}: unable {word}");
@@ -21,7 +21,10 @@ fn brief(text: &str) -> String {
     if !wish.is_booking {
         return format!("{code}: no booking");
     }
-    let mut said: Vec<_> = wish.wanted().map(|(_, word, _)| word.to_owned()).collect();
+    let mut said: Vec<_> = wish
+        .wanted()
+        .map(|(_, feature)| feature.word.to_owned())
+        .collect();
     for Bound { minutes, relation } in &wish.times {
         let relation = match relation {
             Relation::After => "after",

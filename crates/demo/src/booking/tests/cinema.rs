@@ -7,8 +7,8 @@ use samovar_core::relay::SCREEN;
 use samovar_core::{Message, Outcome, Role};
 use serde_json::{Value, json};
 
-use super::super::super::tests::world::{ask, call, calls, message, outcome, prompt, text, user};
 use super::super::wish::minutes_of;
+use crate::tests::world::{ask, call, calls, message, outcome, prompt, text, user};
 
 /// A turn that is longer than this has no end.
 const MAX_STEPS: usize = 60;
@@ -30,7 +30,7 @@ pub(super) struct Stage {
 }
 
 /// A host.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Cinema {
     pub(super) stages: Vec<Stage>,
     pub(super) at: usize,
@@ -49,88 +49,60 @@ pub(super) struct Cinema {
     messages: Vec<Arc<Message>>,
 }
 
-fn item(id: &str, fields: &Value) -> Value {
-    let mut item = json!({"id": id});
-    for (name, value) in fields.as_object().unwrap() {
-        item[name] = value.clone();
-    }
-    item
-}
-
 /// The seats of a hall with three rows of so many.
 fn seats(in_row: u64) -> Vec<Value> {
     let rows = [("A", "front"), ("B", "middle"), ("C", "back")];
-    let row = |(row, zone): (&str, &str)| {
-        let seat = |number| {
-            let id = format!("{row}{number}");
-            item(
-                &id,
-                &json!({"seat": id, "row": row, "number": number, "zone": zone}),
-            )
-        };
-        (1..=in_row).map(seat).collect::<Vec<_>>()
+    let seat = |row: &str, zone: &str, number: u64| {
+        let id = format!("{row}{number}");
+        json!({"id": id, "seat": id, "row": row, "number": number, "zone": zone})
     };
+    let row = |(row, zone)| (1..=in_row).map(move |number| seat(row, zone, number));
     rows.into_iter().flat_map(row).collect()
 }
 
 fn stages() -> Vec<Stage> {
-    let movie = |id: &str, title: &str, genre: &str| {
-        item(id, &json!({"title": title, "genre": genre, "rating": 7.5}))
-    };
-    let named = |id: &str, name: &str| item(id, &json!({"name": name}));
-    let time = |id: &str, time: &str| item(id, &json!({"time": time, "hall": 1}));
-    let day = |id: &str, day: &str| item(id, &json!({"date": id, "weekday": day}));
-    let one = |name, items| Stage {
-        name,
-        kind: Kind::One,
-        items,
-    };
-    vec![
-        one(
+    let table = [
+        (
             "movie",
-            vec![
-                movie("m1", "Stone Rain", "Drama"),
-                movie("m2", "Night Bus", "Horror"),
-                movie("m3", "Left Shoe", "Comedy"),
-                movie("m4", "Wet Paint", "Comedy"),
-                movie("m5", "Tin Moon", "Science fiction"),
-            ],
+            Kind::One,
+            "m1 title=Stone_Rain genre=Drama; m2 title=Night_Bus genre=Horror; m3 title=Left_Shoe genre=Comedy; m4 title=Wet_Paint genre=Comedy; m5 title=Tin_Moon genre=Science_fiction",
         ),
-        one(
-            "theater",
-            vec![named("t1", "Center Light"), named("t2", "Mill")],
-        ),
-        one(
+        ("theater", Kind::One, "t1 name=Center_Light; t2 name=Mill"),
+        (
             "date",
-            vec![day("2026-12-11", "Friday"), day("2026-12-12", "Saturday")],
+            Kind::One,
+            "2026-12-11 date=2026-12-11 weekday=Friday; 2026-12-12 date=2026-12-12 weekday=Saturday",
         ),
-        one(
+        (
             "time",
-            vec![
-                time("x4", "21:15"),
-                time("x1", "11:00"),
-                time("x2", "16:30"),
-                time("x3", "18:30"),
-            ],
+            Kind::One,
+            "x4 time=21:15; x1 time=11:00; x2 time=16:30; x3 time=18:30",
         ),
-        Stage {
-            name: "seat",
-            kind: Kind::Several,
-            items: seats(6),
+        ("seat", Kind::Several, ""),
+        (
+            "ticket",
+            Kind::Count,
+            "adult name=Adult; child name=Child; senior name=Senior",
+        ),
+        ("confirm", Kind::Confirm, "total text=20.00_EUR"),
+    ];
+    let item = |row: &str| {
+        let mut words = row.split_whitespace();
+        let mut item = json!({"id": words.next().unwrap()});
+        for (name, value) in words.filter_map(|word| word.split_once('=')) {
+            item[name] = value.replace('_', " ").into();
+        }
+        item
+    };
+    let stage = |(name, kind, rows): (&'static str, Kind, &str)| Stage {
+        name,
+        kind,
+        items: match kind {
+            Kind::Several => seats(6),
+            Kind::One | Kind::Count | Kind::Confirm => rows.split(';').map(item).collect(),
         },
-        Stage {
-            name: "ticket",
-            kind: Kind::Count,
-            items: ["Adult", "Child", "Senior"]
-                .map(|name| named(&name.to_lowercase(), name))
-                .to_vec(),
-        },
-        Stage {
-            name: "confirm",
-            kind: Kind::Confirm,
-            items: vec![item("total", &json!({"text": "20.00 EUR"}))],
-        },
-    ]
+    };
+    table.into_iter().map(stage).collect()
 }
 
 impl Cinema {
@@ -138,36 +110,40 @@ impl Cinema {
     pub(super) fn new() -> Self {
         Self {
             stages: stages(),
-            at: 0,
-            chosen: BTreeMap::new(),
-            quantities: BTreeMap::new(),
-            filter: None,
-            history: Vec::new(),
-            hidden: Vec::new(),
-            gone: Vec::new(),
-            snatched: Vec::new(),
-            booked: None,
-            calls: Vec::new(),
-            messages: Vec::new(),
+            ..Self::default()
         }
     }
 
-    /// The same with its stages in another order, the confirmation last.
-    pub(super) fn in_order(mut self, names: &[&str]) -> Self {
-        let place = |stage: &Stage| names.iter().position(|name| *name == stage.name);
-        self.stages
-            .sort_by_key(|stage| place(stage).unwrap_or(usize::MAX));
-        self
+    /// A host as a row of the table describes it.
+    pub(super) fn like(host: &'static str) -> Self {
+        let mut cinema = Self::new();
+        for (key, values) in host
+            .split_whitespace()
+            .filter_map(|word| word.split_once('='))
+        {
+            let values: Vec<_> = values.split(',').collect();
+            match key {
+                "order" => {
+                    let place = |stage: &Stage| values.iter().position(|name| *name == stage.name);
+                    cinema.stages.retain(|stage| place(stage).is_some());
+                    cinema.stages.sort_by_key(place);
+                }
+                "without" => cinema.hidden = values,
+                "snatched" => cinema.snatched = values.into_iter().map(str::to_owned).collect(),
+                _ => {
+                    for (when, id) in values.iter().filter_map(|value| value.split_once(':')) {
+                        let when: Vec<_> = when.split('+').filter(|id| !id.is_empty()).collect();
+                        cinema = cinema.without(&when, id);
+                    }
+                }
+            }
+        }
+        cinema
     }
 
     /// Something cannot be had when all of these are chosen.
     pub(super) fn without(mut self, when: &[&'static str], id: &str) -> Self {
         self.gone.push((when.to_vec(), id.to_owned()));
-        self
-    }
-
-    pub(super) fn hiding(mut self, tool: &'static str) -> Self {
-        self.hidden.push(tool);
         self
     }
 
