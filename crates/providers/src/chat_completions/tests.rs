@@ -7,7 +7,7 @@ use samovar_core::{
 };
 use serde_json::{Map, json};
 
-use super::super::details::{EXTRA_CONTENT, REASONING_DETAILS};
+use super::details::{EXTRA_CONTENT, REASONING_DETAILS};
 use super::*;
 use crate::specs::spec;
 use crate::state;
