@@ -19,13 +19,13 @@ struct Line {
     text: String,
 }
 
-/// Whose words a message holds: the person's, which may stand behind lines of other agents, else
+/// Whose words a message holds: the person's, which may stand after lines of other agents, else
 /// those of the agent that spoke last.
 pub(super) fn heard(text: &str) -> Heard {
     let mut rest = text;
     let mut last = None;
-    while let Some((line, behind)) = first_line(rest) {
-        (last, rest) = (Some(line), behind);
+    while let Some((line, after)) = first_line(rest) {
+        (last, rest) = (Some(line), after);
     }
     match last {
         Some(line) if rest.trim().is_empty() => Heard {
@@ -39,12 +39,12 @@ pub(super) fn heard(text: &str) -> Heard {
     }
 }
 
-/// The line of an agent that a text begins with, and what stands behind it.
+/// The line of an agent that a text begins with, and what stands after it.
 fn first_line(text: &str) -> Option<(Line, &str)> {
     let text = text.trim_start();
-    let (line, behind) = text.split_once('\n').unwrap_or((text, ""));
+    let (line, after) = text.split_once('\n').unwrap_or((text, ""));
     let line = line.starts_with('{').then(|| serde_json::from_str(line));
-    Some((line?.ok()?, behind))
+    Some((line?.ok()?, after))
 }
 
 #[cfg(test)]
@@ -53,30 +53,33 @@ mod tests {
 
     #[test]
     fn the_person_speaks_plainly_and_other_agents_in_json() {
-        let check = |text: &str, author: Option<&str>, said: &str| {
-            let expected = Heard {
-                author: author.map(str::to_owned),
-                text: said.to_owned(),
-            };
-            assert_eq!(heard(text), expected, "{text}");
-        };
         let line = r#"{"author":"master","role":"agent","text":"list\nfiles"}"#;
-        check("hello\nyou", None, "hello\nyou");
-        check(line, Some("master"), "list\nfiles");
-        check(&format!("{line}\nhello\nyou"), None, "hello\nyou");
-        check(&format!("{line}\n{line}\n"), Some("master"), "list\nfiles");
-        check(&line.replace("agent", "user"), None, "list\nfiles");
-        // What only looks like it is the person's.
+        let both = (format!("{line}\nhello\nyou"), format!("{line}\n{line}\n"));
+        let user = line.replace("agent", "user");
+        let rows = [
+            (line, Some("master"), "list\nfiles"),
+            (&both.0, None, "hello\nyou"),
+            (&both.1, Some("master"), "list\nfiles"),
+            (&user, None, "list\nfiles"),
+        ];
+        // What only looks like a line of an agent is the person's.
         let broken = [
+            "hello\nyou",
             "{}",
             r#"{"author":"master","text":"hi"}"#,
-            r#"{"author":1,"role":"agent","text":"hi"}"#,
-            r#"["author"]"#,
             "{",
             "",
         ];
-        for text in broken {
-            check(text, None, text);
+        for (text, author, said) in rows
+            .into_iter()
+            .chain(broken.map(|text| (text, None, text)))
+        {
+            let heard = heard(text);
+            assert_eq!(
+                (heard.author.as_deref(), &*heard.text),
+                (author, said),
+                "{text}"
+            );
         }
     }
 }

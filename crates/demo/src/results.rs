@@ -53,7 +53,7 @@ fn put(values: &mut Values, name: &str, value: impl Into<String>) {
 }
 
 /// A line of `list_dir`: the size right-aligned, two spaces, the name.
-fn entry(line: &str) -> Option<(Option<u64>, &str)> {
+fn entry(line: &str) -> Option<Entry<'_>> {
     let (size, name) = line.trim_start_matches(' ').split_once("  ")?;
     let size = size
         .parse()
@@ -62,19 +62,21 @@ fn entry(line: &str) -> Option<(Option<u64>, &str)> {
     Some((size.ok()?, name))
 }
 
-/// Looks at `kind`, `order`, `n` and at `path` with `folder`, the file that is written next.
-fn entries(language: Language, text: &str, values: &mut Values) {
+type Entry<'a> = (Option<u64>, &'a str);
+
+/// The entries of the wanted kind in the wanted order, without the file `path` that is written next,
+/// and whether that was left out.
+fn wanted<'a>(text: &'a str, values: &Values) -> (Vec<Entry<'a>>, bool) {
     let get = |name: &str| values.get(name).map_or("", String::as_str);
-    let count = values.get("n").and_then(|n| n.parse::<usize>().ok());
-    let sink = values
-        .get("path")
-        .map(|path| path.trim_start_matches("./").to_owned());
-    let folder = get("folder")
-        .trim_start_matches("./")
-        .trim_matches(['.', '/']);
-    let inside = |name: &str| match folder {
-        "" => name.to_owned(),
-        folder => format!("{folder}/{name}"),
+    let plain = |path: &str| {
+        path.trim_start_matches("./")
+            .trim_end_matches('/')
+            .to_owned()
+    };
+    let (sink, folder) = (plain(get("path")), plain(get("folder")));
+    let is_sink = |name: &str| match folder.as_str() {
+        "" | "." => sink == name,
+        folder => sink == format!("{folder}/{name}"),
     };
     let mut all: Vec<_> = text.lines().skip(1).filter_map(entry).collect();
     all.retain(|(size, name)| match get("kind") {
@@ -83,13 +85,19 @@ fn entries(language: Language, text: &str, values: &mut Values) {
         _ => true,
     });
     let before = all.len();
-    all.retain(|(_, name)| sink.as_deref() != Some(inside(name).as_str()));
+    all.retain(|(_, name)| !is_sink(name));
     let is_left_out = all.len() < before;
     match get("order") {
         "largest" => all.sort_by_key(|(size, name)| (Reverse(*size), name.to_lowercase())),
         "smallest" => all.sort_by_key(|(size, name)| (*size, name.to_lowercase())),
         _ => all.sort_by_key(|(_, name)| name.to_lowercase()),
     }
+    (all, is_left_out)
+}
+
+fn entries(language: Language, text: &str, values: &mut Values) {
+    let (mut all, is_left_out) = wanted(text, values);
+    let count = values.get("n").and_then(|n| n.parse::<usize>().ok());
     let (total, shown) = (all.len(), count.unwrap_or(all.len()).min(all.len()));
     all.truncate(shown);
     let told = all.iter().enumerate().map(|(at, (size, name))| {
@@ -112,11 +120,8 @@ fn entries(language: Language, text: &str, values: &mut Values) {
     }
     let head = text.lines().next().unwrap_or_default();
     let cut = head.ends_with(" shown").then(|| TABLE.say(language, "cut"));
-    notes(
-        values,
-        cut.into_iter()
-            .chain(text.lines().filter(|line| line.starts_with('['))),
-    );
+    let noted = text.lines().filter(|line| line.starts_with('['));
+    notes(values, cut.into_iter().chain(noted));
 }
 
 fn notes<'a>(values: &mut Values, notes: impl Iterator<Item = &'a str>) {

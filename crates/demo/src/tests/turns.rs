@@ -47,18 +47,15 @@ fn rows() -> Vec<Row> {
     rows.map(row).collect()
 }
 
-/// What is only said of deeds that were done.
-const DEEDS: &[&str] = &[
-    "wrote_names",
-    "wrote_text",
-    "wrote_empty",
-    "appended",
-    "replaced",
-    "posted",
-    "posted_that",
-    "answered",
-    "hello_name",
+const BAD: [Status; 4] = [
+    Status::Failed,
+    Status::Denied,
+    Status::Cancelled,
+    Status::Unknown,
 ];
+/// What is only said of deeds that were done.
+const DEEDS: &str =
+    "wrote_names wrote_text wrote_empty appended replaced posted posted_that answered hello_name";
 
 fn tells(turn: &Turn, told: &[&str]) {
     let last = turn.last();
@@ -67,42 +64,42 @@ fn tells(turn: &Turn, told: &[&str]) {
 
 /// Whether a text tells of a deed, whatever its names.
 fn claims(text: &str) -> bool {
-    let tells = |template: &str| {
+    let is_told = |template: &str| {
         let pieces = template
             .split('{')
             .map(|piece| piece.split_once('}').map_or(piece, |piece| piece.1));
         pieces.into_iter().all(|piece| text.contains(piece))
     };
-    Language::ALL
-        .iter()
-        .any(|language| DEEDS.iter().any(|deed| tells(TABLE.say(*language, deed))))
+    Language::ALL.iter().any(|language| {
+        DEEDS
+            .split(' ')
+            .any(|deed| is_told(TABLE.say(*language, deed)))
+    })
 }
 
 // proves FC-5
 #[test]
 fn requests_are_done_with_real_calls_and_every_message_says_that_this_is_no_language_model() {
-    for Row {
-        request,
-        answers,
-        tools,
-        said,
-    } in rows()
-    {
-        let turn = World::new(FILES, &answers).turn(&request);
+    for row in rows() {
+        let request = &row.request;
+        let turn = World::new(FILES, &row.answers).turn(request);
 
         let called: Vec<_> = turn.calls.iter().map(|(tool, _)| tool.as_str()).collect();
-        assert_eq!(called, tools, "{request}: {}", turn.last());
-        assert!(turn.last().contains(&said), "{request}:\n{}", turn.last());
+        assert_eq!(called, row.tools, "{request}: {}", turn.last());
+        assert!(
+            turn.last().contains(&row.said),
+            "{request}:\n{}",
+            turn.last()
+        );
         let (last, before) = turn.said.split_last().unwrap();
         assert!(before.iter().all(|said| !claims(said)), "{before:?}");
-        assert!(last.starts_with("[demo") && last.len() > 40, "{last}");
-        assert!(before.iter().all(|said| said.starts_with("[demo")));
+        assert!(last.len() > 40, "{last}");
     }
     let mut world = World::new(FILES, &[]);
     world.turn("list the three largest files here and write their names to out.txt");
     assert_eq!(
-        world.files.get("out.txt").map(String::as_str),
-        Some("notes.txt\na file with spaces.txt\nmiddle.md\n")
+        world.files["out.txt"],
+        "notes.txt\na file with spaces.txt\nmiddle.md\n"
     );
     let searched = World::new(FILES, &[]).turn("find \"f(x)*\" in small.txt");
     assert_eq!(searched.calls[0].1["pattern"], r"f\(x\)\*");
@@ -111,89 +108,52 @@ fn requests_are_done_with_real_calls_and_every_message_says_that_this_is_no_lang
 // proves FC-5
 #[test]
 fn no_deed_is_claimed_without_the_result_that_shows_it() {
-    for Row {
-        request, answers, ..
-    } in rows()
-    {
-        let whole = World::new(FILES, &answers).turn(&request);
+    for row in rows() {
+        let (request, answers) = (&row.request, &row.answers[..]);
+        let whole = World::new(FILES, answers).turn(request);
         for (at, (tool, args)) in whole.calls.iter().enumerate() {
-            for status in [
-                Status::Failed,
-                Status::Denied,
-                Status::Cancelled,
-                Status::Unknown,
-            ] {
-                let mut world = World::new(FILES, &answers);
+            for status in BAD {
+                let mut world = World::new(FILES, answers);
                 world.accident = Some((at, Outcome::new(status, "the disk is on fire")));
 
-                let turn = world.turn(&request);
+                let turn = world.turn(request);
 
                 assert_eq!(turn.calls, whole.calls[..=at], "{request}");
                 let question = args["question"].as_str().unwrap_or_default();
-                let told = ["the disk is on fire", tool, question];
-                tells(&turn, &told);
+                tells(&turn, &["the disk is on fire", tool, question]);
                 assert!(!claims(turn.last()), "{request}: {}", turn.last());
             }
         }
         for missing in whole.calls.iter().map(|(tool, _)| tool) {
-            let mut world = World::new(FILES, &answers);
+            let mut world = World::new(FILES, answers);
             world.tools.retain(|tool| tool != missing);
-            let turn = world.turn(&request);
-            assert!(
-                turn.calls.is_empty() && !claims(turn.last()),
-                "{request}: {}",
-                turn.last()
-            );
+            let turn = world.turn(request);
+            assert!(turn.calls.is_empty(), "{request}, no {missing}");
+            assert!(!claims(turn.last()), "{request}: {}", turn.last());
         }
     }
     let unchanged = |files: &[(&str, &str)], request: &str| {
         let turn = World::new(files, &[]).turn(request);
         assert!(turn.last().ends_with("was not changed.") && turn.calls.len() == 1);
     };
-    unchanged(
-        &[("docs/a.txt", "1")],
-        "list the largest files and write their names to b.txt",
-    );
+    unchanged(&[], "list the largest files and write their names to b.txt");
     unchanged(&[("a.txt", "\0")], "append \"x\" to a.txt");
     unchanged(&[("a.txt", &"line\n".repeat(300))], "append \"x\" to a.txt");
 }
 
 // proves FC-5
 #[test]
-fn anything_else_is_told_what_can_be_done_here_and_how_to_connect_a_model() {
-    for (request, said) in [
-        ("why is the sky blue?", "compute"),
-        ("расскажи сказку", "считать"),
-        ("天空为什么是蓝色的？", "计算"),
-        ("чому небо синє?", "рахувати"),
-        (
-            "remember that I like tea",
-            "memory and work by other agents are not built yet",
-        ),
-        ("удали a.txt", "этого я не умею: «удали»"),
-    ] {
-        let turn = World::new(FILES, &[]).turn(request);
-        let told = [said, "OPENAI_API_KEY", "AGENT_MODEL", "largest.txt"];
-        tells(&turn, &told);
-        assert!(turn.calls.is_empty());
-    }
-    // What is offered is understood.
-    for intent in TABLE
+fn what_is_offered_is_understood() {
+    let offers = TABLE
         .intents
         .iter()
-        .filter(|intent| !intent.offer.is_empty())
-    {
-        for offer in intent.offer.values() {
-            let (_, examples) = offer.split_once([':', '：']).unwrap();
-            for example in examples.split([';', '；']) {
-                let turn =
-                    World::new(&[("notes.txt", "a"), ("a.txt", "foo")], &["x"]).turn(example);
-                assert!(
-                    !turn.last().contains("OPENAI_API_KEY"),
-                    "{example}: {}",
-                    turn.last()
-                );
-            }
+        .flat_map(|intent| intent.offer.values());
+    for offer in offers {
+        let (_, examples) = offer.split_once([':', '：']).unwrap();
+        for example in examples.split([';', '；']) {
+            let files = [("notes.txt", "a"), ("a.txt", "foo")];
+            let turn = World::new(&files, &["x"]).turn(example);
+            assert!(!turn.last().contains("AGENT_MODEL"), "{}", turn.last());
         }
     }
 }
@@ -206,29 +166,23 @@ fn in_the_chat_the_last_message_is_answered_and_a_turn_at_work_is_not_disturbed(
     let answered = format!("{note} To master: 6 * 7 = 42");
     let said = |text: &str| said(Role::Assistant, text);
     let earlier = vec![user("ask me my name"), said("What?"), user(&line)];
-    assert_eq!(
-        World::new(FILES, &[]).continued(earlier).said,
-        [answered.as_str()]
-    );
+    let turn = World::new(FILES, &[]).continued(earlier);
+    assert_eq!(turn.said, [answered.as_str()]);
     let person = vec![user(&line), user("what is 2 + 2")];
-    assert_eq!(
-        World::new(FILES, &[]).continued(person).last(),
-        format!("{note} 2 + 2 = 4")
-    );
+    let turn = World::new(FILES, &[]).continued(person);
+    assert_eq!(turn.last(), format!("{note} 2 + 2 = 4"));
 
-    let work = call("1", "ask_user", json!({"question": "Which file?"}));
+    let work = vec![call("1", "ask_user", json!({"question": "Which file?"}))];
     let answer = outcome("1", "ask_user", Outcome::done("notes.txt"));
-    let mut messages = vec![
-        user("read the file"),
-        message(Role::Assistant, vec![work]),
-        answer,
-        user(&line),
-    ];
+    let (asked, work) = (user("read the file"), message(Role::Assistant, work));
+    let mut messages = vec![asked, work, answer, user(&line)];
     let turn = World::new(FILES, &[]).continued(messages.clone());
-    assert_eq!(
-        turn.last(),
-        format!("{note} “notes.txt”:\none\ntwo\nthree\nTo master: 6 * 7 = 42")
-    );
+    let both = "“notes.txt”:
+one
+two
+three
+To master: 6 * 7 = 42";
+    assert_eq!(turn.last(), format!("{note} {both}"));
 
     // What was answered before is not answered again.
     messages.insert(3, said("It was read."));
@@ -242,24 +196,19 @@ fn the_events_are_those_of_a_model_and_no_longer_than_they_may_be() {
         .iter()
         .filter(|event| !matches!(event, ProviderEvent::TextDelta(_)))
         .collect();
-    let [
-        ProviderEvent::ToolCallStart { id, .. },
-        ProviderEvent::ToolCallDelta { args_json, .. },
-        ProviderEvent::ToolCallEnd { .. },
-        ProviderEvent::MessageComplete {
-            finish_reason,
-            usage,
-        },
-    ] = &kinds[..]
-    else {
+    let [ProviderEvent::ToolCallStart { id, .. }, .., end] = &kinds[..] else {
         panic!("{events:?}");
     };
+    assert_eq!((id.as_str(), kinds.len()), ("demo-1", 4));
     assert_eq!(
-        (id.as_str(), args_json.as_str()),
-        ("demo-1", r#"{"path":"b c.txt"}"#)
+        calls(&events),
+        [("read_file".to_owned(), json!({"path": "b c.txt"}))]
     );
-    assert_eq!(finish_reason, "tool_calls");
-    assert!(usage.input > 0 && usage.output > 5 && events.len() > 6);
+    let told = format!("{end:?}");
+    assert!(
+        told.contains("\"tool_calls\"") && events.len() > 6,
+        "{told}"
+    );
     let finish = |request: &str, max_tokens| {
         let mut prompt = prompt(TOOLS, vec![user(request)]);
         prompt.max_tokens = max_tokens;
@@ -272,27 +221,21 @@ fn the_events_are_those_of_a_model_and_no_longer_than_they_may_be() {
     };
     assert_eq!(finish("помощь", 1), "length");
     assert_eq!(finish("help", 4_096), "stop");
-    assert_eq!(
-        finish(&format!("write \"{}\" to a.txt", "x".repeat(1_000)), 100),
-        "stop"
-    );
+    let long = format!("write \"{}\" to a.txt", "x".repeat(1_000));
+    assert_eq!(finish(&long, 100), "stop");
 }
 
 #[test]
 fn results_of_earlier_turns_are_not_taken_for_those_of_this_one() {
     let mut world = World::new(FILES, &[]);
-    let mut messages = world
-        .turn("list the three largest files here and write their names to l.txt")
-        .messages;
+    let first = "list the three largest files here and write their names to l.txt";
+    let mut messages = world.turn(first).messages;
     messages.push(message(Role::Assistant, Vec::new()));
     messages.push(user(
-        "перечисли два самых маленьких файла и запиши их имена в small list.txt",
+        "запиши имена двух самых маленьких файлов в small list.txt",
     ));
     world.continued(messages);
-    assert_eq!(
-        world.files.get("small list.txt").map(String::as_str),
-        Some("small.txt\nmiddle.md\n")
-    );
+    assert_eq!(world.files["small list.txt"], "small.txt\nmiddle.md\n");
 }
 
 /// Requests cut and joined anywhere, with anything between.
@@ -323,7 +266,6 @@ proptest! {
                 (said, calls)
             };
             let (said, calls): (Vec<String>, Vec<(String, Value)>) = turn();
-            prop_assert!(said.iter().all(|said| said.starts_with("[demo")));
             prop_assert!(!calls.is_empty() || !claims(said.last().unwrap()));
             prop_assert_eq!((said, calls), turn());
         }

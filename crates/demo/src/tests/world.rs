@@ -26,7 +26,7 @@ pub(super) const CHAT_TOOLS: &[&str] = &["ask_user", "post_message"];
 /// What the tool `read_file` shows at once.
 const MAX_LINES: usize = 100;
 /// A turn that asks more often than this asks without end.
-const MAX_STEPS: usize = 10;
+const MAX_STEPS: usize = 60;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct World {
@@ -40,16 +40,16 @@ pub(super) struct World {
 
 /// What a turn was.
 #[derive(Debug, Default)]
-pub(super) struct Turn {
+pub(crate) struct Turn {
     /// The text of each message.
-    pub(super) said: Vec<String>,
+    pub(crate) said: Vec<String>,
     /// The calls, with their arguments.
-    pub(super) calls: Vec<(String, Value)>,
-    pub(super) messages: Vec<Arc<Message>>,
+    pub(crate) calls: Vec<(String, Value)>,
+    pub(crate) messages: Vec<Arc<Message>>,
 }
 
 impl Turn {
-    pub(super) fn last(&self) -> &str {
+    pub(crate) fn last(&self) -> &str {
         self.said.last().map_or("", String::as_str)
     }
 }
@@ -120,6 +120,16 @@ pub(crate) fn prompt(tools: &[&str], messages: Vec<Arc<Message>>) -> Prompt {
     }
 }
 
+/// Each line of a table is a sentence, `=>`, and what is understood.
+pub(crate) fn check(table: &str, brief: fn(&str) -> String) {
+    let rows = table.lines().map(|row| row.split_once(" => ").unwrap());
+    let wrong = rows.filter(|(text, expected)| brief(text) != *expected);
+    let wrong =
+        wrong.map(|(text, expected)| format!("{text}\n  is  {}\n  not {expected}", brief(text)));
+    let wrong: Vec<_> = wrong.collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// All that the provider answers, at once.
 pub(crate) fn ask(prompt: Prompt) -> Vec<ProviderEvent> {
     let reads = Demo::new().stream(prompt).collect::<Vec<_>>();
@@ -140,6 +150,49 @@ pub(crate) fn calls(events: &[ProviderEvent]) -> Vec<(String, Value)> {
         _ => None,
     });
     calls.collect()
+}
+
+/// What runs calls.
+pub(crate) trait Tools {
+    fn tools(&self) -> Vec<&'static str>;
+    /// The answer to a call, by its place in the turn.
+    fn answer(&mut self, at: usize, name: &str, args: &Value) -> Outcome;
+}
+
+/// Runs a turn to its end.
+pub(crate) fn run(tools: &mut impl Tools, turn: &mut Turn) {
+    for step in 0..MAX_STEPS {
+        let names = tools.tools();
+        let events = ask(prompt(&names, turn.messages.clone()));
+        turn.said.push(text(&events));
+        assert!(turn.last().starts_with("[demo"), "{}", turn.last());
+        let [(name, args)] = &calls(&events)[..] else {
+            return;
+        };
+        assert!(names.contains(&name.as_str()), "{name} is not there");
+        let id = format!("call-{step}");
+        let made = vec![call(&id, name, args.clone())];
+        turn.messages.push(message(Role::Assistant, made));
+        let came = tools.answer(turn.calls.len(), name, args);
+        turn.messages.push(outcome(&id, name, came));
+        turn.calls.push((name.clone(), args.clone()));
+    }
+    panic!("asks without end: {:?}", turn.calls);
+}
+
+impl Tools for World {
+    fn tools(&self) -> Vec<&'static str> {
+        self.tools.clone()
+    }
+
+    fn answer(&mut self, at: usize, name: &str, args: &Value) -> Outcome {
+        match &self.accident {
+            Some((place, accident)) if *place == at => accident.clone(),
+            _ => self
+                .does(name, args)
+                .map_or_else(Outcome::failed, Outcome::done),
+        }
+    }
 }
 
 impl World {
@@ -167,37 +220,13 @@ impl World {
             messages,
             ..Turn::default()
         };
-        for step in 0..MAX_STEPS {
-            let events = ask(prompt(&self.tools, turn.messages.clone()));
-            turn.said.push(self::text(&events));
-            let [(name, args)] = &calls(&events)[..] else {
-                return turn;
-            };
-            let id = format!("call-{step}");
-            turn.messages.push(message(
-                Role::Assistant,
-                vec![call(&id, name, args.clone())],
-            ));
-            let accident = self
-                .accident
-                .as_ref()
-                .filter(|(at, _)| *at == turn.calls.len());
-            let done = match accident {
-                Some((_, accident)) => accident.clone(),
-                None => self
-                    .run(name, args)
-                    .map_or_else(Outcome::failed, Outcome::done),
-            };
-            turn.messages.push(outcome(&id, name, done));
-            turn.calls.push((name.clone(), args.clone()));
-        }
-        panic!("asks without end: {:?}", turn.calls);
+        run(self, &mut turn);
+        turn
     }
 
-    fn run(&mut self, name: &str, args: &Value) -> Result<String, String> {
+    fn does(&mut self, name: &str, args: &Value) -> Result<String, String> {
         let arg = |name: &str| args[name].as_str().unwrap_or_default();
         let path = arg("path");
-        assert!(self.tools.contains(&name), "{name} is not there");
         match name {
             "list_dir" => Ok(self.list(path)),
             "read_file" => self.read(path, args["limit"].as_u64()),

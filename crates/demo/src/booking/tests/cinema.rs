@@ -7,11 +7,7 @@ use samovar_core::relay::SCREEN;
 use samovar_core::{Message, Outcome, Role};
 use serde_json::{Value, json};
 
-use super::super::wish::minutes_of;
-use crate::tests::world::{ask, call, calls, message, outcome, prompt, text, user};
-
-/// A turn that is longer than this has no end.
-const MAX_STEPS: usize = 60;
+use crate::tests::world::{Tools, Turn, run, said, user};
 
 /// What is to be done at a stage.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,32 +56,16 @@ fn seats(in_row: u64) -> Vec<Value> {
     rows.into_iter().flat_map(row).collect()
 }
 
+const CATALOGUE: &str = "\
+movie: m1 title=Stone_Rain genre=Drama; m2 title=Night_Bus genre=Horror; m3 title=Left_Shoe genre=Comedy; m4 title=Wet_Paint genre=Comedy; m5 title=Tin_Moon genre=Science_fiction
+theater: t1 name=Center_Light; t2 name=Mill
+date: 2026-12-11 date=2026-12-11 weekday=Friday; 2026-12-12 date=2026-12-12 weekday=Saturday
+time: x4 time=21:15; x1 time=11:00; x2 time=16:30; x3 time=18:30
+seat: three rows
+ticket: adult name=Adult; child name=Child; senior name=Senior
+confirm: total text=20.00_EUR";
+
 fn stages() -> Vec<Stage> {
-    let table = [
-        (
-            "movie",
-            Kind::One,
-            "m1 title=Stone_Rain genre=Drama; m2 title=Night_Bus genre=Horror; m3 title=Left_Shoe genre=Comedy; m4 title=Wet_Paint genre=Comedy; m5 title=Tin_Moon genre=Science_fiction",
-        ),
-        ("theater", Kind::One, "t1 name=Center_Light; t2 name=Mill"),
-        (
-            "date",
-            Kind::One,
-            "2026-12-11 date=2026-12-11 weekday=Friday; 2026-12-12 date=2026-12-12 weekday=Saturday",
-        ),
-        (
-            "time",
-            Kind::One,
-            "x4 time=21:15; x1 time=11:00; x2 time=16:30; x3 time=18:30",
-        ),
-        ("seat", Kind::Several, ""),
-        (
-            "ticket",
-            Kind::Count,
-            "adult name=Adult; child name=Child; senior name=Senior",
-        ),
-        ("confirm", Kind::Confirm, "total text=20.00_EUR"),
-    ];
     let item = |row: &str| {
         let mut words = row.split_whitespace();
         let mut item = json!({"id": words.next().unwrap()});
@@ -94,15 +74,58 @@ fn stages() -> Vec<Stage> {
         }
         item
     };
-    let stage = |(name, kind, rows): (&'static str, Kind, &str)| Stage {
-        name,
-        kind,
-        items: match kind {
-            Kind::Several => seats(6),
-            Kind::One | Kind::Count | Kind::Confirm => rows.split(';').map(item).collect(),
-        },
+    let stage = |row: &'static str| {
+        let (name, rows) = row.split_once(": ").unwrap();
+        let kind = match name {
+            "seat" => Kind::Several,
+            "ticket" => Kind::Count,
+            "confirm" => Kind::Confirm,
+            _ => Kind::One,
+        };
+        let items = if kind == Kind::Several {
+            seats(6)
+        } else {
+            rows.split(';').map(item).collect()
+        };
+        Stage { name, kind, items }
     };
-    table.into_iter().map(stage).collect()
+    CATALOGUE.lines().map(stage).collect()
+}
+
+impl Tools for Cinema {
+    fn tools(&self) -> Vec<&'static str> {
+        let stage = &self.stages[self.at];
+        let chosen = self.chosen.get(stage.name).map_or(0, Vec::len);
+        let seats = self.chosen.get("seat").map_or(0, Vec::len) as u64;
+        let is_complete = match stage.kind {
+            Kind::One | Kind::Several => chosen > 0,
+            Kind::Count => self.quantities.values().sum::<u64>() == seats,
+            Kind::Confirm => true,
+        };
+        let is_free = self.visible().iter().any(|item| item["isDisabled"] != true);
+        let is_chosen = matches!(stage.kind, Kind::One | Kind::Several);
+        let offers = [
+            ("filter", true),
+            ("select", is_chosen && is_free),
+            ("setQuantity", stage.kind == Kind::Count),
+            ("next", is_complete),
+            ("prev", self.at > 0),
+        ];
+        let offers = offers
+            .into_iter()
+            .filter(|offer| offer.1 && self.booked.is_none());
+        let tools = offers.map(|(tool, _)| tool);
+        tools.filter(|tool| !self.hidden.contains(tool)).collect()
+    }
+
+    fn answer(&mut self, _: usize, tool: &str, args: &Value) -> Outcome {
+        let came = self.does(tool, args, "agent");
+        let screen = self.screen();
+        match came {
+            Ok(()) => Outcome::done(format!("ok\n\n{screen}")),
+            Err(why) => Outcome::failed(format!("TOOL_EXECUTION_FAILED: {why}\n\n{screen}")),
+        }
+    }
 }
 
 impl Cinema {
@@ -149,38 +172,17 @@ impl Cinema {
 
     /// Says something to the demo model, runs the turn to its end, and hears its last words.
     pub(super) fn says(&mut self, words: &str) -> String {
-        let said = format!("{words}\n\n{}", self.screen());
-        self.messages.push(user(&said));
-        for step in 0..MAX_STEPS {
-            let events = ask(prompt(&self.tools(), self.messages.clone()));
-            let asked = calls(&events);
-            let said = text(&events);
-            if asked.is_empty() {
-                let answer = samovar_core::Part::Text { text: said.clone() };
-                self.messages.push(message(Role::Assistant, vec![answer]));
-                return said;
-            }
-            assert!(!said.is_empty(), "each call has its reason");
-            for (at, (name, args)) in asked.iter().enumerate() {
-                let id = format!("{step}-{at}");
-                let made = call(&id, name, args.clone());
-                self.messages.push(message(Role::Assistant, vec![made]));
-                let came = self.answer(name, args);
-                self.messages.push(self::outcome(&id, name, came));
-            }
-        }
-        panic!("asks without end: {:?}", self.calls);
-    }
-
-    fn answer(&mut self, tool: &str, args: &Value) -> Outcome {
-        self.calls.push((tool.to_owned(), args.clone()));
-        assert!(self.tools().contains(&tool), "{tool} is not on offer");
-        let came = self.does(tool, args, "agent");
-        let screen = self.screen();
-        match came {
-            Ok(()) => Outcome::done(format!("ok\n\n{screen}")),
-            Err(why) => Outcome::failed(format!("TOOL_EXECUTION_FAILED: {why}\n\n{screen}")),
-        }
+        let mut turn = Turn {
+            messages: std::mem::take(&mut self.messages),
+            ..Turn::default()
+        };
+        turn.messages
+            .push(user(&format!("{words}\n\n{}", self.screen())));
+        run(self, &mut turn);
+        turn.messages.push(said(Role::Assistant, turn.last()));
+        let answer = turn.last().to_owned();
+        (self.messages, self.calls) = (turn.messages, turn.calls);
+        answer
     }
 
     /// What somebody does, an agent or the user.
@@ -235,44 +237,13 @@ impl Cinema {
                 self.booked = Some(booked);
             }
             "next" | "prev" => {
-                self.at = if tool == "next" {
-                    self.at + 1
-                } else {
-                    self.at - 1
-                };
+                let is_next = tool == "next";
+                self.at = if is_next { self.at + 1 } else { self.at - 1 };
                 self.filter = None;
             }
             _ => panic!("no tool {tool}"),
         }
         Ok(())
-    }
-
-    fn tools(&self) -> Vec<&'static str> {
-        let stage = &self.stages[self.at];
-        let chosen = self.chosen.get(stage.name).map_or(0, Vec::len);
-        let seats = self.chosen.get("seat").map_or(0, Vec::len) as u64;
-        let is_complete = match stage.kind {
-            Kind::One | Kind::Several => chosen > 0,
-            Kind::Count => self.quantities.values().sum::<u64>() == seats,
-            Kind::Confirm => true,
-        };
-        let is_free = self.visible().iter().any(|item| item["isDisabled"] != true);
-        let is_chosen = matches!(stage.kind, Kind::One | Kind::Several);
-        let mut tools = vec!["filter"];
-        let offers = [
-            ("select", is_chosen && is_free),
-            ("setQuantity", stage.kind == Kind::Count),
-            ("next", is_complete),
-            ("prev", self.at > 0),
-        ];
-        tools.extend(
-            offers
-                .into_iter()
-                .filter(|offer| offer.1)
-                .map(|offer| offer.0),
-        );
-        tools.retain(|tool| self.booked.is_none() && !self.hidden.contains(tool));
-        tools
     }
 
     fn visible(&self) -> Vec<Value> {
@@ -364,16 +335,5 @@ impl Cinema {
         let names = ["movie", "theater", "date", "time", "seat", "ticket"];
         let each = names.map(|name| booked.get(name).cloned().unwrap_or_default().join("+"));
         each.join(" ")
-    }
-
-    /// Minutes of the day of a showing.
-    pub(super) fn minutes(&self, id: &str) -> u32 {
-        let stage = self
-            .stages
-            .iter()
-            .find(|stage| stage.name == "time")
-            .unwrap();
-        let item = stage.items.iter().find(|item| item["id"] == *id).unwrap();
-        minutes_of(item["time"].as_str().unwrap()).unwrap()
     }
 }
