@@ -1,8 +1,12 @@
 //! What a reply says, cut into the pieces that are sent one by one.
 
+use serde_json::{Map, Value};
+
 use crate::{
-    cache::CacheUse,
-    script::{CallIdRule, Delivery, Failure, Finish, Index, Part, Said, TokenCounts, ToolCall},
+    matcher::Matched,
+    script::{
+        CallIdRule, Delivery, Failure, Finish, Index, Part, Said, TokenCounts, ToolCall, Usage,
+    },
 };
 
 /// A piece of a reply, in no dialect yet.
@@ -16,61 +20,132 @@ pub(crate) enum Delta {
         index: Index,
         id: Option<String>,
         name: String,
+        /// Whether no arguments follow.
+        is_last: bool,
     },
     CallArguments {
         place: usize,
         index: Index,
         fragment: String,
+        is_last: bool,
     },
     Failure(Failure),
     Comment(String),
     Raw(String),
 }
 
-/// The ids that the server makes for the calls of one reply: `PREFIX_REPLY_PLACE`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct CallIds {
-    pub(crate) prefix: &'static str,
-    pub(crate) reply: u64,
-}
-
-/// A call as it is sent: its id made, its place among the reply's calls counted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SentCall {
-    pub(crate) place: usize,
-    pub(crate) index: Index,
-    pub(crate) id: Option<String>,
-    pub(crate) name: String,
-    pub(crate) arguments: String,
-}
-
-/// Everything that a reply sends in a stream.
-pub(crate) fn deltas(said: &Said, delivery: &Delivery, ids: CallIds) -> Vec<Delta> {
+/// Everything that a reply sends in a stream, up to its first error; the ids that the server makes for its calls are
+/// `PREFIX_PLACE`.
+pub(crate) fn deltas(said: &Said, delivery: &Delivery, id_prefix: String) -> Vec<Delta> {
     let mut cutter = Cutter {
         chars: delivery.delta_chars.map(usize::from),
-        numbering: Numbering::new(ids),
+        id_prefix,
+        calls: 0,
         deltas: Vec::new(),
     };
     for part in &said.parts {
         cutter.part(part);
+        if let Part::Failure(_) = part {
+            break;
+        }
     }
     cutter.deltas
 }
 
-/// The calls of a reply, in order, for a body that is not a stream.
-pub(crate) fn calls(said: &Said, ids: CallIds) -> Vec<SentCall> {
-    let mut numbering = Numbering::new(ids);
-    tool_calls(said)
-        .map(|call| numbering.number(call))
-        .collect()
+/// A block of a reply that is not streamed.
+pub(crate) enum Block {
+    Reasoning(String),
+    RedactedReasoning(String),
+    Text(String),
+    Call {
+        id: Option<String>,
+        name: String,
+        arguments: String,
+    },
 }
 
-/// The reply's reason for finishing, the natural one spelled out.
-pub(crate) fn finish(said: &Said) -> Finish {
-    match &said.finish {
-        Finish::Natural if tool_calls(said).next().is_some() => Finish::ToolCalls,
-        Finish::Natural => Finish::Stop,
-        other => other.clone(),
+/// The blocks of a reply that is not streamed, or the error in its place; parts of one kind that
+/// follow one another are one block.
+pub(crate) fn blocks(said: &Said, id_prefix: String) -> Result<Vec<Block>, Failure> {
+    let whole = Delivery {
+        delta_chars: None,
+        ..Delivery::default()
+    };
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut calls = Vec::new();
+    for delta in deltas(said, &whole, id_prefix) {
+        match (delta, blocks.last_mut()) {
+            (Delta::Failure(failure), _) => return Err(failure),
+            (Delta::Reasoning(more), Some(Block::Reasoning(text)))
+            | (Delta::Text(more), Some(Block::Text(text))) => text.push_str(&more),
+            (Delta::Reasoning(text), _) => blocks.push(Block::Reasoning(text)),
+            (Delta::RedactedReasoning(text), _) => blocks.push(Block::RedactedReasoning(text)),
+            (Delta::Text(text), _) => blocks.push(Block::Text(text)),
+            (Delta::CallOpened { id, name, .. }, _) => {
+                calls.push(blocks.len());
+                let arguments = String::new();
+                blocks.push(Block::Call {
+                    id,
+                    name,
+                    arguments,
+                });
+            }
+            (
+                Delta::CallArguments {
+                    place, fragment, ..
+                },
+                _,
+            ) => {
+                if let Block::Call { arguments, .. } = &mut blocks[calls[place]] {
+                    *arguments = fragment;
+                }
+            }
+            (Delta::Comment(_) | Delta::Raw(_), _) => {}
+        }
+    }
+    Ok(blocks)
+}
+
+/// The reply's reason to finish, in a dialect's words: for a stop, for tool calls, for the limit
+/// on tokens, for a filter.
+pub(crate) fn finish(said: &Said, words: [&str; 4]) -> Option<String> {
+    let [stop, tool_calls, length, content_filter] = words;
+    let word = match &said.finish {
+        Finish::Absent => return None,
+        Finish::Natural if self::tool_calls(said).next().is_some() => tool_calls,
+        Finish::Natural | Finish::Stop => stop,
+        Finish::ToolCalls => tool_calls,
+        Finish::Length => length,
+        Finish::ContentFilter => content_filter,
+        Finish::Other(word) => word,
+    };
+    Some(word.to_owned())
+}
+
+/// The tokens that a reply reports.
+pub(crate) fn usage(said: &Said, matched: &Matched) -> Option<TokenCounts> {
+    match said.usage {
+        Usage::Absent => None,
+        Usage::Given(counts) => Some(counts),
+        Usage::Counted => Some(counted(said, matched)),
+    }
+}
+
+/// An object of this field, then those of `rest`: JSON without order, but bytes with one.
+pub(crate) fn with_first(name: &str, value: impl Into<Value>, rest: Value) -> Value {
+    let mut fields = Map::new();
+    fields.insert(name.to_owned(), value.into());
+    if let Value::Object(rest) = rest {
+        fields.extend(rest);
+    }
+    fields.into()
+}
+
+/// An object whose first field is the `index`, if one is sent.
+pub(crate) fn indexed(index: Option<usize>, rest: Value) -> Value {
+    match index {
+        Some(index) => with_first("index", index, rest),
+        None => rest,
     }
 }
 
@@ -89,7 +164,8 @@ fn tool_calls(said: &Said) -> impl Iterator<Item = &ToolCall> {
 
 struct Cutter {
     chars: Option<usize>,
-    numbering: Numbering,
+    id_prefix: String,
+    calls: usize,
     deltas: Vec<Delta>,
 }
 
@@ -118,14 +194,21 @@ impl Cutter {
     fn calls(&mut self, calls: &[ToolCall]) {
         let mut open = Vec::new();
         for call in calls {
-            let sent = self.numbering.number(call);
-            let fragments = self.pieces(&sent.arguments).into_iter();
-            open.push((sent.place, sent.index, fragments));
+            let (place, index) = (self.calls, call.index);
+            self.calls += 1;
+            let fragments = self.pieces(&call.arguments.text()).into_iter();
+            let is_last = fragments.len() == 0;
+            open.push((place, index, fragments));
             self.deltas.push(Delta::CallOpened {
-                place: sent.place,
-                index: sent.index,
-                id: sent.id,
-                name: sent.name,
+                place,
+                index,
+                id: match &call.id {
+                    CallIdRule::Made => Some(format!("{}_{place}", self.id_prefix)),
+                    CallIdRule::Given(id) => Some(id.clone()),
+                    CallIdRule::Missing => None,
+                },
+                name: call.name.clone(),
+                is_last,
             });
         }
         while !open.is_empty() {
@@ -137,6 +220,7 @@ impl Cutter {
                     place: *place,
                     index: *index,
                     fragment,
+                    is_last: fragments.len() == 0,
                 });
                 true
             });
@@ -144,20 +228,11 @@ impl Cutter {
     }
 
     fn pieces(&self, text: &str) -> Vec<String> {
-        let Some(chars) = self.chars else {
-            return Some(text.to_owned())
-                .filter(|text| !text.is_empty())
-                .into_iter()
-                .collect();
-        };
         let mut pieces = Vec::new();
         let mut rest = text;
         while !rest.is_empty() {
-            let end = rest
-                .char_indices()
-                .nth(chars)
-                .map_or(rest.len(), |(end, _)| end);
-            let (piece, after) = rest.split_at(end);
+            let end = self.chars.and_then(|chars| rest.char_indices().nth(chars));
+            let (piece, after) = rest.split_at(end.map_or(rest.len(), |(end, _)| end));
             pieces.push(piece.to_owned());
             rest = after;
         }
@@ -165,57 +240,28 @@ impl Cutter {
     }
 }
 
-struct Numbering {
-    ids: CallIds,
-    next: usize,
-}
-
-impl Numbering {
-    fn new(ids: CallIds) -> Numbering {
-        Numbering { ids, next: 0 }
-    }
-
-    fn number(&mut self, call: &ToolCall) -> SentCall {
-        let place = self.next;
-        self.next += 1;
-        SentCall {
-            place,
-            index: call.index,
-            id: match &call.id {
-                CallIdRule::Made => {
-                    let CallIds { prefix, reply } = self.ids;
-                    Some(format!("{prefix}_{reply}_{place}"))
-                }
-                CallIdRule::Given(id) => Some(id.clone()),
-                CallIdRule::Missing => None,
-            },
-            name: call.name.clone(),
-            arguments: call.arguments.text(),
-        }
-    }
-}
-
-/// The tokens of a reply by length: `prompt_bytes` of prompt, four bytes a token.
-pub(crate) fn counted(said: &Said, prompt_bytes: usize, cache: CacheUse) -> TokenCounts {
+/// The tokens of a reply by length, four bytes a token.
+fn counted(said: &Said, matched: &Matched) -> TokenCounts {
     const BYTES_A_TOKEN: usize = 4;
     let tokens = |bytes: usize| u64::try_from(bytes.div_ceil(BYTES_A_TOKEN)).unwrap_or(u64::MAX);
-    let bytes_of = |of: fn(&Part) -> usize| said.parts.iter().map(of).sum::<usize>();
-    let reasoning = bytes_of(|part| match part {
-        Part::Reasoning(text) | Part::RedactedReasoning(text) => text.len(),
-        _ => 0,
-    });
-    let text = bytes_of(|part| match part {
-        Part::Text(text) => text.len(),
-        _ => 0,
-    });
-    let arguments: usize = tool_calls(said)
-        .map(|call| call.arguments.text().len())
-        .sum();
+    let (mut reasoning, mut spoken) = (0, 0);
+    for part in &said.parts {
+        match part {
+            Part::Reasoning(text) | Part::RedactedReasoning(text) => reasoning += text.len(),
+            Part::Text(text) => spoken += text.len(),
+            Part::Call(_)
+            | Part::Interleaved(_)
+            | Part::Failure(_)
+            | Part::Comment(_)
+            | Part::Raw(_) => {}
+        }
+    }
+    let arguments = tool_calls(said).map(|call| call.arguments.text().len());
     TokenCounts {
-        input: tokens(prompt_bytes),
-        output: tokens(reasoning + text + arguments),
-        cached: tokens(cache.read_bytes),
-        cache_written: tokens(cache.written_bytes),
+        input: tokens(matched.prompt.bytes),
+        output: tokens(reasoning + spoken + arguments.sum::<usize>()),
+        cached: tokens(matched.cache.read_bytes),
+        cache_written: tokens(matched.cache.written_bytes),
         reasoning: tokens(reasoning),
     }
 }

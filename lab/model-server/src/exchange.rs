@@ -18,13 +18,13 @@ pub enum Ended {
     ClientLeft,
 }
 
-/// The progress of one answer, shared by who sends it and who asks after it.
+/// The progress of one answer, shared by its sender and its readers.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     progress: Mutex<Progress>,
-    /// Wakes the one who waits for the kernel to take what was handed over.
+    /// Wakes the sender that waits for the kernel to take what was handed over.
     settled: Notify,
-    /// Wakes everybody who waits for something to happen on the server.
+    /// Wakes all callers that wait for something to happen on the server.
     changed: Arc<Notify>,
 }
 

@@ -1,64 +1,55 @@
 //! The body of a response, played as its delivery says.
 
-use std::{collections::VecDeque, iter::Peekable, pin::Pin, sync::Arc, time::Duration};
+use std::{collections::VecDeque, io, iter::Peekable, sync::Arc, time::Duration};
 
+use axum::body::Body;
 use bytes::Bytes;
-use futures_util::stream::{self, Stream};
-use http_body_util::StreamBody;
-use hyper::body;
+use futures_util::stream;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use crate::{
-    desk::Gates,
     exchange::{Ended, Exchange},
-    script::{Delivery, Ending, Gate, Pace, Point, Reply},
-    socket::Wire,
+    matcher::Gates,
+    script::{Delivery, Ending, Gate, Point, Reply},
+    socket::{Connection, Cut},
     sse::Frame,
 };
 
-/// The body of every response of this server.
-pub(crate) type Playing = StreamBody<Pin<Box<dyn Stream<Item = Played> + Send>>>;
-
-type Played = Result<body::Frame<Bytes>, BrokenOff>;
-
-/// The script breaks the connection off; only hyper sees this, and closes.
-#[derive(Debug, thiserror::Error)]
-#[error("broken off by the script")]
-pub(crate) struct BrokenOff;
+/// tokio refuses intervals without length, and times that no clock will ever show.
+const SHORTEST_PACE: Duration = Duration::from_nanos(1);
+const LONGEST_PACE: Duration = Duration::from_hours(24);
 
 /// What a body is played with.
 pub(crate) struct Stage {
     pub(crate) reply: Arc<Reply>,
     pub(crate) gates: Arc<Gates>,
-    pub(crate) wire: Arc<Wire>,
+    pub(crate) connection: Connection,
     pub(crate) exchange: Arc<Exchange>,
 }
 
 /// Plays `frames` as `stage.reply.delivery` says. The head counts as handed over.
-pub(crate) fn play(frames: impl Iterator<Item = Frame> + Send + 'static, stage: Stage) -> Playing {
+pub(crate) fn play(frames: Box<dyn Iterator<Item = Frame> + Send>, stage: Stage) -> Body {
     stage.exchange.hand(0);
-    let frames: Box<dyn Iterator<Item = Frame> + Send> = Box::new(frames);
     let mut player = Player {
         frames: frames.peekable(),
         acts: VecDeque::new(),
         place: Place::default(),
-        ticks: None,
+        beat: None,
         ended: false,
         stage,
     };
     player.notice_the_end();
-    let stream = stream::unfold(player, |mut player| async move {
+    Body::from_stream(stream::unfold(player, |mut player| async move {
         let bytes = player.next().await?;
-        Some((bytes.map(body::Frame::data), player))
-    });
-    StreamBody::new(Box::pin(stream))
+        Some((bytes, player))
+    }))
 }
 
 struct Player {
     frames: Peekable<Box<dyn Iterator<Item = Frame> + Send>>,
     acts: VecDeque<Act>,
     place: Place,
-    ticks: Option<Ticks>,
+    beat: Option<Interval>,
     ended: bool,
     stage: Stage,
 }
@@ -67,19 +58,13 @@ struct Player {
 enum Act {
     Tick,
     Send { bytes: Bytes, deltas: usize },
-    Stop(Stop),
-}
-
-/// What happens at a place of the body.
-#[derive(Clone)]
-enum Stop {
     Hold(Gate),
     Split,
-    Cut(Ending),
+    BreakOff(Ending),
 }
 
 impl Player {
-    async fn next(&mut self) -> Option<Result<Bytes, BrokenOff>> {
+    async fn next(&mut self) -> Option<io::Result<Bytes>> {
         while !self.ended {
             match self.acts.pop_front() {
                 Some(Act::Tick) => self.tick().await,
@@ -88,9 +73,9 @@ impl Player {
                     self.notice_the_end();
                     return Some(Ok(bytes));
                 }
-                Some(Act::Stop(Stop::Hold(gate))) => self.stage.gates.pass(&gate).await,
-                Some(Act::Stop(Stop::Split)) => self.stage.exchange.settled().await,
-                Some(Act::Stop(Stop::Cut(how))) => return self.cut(how).await,
+                Some(Act::Hold(gate)) => self.stage.gates.pass(&gate).await,
+                Some(Act::Split) => self.stage.exchange.settled().await,
+                Some(Act::BreakOff(how)) => return self.break_off(how).await,
                 None => self.plan_next_frame(),
             }
         }
@@ -116,31 +101,38 @@ impl Player {
         }
     }
 
+    /// Waits between two deltas.
     async fn tick(&mut self) {
         let Some(pace) = self.stage.reply.delivery.pace else {
             return;
         };
-        let ticks = self.ticks.get_or_insert_with(|| Ticks::start(pace));
-        ticks.next().await;
+        if let Some(beat) = &mut self.beat {
+            beat.tick().await;
+            return;
+        }
+        let every = pace.clamp(SHORTEST_PACE, LONGEST_PACE);
+        let mut beat = interval_at(Instant::now() + every, every);
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        self.beat = Some(beat);
     }
 
-    async fn cut(&mut self, how: Ending) -> Option<Result<Bytes, BrokenOff>> {
+    async fn break_off(&mut self, how: Ending) -> Option<io::Result<Bytes>> {
         self.ended = true;
         // hyper throws away what it has not written when a body fails.
         self.stage.exchange.settled().await;
         self.stage.exchange.end(Ended::Cut);
         match how {
             Ending::Body => None,
-            Ending::Close => Some(Err(BrokenOff)),
+            Ending::Close => Some(Err(io::ErrorKind::ConnectionAborted.into())),
             Ending::Reset => {
-                self.stage.wire.reset();
-                Some(Err(BrokenOff))
+                self.stage.connection.cut(Cut::Reset);
+                Some(Err(io::ErrorKind::ConnectionAborted.into()))
             }
         }
     }
 }
 
-fn plan(frame: &Frame, stops: Vec<(usize, Stop)>, acts: &mut VecDeque<Act>) {
+fn plan(frame: &Frame, stops: Vec<(usize, Act)>, acts: &mut VecDeque<Act>) {
     if frame.deltas > 0 {
         acts.push_back(Act::Tick);
     }
@@ -157,7 +149,7 @@ fn plan(frame: &Frame, stops: Vec<(usize, Stop)>, acts: &mut VecDeque<Act>) {
             });
             sent = offset;
         }
-        acts.extend(stop.map(Act::Stop));
+        acts.extend(stop);
     }
 }
 
@@ -170,14 +162,14 @@ struct Place {
 }
 
 impl Place {
-    /// Moves behind `frame` and returns the stops inside it, in order of their offsets.
-    fn enter(&mut self, frame: &Frame, delivery: &Delivery) -> Vec<(usize, Stop)> {
+    /// Moves past `frame` and returns the stops inside it, in order of their offsets.
+    fn enter(&mut self, frame: &Frame, delivery: &Delivery) -> Vec<(usize, Act)> {
         let holds = delivery
             .holds
             .iter()
-            .map(|hold| (hold.at, Stop::Hold(hold.gate.clone())));
-        let splits = delivery.splits.iter().map(|at| (*at, Stop::Split));
-        let cut = delivery.cut.map(|cut| (cut.at, Stop::Cut(cut.how)));
+            .map(|hold| (hold.at, Act::Hold(hold.gate.clone())));
+        let splits = delivery.splits.iter().map(|at| (*at, Act::Split));
+        let cut = delivery.cut.map(|cut| (cut.at, Act::BreakOff(cut.how)));
         let mut stops: Vec<_> = holds
             .chain(splits)
             .chain(cut)
@@ -221,38 +213,6 @@ fn broad_characters(bytes: &[u8]) -> impl Iterator<Item = usize> {
     const FIRST_OF_SEVERAL: u8 = 0xC0;
     let firsts = bytes.iter().enumerate();
     firsts.filter_map(|(offset, byte)| (*byte >= FIRST_OF_SEVERAL).then_some(offset))
-}
-
-/// tokio refuses intervals without length, and times that no clock will ever show.
-const SHORTEST_PACE: Duration = Duration::from_nanos(1);
-const LONGEST_PACE: Duration = Duration::from_hours(24);
-
-/// The beat of a paced body: the first burst comes at once.
-struct Ticks {
-    pace: Pace,
-    interval: Interval,
-    left: usize,
-}
-
-impl Ticks {
-    fn start(pace: Pace) -> Ticks {
-        let every = pace.every.clamp(SHORTEST_PACE, LONGEST_PACE);
-        let mut interval = interval_at(Instant::now() + every, every);
-        interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Ticks {
-            pace,
-            interval,
-            left: pace.burst.get(),
-        }
-    }
-
-    async fn next(&mut self) {
-        if self.left == 0 {
-            self.interval.tick().await;
-            self.left = self.pace.burst.get();
-        }
-        self.left -= 1;
-    }
 }
 
 #[cfg(test)]

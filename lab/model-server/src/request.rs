@@ -1,6 +1,6 @@
-//! What was asked of the server, and what became of it.
+//! The requests that the server got, and how they were answered.
 
-use std::{collections::VecDeque, fmt, sync::Arc};
+use std::{collections::VecDeque, sync::Arc};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::{
     exchange::{Ended, Exchange},
+    matcher::Received,
     script::Failure,
 };
 
@@ -18,18 +19,16 @@ pub(crate) const KEPT_REQUESTS: usize = 16_384;
 pub(crate) const KEPT_BYTES: usize = 64 << 20;
 
 /// A request that arrived: a cheap handle, through which its answer can be watched.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Request(Arc<Entry>);
 
+#[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) number: u64,
     pub(crate) prompt: Option<u64>,
-    pub(crate) method: Method,
-    pub(crate) path: String,
-    pub(crate) headers: HeaderMap,
-    pub(crate) raw: Bytes,
+    pub(crate) received: Received,
     pub(crate) body: Value,
-    /// What the user said last in a prompt, and how many results of tools stand behind that.
+    /// What the user said last in a prompt, and how many results of tools come after it.
     pub(crate) said: (String, usize),
     pub(crate) answered: Answered,
     pub(crate) exchange: Arc<Exchange>,
@@ -56,7 +55,7 @@ impl Request {
         self.0.number
     }
 
-    /// Its place among the requests that ask a model, refused ones included, from 0; none for
+    /// Its place among the requests that ask a model, refused ones included, from 0; `None` for
     /// any other request.
     pub fn prompt(&self) -> Option<u64> {
         self.0.prompt
@@ -64,17 +63,17 @@ impl Request {
 
     /// Its method.
     pub fn method(&self) -> &Method {
-        &self.0.method
+        &self.0.received.method
     }
 
     /// Its path, without the query.
     pub fn path(&self) -> &str {
-        &self.0.path
+        &self.0.received.path
     }
 
     /// Its headers.
     pub fn headers(&self) -> &HeaderMap {
-        &self.0.headers
+        &self.0.received.headers
     }
 
     /// Its body; `null` when that is no JSON.
@@ -84,7 +83,7 @@ impl Request {
 
     /// Its body byte for byte, cut at the server's limit.
     pub fn raw(&self) -> &Bytes {
-        &self.0.raw
+        &self.0.received.raw
     }
 
     /// What the user said last in it, whatever its dialect; empty for what is no good prompt.
@@ -92,7 +91,7 @@ impl Request {
         &self.0.said.0
     }
 
-    /// How many results of tools stand behind what the user said last.
+    /// How many results of tools come after what the user said last.
     pub fn results_since_user(&self) -> usize {
         self.0.said.1
     }
@@ -131,22 +130,6 @@ impl Request {
     }
 }
 
-impl fmt::Debug for Request {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let entry = &self.0;
-        formatter
-            .debug_struct("Request")
-            .field("number", &entry.number)
-            .field("method", &entry.method)
-            .field("path", &entry.path)
-            .field("body", &entry.body)
-            .field("answered", &entry.answered)
-            .field("deltas", &self.deltas())
-            .field("ended", &self.ended())
-            .finish_non_exhaustive()
-    }
-}
-
 /// The latest requests, and how many there were.
 #[derive(Default)]
 pub(crate) struct Requests {
@@ -170,7 +153,7 @@ impl Requests {
     pub(crate) fn add(&mut self, entry: Entry) {
         self.total += 1;
         self.prompts += u64::from(entry.prompt.is_some());
-        self.bytes += entry.raw.len();
+        self.bytes += entry.received.raw.len();
         self.kept.push_back(Request(Arc::new(entry)));
         while self.kept.len() > KEPT_REQUESTS || self.bytes > KEPT_BYTES {
             let Some(oldest) = self.kept.pop_front() else {
@@ -203,10 +186,13 @@ mod tests {
         Entry {
             number,
             prompt: Some(number),
-            method: Method::POST,
-            path: "/".to_owned(),
-            headers: HeaderMap::new(),
-            raw: Bytes::from(vec![b' '; bytes]),
+            received: Received {
+                method: Method::POST,
+                path: "/".to_owned(),
+                headers: HeaderMap::new(),
+                raw: Bytes::from(vec![b' '; bytes]),
+                is_too_long: false,
+            },
             body: Value::Null,
             said: Default::default(),
             answered: Answered::Unmatched,

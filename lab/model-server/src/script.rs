@@ -10,7 +10,7 @@ mod when;
 
 pub use self::{
     build::{call, endless, fail, hang_up, page, reset, say, silent, think},
-    delivery::{Cut, Delivery, Ending, Gate, Hold, Newline, Pace, Point, Terminal},
+    delivery::{Cut, Delivery, Ending, Gate, Hold, Newline, Point, Terminal},
     failure::Failure,
     part::{Arguments, CallIdRule, Index, Part, ToolCall},
     reply::{Answer, Finish, Page, Reply, Said, TokenCounts, Usage},

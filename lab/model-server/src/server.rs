@@ -1,32 +1,24 @@
 //! The server: from its start to its end.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, sync::Arc};
 
-use hyper::{server::conn::http1, service::service_fn};
-use tokio::{
-    net::{TcpListener, TcpStream},
-    task::JoinSet,
-};
+use axum::Router;
+use tokio::{net::TcpListener, task::JoinSet};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
-    desk::{Desk, Settings, UnknownGate},
     exchange::{Ended, until},
+    matcher::{Matcher, Settings, UnknownGate},
     model::Model,
     request::{Request, Requests},
     script::{Gate, Reply, Rule, Script},
     service,
-    socket::{Socket, Wire},
+    socket::{Connection, Listener},
     surface::Surface,
 };
 
-/// Connections open at once; further ones wait to be accepted.
-const MAX_CONNECTIONS: usize = 8_192;
-
 /// Bytes of a request's body unless the builder says otherwise.
 const MAX_BODY_BYTES: usize = 16 << 20;
-
-/// How long accepting rests after an error, which means that the process has no more files.
-const ACCEPT_REST: Duration = Duration::from_millis(10);
 
 /// A running server on a free port of 127.0.0.1; dropped, it ends with all its connections.
 ///
@@ -49,9 +41,11 @@ const ACCEPT_REST: Duration = Duration::from_millis(10);
 /// ```
 pub struct ModelServer {
     address: SocketAddr,
-    desk: Arc<Desk>,
-    /// The task that accepts and owns the connections; a set ends its tasks when it is dropped.
-    tasks: JoinSet<()>,
+    matcher: Arc<Matcher>,
+    /// Ends the connections when it is dropped.
+    stop: DropGuard,
+    /// The task that accepts connections and waits for their end.
+    tasks: JoinSet<io::Result<()>>,
 }
 
 /// What a server insists on, before it starts.
@@ -99,24 +93,24 @@ impl ModelServer {
         format!("http://{}", self.address)
     }
 
-    /// Adds a rule behind those that are there.
+    /// Adds a rule after those that are there.
     pub fn push(&self, rule: impl Into<Rule>) {
-        self.desk.push(rule.into());
+        self.matcher.push(rule.into());
     }
 
-    /// Opens a gate for good: replies that wait there go on, later ones do not stop.
+    /// Opens a gate for good: replies that wait there continue, later ones do not stop.
     ///
     /// # Errors
     ///
     /// When no rule of the script has this gate, so that a wrong name does not hang a test.
     pub fn open(&self, gate: &Gate) -> Result<(), UnknownGate> {
-        self.desk.gates.open(gate)
+        self.matcher.gates.open(gate)
     }
 
     /// The requests so far in order of arrival, the lists of models and the refused included;
     /// the latest 16,384, or fewer when their bodies exceed 64 MiB.
     pub fn requests(&self) -> Vec<Request> {
-        self.desk.requests(Requests::all)
+        self.matcher.requests(Requests::all)
     }
 
     /// Those of [`requests`](Self::requests) that ask a model.
@@ -128,33 +122,33 @@ impl ModelServer {
 
     /// How many requests that ask a model have arrived.
     pub fn prompt_count(&self) -> u64 {
-        self.desk.requests(Requests::next_prompt)
+        self.matcher.requests(Requests::next_prompt)
     }
 
-    /// Waits for the prompt with this number, counted from 0; none when the server has already
+    /// Waits for the prompt with this number, counted from 0; `None` if the server has already
     /// forgotten it.
     pub async fn prompt(&self, number: u64) -> Option<Request> {
         let look = || {
-            self.desk
+            self.matcher
                 .requests(|all| (number < all.next_prompt()).then(|| all.prompt(number)))
         };
-        until(&self.desk.changed, look).await
+        until(&self.matcher.changed, look).await
     }
 
     /// Waits until `count` prompts have arrived.
     pub async fn seen(&self, count: u64) {
         let look = || {
-            let seen = self.desk.requests(Requests::next_prompt);
+            let seen = self.matcher.requests(Requests::next_prompt);
             (seen >= count).then_some(())
         };
-        until(&self.desk.changed, look).await;
+        until(&self.matcher.changed, look).await;
     }
 
     /// Waits until `holds` holds of the requests so far, looking again at each arrival, each
     /// delta that is written, and each end.
     pub async fn wait_for(&self, mut holds: impl FnMut(&[Request]) -> bool) -> Vec<Request> {
         let look = || Some(self.requests()).filter(|requests| holds(requests));
-        until(&self.desk.changed, look).await
+        until(&self.matcher.changed, look).await
     }
 
     /// Waits until a client has gone away before its answer was out, and returns that request.
@@ -163,18 +157,19 @@ impl ModelServer {
             let mut requests = self.requests().into_iter();
             requests.find(|request| request.ended() == Some(Ended::ClientLeft))
         };
-        until(&self.desk.changed, look).await
+        until(&self.matcher.changed, look).await
     }
 
-    /// The rules that have still to answer a prompt, by index; those that answer forever are
+    /// The rules that still have to answer a prompt, by index; those that answer forever are
     /// never left over.
     pub fn left_over(&self) -> Vec<usize> {
-        self.desk.left_over()
+        self.matcher.left_over()
     }
 
     /// Ends the server, and returns when its port and connections are closed.
-    pub async fn stop(mut self) {
-        self.tasks.shutdown().await;
+    pub async fn stop(self) {
+        drop(self.stop);
+        self.tasks.join_all().await;
     }
 }
 
@@ -202,7 +197,7 @@ impl Builder {
         self
     }
 
-    /// Passes for this local server to those who look what is there.
+    /// Passes for this local server to clients that probe it.
     #[must_use]
     pub fn surface(mut self, surface: Surface) -> Builder {
         self.settings.surface = surface;
@@ -232,45 +227,24 @@ impl Builder {
     pub async fn start(self, script: impl Into<Script>) -> io::Result<ModelServer> {
         let listener = TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        let desk = Arc::new(Desk::new(self.settings));
+        let matcher = Arc::new(Matcher::new(self.settings));
         for rule in script.into().rules {
-            desk.push(rule);
+            matcher.push(rule);
         }
+        let stop = CancellationToken::new();
+        let service = Router::new()
+            .fallback(service::answer)
+            .with_state(matcher.clone())
+            .into_make_service_with_connect_info::<Connection>();
+        let served = axum::serve(Listener::new(listener, stop.clone()), service)
+            .with_graceful_shutdown(stop.clone().cancelled_owned());
         let mut tasks = JoinSet::new();
-        tasks.spawn(accept(listener, desk.clone()));
+        tasks.spawn(served.into_future());
         Ok(ModelServer {
             address,
-            desk,
+            matcher,
+            stop: stop.drop_guard(),
             tasks,
         })
     }
-}
-
-async fn accept(listener: TcpListener, desk: Arc<Desk>) {
-    let mut connections = JoinSet::new();
-    loop {
-        while connections.len() >= MAX_CONNECTIONS {
-            connections.join_next().await;
-        }
-        tokio::select! {
-            Some(_) = connections.join_next() => {}
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => {
-                    connections.spawn(serve(stream, desk.clone()));
-                }
-                Err(_) => tokio::time::sleep(ACCEPT_REST).await,
-            }
-        }
-    }
-}
-
-async fn serve(stream: TcpStream, desk: Arc<Desk>) {
-    // Without it, small writes wait for the peer; a socket that refuses it still works.
-    stream.set_nodelay(true).ok();
-    let wire = Arc::new(Wire::default());
-    let socket = Socket::new(stream, wire.clone());
-    let answer = service_fn(|request| service::answer(desk.clone(), wire.clone(), request));
-    let connection = http1::Builder::new().serve_connection(socket, answer);
-    // Clients that leave and scripted cuts end in errors; the exchanges know which it was.
-    connection.await.ok();
 }

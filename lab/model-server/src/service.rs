@@ -2,18 +2,21 @@
 
 use std::{future, iter, sync::Arc, time::Duration};
 
-use bytes::{Bytes, BytesMut};
-use http::{Request, Response, StatusCode, header};
-use http_body_util::BodyExt;
-use hyper::body::Incoming;
+use axum::{
+    extract::{ConnectInfo, Request, State},
+    response::Response,
+};
+use bytes::BytesMut;
+use futures_util::TryStreamExt;
+use http::{StatusCode, header};
 
 use crate::{
-    desk::{Desk, Heard, Taken},
-    dialect::{Naming, request_id},
+    dialect::request_id,
     exchange::Ended,
-    player::{BrokenOff, Playing, Stage, play},
-    script::{Answer, Failure, Page, Said},
-    socket::Wire,
+    matcher::{Matched, Matcher, Received},
+    player::{Stage, play},
+    script::{Answer, Failure},
+    socket::{Connection, Cut},
     sse::{self, Frame},
 };
 
@@ -24,58 +27,94 @@ const EVENT_STREAM: &str = "text/event-stream; charset=utf-8";
 /// refusal; this many times the limit is enough politeness.
 const READ_ON: usize = 8;
 
-/// There is no response to send: hyper closes the connection.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum NoResponse {
-    #[error(transparent)]
-    BrokenOff(#[from] BrokenOff),
-    #[error("the request broke off")]
-    Unheard(#[from] hyper::Error),
-}
-
 /// Answers one request as the script says.
 pub(crate) async fn answer(
-    desk: Arc<Desk>,
-    wire: Arc<Wire>,
-    request: Request<Incoming>,
-) -> Result<Response<Playing>, NoResponse> {
-    let heard = hear(request, desk.settings.max_body_bytes).await?;
-    let taken = desk.take(heard);
-    let delivery = &taken.reply.delivery;
-    wire.attach(taken.exchange.clone(), delivery.write_bytes);
+    State(script): State<Arc<Matcher>>,
+    ConnectInfo(connection): ConnectInfo<Connection>,
+    request: Request,
+) -> Response {
+    let Ok(received) = receive(request, script.settings.max_body_bytes).await else {
+        // The request broke off, so that no client reads this.
+        return Response::default();
+    };
+    let matched = script.take(received);
+    let delivery = &matched.reply.delivery;
+    connection.attach(matched.exchange.clone(), delivery.write_bytes);
 
     if delivery.delay > Duration::ZERO {
         tokio::time::sleep(delivery.delay).await;
     }
     if let Some(gate) = &delivery.head_gate {
-        desk.gates.pass(gate).await;
+        script.gates.pass(gate).await;
     }
-    let sent = Sent::of(&taken);
-    let stage = Stage {
-        reply: taken.reply.clone(),
-        gates: desk.gates.clone(),
-        wire,
-        exchange: taken.exchange.clone(),
-    };
-    match sent {
-        Sent::Nothing => future::pending().await,
-        Sent::HungUp => Err(break_off(&stage)),
-        Sent::Reset => {
-            stage.wire.reset();
-            Err(break_off(&stage))
+    let dialect = matched.dialect;
+    let (status, content_type, body) = match &matched.reply.answer {
+        Answer::Silent => return future::pending().await,
+        Answer::HungUp => return cut(&connection, &matched, Cut::Closed),
+        Answer::Reset => return cut(&connection, &matched, Cut::Reset),
+        Answer::Said(said) if matched.prompt.streams => {
+            let events = (dialect.events)(said, delivery, &matched);
+            (
+                200,
+                EVENT_STREAM,
+                Sent::stream(sse::frames(events, delivery)),
+            )
         }
-        Sent::Response(response, frames) => Ok(response.map(|()| play(frames, stage))),
-    }
+        Answer::Said(said) => {
+            let body = (dialect.whole)(said, &matched);
+            (200, JSON, Sent::whole(body.to_string()))
+        }
+        Answer::Failed(failure) => {
+            let body = (dialect.failure)(failure, matched.number);
+            (failure.status, JSON, Sent::whole(body.to_string()))
+        }
+        Answer::Page(page) => {
+            let body = Sent::whole(page.body.clone());
+            (page.status, page.content_type.as_str(), body)
+        }
+        Answer::Endless(page) => {
+            // Nothing again and again would keep the player busy for good.
+            let frame = Some(Frame::part(page.body.clone())).filter(|_| !page.body.is_empty());
+            let frames = frame.into_iter().flat_map(iter::repeat);
+            (
+                page.status,
+                page.content_type.as_str(),
+                Sent::stream(frames),
+            )
+        }
+    };
+    let (head, body) = match head(&matched, status, content_type, body.length) {
+        Ok(head) => (head, body),
+        Err(wrong) => {
+            // The script holds a status or a header that HTTP does not have.
+            let failure = Failure::new(500, format!("the script cannot be sent: {wrong}"));
+            let mut head = Response::new(());
+            *head.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+            let body = (dialect.failure)(&failure, matched.number);
+            (head, Sent::whole(body.to_string()))
+        }
+    };
+    let stage = Stage {
+        reply: matched.reply.clone(),
+        gates: script.gates.clone(),
+        connection,
+        exchange: matched.exchange.clone(),
+    };
+    head.map(|()| play(body.frames, stage))
 }
 
-async fn hear(request: Request<Incoming>, max_bytes: usize) -> Result<Heard, hyper::Error> {
-    let (head, mut body) = request.into_parts();
+fn cut(connection: &Connection, matched: &Matched, cut: Cut) -> Response {
+    connection.cut(cut);
+    matched.exchange.end(Ended::Cut);
+    Response::default()
+}
+
+async fn receive(request: Request, max_bytes: usize) -> Result<Received, axum::Error> {
+    let (head, body) = request.into_parts();
+    let mut body = body.into_data_stream();
     let mut raw = BytesMut::new();
     let mut length = 0_usize;
-    while let Some(frame) = body.frame().await {
-        let Ok(bytes) = frame?.into_data() else {
-            continue;
-        };
+    while let Some(bytes) = body.try_next().await? {
         length = length.saturating_add(bytes.len());
         let room = max_bytes - raw.len();
         raw.extend_from_slice(&bytes[..bytes.len().min(room)]);
@@ -83,7 +122,7 @@ async fn hear(request: Request<Incoming>, max_bytes: usize) -> Result<Heard, hyp
             break;
         }
     }
-    Ok(Heard {
+    Ok(Received {
         method: head.method,
         path: head.uri.path().to_owned(),
         headers: head.headers,
@@ -92,121 +131,56 @@ async fn hear(request: Request<Incoming>, max_bytes: usize) -> Result<Heard, hyp
     })
 }
 
-fn break_off(stage: &Stage) -> NoResponse {
-    stage.exchange.end(Ended::Cut);
-    BrokenOff.into()
-}
-
-type Frames = Box<dyn Iterator<Item = Frame> + Send>;
-
-/// What a taken request is sent.
-enum Sent {
-    Nothing,
-    HungUp,
-    Reset,
-    Response(Response<()>, Frames),
+/// The body of a response.
+struct Sent {
+    /// Its bytes, if the head tells how many they are.
+    length: Option<usize>,
+    frames: Box<dyn Iterator<Item = Frame> + Send>,
 }
 
 impl Sent {
-    fn of(taken: &Taken) -> Sent {
-        match &taken.reply.answer {
-            Answer::Silent => Sent::Nothing,
-            Answer::HungUp => Sent::HungUp,
-            Answer::Reset => Sent::Reset,
-            Answer::Said(said) if taken.asked.streams => Sent::stream(taken, said),
-            Answer::Said(said) => {
-                let body = taken.dialect.whole(said, &taken.naming());
-                Sent::whole(taken, 200, JSON, body)
-            }
-            Answer::Failed(failure) => Sent::failure(taken, failure),
-            Answer::Page(page) => {
-                let body = Bytes::from(page.body.clone());
-                Sent::whole(taken, page.status, &page.content_type, body)
-            }
-            Answer::Endless(page) => Sent::endless(taken, page),
+    fn whole(body: String) -> Sent {
+        let length = Some(body.len());
+        let frame = (!body.is_empty()).then(|| Frame::whole(body));
+        Sent {
+            length,
+            frames: Box::new(frame.into_iter()),
         }
     }
 
-    fn stream(taken: &Taken, said: &Said) -> Sent {
-        let delivery = &taken.reply.delivery;
-        let events = taken.dialect.events(said, delivery, taken.naming());
-        let frames = sse::frames(events, delivery);
-        match head(taken, 200, EVENT_STREAM) {
-            Ok(head) => Sent::Response(head, Box::new(frames)),
-            Err(wrong) => Sent::wrong_script(taken, &wrong),
-        }
-    }
-
-    fn failure(taken: &Taken, failure: &Failure) -> Sent {
-        let body = taken.dialect.failure(failure, taken.number).to_string();
-        let sent = Sent::whole(taken, failure.status, JSON, body.into());
-        match (sent, failure.retry_after) {
-            (Sent::Response(mut head, frames), Some(after)) => {
-                let part_of_one = u64::from(after.subsec_nanos() > 0);
-                let seconds = after.as_secs().saturating_add(part_of_one);
-                head.headers_mut()
-                    .insert(header::RETRY_AFTER, seconds.into());
-                Sent::Response(head, frames)
-            }
-            (sent, _) => sent,
-        }
-    }
-
-    fn whole(taken: &Taken, status: u16, content_type: &str, body: Bytes) -> Sent {
-        match head(taken, status, content_type) {
-            Ok(mut head) => {
-                head.headers_mut()
-                    .insert(header::CONTENT_LENGTH, body.len().into());
-                let frame = (!body.is_empty()).then(|| Frame::whole(body));
-                Sent::Response(head, Box::new(frame.into_iter()))
-            }
-            Err(wrong) => Sent::wrong_script(taken, &wrong),
-        }
-    }
-
-    fn endless(taken: &Taken, page: &Page) -> Sent {
-        let frame = Frame {
-            bytes: page.body.clone().into(),
-            deltas: 1,
-            is_all: false,
-        };
-        match head(taken, page.status, &page.content_type) {
-            // Nothing again and again would keep the player busy for good.
-            Ok(head) if frame.bytes.is_empty() => Sent::Response(head, Box::new(iter::empty())),
-            Ok(head) => Sent::Response(head, Box::new(iter::repeat(frame))),
-            Err(wrong) => Sent::wrong_script(taken, &wrong),
-        }
-    }
-
-    /// The script holds a status or a header that HTTP does not have.
-    fn wrong_script(taken: &Taken, wrong: &http::Error) -> Sent {
-        let failure = Failure::new(500, format!("the script cannot be sent: {wrong}"));
-        let body = taken.dialect.failure(&failure, taken.number).to_string();
-        let mut head = Response::new(());
-        *head.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-        Sent::Response(head, Box::new(iter::once(Frame::whole(body))))
-    }
-}
-
-impl Taken {
-    fn naming(&self) -> Naming {
-        Naming {
-            number: self.number,
-            model: self.asked.model.clone(),
-            wants_usage: self.asked.wants_usage,
-            prompt_bytes: self.asked.bytes,
-            cache: self.cache,
+    fn stream(frames: impl Iterator<Item = Frame> + Send + 'static) -> Sent {
+        Sent {
+            length: None,
+            frames: Box::new(frames),
         }
     }
 }
 
-fn head(taken: &Taken, status: u16, content_type: &str) -> Result<Response<()>, http::Error> {
-    let delivery = &taken.reply.delivery;
+fn head(
+    matched: &Matched,
+    status: u16,
+    content_type: &str,
+    length: Option<usize>,
+) -> Result<Response<()>, http::Error> {
+    let delivery = &matched.reply.delivery;
     let content_type = delivery.content_type.as_deref().unwrap_or(content_type);
+    let id = request_id(matched.number);
     let mut head = Response::builder()
         .status(status)
         .header(header::CONTENT_TYPE, content_type)
-        .header(taken.dialect.request_id_header(), request_id(taken.number));
+        .header(matched.dialect.request_id_header, id);
+    if let Some(length) = length {
+        head = head.header(header::CONTENT_LENGTH, length);
+    }
+    if let Answer::Failed(Failure {
+        retry_after: Some(after),
+        ..
+    }) = &matched.reply.answer
+    {
+        let part_of_one = u64::from(after.subsec_nanos() > 0);
+        let seconds = after.as_secs().saturating_add(part_of_one);
+        head = head.header(header::RETRY_AFTER, seconds);
+    }
     for (name, value) in &delivery.headers {
         head = head.header(name, value);
     }

@@ -2,32 +2,45 @@
 
 use bytes::Bytes;
 
-use crate::script::{Delivery, Newline};
+use crate::{
+    dialect::Events,
+    script::{Delivery, Newline},
+};
 
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
-/// An event in a dialect's words.
+/// An event of a stream: its fields in a dialect's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Event {
-    /// A piece of the reply: what counts as a delta.
-    Delta(Data),
-    /// Any other event with data.
-    Data(Data),
-    /// A line that readers skip.
-    Comment(String),
+pub(crate) struct Event {
+    name: Option<String>,
+    /// `data`, or nothing for a comment, which readers skip.
+    field: &'static str,
+    text: String,
+    deltas: usize,
 }
 
-/// An event's data, and its name in dialects that have names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Data {
-    pub(crate) name: Option<String>,
-    pub(crate) text: String,
-}
+impl Event {
+    /// An event with data; its name in dialects that have names.
+    pub(crate) fn data(name: Option<&str>, text: String) -> Event {
+        Event {
+            name: name.map(str::to_owned),
+            field: "data",
+            text,
+            deltas: 0,
+        }
+    }
 
-impl Data {
-    /// The data of an event without a name.
-    pub(crate) fn of(text: String) -> Data {
-        Data { name: None, text }
+    pub(crate) fn comment(text: String) -> Event {
+        let field = "";
+        Event {
+            field,
+            ..Event::data(None, text)
+        }
+    }
+
+    /// The event as a piece of the reply, which counts as a delta.
+    pub(crate) fn delta(self) -> Event {
+        Event { deltas: 1, ..self }
     }
 }
 
@@ -43,47 +56,44 @@ pub(crate) struct Frame {
 
 impl Frame {
     /// A body that is one piece.
-    pub(crate) fn whole(body: impl Into<Bytes>) -> Frame {
+    pub(crate) fn whole(body: String) -> Frame {
+        let is_all = true;
         Frame {
-            bytes: body.into(),
+            is_all,
+            ..Frame::part(body)
+        }
+    }
+
+    /// A piece of a body, which counts as a delta.
+    pub(crate) fn part(bytes: String) -> Frame {
+        Frame {
+            bytes: bytes.into(),
             deltas: 1,
-            is_all: true,
+            is_all: false,
         }
     }
 }
 
 /// Spells events with the line ends and the start that `delivery` wants.
-pub(crate) fn frames<E: Iterator<Item = Event>>(
-    events: E,
-    delivery: &Delivery,
-) -> impl Iterator<Item = Frame> + use<E> {
+pub(crate) fn frames(events: Events, delivery: &Delivery) -> impl Iterator<Item = Frame> + use<> {
     let newline = delivery.newline;
     let mut start = if delivery.bom { BYTE_ORDER_MARK } else { "" };
     events.map(move |event| frame(std::mem::take(&mut start), &event, newline))
 }
 
 fn frame(start: &str, event: &Event, newline: Newline) -> Frame {
-    let (name, field, text, deltas) = match event {
-        Event::Delta(data) => (data.name.as_deref(), "data: ", &data.text, 1),
-        Event::Data(data) => (data.name.as_deref(), "data: ", &data.text, 0),
-        Event::Comment(text) => (None, ": ", text, 0),
-    };
-    let mut bytes = String::with_capacity(start.len() + field.len() + text.len() + 4);
-    bytes.push_str(start);
-    if let Some(name) = name {
-        bytes.push_str("event: ");
-        bytes.push_str(name);
-        bytes.push_str(newline.text());
+    let (field, end) = (event.field, newline.text());
+    let mut bytes = start.to_owned();
+    if let Some(name) = &event.name {
+        bytes.extend(["event: ", name, end]);
     }
-    for line in text.split('\n') {
-        bytes.push_str(field);
-        bytes.push_str(line);
-        bytes.push_str(newline.text());
+    for line in event.text.split('\n') {
+        bytes.extend([field, ": ", line, end]);
     }
-    bytes.push_str(newline.text());
+    bytes += end;
     Frame {
         bytes: bytes.into(),
-        deltas,
+        deltas: event.deltas,
         is_all: false,
     }
 }

@@ -1,32 +1,39 @@
 //! `OpenAI` Chat Completions, and what many servers have added to it (`reasoning_content`).
 
-mod completion;
-mod fields;
-mod messages;
 mod prompt;
-mod stream;
-mod tools;
+mod reply;
 
-use http::{HeaderMap, HeaderValue, header::AUTHORIZATION};
+use http::{HeaderMap, HeaderValue, Method, header::AUTHORIZATION};
 use serde_json::{Value, json};
 
-pub(super) use self::{completion::whole, prompt::read, stream::events};
-use super::Naming;
-use crate::{
-    delta::{self, CallIds},
-    model::Model,
-    script::{Failure, Finish, Said, TokenCounts, Usage},
+use super::{Dialect, Route};
+use crate::{model::Model, script::Failure};
+
+pub(super) static OPENAI: Dialect = Dialect {
+    routes: &[
+        (Method::POST, "/v1/chat/completions", Route::Prompt),
+        (Method::POST, "/chat/completions", Route::Prompt),
+        (Method::GET, "/v1/models", Route::Models),
+        (Method::GET, "/models", Route::Models),
+    ],
+    request_id_header: "x-request-id",
+    check_key,
+    read: prompt::read,
+    too_long: |max_bytes| {
+        let message = format!("Request body too large: the limit is {max_bytes} bytes.");
+        Failure::new(413, message)
+    },
+    unknown_model: Failure::unknown_model,
+    events: reply::events,
+    whole: reply::whole,
+    failure: |failure, _| self::failure(failure),
+    models,
 };
 
 /// Every reply was made at this second since 1970, so that its bytes depend on the script alone.
 const CREATED: u64 = 1_750_000_000;
-const SERVICE_TIER: &str = "default";
-const SYSTEM_FINGERPRINT: &str = "fp_scripted";
 
-/// The models listed when the server takes any name.
-const ANY_MODEL: &str = "scripted";
-
-pub(super) fn check_key(headers: &HeaderMap, key: &str) -> Result<(), Failure> {
+fn check_key(headers: &HeaderMap, key: &str) -> Result<(), Failure> {
     let header = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
     match header.and_then(|header| header.strip_prefix(b"Bearer ")) {
         None => Err(Failure::new(
@@ -38,16 +45,14 @@ pub(super) fn check_key(headers: &HeaderMap, key: &str) -> Result<(), Failure> {
     }
 }
 
-pub(super) fn models(models: &[Model]) -> Value {
-    let any = [Model::new(ANY_MODEL)];
-    let models = if models.is_empty() { &any } else { models };
+fn models(models: &[Model]) -> Value {
     let models = models.iter().map(
         |model| json!({"id": model.name, "object": "model", "created": CREATED, "owned_by": "samovar"}),
     );
     json!({"object": "list", "data": models.collect::<Vec<_>>()})
 }
 
-pub(super) fn failure(failure: &Failure) -> Value {
+fn failure(failure: &Failure) -> Value {
     const SERVER_ERRORS: u16 = 500;
     let kind = failure.kind.as_deref();
     let kind = kind.unwrap_or(match failure.code.as_deref() {
@@ -62,45 +67,4 @@ pub(super) fn failure(failure: &Failure) -> Value {
         "param": failure.param,
         "code": failure.code,
     }})
-}
-
-fn id(number: u64) -> String {
-    format!("chatcmpl-{number}")
-}
-
-fn call_ids(number: u64) -> CallIds {
-    CallIds {
-        prefix: "call",
-        reply: number,
-    }
-}
-
-fn finish_reason(said: &Said) -> Option<String> {
-    let word = match delta::finish(said) {
-        Finish::Absent => return None,
-        Finish::Natural | Finish::Stop => "stop",
-        Finish::ToolCalls => "tool_calls",
-        Finish::Length => "length",
-        Finish::ContentFilter => "content_filter",
-        Finish::Other(word) => return Some(word),
-    };
-    Some(word.to_owned())
-}
-
-fn usage(said: &Said, naming: &Naming) -> Option<TokenCounts> {
-    match said.usage {
-        Usage::Absent => None,
-        Usage::Given(counts) => Some(counts),
-        Usage::Counted => Some(delta::counted(said, naming.prompt_bytes, naming.cache)),
-    }
-}
-
-fn tokens(counts: TokenCounts) -> Value {
-    json!({
-        "prompt_tokens": counts.input,
-        "completion_tokens": counts.output,
-        "total_tokens": counts.input.saturating_add(counts.output),
-        "prompt_tokens_details": {"cached_tokens": counts.cached, "audio_tokens": 0},
-        "completion_tokens_details": {"reasoning_tokens": counts.reasoning, "audio_tokens": 0},
-    })
 }

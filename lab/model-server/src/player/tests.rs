@@ -1,12 +1,12 @@
-use futures_util::FutureExt;
-use http_body_util::BodyExt;
+use axum::body::BodyDataStream;
+use futures_util::{FutureExt, StreamExt};
 use tokio::sync::Notify;
 
 use super::*;
 use crate::script::say;
 
 struct Show {
-    body: Playing,
+    body: BodyDataStream,
     exchange: Arc<Exchange>,
 }
 
@@ -16,15 +16,11 @@ fn show(reply: Reply) -> Show {
     let stage = Stage {
         reply: Arc::new(reply),
         gates: Arc::default(),
-        wire: Arc::default(),
+        connection: Connection::default(),
         exchange: exchange.clone(),
     };
-    let frame = |text: &'static str| Frame {
-        bytes: Bytes::from_static(text.as_bytes()),
-        deltas: 1,
-        is_all: false,
-    };
-    let body = play([frame("one"), frame("two")].into_iter(), stage);
+    let frames = ["one", "two"].map(|text| Frame::part(text.to_owned()));
+    let body = play(Box::new(frames.into_iter()), stage).into_data_stream();
     Show { body, exchange }
 }
 
@@ -39,12 +35,11 @@ enum Next {
 
 impl Show {
     fn next(&mut self) -> Next {
-        match self.body.frame().now_or_never() {
+        match self.body.next().now_or_never() {
             None => Next::Pause,
             Some(None) => Next::Over,
-            Some(Some(Err(BrokenOff))) => Next::Broken,
-            Some(Some(Ok(frame))) => {
-                let bytes = frame.into_data().unwrap();
+            Some(Some(Err(_))) => Next::Broken,
+            Some(Some(Ok(bytes))) => {
                 let known = ["one", "two", "o", "n", "e"];
                 Next::Sent(known.into_iter().find(|known| bytes == *known).unwrap())
             }

@@ -5,8 +5,8 @@ use std::{num::NonZeroUsize, time::Duration};
 use serde_json::Value;
 
 use super::{
-    Answer, Cut, Delivery, Ending, Failure, Finish, Gate, Hold, Newline, Pace, Page, Part, Point,
-    Reply, Rule, Said, Terminal, TokenCounts, ToolCall, Usage, When,
+    Answer, Cut, Delivery, Ending, Failure, Finish, Gate, Hold, Newline, Page, Part, Point, Reply,
+    Rule, Said, Terminal, TokenCounts, ToolCall, Usage, When,
 };
 
 /// A reply of this text.
@@ -90,7 +90,7 @@ impl Reply {
         self.and(Part::Text(text.into()))
     }
 
-    /// Adds a tool call behind what is there.
+    /// Adds a tool call.
     #[must_use]
     pub fn and_call(self, name: impl Into<String>, arguments: Value) -> Reply {
         self.and(ToolCall::new(name, arguments))
@@ -141,14 +141,8 @@ impl Reply {
 
     /// Sends a delta every so often.
     #[must_use]
-    pub fn pace(self, every: Duration) -> Reply {
-        self.bursts(NonZeroUsize::MIN, every)
-    }
-
-    /// Sends so many deltas at once every so often.
-    #[must_use]
-    pub fn bursts(mut self, burst: NonZeroUsize, every: Duration) -> Reply {
-        self.delivery.pace = Some(Pace { burst, every });
+    pub fn pace(mut self, every: Duration) -> Reply {
+        self.delivery.pace = Some(every);
         self
     }
 
@@ -166,7 +160,7 @@ impl Reply {
         self
     }
 
-    /// Waits at `gate` behind so many deltas.
+    /// Waits at `gate` after so many deltas.
     #[must_use]
     pub fn hold_after(self, deltas: usize, gate: &Gate) -> Reply {
         self.hold_at(Point::Deltas(deltas), gate)
@@ -194,7 +188,7 @@ impl Reply {
         self
     }
 
-    /// Breaks the body off behind so many deltas.
+    /// Breaks the body off after so many deltas.
     #[must_use]
     pub fn cut_after(self, deltas: usize, how: Ending) -> Reply {
         self.cut_at(Point::Deltas(deltas), how)

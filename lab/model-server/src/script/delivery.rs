@@ -2,18 +2,14 @@
 
 use std::{num::NonZeroUsize, time::Duration};
 
-use serde::{Deserialize, Serialize};
-
 /// How a reply is delivered; the default is a well-behaved stream, as fast as it goes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
     /// Characters of text, reasoning or arguments in a delta; a part is one delta when absent.
     pub delta_chars: Option<NonZeroUsize>,
-    /// Time between deltas; none when absent.
-    pub pace: Option<Pace>,
+    /// Time between deltas; `None` for no pause.
+    pub pace: Option<Duration>,
     /// Time between the request and the head of the response.
-    #[serde(rename = "delay_ms", with = "millis")]
     pub delay: Duration,
     /// A gate before which not even the head of the response is sent.
     pub head_gate: Option<Gate>,
@@ -62,26 +58,9 @@ impl Default for Delivery {
 /// broken in the middle as models break them.
 const DELTA_CHARS: usize = 4;
 
-/// So many deltas at once, then a pause.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Pace {
-    /// Deltas that come together.
-    #[serde(default = "one")]
-    pub burst: NonZeroUsize,
-    /// Time from one burst to the next.
-    #[serde(rename = "every_ms", with = "millis")]
-    pub every: Duration,
-}
-
-fn one() -> NonZeroUsize {
-    NonZeroUsize::MIN
-}
-
 /// The name of a gate at which replies wait until the server is told to open it
 /// ([`ModelServer::open`](crate::ModelServer::open)); once open it stays open.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Gate(String);
 
 impl Gate {
@@ -97,8 +76,7 @@ impl Gate {
 }
 
 /// A gate inside a body.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hold {
     /// Where the reply waits.
     pub at: Point,
@@ -111,12 +89,11 @@ pub struct Hold {
 /// Deltas are the pieces that carry text, reasoning or a call; events around them (the role,
 /// the finish, usage, comments) count none. A body that is not a stream is one delta, and is
 /// over with its last byte. A place that the body does not have is never reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Point {
-    /// Behind so many deltas; 0 is before the first byte of the body, the head being out.
+    /// After so many deltas; 0 is before the first byte of the body, the head being out.
     Deltas(usize),
-    /// Behind so many bytes of the body.
+    /// After so many bytes of the body.
     Bytes(usize),
     /// Inside the frame of a delta: so many deltas are out, and so many bytes of the next.
     IntoDelta {
@@ -125,14 +102,13 @@ pub enum Point {
         /// Bytes of the next frame.
         bytes: usize,
     },
-    /// Behind the first byte of a character that has several, counted from 0 among such; a byte
+    /// After the first byte of a character that has several, counted from 0 among such; a byte
     /// order mark is one.
     InsideCharacter(usize),
 }
 
 /// Where a body breaks off, and how.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
     /// Where; everything before it has been given to the kernel.
     pub at: Point,
@@ -141,8 +117,7 @@ pub struct Cut {
 }
 
 /// How a body breaks off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// HTTP ends as it should, though the reply has not.
     Body,
@@ -153,8 +128,7 @@ pub enum Ending {
 }
 
 /// Line ends of an event stream; the format allows all three.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Newline {
     /// `\n`
     #[default]
@@ -176,53 +150,11 @@ impl Newline {
 }
 
 /// Whether the event that ends a stream in its dialect is sent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Terminal {
     /// As it should be.
     #[default]
     Sent,
     /// The body ends well, without it.
     Withheld,
-}
-
-/// A [`Duration`] as whole milliseconds.
-mod millis {
-    use std::time::Duration;
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
-        u64::try_from(time.as_millis())
-            .unwrap_or(u64::MAX)
-            .serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-        u64::deserialize(from).map(Duration::from_millis)
-    }
-}
-
-/// An optional [`Duration`] as whole milliseconds.
-pub(super) mod optional_millis {
-    use std::time::Duration;
-
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    #[expect(clippy::ref_option, reason = "the signature is serde's")]
-    pub(in crate::script) fn serialize<S: Serializer>(
-        time: &Option<Duration>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        match time {
-            Some(time) => super::millis::serialize(time, to),
-            None => to.serialize_none(),
-        }
-    }
-
-    pub(in crate::script) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Option<Duration>, D::Error> {
-        Ok(Option::<u64>::deserialize(from)?.map(Duration::from_millis))
-    }
 }

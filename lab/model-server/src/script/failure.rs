@@ -2,33 +2,21 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 /// An error of the provider: an HTTP status with the dialect's error body, or an error object
 /// inside a stream ([`Part::Failure`](super::Part::Failure)), where the status is not seen.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Failure {
     /// HTTP status, 400 to 599 in any sensible script.
     pub status: u16,
     /// The sentence for people.
     pub message: String,
     /// The error's type in the dialect's words; from status and code when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// The machine-readable code.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// The parameter that was wrong.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub param: Option<String>,
     /// Value of `Retry-After`, sent in whole seconds, rounded up.
-    #[serde(
-        default,
-        rename = "retry_after_ms",
-        with = "super::delivery::optional_millis",
-        skip_serializing_if = "Option::is_none"
-    )]
     pub retry_after: Option<Duration>,
 }
 
@@ -38,10 +26,7 @@ impl Failure {
         Failure {
             status,
             message: message.into(),
-            kind: None,
-            code: None,
-            param: None,
-            retry_after: None,
+            ..Failure::default()
         }
     }
 

@@ -1,13 +1,11 @@
 //! The pieces of what the model says.
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Failure;
 
 /// One piece of what the model says.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Part {
     /// Reasoning, shown by the providers that show it; the script decides, not the prompt.
     Reasoning(String),
@@ -39,18 +37,15 @@ impl From<ToolCall> for Part {
 }
 
 /// A request of the model to run a tool.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
     /// The tool's name.
     pub name: String,
     /// The arguments.
     pub arguments: Arguments,
     /// The id.
-    #[serde(default)]
     pub id: CallIdRule,
     /// The call's place among the calls of the reply.
-    #[serde(default)]
     pub index: Index,
 }
 
@@ -94,9 +89,8 @@ impl ToolCall {
     }
 }
 
-/// Arguments of a tool call; in JSON a string is raw text, anything else is itself.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+/// Arguments of a tool call.
+#[derive(Debug, Clone, PartialEq)]
 pub enum Arguments {
     /// This text, valid JSON or not.
     Raw(String),
@@ -114,8 +108,7 @@ impl Arguments {
 }
 
 /// The id of a tool call.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum CallIdRule {
     /// Made by the server, unique among its replies.
     #[default]
@@ -127,8 +120,7 @@ pub enum CallIdRule {
 }
 
 /// The index of a tool call among the calls, or among the blocks, of a reply.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Index {
     /// 0, 1, 2, as it should be.
     #[default]

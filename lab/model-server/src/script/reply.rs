@@ -1,13 +1,11 @@
 //! One answer to one prompt, in no dialect yet.
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Delivery, Failure, Part};
 
 /// What is answered, and how it goes over the wire.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reply {
     /// What is answered.
     pub answer: Answer,
@@ -16,8 +14,7 @@ pub struct Reply {
 }
 
 /// What is answered to a prompt.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     /// The model says something: a stream, or one JSON body when the prompt asks for none.
     Said(Said),
@@ -42,8 +39,7 @@ impl Default for Answer {
 }
 
 /// A response given word for word, as a proxy or a captive portal might.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
     /// HTTP status.
     pub status: u16,
@@ -64,8 +60,7 @@ impl Page {
 }
 
 /// What the model says, how it finishes, and what it cost.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Said {
     /// The pieces, in order.
     pub parts: Vec<Part>,
@@ -76,8 +71,7 @@ pub struct Said {
 }
 
 /// The reason that the model gives for finishing.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Finish {
     /// Tool calls when there are any, else a normal stop.
     #[default]
@@ -93,13 +87,11 @@ pub enum Finish {
     /// The provider's filter stepped in.
     ContentFilter,
     /// This word, known to the dialect or not.
-    #[serde(untagged)]
     Other(String),
 }
 
 /// The tokens reported for a reply.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Usage {
     /// Counted from the lengths of prompt and reply, four bytes a token.
     #[default]
@@ -107,13 +99,11 @@ pub enum Usage {
     /// Not reported, also when asked for.
     Absent,
     /// These.
-    #[serde(untagged)]
     Given(TokenCounts),
 }
 
 /// Tokens, as the providers count them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TokenCounts {
     /// Tokens of the prompt, those read from a cache and written to one included.
     pub input: u64,

@@ -1,7 +1,5 @@
 //! The order and the conditions in which replies are given.
 
-use serde::{Deserialize, Serialize};
-
 use super::{Reply, When};
 
 /// Rules in the order in which they are tried: the first one that fits a prompt and is not used
@@ -9,8 +7,7 @@ use super::{Reply, When};
 ///
 /// Replies without a condition are thus served in the order of the prompts, and replies with one
 /// go to their own conversation whatever the order of arrival is.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Script {
     /// The rules; earlier ones win.
     pub rules: Vec<Rule>,
@@ -51,8 +48,7 @@ impl<R: Into<Rule>> FromIterator<R> for Script {
 }
 
 /// One reply, for which prompts it is, and how often it is given.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rule {
     /// Which prompts it answers; any by default.
     pub when: When,
@@ -94,14 +90,12 @@ impl From<Reply> for Rule {
     }
 }
 
-/// How often a rule answers; in JSON `"forever"` or a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+/// How often a rule answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Times {
     /// Without end.
     Forever,
     /// So many prompts, then the next rule that fits has its turn.
-    #[serde(untagged)]
     Exactly(u32),
 }
 

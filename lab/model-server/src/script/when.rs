@@ -1,13 +1,10 @@
 //! Conditions on a prompt, as data.
 
-use serde::{Deserialize, Serialize};
-
-use crate::asked::Asked;
+use crate::prompt::Prompt;
 
 /// A condition on a prompt, so that concurrent conversations can be scripted without knowing
 /// which of them asks first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum When {
     /// All of these hold; with none, every prompt fits.
     All(Vec<When>),
@@ -52,19 +49,19 @@ impl When {
         When::All(vec![self, other])
     }
 
-    pub(crate) fn holds(&self, asked: &Asked) -> bool {
+    pub(crate) fn holds(&self, prompt: &Prompt) -> bool {
         match self {
-            When::All(all) => all.iter().all(|when| when.holds(asked)),
-            When::Any(any) => any.iter().any(|when| when.holds(asked)),
-            When::Not(when) => !when.holds(asked),
-            When::ModelIs(name) => asked.model == *name,
-            When::LastUserContains(text) => asked.last_user.contains(text),
-            When::LastUserEndsWith(text) => asked.last_user.ends_with(text),
-            When::SystemContains(text) => asked.system.contains(text),
-            When::LastToolResultContains(text) => asked.last_tool_result.contains(text),
-            When::ToolResults(count) => asked.tool_results == *count,
-            When::ToolResultsSinceUser(count) => asked.tool_results_since_user == *count,
-            When::OffersTool(name) => asked.tools.iter().any(|tool| tool == name),
+            When::All(all) => all.iter().all(|when| when.holds(prompt)),
+            When::Any(any) => any.iter().any(|when| when.holds(prompt)),
+            When::Not(when) => !when.holds(prompt),
+            When::ModelIs(name) => prompt.model == *name,
+            When::LastUserContains(text) => prompt.last_user.contains(text),
+            When::LastUserEndsWith(text) => prompt.last_user.ends_with(text),
+            When::SystemContains(text) => prompt.system.contains(text),
+            When::LastToolResultContains(text) => prompt.last_tool_result.contains(text),
+            When::ToolResults(count) => prompt.tool_results == *count,
+            When::ToolResultsSinceUser(count) => prompt.tool_results_since_user == *count,
+            When::OffersTool(name) => prompt.tools.iter().any(|tool| tool == name),
         }
     }
 }

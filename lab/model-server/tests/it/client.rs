@@ -13,7 +13,67 @@ use tokio::{
 /// A test that waits longer than this has hung.
 const HANG: Duration = Duration::from_secs(30);
 
-pub(crate) const CHAT: &str = "/v1/chat/completions";
+/// A wire format as its clients speak it.
+pub(crate) struct Dialect {
+    pub(crate) path: &'static str,
+    /// The headers of a good request.
+    pub(crate) headers: &'static [(&'static str, &'static str)],
+    /// What the last event of a stream holds, and what the one with its reason to finish.
+    pub(crate) terminal: &'static str,
+    pub(crate) finish: &'static str,
+    /// A field that every prompt has, and its value.
+    field: (&'static str, u64),
+}
+
+pub(crate) const DIALECTS: [&Dialect; 2] = [&OPENAI, &ANTHROPIC];
+
+pub(crate) const OPENAI: Dialect = Dialect {
+    path: "/v1/chat/completions",
+    headers: &[("content-type", "application/json")],
+    terminal: "[DONE]",
+    finish: "\"finish_reason\":\"stop\"",
+    field: ("n", 1),
+};
+
+pub(crate) const ANTHROPIC: Dialect = Dialect {
+    path: "/v1/messages",
+    headers: &[
+        ("content-type", "application/json"),
+        ("anthropic-version", "2023-06-01"),
+        ("x-api-key", "sk-right"),
+    ],
+    terminal: "message_stop",
+    finish: "\"stop_reason\":\"end_turn\"",
+    field: ("max_tokens", 100),
+};
+
+impl Dialect {
+    /// A prompt that asks for a stream.
+    pub(crate) fn prompt(&self, user: &str) -> Value {
+        let mut prompt = self.plain(user);
+        prompt["stream"] = true.into();
+        prompt
+    }
+
+    /// A prompt that asks for a reply in one piece.
+    pub(crate) fn plain(&self, user: &str) -> Value {
+        let (name, value) = self.field;
+        json!({"model": "m", name: value, "messages": [{"role": "user", "content": user}]})
+    }
+
+    /// Sends `body` on a new connection and reads all that comes.
+    pub(crate) async fn ask(&self, server: &ModelServer, body: &Value) -> Response {
+        self.asking(server, body).await.response().await
+    }
+
+    /// A client that has sent `body` and read nothing yet.
+    pub(crate) async fn asking(&self, server: &ModelServer, body: &Value) -> Client {
+        let mut client = Client::connect(server).await;
+        let body = body.to_string();
+        client.send("POST", self.path, self.headers, &body).await;
+        client
+    }
+}
 
 pub(crate) struct Client {
     stream: TcpStream,
@@ -41,35 +101,12 @@ pub(crate) struct Response {
     pub(crate) end: End,
 }
 
-/// A prompt that asks for a stream.
-pub(crate) fn prompt(user: &str) -> Value {
-    json!({"model": "m", "stream": true, "messages": [{"role": "user", "content": user}]})
-}
-
-/// A prompt that asks for one completion.
-pub(crate) fn plain(user: &str) -> Value {
-    json!({"model": "m", "messages": [{"role": "user", "content": user}]})
-}
-
-/// Sends `body` on a connection of its own and reads all that comes.
-pub(crate) async fn ask(server: &ModelServer, body: &Value) -> Response {
-    let mut client = Client::connect(server).await;
-    client.ask(body).await;
-    client.response().await
-}
-
 impl Client {
     pub(crate) async fn connect(server: &ModelServer) -> Client {
         Client {
             stream: TcpStream::connect(server.address()).await.unwrap(),
             read: Vec::new(),
         }
-    }
-
-    pub(crate) async fn ask(&mut self, body: &Value) {
-        let body = body.to_string();
-        self.send("POST", CHAT, &[("content-type", "application/json")], &body)
-            .await;
     }
 
     pub(crate) async fn send(
@@ -196,29 +233,27 @@ impl Response {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    /// The data of every event of a stream with `\n` line ends.
-    pub(crate) fn data(&self) -> Vec<&str> {
-        let events = self.text().split_terminator("\n\n");
-        events
-            .filter_map(|event| event.strip_prefix("data: "))
+    /// The JSON of every event of a stream with `\n` line ends, or the one of the whole body.
+    pub(crate) fn data(&self) -> Vec<Value> {
+        let lines = self.text().lines();
+        let lines = lines.map(|line| line.strip_prefix("data: ").unwrap_or(line));
+        lines
+            .filter_map(|line| serde_json::from_str(line).ok())
             .collect()
     }
 
-    /// The `delta` of every chunk that has one.
-    pub(crate) fn deltas(&self) -> Vec<Value> {
-        let chunks = self.data().into_iter().filter(|data| *data != "[DONE]");
-        chunks
-            .filter_map(|data| {
-                let chunk: Value = serde_json::from_str(data).unwrap();
-                chunk.pointer("/choices/0/delta").cloned()
-            })
-            .collect()
-    }
-
-    /// The text of all deltas.
+    /// The text that a reply says, whatever its dialect.
     pub(crate) fn said(&self) -> String {
-        let deltas = self.deltas();
-        let texts = deltas.iter().filter_map(|delta| delta["content"].as_str());
+        let pointers = [
+            "/choices/0/delta/content",
+            "/choices/0/message/content",
+            "/delta/text",
+            "/content/0/text",
+        ];
+        let all = self.data();
+        let texts = all
+            .iter()
+            .flat_map(|data| pointers.iter().filter_map(|at| data.pointer(at)?.as_str()));
         texts.collect()
     }
 }

@@ -1,327 +1,337 @@
-//! The ways in which model servers fail.
+//! The ways in which model servers fail, in every dialect.
 
 use std::time::Duration;
 
 use samovar_model_server::{
-    Ended, Ending, Failure, Gate, ModelServer, Part, Point, Reply, Terminal, fail, hang_up, page,
-    reset, say, silent,
+    Ended, Ending, Failure, Gate, ModelServer, Part, Point, Reply, fail, hang_up, page, reset, say,
+    silent,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::client::{Client, End, ask, plain, prompt};
+use crate::client::{ANTHROPIC, Client, DIALECTS, Dialect, End, OPENAI, Response};
 
 async fn start(reply: Reply) -> ModelServer {
     ModelServer::start([reply]).await.unwrap()
 }
 
+/// The whole answer to a prompt that asks for a stream.
+async fn stream(dialect: &Dialect, server: &ModelServer) -> Response {
+    dialect.ask(server, &dialect.prompt("hi")).await
+}
+
+async fn streaming(dialect: &Dialect, server: &ModelServer) -> Client {
+    dialect.asking(server, &dialect.prompt("hi")).await
+}
+
 #[tokio::test]
 async fn errors_have_their_status_and_the_dialects_body() {
-    let after = Duration::from_millis(1500);
+    let limited = Failure::rate_limited(Duration::from_millis(1500));
+    let (invalid, busy) = ("invalid_request_error", "overloaded_error");
     let table = [
         (
             Failure::refused_key(),
-            401,
-            "invalid_request_error",
-            json!("invalid_api_key"),
+            invalid,
+            "authentication_error",
             None,
         ),
         (
             Failure::unknown_model("m"),
-            404,
-            "invalid_request_error",
-            json!("model_not_found"),
+            invalid,
+            "not_found_error",
             None,
         ),
-        (
-            Failure::rate_limited(after),
-            429,
-            "requests",
-            json!("rate_limit_exceeded"),
-            Some("2"),
-        ),
+        (limited, "requests", "rate_limit_error", Some("2")),
         (
             Failure::quota_exceeded(),
-            429,
             "insufficient_quota",
-            json!("insufficient_quota"),
+            "rate_limit_error",
             None,
         ),
+        (Failure::server_error(), "server_error", "api_error", None),
+        (Failure::overloaded(), "server_error", busy, None),
+        (Failure::new(400, "x"), invalid, invalid, None),
+        (Failure::new(402, "x"), invalid, "billing_error", None),
+        (Failure::new(403, "x"), invalid, "permission_error", None),
+        (Failure::new(418, "x").param("p"), invalid, invalid, None),
+        (Failure::new(502, "x"), "server_error", "api_error", None),
         (
-            Failure::server_error(),
-            500,
+            Failure::new(504, "x"),
             "server_error",
-            Value::Null,
+            "timeout_error",
             None,
         ),
-        (
-            Failure::overloaded(),
-            503,
-            "server_error",
-            Value::Null,
-            None,
-        ),
-        (
-            Failure::new(529, "x").kind("busy").param("p"),
-            529,
-            "busy",
-            Value::Null,
-            None,
-        ),
+        (Failure::new(529, "Overloaded"), "server_error", busy, None),
+        (Failure::new(529, "x").kind("busy"), "busy", "busy", None),
     ];
-    for (failure, status, kind, code, retry_after) in table {
-        let message = failure.message.clone();
-        let param = failure.param.clone();
-        let server = start(fail(failure)).await;
-        let response = ask(&server, &prompt("hi")).await;
-
-        assert_eq!(response.head.status, status);
-        assert_eq!(
-            response.head.header("content-type"),
-            Some("application/json")
-        );
-        assert_eq!(response.head.header("retry-after"), retry_after);
-        let error = json!({"message": message, "type": kind, "param": param, "code": code});
-        assert_eq!(response.json(), json!({"error": error}));
-        assert_eq!(server.requests()[0].end().await, Ended::Complete);
-    }
-}
-
-#[tokio::test]
-async fn an_error_inside_a_stream_is_the_last_that_is_said() {
-    let reply = say("Hel")
-        .and(Part::Failure(Failure::overloaded()))
-        .and_say("lo");
-    let server = start(reply.clone()).await;
-    let response = ask(&server, &prompt("hi")).await;
-
-    assert_eq!(response.head.status, 200);
-    assert_eq!(response.said(), "Hel");
-    let data = response.data();
-    assert_eq!(data.len(), 4);
-    let error: Value = serde_json::from_str(data[2]).unwrap();
-    assert_eq!(error["error"]["type"], "server_error");
-    assert_eq!(data[3], "[DONE]");
-
-    let server = start(reply).await;
-    let response = ask(&server, &plain("hi")).await;
-    assert_eq!(response.head.status, 200);
-    assert_eq!(response.json()["error"]["type"], "server_error");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stream_is_cut_behind_so_many_deltas() {
-    let table = [
-        (Ending::Body, End::Whole),
-        (Ending::Close, End::Closed),
-        (Ending::Reset, End::Reset),
-    ];
-    for (how, end) in table {
-        for deltas in 0..=3 {
-            let server = start(say("abc").deltas_of(1).cut_after(deltas, how)).await;
-            let response = ask(&server, &prompt("hi")).await;
-
-            assert_eq!(response.head.status, 200);
-            assert_eq!(response.said(), "abc"[..deltas]);
-            assert!(!response.text().contains("stop"));
-            assert_eq!(response.end, end);
-            let request = &server.requests()[0];
-            assert_eq!(request.end().await, Ended::Cut);
-            assert_eq!(request.deltas(), deltas);
+    for (failure, openai, anthropic, retry_after) in table {
+        let (message, code, param) = (&failure.message, &failure.code, &failure.param);
+        let error = json!({"message": message, "type": openai, "param": param, "code": code});
+        let openai = json!({"error": error});
+        let error = json!({"type": anthropic, "message": message});
+        let anthropic = json!({"type": "error", "error": error, "request_id": "req_0"});
+        for (dialect, body) in [(&OPENAI, openai), (&ANTHROPIC, anthropic)] {
+            let server = start(fail(failure.clone())).await;
+            let response = stream(dialect, &server).await;
+            let head = &response.head;
+            assert_eq!(head.status, failure.status);
+            assert_eq!(head.header("content-type"), Some("application/json"));
+            assert_eq!(head.header("retry-after"), retry_after);
+            assert_eq!(response.json(), body);
+            assert_eq!(server.requests()[0].end().await, Ended::Complete);
         }
     }
 }
 
 #[tokio::test]
-async fn a_body_is_cut_in_mid_word_and_in_mid_character() {
+async fn error_inside_a_stream_ends_it() {
+    let reply = say("Hel")
+        .and(Part::Failure(Failure::overloaded()))
+        .and_say("lo");
+    let table = [(&OPENAI, "server_error"), (&ANTHROPIC, "overloaded_error")];
+    for (dialect, kind) in table {
+        let response = stream(dialect, &start(reply.clone()).await).await;
+        assert_eq!((response.head.status, response.end), (200, End::Whole));
+        assert_eq!(response.said(), "Hel");
+        assert_eq!(response.data().last().unwrap()["error"]["type"], kind);
+        let is_marked = response.text().ends_with("[DONE]\n\n");
+        assert_eq!(is_marked, dialect.path == OPENAI.path);
+
+        let response = dialect
+            .ask(&start(reply.clone()).await, &dialect.plain("hi"))
+            .await;
+        assert_eq!(response.head.status, 200);
+        assert_eq!(response.json()["error"]["type"], kind);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stream_is_cut_after_so_many_deltas() {
     let table = [
-        (Point::Bytes(0), ""),
-        (Point::Bytes(9), "data: {\"i"),
-        (
-            Point::IntoDelta {
-                deltas: 0,
-                bytes: 13,
-            },
-            "data: {\"id\":\"",
-        ),
+        (Ending::Body, End::Whole),
+        (Ending::Close, End::Closed),
+        (Ending::Reset, End::Reset),
     ];
-    for (at, expected) in table {
-        let server = start(say("žluť").cut_at(at, Ending::Close)).await;
-        let response = ask(&server, &prompt("hi")).await;
-        assert!(response.text().ends_with(expected), "{}", response.text());
+    for dialect in DIALECTS {
+        for (how, end) in table {
+            for deltas in 0..=3 {
+                let server = start(say("abc").deltas_of(1).cut_after(deltas, how)).await;
+                let response = stream(dialect, &server).await;
+                assert_eq!(response.head.status, 200);
+                assert_eq!(response.said(), "abc"[..deltas]);
+                assert!(!response.text().contains(dialect.finish));
+                assert_eq!(response.end, end);
+                let request = &server.requests()[0];
+                assert_eq!(request.end().await, Ended::Cut);
+                assert_eq!(request.deltas(), deltas);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn stream_is_cut_at_every_byte() {
+    let reply = || {
+        say("žlutý čaj")
+            .and_call("t", json!({"a": "ř"}))
+            .deltas_of(2)
+    };
+    for dialect in DIALECTS {
+        let server = start(reply()).await;
+        let whole = stream(dialect, &server).await.body;
+        // Later replies are no shorter: their ids are longer.
+        for at in 0..whole.len() {
+            server.push(reply().cut_at(Point::Bytes(at), Ending::Close));
+            let response = stream(dialect, &server).await;
+            assert_eq!((response.body.len(), response.end), (at, End::Closed));
+        }
+    }
+}
+
+#[tokio::test]
+async fn body_is_cut_in_mid_word_and_in_mid_character() {
+    let into = Point::IntoDelta {
+        deltas: 0,
+        bytes: 13,
+    };
+    let character = |character| Point::InsideCharacter(character);
+    let table = [
+        (say("žluť"), Point::Bytes(9), &b"data: {\"i"[..], 0),
+        (say("žluť"), into, b"data: {\"id\":\"", 0),
+        (say("žluť"), character(1), &"žluť".as_bytes()[..5], 0),
+        (say("žlutý").deltas_of(1), character(1), b"\xc3", 4),
+    ];
+    for (reply, at, end, deltas) in table {
+        let server = start(reply.cut_at(at, Ending::Close)).await;
+        let response = stream(&OPENAI, &server).await;
+        assert!(response.body.ends_with(end), "{at:?}");
         assert_eq!(response.end, End::Closed);
-        assert_eq!(server.requests()[0].deltas(), 0);
+        assert_eq!(server.requests()[0].deltas(), deltas);
     }
-
-    let server = start(say("žluť").cut_at(Point::InsideCharacter(1), Ending::Close)).await;
-    let response = ask(&server, &prompt("hi")).await;
-    assert!(response.body.ends_with(&"žluť".as_bytes()[..5]));
-    assert!(std::str::from_utf8(&response.body).is_err());
-
-    let reply = say("žlutý").deltas_of(1);
-    let server = start(reply.cut_at(Point::InsideCharacter(1), Ending::Close)).await;
-    let response = ask(&server, &prompt("hi")).await;
-    assert_eq!(response.body.last(), Some(&0xc3));
-    assert_eq!(server.requests()[0].deltas(), 4);
-
     let server = start(say("whole").cut_at(Point::Bytes(20), Ending::Reset)).await;
-    let response = ask(&server, &plain("hi")).await;
-    assert_eq!(response.body.len(), 20);
-    assert_eq!(response.end, End::Reset);
+    let response = OPENAI.ask(&server, &OPENAI.plain("hi")).await;
+    assert_eq!((response.body.len(), response.end), (20, End::Reset));
 }
 
 #[tokio::test]
-async fn a_body_that_is_not_a_stream_is_over_with_its_last_byte() {
-    let server = start(say("whole").cut_after(1, Ending::Close)).await;
-    let response = ask(&server, &plain("hi")).await;
-
-    assert_eq!(response.end, End::Whole);
-    assert_eq!(server.requests()[0].end().await, Ended::Complete);
-}
-
-#[tokio::test]
-async fn a_connection_ends_in_place_of_a_reply() {
-    for (reply, end) in [(hang_up(), End::Closed), (reset(), End::Reset)] {
-        let server = start(reply).await;
-        let mut client = Client::connect(&server).await;
-        client.ask(&prompt("hi")).await;
-
-        assert_eq!(client.rest().await, (Vec::new(), end));
-        assert_eq!(server.requests()[0].end().await, Ended::Cut);
+async fn body_that_is_not_a_stream_is_over_with_its_last_byte() {
+    for dialect in DIALECTS {
+        let server = start(say("whole").cut_after(1, Ending::Close)).await;
+        let response = dialect.ask(&server, &dialect.plain("hi")).await;
+        assert_eq!(response.end, End::Whole);
+        assert_eq!(server.requests()[0].end().await, Ended::Complete);
     }
 }
 
 #[tokio::test]
-async fn a_silent_server_says_nothing_and_notices_that_the_client_leaves() {
-    let server = start(silent()).await;
-    let mut client = Client::connect(&server).await;
-    client.ask(&prompt("hi")).await;
-
-    let request = server.prompt(0).await.unwrap();
-    assert_eq!(request.ended(), None);
-    drop(client);
-    assert_eq!(request.end().await, Ended::ClientLeft);
-    assert_eq!(request.deltas(), 0);
+async fn connection_ends_in_place_of_a_reply_or_stays_silent() {
+    for dialect in DIALECTS {
+        for (reply, end) in [(hang_up(), End::Closed), (reset(), End::Reset)] {
+            let server = start(reply).await;
+            let mut client = streaming(dialect, &server).await;
+            assert_eq!(client.rest().await, (Vec::new(), end));
+            assert_eq!(server.requests()[0].end().await, Ended::Cut);
+        }
+        let server = start(silent()).await;
+        let client = streaming(dialect, &server).await;
+        let request = server.prompt(0).await.unwrap();
+        assert_eq!(request.ended(), None);
+        drop(client);
+        assert_eq!(request.end().await, Ended::ClientLeft);
+        assert_eq!(request.deltas(), 0);
+    }
 }
 
 #[tokio::test]
-async fn a_stream_stands_still_until_its_gate_is_opened() {
+async fn stream_stands_still_until_its_gate_is_opened() {
     let (head, middle, last) = (Gate::new("head"), Gate::new("middle"), Gate::new("last"));
-    let reply = say("žabc")
-        .deltas_of(1)
-        .hold_head(&head)
-        .hold_at(Point::InsideCharacter(0), &middle)
-        .hold_after(4, &last);
-    let server = start(reply).await;
-    let mut client = Client::connect(&server).await;
-    client.ask(&prompt("hi")).await;
+    for dialect in DIALECTS {
+        let reply = say("žabc")
+            .deltas_of(1)
+            .hold_head(&head)
+            .hold_at(Point::InsideCharacter(0), &middle)
+            .hold_after(4, &last);
+        let server = start(reply).await;
+        let mut client = streaming(dialect, &server).await;
 
-    let request = server.prompt(0).await.unwrap();
-    server.open(&head).unwrap();
-    assert_eq!(client.head().await.status, 200);
-    assert!(client.chunk().await.unwrap().starts_with(b"data: {"));
-    assert_eq!(client.chunk().await.unwrap().last(), Some(&0xc5));
-    assert_eq!(request.deltas(), 0);
-    server.open(&middle).unwrap();
-    assert_eq!(request.written(4).await, 4);
-    assert_eq!(request.ended(), None);
-    server.open(&last).unwrap();
-    assert_eq!(request.end().await, Ended::Complete);
+        let request = server.prompt(0).await.unwrap();
+        server.open(&head).unwrap();
+        assert_eq!(client.head().await.status, 200);
+        while client.chunk().await.unwrap().last() != Some(&0xc5) {}
+        assert_eq!(request.deltas(), 0);
+        server.open(&middle).unwrap();
+        assert_eq!(request.written(4).await, 4);
+        assert_eq!(request.ended(), None);
+        server.open(&last).unwrap();
+        assert_eq!(request.end().await, Ended::Complete);
+    }
 }
 
 #[tokio::test]
-async fn a_gate_holds_until_it_is_opened() {
+async fn held_stream_is_cut_inside_its_next_delta() {
     let gate = Gate::new("g");
-    for reply in [
+    let into = Point::IntoDelta {
+        deltas: 2,
+        bytes: 9,
+    };
+    for (dialect, rest) in [(&OPENAI, b"data: {\"i"), (&ANTHROPIC, b"event: co")] {
+        let reply = say("abc").deltas_of(1).hold_after(2, &gate);
+        let server = start(reply.cut_at(into, Ending::Reset)).await;
+        let mut client = streaming(dialect, &server).await;
+        let request = server.prompt(0).await.unwrap();
+        assert_eq!(request.written(2).await, 2);
+        assert_eq!(request.ended(), None);
+
+        server.open(&gate).unwrap();
+
+        let response = client.response().await;
+        assert!(response.body.ends_with(rest));
+        assert_eq!(response.end, End::Reset);
+        assert_eq!((request.end().await, request.deltas()), (Ended::Cut, 2));
+    }
+}
+
+#[tokio::test]
+async fn gate_holds_its_reply_alone() {
+    let gate = Gate::new("g");
+    let replies = [
         say("held").hold_after(0, &gate),
         say("held").hold_head(&gate),
-    ] {
+    ];
+    for reply in replies {
         let server = ModelServer::start([reply, say("free")]).await.unwrap();
-        let mut held = Client::connect(&server).await;
-        held.ask(&prompt("first")).await;
+        let mut held = streaming(&OPENAI, &server).await;
         let first = server.prompt(0).await.unwrap();
 
         // A whole other exchange goes by without the first one moving.
-        assert_eq!(ask(&server, &prompt("second")).await.said(), "free");
+        assert_eq!(stream(&OPENAI, &server).await.said(), "free");
         assert_eq!((first.deltas(), first.ended()), (0, None));
 
         server.open(&gate).unwrap();
         assert_eq!(held.response().await.said(), "held");
     }
-}
-
-#[tokio::test]
-async fn an_unknown_gate_cannot_be_opened() {
-    let server = start(say("x")).await;
-    let error = server.open(&Gate::new("typo")).unwrap_err();
+    let error = start(say("x")).await.open(&Gate::new("typo")).unwrap_err();
     assert!(error.to_string().contains("typo"));
 }
 
 #[tokio::test]
-async fn a_page_comes_word_for_word() {
-    let server = start(page(200, "text/html", "<h1>Sign in</h1>")).await;
-    let response = ask(&server, &prompt("hi")).await;
-    assert_eq!(response.head.status, 200);
-    assert_eq!(response.head.header("content-type"), Some("text/html"));
-    assert_eq!(response.text(), "<h1>Sign in</h1>");
+async fn page_comes_word_for_word() {
+    for dialect in DIALECTS {
+        let server = start(page(200, "text/html", "<h1>Sign in</h1>")).await;
+        let response = stream(dialect, &server).await;
+        assert_eq!(response.head.status, 200);
+        assert_eq!(response.head.header("content-type"), Some("text/html"));
+        assert_eq!(response.text(), "<h1>Sign in</h1>");
 
-    let server = start(page(204, "text/plain", "")).await;
-    let mut client = Client::connect(&server).await;
-    client.ask(&prompt("hi")).await;
-    assert_eq!(client.head().await.status, 204);
-    assert_eq!(server.requests()[0].end().await, Ended::Complete);
+        let server = start(page(204, "text/plain", "")).await;
+        let mut client = streaming(dialect, &server).await;
+        assert_eq!(client.head().await.status, 204);
+        assert_eq!(server.requests()[0].end().await, Ended::Complete);
+    }
 }
 
 #[tokio::test]
-async fn a_stream_may_claim_another_type_and_more_headers() {
-    let reply = say("Hi")
-        .content_type("application/json")
-        .header("x-flavour", "mint");
-    let server = start(reply).await;
-    let response = ask(&server, &prompt("hi")).await;
-
-    assert_eq!(
-        response.head.header("content-type"),
-        Some("application/json")
-    );
-    assert_eq!(response.head.header("x-flavour"), Some("mint"));
-    assert_eq!(response.said(), "Hi");
-}
-
-#[tokio::test]
-async fn a_stream_may_end_well_without_its_terminal_event() {
-    let reply = say("Hi").without_terminal();
-    assert_eq!(reply.delivery.terminal, Terminal::Withheld);
-    let server = start(reply).await;
-    let response = ask(&server, &prompt("hi")).await;
-
-    assert_eq!(response.end, End::Whole);
-    assert!(!response.text().contains("[DONE]"));
-    assert!(response.text().contains("\"finish_reason\":\"stop\""));
-    assert_eq!(server.requests()[0].end().await, Ended::Complete);
+async fn stream_may_claim_another_type_more_headers_and_no_end() {
+    for dialect in DIALECTS {
+        let reply = say("Hi")
+            .content_type("application/json")
+            .header("x-flavour", "mint");
+        let server = start(reply.without_terminal()).await;
+        let response = stream(dialect, &server).await;
+        let head = &response.head;
+        assert_eq!(head.header("content-type"), Some("application/json"));
+        assert_eq!(head.header("x-flavour"), Some("mint"));
+        assert_eq!(
+            (response.said(), response.end),
+            ("Hi".to_owned(), End::Whole)
+        );
+        assert!(response.text().contains(dialect.finish));
+        assert!(!response.text().contains(dialect.terminal));
+        assert_eq!(server.requests()[0].end().await, Ended::Complete);
+    }
 }
 
 #[tokio::test]
 async fn bytes_come_one_at_a_time_and_mean_the_same() {
-    let whole = ask(&start(say("žluť")).await, &prompt("hi")).await;
-    let server = start(say("žluť").byte_by_byte()).await;
-    let single = ask(&server, &prompt("hi")).await;
-
-    assert_eq!(single.text(), whole.text());
-    assert_eq!(server.requests()[0].end().await, Ended::Complete);
+    for dialect in DIALECTS {
+        let whole = stream(dialect, &start(say("žluť")).await).await;
+        let server = start(say("žluť").byte_by_byte()).await;
+        assert_eq!(stream(dialect, &server).await.text(), whole.text());
+        assert_eq!(server.requests()[0].end().await, Ended::Complete);
+    }
 }
 
 #[tokio::test]
-async fn a_frame_is_split_wherever_the_script_says() {
+async fn frame_is_split_wherever_the_script_says() {
+    let into = Point::IntoDelta {
+        deltas: 1,
+        bytes: 5,
+    };
     let reply = say("ab")
         .deltas_of(1)
         .split_at(Point::Bytes(3))
-        .split_at(Point::IntoDelta {
-            deltas: 1,
-            bytes: 5,
-        });
+        .split_at(into);
     let server = start(reply).await;
-    let mut client = Client::connect(&server).await;
-    client.ask(&prompt("hi")).await;
+    let mut client = streaming(&OPENAI, &server).await;
 
     client.head().await;
     assert_eq!(client.chunk().await.unwrap(), b"dat");
@@ -332,25 +342,24 @@ async fn a_frame_is_split_wherever_the_script_says() {
 }
 
 #[tokio::test]
-async fn an_event_may_be_huge() {
+async fn event_may_be_huge() {
     const HUGE: usize = 2 << 20;
-    let server = start(say("x".repeat(HUGE)).deltas_of(0)).await;
-    let response = ask(&server, &prompt("hi")).await;
-
-    assert_eq!(response.deltas().len(), 3);
-    assert_eq!(response.said().len(), HUGE);
+    for dialect in DIALECTS {
+        let server = start(say("x".repeat(HUGE)).deltas_of(0)).await;
+        assert_eq!(stream(dialect, &server).await.said().len(), HUGE);
+        assert_eq!(server.requests()[0].deltas(), 1);
+    }
 }
 
 #[tokio::test]
-async fn a_script_that_http_cannot_carry_says_so() {
+async fn script_that_http_cannot_carry_says_so() {
     let table = [
         say("x").header("bad name", "x"),
         say("x").content_type("a\nb"),
         page(99, "text/plain", "x"),
     ];
     for reply in table {
-        let server = start(reply).await;
-        let response = ask(&server, &prompt("hi")).await;
+        let response = stream(&OPENAI, &start(reply).await).await;
         assert_eq!(response.head.status, 500);
         assert!(response.text().contains("the script cannot be sent"));
     }

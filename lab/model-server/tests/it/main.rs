@@ -6,9 +6,9 @@
     reason = "a test fails by panicking, in its helpers too"
 )]
 
-mod anthropic;
+mod bytes;
+mod caching;
 mod client;
-mod data;
 mod faults;
 mod refusals;
 mod requests;

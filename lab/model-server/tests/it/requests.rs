@@ -5,7 +5,7 @@ use std::time::Duration;
 use samovar_model_server::{Answered, Ended, Gate, ModelServer, Request, say};
 use serde_json::json;
 
-use crate::client::{CHAT, Client, ask, plain, prompt};
+use crate::client::{Client, OPENAI};
 
 #[tokio::test]
 async fn every_request_is_kept_with_its_headers_and_its_body() {
@@ -19,7 +19,7 @@ async fn every_request_is_kept_with_its_headers_and_its_body() {
     let body = " {\"model\":\"m\",  \"stream\": true, \
                 \"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}";
     client
-        .send("POST", &format!("{CHAT}?a=b"), &headers, body)
+        .send("POST", &format!("{}?a=b", OPENAI.path), &headers, body)
         .await;
     client.response().await;
 
@@ -29,7 +29,10 @@ async fn every_request_is_kept_with_its_headers_and_its_body() {
     assert_eq!(requests[0].prompt(), None);
     let prompt = &server.prompts()[0];
     assert_eq!((prompt.number(), prompt.prompt()), (1, Some(0)));
-    assert_eq!((prompt.method().as_str(), prompt.path()), ("POST", CHAT));
+    assert_eq!(
+        (prompt.method().as_str(), prompt.path()),
+        ("POST", OPENAI.path)
+    );
     assert_eq!(prompt.headers()["x-mark"], "7");
     assert_eq!(prompt.raw(), body);
     assert_eq!(prompt.body()["messages"][0]["content"], "hi");
@@ -40,7 +43,7 @@ async fn every_request_is_kept_with_its_headers_and_its_body() {
 }
 
 #[tokio::test]
-async fn a_prompt_tells_what_the_user_said_last_and_what_came_behind_it() {
+async fn prompt_tells_the_last_user_message_and_the_results_after_it() {
     let server = ModelServer::start([say("Hello").forever()]).await.unwrap();
     let call = |id: &str| json!({"id": id, "type": "function", "function": {"name": "f", "arguments": "{}"}});
     let result = |id: &str| json!({"role": "tool", "tool_call_id": id, "content": "r"});
@@ -49,7 +52,7 @@ async fn a_prompt_tells_what_the_user_said_last_and_what_came_behind_it() {
     let body = json!({"model": "m", "stream": true, "messages": [
         {"role": "user", "content": "first"}, said, calls, result("1"), result("2"),
     ]});
-    ask(&server, &body).await;
+    OPENAI.ask(&server, &body).await;
 
     let prompt = &server.prompts()[0];
     assert_eq!(
@@ -59,12 +62,11 @@ async fn a_prompt_tells_what_the_user_said_last_and_what_came_behind_it() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_in_mid_stream_is_noticed() {
+async fn client_that_leaves_in_mid_stream_is_noticed() {
     let gate = Gate::new("never");
     let reply = say("abcdef").deltas_of(1).hold_after(3, &gate);
     let server = ModelServer::start([reply]).await.unwrap();
-    let mut client = Client::connect(&server).await;
-    client.ask(&prompt("hi")).await;
+    let client = OPENAI.asking(&server, &OPENAI.prompt("hi")).await;
     let request = server.prompt(0).await.unwrap();
     assert_eq!(request.written(3).await, 3);
     assert_eq!(request.ended(), None);
@@ -79,13 +81,12 @@ async fn a_client_that_goes_away_in_mid_stream_is_noticed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_that_goes_away_from_an_endless_stream_is_noticed() {
+async fn client_that_leaves_a_long_stream_is_noticed() {
     let reply = say("x".repeat(4096))
         .deltas_of(1)
         .pace(Duration::from_millis(1));
     let server = ModelServer::start([reply]).await.unwrap();
-    let mut client = Client::connect(&server).await;
-    client.ask(&prompt("hi")).await;
+    let mut client = OPENAI.asking(&server, &OPENAI.prompt("hi")).await;
     client.head().await;
     client.chunk().await.unwrap();
 
@@ -110,7 +111,7 @@ async fn arrivals_and_deltas_can_be_awaited() {
     };
     let talk = async {
         for _ in 0..3 {
-            ask(&server, &prompt("hi")).await;
+            OPENAI.ask(&server, &OPENAI.prompt("hi")).await;
         }
     };
 
@@ -120,15 +121,14 @@ async fn arrivals_and_deltas_can_be_awaited() {
 }
 
 #[tokio::test]
-async fn a_stopped_server_has_ended_its_connections() {
+async fn stopped_server_has_ended_its_connections() {
     let gate = Gate::new("never");
     let server = ModelServer::start([say("x").hold_after(0, &gate)])
         .await
         .unwrap();
     let address = server.address();
     assert_eq!(server.base_url(), format!("http://{address}/v1"));
-    let mut client = Client::connect(&server).await;
-    client.ask(&prompt("hi")).await;
+    let mut client = OPENAI.asking(&server, &OPENAI.prompt("hi")).await;
     client.head().await;
     let request = server.prompt(0).await.unwrap();
 
@@ -140,10 +140,9 @@ async fn a_stopped_server_has_ended_its_connections() {
 }
 
 #[tokio::test]
-async fn a_dropped_server_ends_its_connections() {
+async fn dropped_server_ends_its_connections() {
     let server = ModelServer::start([say("x").forever()]).await.unwrap();
-    let mut client = Client::connect(&server).await;
-    client.ask(&plain("hi")).await;
+    let mut client = OPENAI.asking(&server, &OPENAI.plain("hi")).await;
     client.response().await;
 
     drop(server);
@@ -156,13 +155,13 @@ async fn a_dropped_server_ends_its_connections() {
 async fn many_prompts_at_once_all_get_their_reply() {
     let server = ModelServer::start([say("Hello").forever()]).await.unwrap();
     let one = async {
-        let mut body = prompt("hi");
+        let mut body = OPENAI.prompt("hi");
         body["stream_options"] = json!({"include_usage": true});
-        ask(&server, &body).await.said()
+        OPENAI.ask(&server, &body).await.said()
     };
     let mut all = Vec::new();
     for _ in 0..64 {
-        all.push(async { ask(&server, &prompt("hi")).await.said() });
+        all.push(async { OPENAI.ask(&server, &OPENAI.prompt("hi")).await.said() });
     }
     let (first, rest) = tokio::join!(one, futures_util::future::join_all(all));
 

@@ -5,10 +5,7 @@ use samovar_model_server::{
 };
 use serde_json::{Value, json};
 
-use crate::{
-    anthropic,
-    client::{self, Client, End, Response},
-};
+use crate::client::{ANTHROPIC, Client, DIALECTS, End, OPENAI, Response};
 
 /// Three models: one that calls tools, one that does not and is not loaded, one for embeddings.
 fn with_models(surface: Surface) -> Builder {
@@ -88,11 +85,11 @@ async fn ollama_shows_the_capabilities_of_each_model() {
 #[tokio::test]
 async fn ollama_refuses_tools_for_a_model_without_them() {
     let server = start(with_models(Surface::Ollama)).await;
-    let mut body = client::plain("hi");
+    let mut body = OPENAI.plain("hi");
     body["tools"] = json!([{"type": "function", "function": {"name": "t"}}]);
     for (model, status) in [("qwen3:8b", 200), ("gemma3:4b", 400), ("x", 404)] {
         body["model"] = model.into();
-        let response = client::ask(&server, &body).await;
+        let response = OPENAI.ask(&server, &body).await;
         assert_eq!(response.head.status, status, "{model}");
         if status == 400 {
             let message = "registry.ollama.ai/library/gemma3:4b does not support tools";
@@ -101,7 +98,7 @@ async fn ollama_refuses_tools_for_a_model_without_them() {
     }
     body.as_object_mut().unwrap().shift_remove("tools");
     body["model"] = "gemma3:4b".into();
-    assert_eq!(client::ask(&server, &body).await.head.status, 200);
+    assert_eq!(OPENAI.ask(&server, &body).await.head.status, 200);
 }
 
 #[tokio::test]
@@ -202,18 +199,15 @@ async fn every_surface_answers_prompts_in_both_dialects() {
     ];
     for surface in surfaces {
         let server = start(with_models(surface)).await;
-        let mut body = client::prompt("hi");
-        body["model"] = "qwen3:8b".into();
-        assert_eq!(client::ask(&server, &body).await.said(), "fine");
-        let mut body = anthropic::plain("hi");
-        body["model"] = "qwen3:8b".into();
-        let message = anthropic::ask(&server, &body).await.json();
-        assert_eq!(message["content"][0]["text"], "fine");
-        body["model"] = "other".into();
-        assert_eq!(anthropic::ask(&server, &body).await.head.status, 404);
-
+        for dialect in DIALECTS {
+            let mut body = dialect.plain("hi");
+            body["model"] = "qwen3:8b".into();
+            assert_eq!(dialect.ask(&server, &body).await.said(), "fine");
+            body["model"] = "other".into();
+            assert_eq!(dialect.ask(&server, &body).await.head.status, 404);
+        }
         let empty = start(ModelServer::builder().surface(surface)).await;
-        let any = client::ask(&empty, &client::plain("hi")).await;
+        let any = OPENAI.ask(&empty, &OPENAI.plain("hi")).await;
         assert_eq!(any.head.status, 404, "{surface:?}");
     }
 }
@@ -239,8 +233,8 @@ async fn a_page_may_be_the_answer_to_everything() {
     let table = [
         ("GET", "/api/tags", ""),
         ("GET", "/v1/models", ""),
-        ("POST", client::CHAT, "{}"),
-        ("POST", anthropic::MESSAGES, "{}"),
+        ("POST", OPENAI.path, "{}"),
+        ("POST", ANTHROPIC.path, "{}"),
         ("PUT", "/nowhere", "x"),
     ];
     for (method, path, body) in table {

@@ -1,337 +1,342 @@
-//! The bytes of good replies.
+//! Good replies: usage, reasons to finish, framing, pace.
 
-use std::{num::NonZeroUsize, time::Duration};
+use std::time::Duration;
 
-use samovar_model_server::{
-    Finish, Index, ModelServer, Newline, Part, Reply, TokenCounts, ToolCall, call, say, think,
-};
+use samovar_model_server::{Finish, ModelServer, Newline, Part, Reply, ToolCall, call, say, think};
 use serde_json::{Value, json};
 
-use crate::client::{Client, End, Response, ask, plain, prompt};
+use crate::client::{ANTHROPIC, Client, Dialect, OPENAI, Response};
 
-async fn answer(reply: Reply, body: &Value) -> Response {
+pub(crate) async fn answer(dialect: &Dialect, reply: Reply, body: &Value) -> Response {
     let server = ModelServer::start([reply]).await.unwrap();
-    ask(&server, body).await
+    dialect.ask(&server, body).await
+}
+
+pub(crate) async fn streamed(dialect: &Dialect, reply: Reply) -> Response {
+    answer(dialect, reply, &dialect.prompt("hi")).await
+}
+
+async fn whole(dialect: &Dialect, reply: Reply) -> Value {
+    answer(dialect, reply, &dialect.plain("hi")).await.json()
+}
+
+/// The content that a client gathers from a stream of Messages by the indexes of its blocks.
+pub(crate) fn gathered(response: &Response) -> Vec<Value> {
+    let mut blocks: Vec<(Value, String)> = Vec::new();
+    for event in response.data() {
+        let index = event["index"].as_u64();
+        let index = index.map(|index| usize::try_from(index).unwrap());
+        if event["type"] == "content_block_start" {
+            assert_eq!(index, Some(blocks.len()));
+            blocks.push((event["content_block"].clone(), String::new()));
+        } else if event["type"] == "content_block_delta" {
+            let (block, input) = &mut blocks[index.unwrap()];
+            let delta = &event["delta"];
+            for field in ["text", "thinking", "signature"] {
+                if let Some(more) = delta[field].as_str() {
+                    block[field] = (block[field].as_str().unwrap().to_owned() + more).into();
+                }
+            }
+            input.push_str(delta["partial_json"].as_str().unwrap_or_default());
+        }
+    }
+    let finished = blocks.into_iter().map(|(mut block, input)| {
+        if !input.is_empty() {
+            block["input"] = serde_json::from_str(&input).unwrap();
+        }
+        block
+    });
+    finished.collect()
 }
 
 #[tokio::test]
-async fn a_streamed_text_is_exactly_these_bytes() {
-    let counts = TokenCounts {
-        input: 9,
-        output: 3,
-        cached: 8,
-        cache_written: 0,
-        reasoning: 1,
-    };
-    let mut body = prompt("hi");
-    body["stream_options"] = json!({"include_usage": true});
-
-    let response = answer(say("Héllo").deltas_of(4).usage(counts), &body).await;
-
-    let chunk = |choices: &str, usage: &str| {
-        format!(
-            "data: {{\"id\":\"chatcmpl-0\",\"object\":\"chat.completion.chunk\",\
-             \"created\":1750000000,\"model\":\"m\",\"service_tier\":\"default\",\
-             \"system_fingerprint\":\"fp_scripted\",\"choices\":[{choices}],\
-             \"usage\":{usage}}}\n\n"
-        )
-    };
-    let choice = |delta: &str, finish: &str| {
-        format!("{{\"index\":0,\"delta\":{delta},\"logprobs\":null,\"finish_reason\":{finish}}}")
-    };
-    let expected = [
-        chunk(
-            &choice(
-                r#"{"role":"assistant","content":"","refusal":null}"#,
-                "null",
-            ),
-            "null",
-        ),
-        chunk(&choice(r#"{"content":"Héll"}"#, "null"), "null"),
-        chunk(&choice(r#"{"content":"o"}"#, "null"), "null"),
-        chunk(&choice("{}", "\"stop\""), "null"),
-        chunk(
-            "",
-            "{\"prompt_tokens\":9,\"completion_tokens\":3,\"total_tokens\":12,\
-             \"prompt_tokens_details\":{\"cached_tokens\":8,\"audio_tokens\":0},\
-             \"completion_tokens_details\":{\"reasoning_tokens\":1,\"audio_tokens\":0}}",
-        ),
-        "data: [DONE]\n\n".to_owned(),
-    ];
-    assert_eq!(response.text(), expected.concat());
-    assert_eq!(response.end, End::Whole);
-    let head = response.head;
-    assert_eq!(head.status, 200);
-    let content_type = head.header("content-type");
-    assert_eq!(content_type, Some("text/event-stream; charset=utf-8"));
-    assert_eq!(head.header("x-request-id"), Some("req_0"));
-}
-
-#[tokio::test]
-async fn usage_comes_only_when_it_is_asked_for() {
-    let response = answer(say("Hi"), &prompt("hi")).await;
+async fn usage_is_counted_asked_for_and_kept_back() {
+    let mut body = OPENAI.prompt("hi");
+    let response = answer(&OPENAI, say("Hi"), &body).await;
     assert!(!response.text().contains("usage"));
-    assert_eq!(response.data().len(), 4);
-
-    let mut body = prompt("hi");
+    assert_eq!(response.data().len(), 3);
     body["stream_options"] = json!({"include_usage": true});
-    let response = answer(say("Hi").without_usage(), &body).await;
+    let response = answer(&OPENAI, say("Hi").without_usage(), &body).await;
     assert!(!response.text().contains("prompt_tokens"));
-
-    let response = answer(say("12345"), &body).await;
-    let last: Value = serde_json::from_str(response.data()[4]).unwrap();
+    let response = answer(&OPENAI, say("12345"), &body).await;
+    let last = response.data().pop().unwrap();
     assert_eq!(last["choices"], json!([]));
     assert_eq!(last["usage"]["completion_tokens"], 2);
     let bytes = u64::try_from(body.to_string().len()).unwrap();
     assert_eq!(last["usage"]["prompt_tokens"], bytes.div_ceil(4));
-}
 
-#[tokio::test]
-async fn reasoning_comes_before_text_in_its_own_field() {
-    let response = answer(think("Hm, so").and_say("Yes"), &prompt("hi")).await;
-
-    assert_eq!(
-        response.deltas()[1..4],
-        [
-            json!({"reasoning_content": "Hm, "}),
-            json!({"reasoning_content": "so"}),
-            json!({"content": "Yes"}),
-        ]
-    );
-}
-
-#[tokio::test]
-async fn calls_open_first_and_their_fragments_come_in_turns() {
-    let calls = vec![
-        ToolCall::new("read_file", json!({"path": "a"})),
-        ToolCall::new("list_dir", json!({})).id("mine"),
-    ];
-
-    let reply = Reply::of(Part::Interleaved(calls)).deltas_of(6);
-    let response = answer(reply, &prompt("hi")).await;
-
-    let call = |index: usize, call: Value| {
-        let mut call = call;
-        call["index"] = index.into();
-        json!({"tool_calls": [call]})
-    };
-    let opened = |index, id: &str, name: &str| {
-        let function = json!({"name": name, "arguments": ""});
-        call(
-            index,
-            json!({"id": id, "type": "function", "function": function}),
-        )
-    };
-    let fragment = |index, text: &str| call(index, json!({"function": {"arguments": text}}));
-    assert_eq!(
-        response.deltas(),
-        [
-            json!({"role": "assistant", "content": null, "refusal": null}),
-            opened(0, "call_0_0", "read_file"),
-            opened(1, "mine", "list_dir"),
-            fragment(0, "{\"path"),
-            fragment(1, "{}"),
-            fragment(0, "\":\"a\"}"),
-            json!({}),
-        ]
-    );
-    assert!(response.text().contains("\"finish_reason\":\"tool_calls\""));
-}
-
-#[tokio::test]
-async fn calls_can_be_as_wrong_as_servers_make_them() {
-    let reply = Reply::of(ToolCall::new("a", json!({})).without_id())
-        .and(
-            ToolCall::new("b", json!({}))
-                .id("same")
-                .index(Index::Fixed(0)),
-        )
-        .and(
-            ToolCall::new("c", json!({}))
-                .id("same")
-                .index(Index::Missing),
-        )
-        .and(ToolCall::new("d", json!({})).raw_arguments("{\"a\": "))
-        .deltas_of(0);
-    let response = answer(reply, &prompt("hi")).await;
-
-    let deltas = response.deltas();
-    let calls: Vec<_> = deltas[1..9]
-        .iter()
-        .map(|delta| &delta["tool_calls"][0])
-        .collect();
-    assert_eq!(calls[0].get("id"), None);
-    assert_eq!(calls[0]["index"], 0);
-    assert_eq!(
-        (&calls[2]["id"], &calls[2]["index"]),
-        (&json!("same"), &json!(0))
-    );
-    assert_eq!(calls[4]["id"], "same");
-    assert_eq!(calls[4].get("index"), None);
-    assert_eq!(calls[5].get("index"), None);
-    assert_eq!(calls[6]["index"], 3);
-    assert_eq!(calls[7]["function"]["arguments"], "{\"a\": ");
-}
-
-#[tokio::test]
-async fn finish_reasons_are_in_the_words_of_the_dialect() {
-    let table = [
-        (say("x"), Some("stop")),
-        (call("a", json!({})), Some("tool_calls")),
-        (call("a", json!({})).finish(Finish::Stop), Some("stop")),
-        (say("x").finish(Finish::ToolCalls), Some("tool_calls")),
-        (say("x").finish(Finish::Length), Some("length")),
-        (
-            say("x").finish(Finish::ContentFilter),
-            Some("content_filter"),
-        ),
-        (
-            say("x").finish(Finish::Other("eos".to_owned())),
-            Some("eos"),
-        ),
-        (say("x").finish(Finish::Absent), None),
-    ];
-    for (reply, expected) in table {
-        let streamed = answer(reply.clone(), &prompt("hi")).await;
-        let chunks = streamed.data().into_iter().filter(|data| *data != "[DONE]");
-        let reasons: Vec<String> = chunks
-            .filter_map(|data| {
-                let chunk: Value = serde_json::from_str(data).unwrap();
-                chunk["choices"][0]["finish_reason"]
-                    .as_str()
-                    .map(str::to_owned)
-            })
-            .collect();
-        assert_eq!(reasons.first().map(String::as_str), expected);
-
-        let whole = answer(reply, &plain("hi")).await.json();
-        assert_eq!(whole["choices"][0]["finish_reason"].as_str(), expected);
+    for body in [ANTHROPIC.prompt("hi"), ANTHROPIC.plain("hi")] {
+        let response = answer(&ANTHROPIC, say("Hi").without_usage(), &body).await;
+        assert!(!response.text().contains("usage"));
+        assert_eq!(response.said(), "Hi");
     }
 }
 
 #[tokio::test]
-async fn a_prompt_without_stream_gets_one_completion() {
+async fn reasons_to_finish_are_in_the_words_of_the_dialect() {
+    let call = || call("a", json!({}));
+    let other = |word: &str| say("x").finish(Finish::Other(word.to_owned()));
+    let table = [
+        (say("x"), Some(("stop", "end_turn"))),
+        (call(), Some(("tool_calls", "tool_use"))),
+        (call().finish(Finish::Stop), Some(("stop", "end_turn"))),
+        (
+            say("x").finish(Finish::ToolCalls),
+            Some(("tool_calls", "tool_use")),
+        ),
+        (
+            say("x").finish(Finish::Length),
+            Some(("length", "max_tokens")),
+        ),
+        (
+            say("x").finish(Finish::ContentFilter),
+            Some(("content_filter", "refusal")),
+        ),
+        (other("eos"), Some(("eos", "eos"))),
+        (say("x").finish(Finish::Absent), None),
+    ];
+    for (reply, words) in table {
+        let chunks = streamed(&OPENAI, reply.clone()).await.data();
+        let mut reasons = chunks
+            .iter()
+            .map(|chunk| &chunk["choices"][0]["finish_reason"]);
+        let streamed_reason = reasons.find_map(Value::as_str);
+        assert_eq!(streamed_reason, words.map(|(openai, _)| openai));
+        let whole_reply = whole(&OPENAI, reply.clone()).await;
+        let reason = whole_reply["choices"][0]["finish_reason"].as_str();
+        assert_eq!(reason, streamed_reason);
+
+        let events = streamed(&ANTHROPIC, reply.clone()).await.data();
+        let last = &events[events.len() - 2];
+        assert_eq!(last["type"], "message_delta");
+        let streamed_reason = last["delta"]["stop_reason"].as_str();
+        assert_eq!(streamed_reason, words.map(|(_, anthropic)| anthropic));
+        let whole_reply = whole(&ANTHROPIC, reply).await;
+        assert_eq!(whole_reply["stop_reason"].as_str(), streamed_reason);
+    }
+}
+
+#[tokio::test]
+async fn prompt_without_stream_gets_one_body() {
     let reply = think("Hm")
         .and_say("One")
         .and_say(" two")
         .and_call("a", json!({"b": 1}));
-    let response = answer(reply, &plain("hi")).await;
-
+    let response = answer(&OPENAI, reply.clone(), &OPENAI.plain("hi")).await;
     assert_eq!(
         response.head.header("content-type"),
         Some("application/json")
     );
     let mut completion = response.json();
-    assert!(completion["usage"]["total_tokens"].as_u64() > Some(0));
-    completion.as_object_mut().unwrap().remove("usage");
+    assert!(completion["usage"].take()["total_tokens"].as_u64() > Some(0));
+    let call = json!({"type": "function", "function": {"name": "a", "arguments": "{\"b\":1}"}, "id": "call_0_0"});
+    let message = json!({"role": "assistant", "content": "One two", "refusal": null, "reasoning_content": "Hm", "tool_calls": [call]});
+    let expected = json!({
+        "id": "chatcmpl-0",
+        "object": "chat.completion",
+        "created": 1_750_000_000,
+        "model": "m",
+        "choices": [{"index": 0, "message": message, "logprobs": null, "finish_reason": "tool_calls"}],
+        "service_tier": "default",
+        "system_fingerprint": "fp_scripted",
+        "usage": null,
+    });
+    assert_eq!(completion, expected);
+
+    let body = ANTHROPIC.plain("hi");
+    let mut message = answer(&ANTHROPIC, reply, &body).await.json();
+    let signature = message["content"][0]["signature"].take();
+    assert!(!signature.as_str().unwrap().is_empty());
+    let expected = json!({
+        "id": "msg_0",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [
+            {"type": "thinking", "thinking": "Hm", "signature": null},
+            {"type": "text", "text": "One two"},
+            {"type": "tool_use", "id": "toolu_thought_0_0", "name": "a", "input": {"b": 1}},
+        ],
+        "stop_reason": "tool_use",
+        "stop_sequence": null,
+        "usage": {
+            "input_tokens": body.to_string().len().div_ceil(4),
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": 0,
+            "output_tokens": 4,
+        },
+    });
+    assert_eq!(message, expected);
+}
+
+/// What a completion or a stream of chunks says: text, reasoning, and the arguments of its calls.
+fn chunked(response: &Response) -> (String, String, Vec<String>) {
+    let (mut text, mut reasoning, mut calls) = (String::new(), String::new(), Vec::new());
+    for data in response.data() {
+        let choice = &data["choices"][0];
+        let said = choice.get("delta").unwrap_or(&choice["message"]);
+        text += said["content"].as_str().unwrap_or_default();
+        reasoning += said["reasoning_content"].as_str().unwrap_or_default();
+        for (place, call) in said["tool_calls"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .enumerate()
+        {
+            let index = call["index"]
+                .as_u64()
+                .map_or(place, |index| usize::try_from(index).unwrap());
+            calls.resize(calls.len().max(index + 1), String::new());
+            calls[index] += call["function"]["arguments"].as_str().unwrap();
+        }
+    }
+    (text, reasoning, calls)
+}
+
+#[tokio::test]
+async fn stream_and_whole_reply_say_the_same_in_both_dialects() {
+    let table = [
+        say(""),
+        think("").and_say("x"),
+        say("a").and(Part::Comment("c".to_owned())).and_say("b"),
+        say("a").and(Part::Reasoning("r".to_owned())).and_say("b"),
+        think("a")
+            .and(Part::Reasoning("b".to_owned()))
+            .and(Part::RedactedReasoning(String::new()))
+            .and(Part::Reasoning("c".to_owned())),
+        say("žluť")
+            .and_call("a", json!({"č": [1, 2.5, null]}))
+            .and_say("then"),
+        Reply::of(Part::Interleaved(vec![
+            ToolCall::new("a", json!({"x": "yyyyyyyyyyyy"})),
+            ToolCall::new("b", json!({})),
+        ]))
+        .and_call("c", json!({})),
+        Reply::of(ToolCall::new("d", json!({})).raw_arguments("")),
+    ];
+    for reply in table {
+        let server = ModelServer::start([reply.deltas_of(1).times(4)])
+            .await
+            .unwrap();
+        let chunks = OPENAI.ask(&server, &OPENAI.prompt("hi")).await;
+        let completion = OPENAI.ask(&server, &OPENAI.plain("hi")).await;
+        assert_eq!(chunked(&chunks), chunked(&completion));
+
+        let stream = ANTHROPIC.ask(&server, &ANTHROPIC.prompt("hi")).await;
+        let message = ANTHROPIC.ask(&server, &ANTHROPIC.plain("hi")).await.json();
+        let content = gathered(&stream);
+        let unnumbered =
+            |content: &Value| content.to_string().replace("_2_", "_").replace("_3_", "_");
+        assert_eq!(
+            unnumbered(&content.clone().into()),
+            unnumbered(&message["content"])
+        );
+
+        let of = |kind: &str, name: &str| -> String {
+            let blocks = content.iter().filter(|block| block["type"] == kind);
+            blocks.map(|block| block[name].as_str().unwrap()).collect()
+        };
+        let inputs = content.iter().filter(|block| block["type"] == "tool_use");
+        let inputs = inputs.map(|block| block["input"].to_string()).collect();
+        let (text, reasoning, mut calls) = chunked(&chunks);
+        calls
+            .iter_mut()
+            .filter(|call| call.is_empty())
+            .for_each(|call| *call = "{}".to_owned());
+        assert_eq!(
+            (of("text", "text"), of("thinking", "thinking"), inputs),
+            (text, reasoning, calls)
+        );
+        let requests = server.requests();
+        assert_eq!(requests[0].deltas(), requests[2].deltas());
+    }
+    let wrong = Reply::of(ToolCall::new("d", json!({})).raw_arguments("{\"a\": "));
     assert_eq!(
-        completion,
-        json!({
-            "id": "chatcmpl-0",
-            "object": "chat.completion",
-            "created": 1_750_000_000,
-            "model": "m",
-            "choices": [{
-                "index": 0,
-                "message": {
-                    "role": "assistant",
-                    "content": "One two",
-                    "refusal": null,
-                    "reasoning_content": "Hm",
-                    "tool_calls": [{
-                        "id": "call_0_0",
-                        "type": "function",
-                        "function": {"name": "a", "arguments": "{\"b\":1}"},
-                    }],
-                },
-                "logprobs": null,
-                "finish_reason": "tool_calls",
-            }],
-            "service_tier": "default",
-            "system_fingerprint": "fp_scripted",
-        })
+        whole(&ANTHROPIC, wrong).await["content"][0]["input"],
+        "{\"a\": "
     );
 }
 
 #[tokio::test]
-async fn a_stream_may_be_framed_in_every_way_that_the_format_allows() {
-    for newline in [Newline::Lf, Newline::CrLf, Newline::Cr] {
+async fn stream_is_framed_in_every_way_that_the_format_allows() {
+    for (newline, end) in [
+        (Newline::Lf, "\n"),
+        (Newline::CrLf, "\r\n"),
+        (Newline::Cr, "\r"),
+    ] {
         let reply = say("x")
             .and(Part::Comment("working".to_owned()))
             .and(Part::Raw("not json\nat all".to_owned()))
+            .and(Part::Raw("{\"type\":\"news\"}".to_owned()))
+            .and(Part::Raw("{\"type\":\"a\\nb\"}".to_owned()))
             .newline(newline)
             .bom();
-        let response = answer(reply, &prompt("hi")).await;
-
-        let text = response.text();
-        assert!(text.starts_with("\u{feff}data: {"), "{text}");
-        let end = match newline {
-            Newline::Lf => "\n",
-            Newline::CrLf => "\r\n",
-            Newline::Cr => "\r",
+        let middle = |name: &str| {
+            format!(
+                "}}{end}{end}: working{end}{end}data: not json{end}data: at all{end}{end}\
+                 {name}data: {{\"type\":\"news\"}}{end}{end}data: {{\"type\":\"a\\nb\"}}{end}{end}"
+            )
         };
-        let middle = format!("}}{end}{end}: working{end}{end}data: not json{end}data: at all{end}");
-        assert!(text.contains(&middle), "{text}");
-        assert!(text.ends_with(&format!("data: [DONE]{end}{end}")), "{text}");
+        let news = format!("event: news{end}");
+        let start = format!("event: message_start{end}");
+        for (dialect, start, middle) in [
+            (&OPENAI, "", middle("")),
+            (&ANTHROPIC, &start, middle(&news)),
+        ] {
+            let response = streamed(dialect, reply.clone()).await;
+            let text = response.text();
+            assert!(
+                text.starts_with(&format!("\u{feff}{start}data: {{")),
+                "{text}"
+            );
+            assert!(text.contains(&middle), "{text}");
+            assert!(text.ends_with(&format!("{end}{end}")), "{text}");
+        }
     }
 }
 
 #[tokio::test]
-async fn one_connection_carries_many_replies_with_and_without_v1() {
-    let server = ModelServer::start([say("one"), say("two"), say("three")])
-        .await
-        .unwrap();
-    let mut client = Client::connect(&server).await;
-    let json = [("content-type", "application/json; charset=utf-8")];
-
-    client.ask(&prompt("hi")).await;
-    assert_eq!(client.response().await.said(), "one");
-    client
-        .send("POST", "/chat/completions", &json, &plain("hi").to_string())
-        .await;
-    let second = client.response().await.json();
-    assert_eq!(second["choices"][0]["message"]["content"], "two");
-    client.ask(&prompt("hi")).await;
-    assert_eq!(client.response().await.said(), "three");
-}
-
-#[tokio::test]
 async fn models_are_listed() {
-    let table = [
+    let named = ModelServer::builder().model("a").model("b");
+    for (builder, names) in [
         (ModelServer::builder(), json!(["scripted"])),
-        (
-            ModelServer::builder().model("a").model("b"),
-            json!(["a", "b"]),
-        ),
-    ];
-    for (builder, names) in table {
+        (named, json!(["a", "b"])),
+    ] {
         let server = builder.start(Vec::<Reply>::new()).await.unwrap();
-        for path in ["/v1/models", "/models"] {
+        for (dialect, path) in [
+            (&OPENAI, "/v1/models"),
+            (&OPENAI, "/models"),
+            (&ANTHROPIC, "/v1/models"),
+        ] {
             let mut client = Client::connect(&server).await;
-            client.send("GET", path, &[], "").await;
+            client.send("GET", path, dialect.headers, "").await;
             let list = client.response().await.json();
-            assert_eq!(list["object"], "list");
-            let models = list["data"].as_array().unwrap().iter();
-            let ids: Value = models.map(|model| model["id"].clone()).collect();
+            let models = list["data"].as_array().unwrap();
+            let ids: Value = models.iter().map(|model| model["id"].clone()).collect();
             assert_eq!(ids, names);
+            if dialect.path == OPENAI.path {
+                assert_eq!(list["object"], "list");
+            } else {
+                assert_eq!(models[0]["type"], "model");
+                assert_eq!(list["has_more"], false);
+                let ends = (&list["first_id"], &list["last_id"]);
+                assert_eq!(ends, (&ids[0], &ids[models.len() - 1]));
+            }
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_paced_reply_waits_between_its_deltas_and_before_its_head() {
+async fn paced_reply_waits_between_its_deltas_and_before_its_head() {
     let pace = Duration::from_secs(1);
-    let two = NonZeroUsize::new(2).unwrap();
     let table = [
         (say("12345").deltas_of(1), 0),
         (say("12345").deltas_of(1).pace(pace), 4),
-        (say("12345").deltas_of(1).bursts(two, pace), 2),
         (say("12345").delay(pace * 7), 7),
     ];
     for (reply, seconds) in table {
-        let server = ModelServer::start([reply]).await.unwrap();
         let start = tokio::time::Instant::now();
-        assert_eq!(ask(&server, &prompt("hi")).await.said(), "12345");
+        assert_eq!(streamed(&OPENAI, reply).await.said(), "12345");
         assert_eq!(start.elapsed().as_secs(), seconds);
     }
 }

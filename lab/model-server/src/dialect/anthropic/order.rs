@@ -2,26 +2,21 @@
 
 use std::collections::HashSet;
 
-use super::{
-    THOUGHT_CALL,
-    blocks::{Block, Kind, check_text},
-    fields::refused,
-    messages::{Message, Role},
-    thinking::Thinking,
-};
-use crate::script::Failure;
+use serde_json::Value;
 
-/// Refuses messages that do not follow from one another.
-pub(super) fn check(messages: &[Message<'_>], thinking: Thinking) -> Result<(), Failure> {
+use super::{THOUGHT_CALL, prompt::refused, seal};
+use crate::{
+    dialect::schema::{items, text},
+    script::Failure,
+};
+
+/// Refuses messages that do not follow from one another, and thinking that came back changed.
+pub(super) fn check(messages: &[Value], thinking: &Value) -> Result<(), Failure> {
     check_contents(messages)?;
     let turns = turns(messages);
-    match turns.first() {
-        None => return Err(refused("messages", "at least one message is required")),
-        Some(first) if first.role == Role::Assistant => {
-            let why = "first message must use the \"user\" role";
-            return Err(refused("messages", why));
-        }
-        Some(_) => {}
+    if turns.first().is_some_and(|first| first.role == "assistant") {
+        let why = "first message must use the \"user\" role";
+        return Err(refused("messages", why));
     }
     check_end(&turns)?;
     check_calls(&turns)?;
@@ -32,57 +27,100 @@ pub(super) fn check(messages: &[Message<'_>], thinking: Thinking) -> Result<(), 
 struct Turn<'a> {
     /// Where its last message is.
     index: usize,
-    role: Role,
-    blocks: Vec<&'a Block<'a>>,
+    role: &'a str,
+    blocks: Vec<Block<'a>>,
 }
 
-fn turns<'a>(messages: &'a [Message<'a>]) -> Vec<Turn<'a>> {
-    let mut turns: Vec<Turn<'a>> = Vec::new();
-    for message in messages {
+struct Block<'a> {
+    path: String,
+    kind: &'a str,
+    /// The id of the call that it is, or whose result it is.
+    id: &'a str,
+    text: &'a str,
+}
+
+fn turns(messages: &[Value]) -> Vec<Turn<'_>> {
+    let mut turns: Vec<Turn<'_>> = Vec::new();
+    for (index, message) in messages.iter().enumerate() {
+        let role = text(&message["role"]);
+        let blocks = blocks(index, &message["content"]);
         match turns.last_mut() {
-            Some(turn) if turn.role == message.role => {
-                turn.index = message.index;
-                turn.blocks.extend(&message.blocks);
+            Some(turn) if turn.role == role => {
+                turn.index = index;
+                turn.blocks.extend(blocks);
             }
             _ => turns.push(Turn {
-                index: message.index,
-                role: message.role,
-                blocks: message.blocks.iter().collect(),
+                index,
+                role,
+                blocks,
             }),
         }
     }
     turns
 }
 
-impl<'a> Turn<'a> {
-    fn calls(&self) -> impl Iterator<Item = (&'a str, &'a Block<'a>)> {
-        let blocks = self.blocks.iter();
-        blocks.filter_map(|block| Some((block.call()?, *block)))
+/// The blocks of a message's content: a string is one block of text.
+fn blocks(message: usize, content: &Value) -> Vec<Block<'_>> {
+    let path = |place| format!("messages.{message}.content.{place}");
+    if let Value::String(text) = content {
+        return vec![Block {
+            path: path(0),
+            kind: "text",
+            id: "",
+            text,
+        }];
     }
+    let blocks = items(content).iter().enumerate().map(|(place, block)| {
+        let kind = text(&block["type"]);
+        let id = if kind == "tool_use" {
+            "id"
+        } else {
+            "tool_use_id"
+        };
+        Block {
+            path: path(place),
+            kind,
+            id: text(&block[id]),
+            text: text(&block["text"]),
+        }
+    });
+    blocks.collect()
+}
 
-    fn results(&self) -> impl Iterator<Item = (&'a str, &'a Block<'a>)> {
-        let blocks = self.blocks.iter();
-        blocks.filter_map(|block| Some((block.result()?, *block)))
+impl<'a> Turn<'a> {
+    fn calls(&self) -> impl Iterator<Item = &Block<'a>> {
+        self.blocks.iter().filter(|block| block.kind == "tool_use")
     }
 
     /// The calls that are answered before anything else is said.
-    fn first_results(&self) -> impl Iterator<Item = &'a str> {
-        self.blocks.iter().map_while(|block| block.result())
+    fn answered(&self) -> Vec<&'a str> {
+        let blocks = self.blocks.iter();
+        let results = blocks.take_while(|block| block.kind == "tool_result");
+        results.map(|block| block.id).collect()
     }
 }
 
-fn check_contents(messages: &[Message<'_>]) -> Result<(), Failure> {
-    let last = messages.len().saturating_sub(1);
-    for message in messages {
-        if message.is_empty && !(message.index == last && message.role == Role::Assistant) {
-            let at = format!("messages.{}", message.index);
+fn check_contents(messages: &[Value]) -> Result<(), Failure> {
+    for (index, message) in messages.iter().enumerate() {
+        let content = &message["content"];
+        let is_empty = content == "" || content.as_array().is_some_and(Vec::is_empty);
+        let may_be_empty = index + 1 == messages.len() && message["role"] == "assistant";
+        if is_empty && !may_be_empty {
             let why = "all messages must have non-empty content except for the optional final \
                        assistant message";
-            return Err(refused(&at, why));
+            return Err(refused(&format!("messages.{index}"), why));
         }
-        for block in &message.blocks {
-            if let Some(text) = block.text().filter(|_| !message.is_empty) {
-                check_text(text, &block.at)?;
+        for (place, block) in items(content).iter().enumerate() {
+            let (thinking, data) = (text(&block["thinking"]), text(&block["data"]));
+            let (is_ours, field) = match text(&block["type"]) {
+                "thinking" => (block["signature"] == seal::signature(thinking), "signature"),
+                "redacted_thinking" => (seal::is_redacted(data), "data"),
+                _ => continue,
+            };
+            if !is_ours {
+                let path = format!("messages.{index}.content.{place}");
+                let why = format!("Invalid `{field}` in `{}` block", text(&block["type"]));
+                return Err(refused(&path, &why));
             }
         }
     }
@@ -90,9 +128,9 @@ fn check_contents(messages: &[Message<'_>]) -> Result<(), Failure> {
 }
 
 fn check_end(turns: &[Turn<'_>]) -> Result<(), Failure> {
-    let last = turns.last().filter(|turn| turn.role == Role::Assistant);
-    let text = last.and_then(|turn| turn.blocks.last()?.text());
-    if text.is_some_and(|text| text.ends_with(char::is_whitespace)) {
+    let last = turns.last().filter(|turn| turn.role == "assistant");
+    let last = last.and_then(|turn| turn.blocks.last());
+    if last.is_some_and(|block| block.text.ends_with(char::is_whitespace)) {
         let why = "final assistant content cannot end with trailing whitespace";
         return Err(refused("messages", why));
     }
@@ -101,20 +139,16 @@ fn check_end(turns: &[Turn<'_>]) -> Result<(), Failure> {
 
 fn check_calls(turns: &[Turn<'_>]) -> Result<(), Failure> {
     let mut seen = HashSet::new();
+    let mut called: Vec<&str> = Vec::new();
     for (place, turn) in turns.iter().enumerate() {
-        let called: Vec<&str> = turn.calls().map(|(id, _)| id).collect();
-        for (id, block) in turn.calls() {
-            if !seen.insert(id) {
-                return Err(refused(&block.at, "`tool_use` ids must be unique"));
-            }
+        check_results(turn, &called)?;
+        if let Some(twice) = turn.calls().find(|call| !seen.insert(call.id)) {
+            return Err(refused(&twice.path, "`tool_use` ids must be unique"));
         }
-        let next = turns.get(place + 1);
-        let answered: Vec<&str> = next.into_iter().flat_map(Turn::first_results).collect();
-        let open: Vec<&str> = called
-            .iter()
-            .filter(|id| !answered.contains(id))
-            .copied()
-            .collect();
+        called = turn.calls().map(|call| call.id).collect();
+        let answered = turns.get(place + 1).map_or(Vec::new(), Turn::answered);
+        let mut open = called.clone();
+        open.retain(|id| !answered.contains(id));
         if !open.is_empty() {
             let why = format!(
                 "`tool_use` ids were found without `tool_result` blocks immediately after: {}. \
@@ -124,62 +158,53 @@ fn check_calls(turns: &[Turn<'_>]) -> Result<(), Failure> {
             );
             return Err(refused(&format!("messages.{}", turn.index), &why));
         }
-        let before = place.checked_sub(1).and_then(|before| turns.get(before));
-        check_results(turn, before)?;
     }
     Ok(())
 }
 
-fn check_results(turn: &Turn<'_>, before: Option<&Turn<'_>>) -> Result<(), Failure> {
-    let called: Vec<&str> = before
-        .into_iter()
-        .flat_map(Turn::calls)
-        .map(|(id, _)| id)
-        .collect();
+fn check_results(turn: &Turn<'_>, called: &[&str]) -> Result<(), Failure> {
     let mut seen = HashSet::new();
-    for (id, block) in turn.results() {
-        if !called.contains(&id) {
+    let blocks = turn.blocks.iter();
+    for Block { path, id, .. } in blocks.filter(|block| block.kind == "tool_result") {
+        if !called.contains(id) {
             let why = format!(
                 "unexpected `tool_use_id` found in `tool_result` blocks: {id}. Each \
                  `tool_result` block must have a corresponding `tool_use` block in the previous \
                  message."
             );
-            return Err(refused(&block.at, &why));
+            return Err(refused(path, &why));
         }
         if !seen.insert(id) {
             let why = format!(
                 "each tool_use must have a single result. Found multiple `tool_result` blocks \
                  with id: {id}"
             );
-            return Err(refused(&block.at, &why));
+            return Err(refused(path, &why));
         }
     }
     Ok(())
 }
 
 /// With thinking switched on, the last message of the model must still begin with the thinking
-/// that it had. Whether it had any is read off the ids of its calls; a message of words alone
-/// that the model is to go on with had none, which is as bad.
-fn check_thinking(turns: &[Turn<'_>], thinking: Thinking) -> Result<(), Failure> {
-    let last = turns.iter().rev().find(|turn| turn.role == Role::Assistant);
-    let Some(turn) = last.filter(|_| thinking == Thinking::Enabled) else {
+/// that it had. The ids of its calls tell whether it had any; a message of words alone that the
+/// model is to continue had none, and is refused too.
+fn check_thinking(turns: &[Turn<'_>], thinking: &Value) -> Result<(), Failure> {
+    let last = turns.iter().rev().find(|turn| turn.role == "assistant");
+    let last = last.filter(|_| thinking["type"] == "enabled");
+    let Some((turn, first)) = last.and_then(|turn| Some((turn, turn.blocks.first()?))) else {
         return Ok(());
     };
-    let had_thinking = turn.calls().any(|(id, _)| id.starts_with(THOUGHT_CALL));
-    let is_to_go_on = turns.last().is_some_and(|last| last.index == turn.index);
-    let first = turn.blocks.first();
-    let Some(first) = first.filter(|_| had_thinking || is_to_go_on) else {
+    let had_thinking = turn.calls().any(|call| call.id.starts_with(THOUGHT_CALL));
+    let is_continued = turns.last().is_some_and(|last| last.index == turn.index);
+    let is_thinking = first.kind.ends_with("thinking");
+    if is_thinking || !(had_thinking || is_continued) {
         return Ok(());
-    };
-    let found = match first.kind {
-        Kind::Text(_) => "text",
-        Kind::Call { .. } => "tool_use",
-        Kind::Thinking | Kind::Shown | Kind::Result { .. } => return Ok(()),
-    };
+    }
     let why = format!(
-        "Expected `thinking` or `redacted_thinking`, but found `{found}`. When `thinking` is \
-         enabled, a final `assistant` message must start with a thinking block (preceeding the \
-         lastmost set of `tool_use` and `tool_result` blocks)."
+        "Expected `thinking` or `redacted_thinking`, but found `{}`. When `thinking` is enabled, a \
+         final `assistant` message must start with a thinking block (preceeding the lastmost set \
+         of `tool_use` and `tool_result` blocks).",
+        first.kind
     );
-    Err(refused(&format!("{}.type", first.at), &why))
+    Err(refused(&format!("{}.type", first.path), &why))
 }

@@ -1,39 +1,24 @@
 //! A request to the model: what it asks for, or why it is refused.
+//!
+//! The schema has the rules of its fields; here and in `order.rs` is what a schema cannot say.
+
+use std::sync::LazyLock;
 
 use http::{HeaderMap, HeaderValue};
+use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
-use super::{
-    BETA, VERSION, blocks, caching,
-    fields::{
-        Object, check_known, check_word, flag, items, object, optional, refused, required, string,
-    },
-    messages, order, thinking, tools,
+use super::{BETA, VERSION, marks, order};
+use crate::{
+    dialect::schema::{self, items, joined, text},
+    prompt::Prompt,
+    script::Failure,
 };
-use crate::{asked::Asked, script::Failure};
+
+static SCHEMA: LazyLock<Validator> =
+    LazyLock::new(|| schema::compile(include_str!("../anthropic.json")));
 
 const VERSIONS: [&str; 2] = ["2023-01-01", "2023-06-01"];
-
-const PARAMETERS: [&str; 18] = [
-    "cache_control",
-    "container",
-    "inference_geo",
-    "max_tokens",
-    "messages",
-    "metadata",
-    "model",
-    "output_config",
-    "service_tier",
-    "stop_sequences",
-    "stream",
-    "system",
-    "temperature",
-    "thinking",
-    "tool_choice",
-    "tools",
-    "top_k",
-    "top_p",
-];
 
 /// Parameters that are known only to requests that name a beta.
 const BETA_PARAMETERS: [&str; 4] = [
@@ -43,44 +28,43 @@ const BETA_PARAMETERS: [&str; 4] = [
     "speed",
 ];
 
-pub(in crate::dialect) fn read(
-    headers: &HeaderMap,
-    body: Option<&Value>,
-) -> Result<Asked, Failure> {
-    check_version(headers)?;
-    let body = body
-        .ok_or_else(|| Failure::new(400, "The request body is not valid JSON"))?
-        .as_object()
-        .ok_or_else(|| Failure::new(400, "Input should be a valid dictionary"))?;
-    check_parameters(headers, body)?;
-    let model = string(body, "", "model")?;
-    if model.is_empty() {
-        let why = "String should have at least 1 character";
-        return Err(refused("model", why));
-    }
-    let thinking = thinking::read(body, max_tokens(body)?)?;
-    check_sampling(body)?;
-    let tools = tools::read(body)?;
-    let system = match optional(body, "system") {
-        Some(system) => blocks::texts(system, "system")?,
-        None => String::new(),
-    };
-    let messages = messages::read(items(required(body, "", "messages")?, "messages")?)?;
-    caching::check(body, "")?;
-    let boundaries = caching::boundaries(body)?;
-    order::check(&messages, thinking)?;
+/// With thinking, as much of the probable must be kept.
+const LEAST_TOP_P: f64 = 0.95;
 
-    let mut asked = Asked {
-        model: model.to_owned(),
-        system,
+pub(super) fn read(headers: &HeaderMap, body: Option<&Value>) -> Result<Prompt, Failure> {
+    check_version(headers)?;
+    let body = body.ok_or_else(|| Failure::new(400, "The request body is not valid JSON"))?;
+    check_beta(headers, body)?;
+    SCHEMA.validate(body).map_err(|error| refuse(&error))?;
+    let tools = items(&body["tools"]).iter();
+    let tools: Vec<_> = tools.map(|tool| text(&tool["name"]).to_owned()).collect();
+    check_tools(&tools, &body["tool_choice"])?;
+    check_thinking(body)?;
+    let boundaries = marks::boundaries(body)?;
+    order::check(items(&body["messages"]), &body["thinking"])?;
+
+    let mut prompt = Prompt {
+        model: text(&body["model"]).to_owned(),
+        system: joined(&body["system"]),
         tools,
         boundaries,
-        streams: flag(body, "", "stream")?,
+        streams: body["stream"] == true,
         wants_usage: true,
-        ..Asked::default()
+        ..Prompt::default()
     };
-    messages::note(&messages, &mut asked);
-    Ok(asked)
+    note(items(&body["messages"]), &mut prompt);
+    Ok(prompt)
+}
+
+/// The refusal of what is at `path`.
+pub(super) fn refused(path: &str, why: &str) -> Failure {
+    Failure::new(400, format!("{path}: {why}"))
+}
+
+/// The refusal of a field that breaks a rule of the schema.
+fn refuse(error: &ValidationError<'_>) -> Failure {
+    let path = schema::path(error, |index| format!(".{index}"));
+    refused(&path, &error.masked().to_string())
 }
 
 fn check_version(headers: &HeaderMap) -> Result<(), Failure> {
@@ -95,60 +79,73 @@ fn check_version(headers: &HeaderMap) -> Result<(), Failure> {
     Err(refused(VERSION, &why))
 }
 
-fn check_parameters(headers: &HeaderMap, body: &Object) -> Result<(), Failure> {
-    let mut known = PARAMETERS.to_vec();
-    if headers.contains_key(BETA) {
-        known.extend(BETA_PARAMETERS);
-    }
-    check_known(body, "", &known)
-}
-
-fn max_tokens(body: &Object) -> Result<u64, Failure> {
-    let value = required(body, "", "max_tokens")?;
-    if !value.is_i64() && !value.is_u64() {
-        return Err(refused("max_tokens", "Input should be a valid integer"));
-    }
-    let most = value.as_u64().filter(|most| *most > 0);
-    most.ok_or_else(|| refused("max_tokens", "must be greater than or equal to 1"))
-}
-
-fn check_sampling(body: &Object) -> Result<(), Failure> {
-    for name in ["temperature", "top_p"] {
-        let Some(value) = optional(body, name) else {
-            continue;
-        };
-        let number = value.as_f64();
-        let number = number.ok_or_else(|| refused(name, "Input should be a valid number"))?;
-        if !(0.0..=1.0).contains(&number) {
-            return Err(refused(name, "range: 0..1"));
-        }
-    }
-    if optional(body, "top_k").is_some_and(|value| value.as_u64().is_none()) {
-        return Err(refused("top_k", "Input should be a valid integer"));
-    }
-    if let Some(tier) = optional(body, "service_tier") {
-        let tier = tier.as_str().unwrap_or_default();
-        check_word(tier, "service_tier", &["auto", "standard_only"])?;
-    }
-    if let Some(metadata) = optional(body, "metadata") {
-        check_known(object(metadata, "metadata")?, "metadata", &["user_id"])?;
-    }
-    match optional(body, "stop_sequences") {
-        Some(stops) => check_stops(items(stops, "stop_sequences")?),
+fn check_beta(headers: &HeaderMap, body: &Value) -> Result<(), Failure> {
+    let mut unknown = BETA_PARAMETERS.iter();
+    match unknown.find(|name| body.get(name).is_some() && !headers.contains_key(BETA)) {
+        Some(name) => Err(refused(name, "Extra inputs are not permitted")),
         None => Ok(()),
     }
 }
 
-fn check_stops(stops: &[Value]) -> Result<(), Failure> {
-    for (place, stop) in stops.iter().enumerate() {
-        let at = format!("stop_sequences.{place}");
-        let Some(stop) = stop.as_str() else {
-            return Err(refused(&at, "Input should be a valid string"));
-        };
-        if stop.trim().is_empty() {
-            let why = "each stop sequence must contain non-whitespace";
-            return Err(refused("stop_sequences", why));
+fn check_tools(names: &[String], choice: &Value) -> Result<(), Failure> {
+    let is_repeated = |(place, name)| names[..place].contains(name);
+    if names.iter().enumerate().any(is_repeated) {
+        return Err(refused("tools", "Tool names must be unique."));
+    }
+    let name = text(&choice["name"]);
+    let why = match text(&choice["type"]) {
+        "any" | "auto" | "tool" if names.is_empty() => {
+            "tool_choice may only be specified while providing tools.".to_owned()
+        }
+        "tool" if !names.iter().any(|known| known == name) => {
+            format!("Tool '{name}' not found in provided tools")
+        }
+        _ => return Ok(()),
+    };
+    Err(Failure::new(400, why))
+}
+
+/// Refuses parameters that thinking does not go with.
+fn check_thinking(body: &Value) -> Result<(), Failure> {
+    let thinking = &body["thinking"];
+    if thinking["type"] != "enabled" && thinking["type"] != "adaptive" {
+        return Ok(());
+    }
+    let is_below = |name: &str, least| body[name].as_f64().is_some_and(|given| given < least);
+    let why = if thinking["budget_tokens"].as_f64() >= body["max_tokens"].as_f64() {
+        "`max_tokens` must be greater than `thinking.budget_tokens`."
+    } else if is_below("temperature", 1.0) {
+        "`temperature` may only be set to 1 when thinking is enabled."
+    } else if !body["top_k"].is_null() {
+        "`top_k` must be unset when thinking is enabled."
+    } else if is_below("top_p", LEAST_TOP_P) {
+        "`top_p` must be greater than or equal to 0.95 or unset when thinking is enabled."
+    } else if matches!(text(&body["tool_choice"]["type"]), "any" | "tool") {
+        "Thinking may not be enabled when tool_choice forces tool use."
+    } else {
+        return Ok(());
+    };
+    Err(Failure::new(400, why))
+}
+
+/// Notes what the messages say. Results are in a user's message, but the user did not say them.
+fn note(messages: &[Value], prompt: &mut Prompt) {
+    for message in messages.iter().filter(|one| one["role"] == "user") {
+        let content = &message["content"];
+        for block in items(content) {
+            if block["type"] == "tool_result" {
+                prompt.last_tool_result = joined(&block["content"]);
+                prompt.tool_results += 1;
+                prompt.tool_results_since_user += 1;
+            }
+        }
+        if content.is_string()
+            || items(content)
+                .iter()
+                .any(|block| block["type"] != "tool_result")
+        {
+            prompt.last_user = joined(content);
+            prompt.tool_results_since_user = 0;
         }
     }
-    Ok(())
 }

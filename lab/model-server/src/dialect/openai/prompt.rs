@@ -1,91 +1,46 @@
 //! A request to the model: what it asks for, or why it is refused.
+//!
+//! The schema has the rules of its fields; here is what a schema cannot say: parameters that
+//! need or exclude each other, and the order of calls and results.
+
+use std::sync::LazyLock;
 
 use http::{HeaderMap, HeaderValue, header::CONTENT_TYPE};
+use jsonschema::{ValidationError, Validator, error::ValidationErrorKind as Rule};
 use serde_json::Value;
 
-use super::{
-    fields::{Object, check_known, items, missing, object, refused, string, wrong_type},
-    messages, tools,
+use crate::{
+    dialect::schema::{self, items, joined, text},
+    prompt::Prompt,
+    script::Failure,
 };
-use crate::{asked::Asked, script::Failure};
 
-const PARAMETERS: [&str; 33] = [
-    "audio",
-    "frequency_penalty",
-    "function_call",
-    "functions",
-    "logit_bias",
-    "logprobs",
-    "max_completion_tokens",
-    "max_tokens",
-    "messages",
-    "metadata",
-    "modalities",
-    "model",
-    "n",
-    "parallel_tool_calls",
-    "prediction",
-    "presence_penalty",
-    "prompt_cache_key",
-    "prompt_cache_retention",
-    "reasoning_effort",
-    "response_format",
-    "safety_identifier",
-    "seed",
-    "service_tier",
-    "stop",
-    "store",
-    "stream",
-    "stream_options",
-    "temperature",
-    "tool_choice",
-    "tools",
-    "top_p",
-    "user",
-    "verbosity",
-];
-
-/// Numbers and where they may lie. The real `n` goes to 128, but a script has one reply for a
-/// prompt, and a second choice that silently never comes would be worse than a refusal.
-const RANGES: [Range; 7] = [
-    Range::of("temperature", 0.0, 2.0),
-    Range::of("top_p", 0.0, 1.0),
-    Range::of("presence_penalty", -2.0, 2.0),
-    Range::of("frequency_penalty", -2.0, 2.0),
-    Range::of_integers("max_tokens", 1.0, f64::INFINITY),
-    Range::of_integers("max_completion_tokens", 1.0, f64::INFINITY),
-    Range::of_integers("n", 1.0, 1.0),
-];
-
-/// Parameters that make no sense without another one.
-const NEEDS: [(&str, &str); 2] = [("tool_choice", "tools"), ("parallel_tool_calls", "tools")];
+static SCHEMA: LazyLock<Validator> =
+    LazyLock::new(|| schema::compile(include_str!("../openai.json")));
 
 pub(in crate::dialect) fn read(
     headers: &HeaderMap,
     body: Option<&Value>,
-) -> Result<Asked, Failure> {
+) -> Result<Prompt, Failure> {
     check_content_type(headers)?;
-    let body = body.and_then(Value::as_object).ok_or_else(|| {
+    let body = body.filter(|body| body.is_object()).ok_or_else(|| {
         let message = "We could not parse the JSON body of your request: an object is expected.";
         Failure::new(400, message)
     })?;
-    let model = model(body)?;
-    check_known(body, "", &[&PARAMETERS])?;
-    let mut asked = match body.get("messages") {
-        None => return Err(missing("messages")),
-        Some(messages) => messages::read(items(messages, "messages")?)?,
-    };
-    for range in &RANGES {
-        range.check(body)?;
+    if matches!(body["model"].as_str(), Some("")) || body.get("model").is_none() {
+        return Err(Failure::new(400, "you must provide a model parameter"));
     }
+    SCHEMA.validate(body).map_err(|error| refuse(&error))?;
+    let mut prompt = read_messages(items(&body["messages"]))?;
     check_combinations(body)?;
-    if let Some(tools) = body.get("tools") {
-        asked.tools = tools::read(items(tools, "tools")?)?;
-    }
-    asked.model = model;
-    asked.streams = flag(body, "stream")?;
-    asked.wants_usage = wants_usage(body, asked.streams)?;
-    Ok(asked)
+    let tools = items(&body["tools"]).iter();
+    prompt.tools = tools
+        .map(|tool| text(&tool["function"]["name"]).to_owned())
+        .collect();
+    text(&body["model"]).clone_into(&mut prompt.model);
+    prompt.streams = body["stream"] == true;
+    prompt.wants_usage = body["stream_options"]["include_usage"] == true;
+    Ok(prompt)
 }
 
 fn check_content_type(headers: &HeaderMap) -> Result<(), Failure> {
@@ -101,123 +56,151 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), Failure> {
     Err(Failure::new(415, message).code("unsupported_content_type"))
 }
 
-fn model(body: &Object) -> Result<String, Failure> {
-    match string(body, "", "model") {
-        Ok(model) if !model.is_empty() => Ok(model.to_owned()),
-        Err(refusal) if body.contains_key("model") => Err(refusal),
-        Ok(_) | Err(_) => Err(Failure::new(400, "you must provide a model parameter")),
-    }
-}
-
-fn flag(body: &Object, name: &str) -> Result<bool, Failure> {
-    match body.get(name) {
-        None | Some(Value::Null) => Ok(false),
-        Some(Value::Bool(flag)) => Ok(*flag),
-        Some(other) => Err(wrong_type(name, "a boolean", other)),
-    }
-}
-
-fn wants_usage(body: &Object, streams: bool) -> Result<bool, Failure> {
-    let options = match body.get("stream_options") {
-        None | Some(Value::Null) => return Ok(false),
-        Some(options) => object(options, "stream_options")?,
+/// The refusal of a field that breaks a rule of the schema.
+fn refuse(error: &ValidationError<'_>) -> Failure {
+    let param = schema::path(error, |index| format!("[{index}]"));
+    let code = match error.kind() {
+        Rule::Minimum { limit } if limit.is_f64() => "decimal_below_min_value",
+        Rule::Minimum { .. } => "integer_below_min_value",
+        Rule::Maximum { limit } if limit.is_f64() => "decimal_above_max_value",
+        Rule::Maximum { .. } => "integer_above_max_value",
+        Rule::Required { .. } => "missing_required_parameter",
+        Rule::AdditionalProperties { .. } | Rule::UnevaluatedProperties { .. } => {
+            "unknown_parameter"
+        }
+        Rule::Type { .. } => "invalid_type",
+        Rule::MinLength { .. } => "empty_string",
+        Rule::MaxLength { .. } => "string_above_max_length",
+        Rule::MinItems { .. } => "empty_array",
+        Rule::MaxItems { .. } => "array_above_max_length",
+        // The schema of a function's parameters alone has alternatives.
+        Rule::AnyOf { .. } => "invalid_function_parameters",
+        _ => "invalid_value",
     };
-    if !streams {
-        let message = "The 'stream_options' parameter is only allowed when 'stream' is enabled.";
-        return Err(refused("stream_options", message.to_owned()));
-    }
-    flag(options, "include_usage")
+    refused(&param, &format!("Invalid '{param}': {}.", error.masked())).code(code)
 }
 
-fn check_combinations(body: &Object) -> Result<(), Failure> {
-    for (name, needed) in NEEDS {
-        if body.contains_key(name) && !body.contains_key(needed) {
-            let message = format!("'{name}' is only allowed when '{needed}' are specified.");
-            return Err(refused(name, message));
+/// Status 400 for the parameter `param`.
+fn refused(param: &str, message: &str) -> Failure {
+    Failure::new(400, message).param(param)
+}
+
+fn check_combinations(body: &Value) -> Result<(), Failure> {
+    let has = |name| body.get(name).is_some();
+    for name in ["tool_choice", "parallel_tool_calls"] {
+        if has(name) && !has("tools") {
+            let message = format!("'{name}' is only allowed when 'tools' are specified.");
+            return Err(refused(name, &message));
         }
     }
-    if body.contains_key("max_tokens") && body.contains_key("max_completion_tokens") {
+    if has("max_tokens") && has("max_completion_tokens") {
         let message = "'max_tokens' and 'max_completion_tokens' cannot be set at the same time.";
-        return Err(refused("max_tokens", message.to_owned()).code("invalid_parameter_combination"));
+        return Err(refused("max_tokens", message).code("invalid_parameter_combination"));
+    }
+    if body.get("stream_options").is_some_and(Value::is_object) && body["stream"] != true {
+        let message = "The 'stream_options' parameter is only allowed when 'stream' is enabled.";
+        return Err(refused("stream_options", message));
     }
     Ok(())
 }
 
-/// Where a number may lie, both ends included.
-struct Range {
-    name: &'static str,
-    least: f64,
-    most: f64,
-    kind: Kind,
+/// The calls of the assistant message before the results that are being read.
+struct Calls<'a> {
+    /// Where the assistant message is.
+    index: usize,
+    all: Vec<&'a str>,
+    unanswered: Vec<&'a str>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Integer,
-    Decimal,
+/// Notes what the messages say, or refuses their order.
+fn read_messages(messages: &[Value]) -> Result<Prompt, Failure> {
+    let mut prompt = Prompt::default();
+    let mut calls: Option<Calls<'_>> = None;
+    for (index, message) in messages.iter().enumerate() {
+        let role = text(&message["role"]);
+        if role != "tool" {
+            check_all_answered(calls.take())?;
+        }
+        match role {
+            "system" | "developer" => prompt.system += &content(message, index)?,
+            "user" => {
+                prompt.last_user = content(message, index)?;
+                prompt.tool_results_since_user = 0;
+            }
+            "assistant" => {
+                let others = ["tool_calls", "function_call", "refusal", "audio"];
+                if others.iter().all(|name| message[name].is_null()) {
+                    content(message, index)?;
+                }
+                let called = items(&message["tool_calls"]).iter();
+                let all: Vec<_> = called.map(|call| text(&call["id"])).collect();
+                calls = (!all.is_empty()).then(|| Calls {
+                    index,
+                    unanswered: all.clone(),
+                    all,
+                });
+            }
+            "tool" => {
+                check_result(calls.as_mut(), message, index)?;
+                prompt.last_tool_result = content(message, index)?;
+                prompt.tool_results += 1;
+                prompt.tool_results_since_user += 1;
+            }
+            _ => {}
+        }
+    }
+    check_all_answered(calls)?;
+    Ok(prompt)
 }
 
-impl Range {
-    const fn of(name: &'static str, least: f64, most: f64) -> Range {
-        let kind = Kind::Decimal;
-        Range {
-            name,
-            least,
-            most,
-            kind,
-        }
+/// What a message says, which must be something.
+fn content(message: &Value, index: usize) -> Result<String, Failure> {
+    if message["content"].is_null() {
+        let message = "Invalid value for 'content': expected a string, got null.";
+        return Err(refused(&ordered(index, "content"), message));
     }
-
-    const fn of_integers(name: &'static str, least: f64, most: f64) -> Range {
-        let kind = Kind::Integer;
-        Range {
-            name,
-            least,
-            most,
-            kind,
-        }
-    }
-
-    fn check(&self, body: &Object) -> Result<(), Failure> {
-        let value = match body.get(self.name) {
-            None | Some(Value::Null) => return Ok(()),
-            Some(value) => value,
-        };
-        let number = value.as_f64().filter(|_| {
-            let is_integer = value.is_i64() || value.is_u64();
-            is_integer || self.kind == Kind::Decimal
-        });
-        let Some(number) = number else {
-            return Err(wrong_type(self.name, self.kind.expected(), value));
-        };
-        let kind = self.kind.name();
-        let (side, sign, bound) = if number < self.least {
-            ("below_min", ">=", self.least)
-        } else if number > self.most {
-            ("above_max", "<=", self.most)
-        } else {
-            return Ok(());
-        };
-        let message = format!(
-            "Invalid '{}': expected a value {sign} {bound}, but got {value} instead.",
-            self.name
-        );
-        Err(refused(self.name, message).code(format!("{kind}_{side}_value")))
-    }
+    Ok(joined(&message["content"]))
 }
 
-impl Kind {
-    fn name(self) -> &'static str {
-        match self {
-            Kind::Integer => "integer",
-            Kind::Decimal => "decimal",
-        }
-    }
+fn check_result<'a>(
+    calls: Option<&mut Calls<'a>>,
+    message: &'a Value,
+    index: usize,
+) -> Result<(), Failure> {
+    let Some(calls) = calls else {
+        let message = "Invalid parameter: messages with role 'tool' must be a response to a \
+                       preceding message with 'tool_calls'.";
+        return Err(refused(&ordered(index, "role"), message));
+    };
+    let id = text(&message["tool_call_id"]);
+    let message = if !calls.all.contains(&id) {
+        format!(
+            "Invalid parameter: 'tool_call_id' of '{id}' not found in 'tool_calls' of previous \
+             message."
+        )
+    } else if let Some(place) = calls.unanswered.iter().position(|open| *open == id) {
+        calls.unanswered.remove(place);
+        return Ok(());
+    } else {
+        format!("Duplicate value for 'tool_call_id' of '{id}'.")
+    };
+    Err(refused(&ordered(index, "tool_call_id"), &message))
+}
 
-    fn expected(self) -> &'static str {
-        match self {
-            Kind::Integer => "an integer",
-            Kind::Decimal => "a decimal",
-        }
-    }
+/// Every call must have its result before anything else is said.
+fn check_all_answered(calls: Option<Calls<'_>>) -> Result<(), Failure> {
+    let Some(calls) = calls.filter(|calls| !calls.unanswered.is_empty()) else {
+        return Ok(());
+    };
+    let message = format!(
+        "An assistant message with 'tool_calls' must be followed by tool messages responding to \
+         each 'tool_call_id'. These had no response: {}",
+        calls.unanswered.join(", ")
+    );
+    Err(refused(&ordered(calls.index, "role"), &message))
+}
+
+/// How the checks of the order of messages, unlike those of their fields, write a path.
+fn ordered(index: usize, name: &str) -> String {
+    format!("messages.[{index}].{name}")
 }

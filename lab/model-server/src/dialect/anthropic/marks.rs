@@ -8,44 +8,28 @@
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::fields::{Object, check_known, check_word, object, optional, string, under};
-use crate::{cache::Boundary, script::Failure};
+use crate::{
+    cache::Boundary,
+    dialect::schema::{items, text},
+    script::Failure,
+};
 
 const MARK: &str = "cache_control";
 const MOST_MARKS: usize = 4;
 
-/// Refuses a mark that is none.
-pub(super) fn check(block: &Object, at: &str) -> Result<(), Failure> {
-    let Some(mark) = optional(block, MARK) else {
-        return Ok(());
-    };
-    let at = under(at, MARK);
-    let mark = object(mark, &at)?;
-    check_word(
-        string(mark, &at, "type")?,
-        &under(&at, "type"),
-        &["ephemeral"],
-    )?;
-    let at = under(&at, "ephemeral");
-    check_known(mark, &at, &["type", "ttl"])?;
-    match optional(mark, "ttl") {
-        Some(_) => check_word(string(mark, &at, "ttl")?, &under(&at, "ttl"), &["5m", "1h"]),
-        None => Ok(()),
-    }
-}
-
-/// The ends of a prompt's blocks; none when nothing is marked.
+/// The ends of a prompt's blocks; empty if nothing is marked.
 ///
 /// # Errors
 ///
 /// When there are too many marks.
-pub(super) fn boundaries(body: &Object) -> Result<Vec<Boundary>, Failure> {
-    let fixed = [("tool", body.get("tools")), ("system", body.get("system"))];
-    let fixed: Vec<_> = fixed.into_iter().flat_map(blocks).collect();
-    let messages = body.get("messages").and_then(Value::as_array);
-    let said: Vec<_> = messages.into_iter().flatten().flat_map(said).collect();
+pub(super) fn boundaries(body: &Value) -> Result<Vec<Boundary>, Failure> {
+    let mut fixed = blocks("tool", &body["tools"]);
+    fixed.extend(blocks("system", &body["system"]));
+    let messages = items(&body["messages"]).iter();
+    let said = messages.flat_map(|message| blocks(text(&message["role"]), &message["content"]));
+    let said: Vec<_> = said.collect();
 
-    let marks_last = optional(body, MARK).is_some();
+    let marks_last = !body[MARK].is_null();
     let all = fixed.iter().chain(&said);
     let marks = all.map(|(_, block)| marks(block)).sum::<usize>() + usize::from(marks_last);
     if marks > MOST_MARKS {
@@ -58,12 +42,12 @@ pub(super) fn boundaries(body: &Object) -> Result<Vec<Boundary>, Failure> {
         return Ok(Vec::new());
     }
     let mut chain = Chain::default();
-    chain.mix(body.get("model"));
+    chain.mix(&body["model"]);
     for (part, block) in fixed {
         chain.add(part, block);
     }
-    chain.mix(body.get("thinking"));
-    chain.mix(body.get("tool_choice"));
+    chain.mix(&body["thinking"]);
+    chain.mix(&body["tool_choice"]);
     for (role, block) in said {
         chain.add(role, block);
     }
@@ -74,24 +58,17 @@ pub(super) fn boundaries(body: &Object) -> Result<Vec<Boundary>, Failure> {
 }
 
 /// The blocks of a part of the prompt; a string is one block.
-fn blocks<'a>((part, content): (&'a str, Option<&'a Value>)) -> Vec<(&'a str, &'a Value)> {
+fn blocks<'a>(part: &'a str, content: &'a Value) -> Vec<(&'a str, &'a Value)> {
     match content {
-        Some(Value::Array(blocks)) => blocks.iter().map(|block| (part, block)).collect(),
-        Some(text @ Value::String(_)) => vec![(part, text)],
-        Some(_) | None => Vec::new(),
+        Value::String(_) => vec![(part, content)],
+        content => items(content).iter().map(|block| (part, block)).collect(),
     }
-}
-
-fn said(message: &Value) -> Vec<(&str, &Value)> {
-    let role = message.get("role").and_then(Value::as_str);
-    blocks((role.unwrap_or_default(), message.get("content")))
 }
 
 /// The marks on a block and on those inside it.
 fn marks(block: &Value) -> usize {
-    let inside = block.get("content").and_then(Value::as_array);
-    let inside: usize = inside.into_iter().flatten().map(marks).sum();
-    usize::from(block.get(MARK).is_some_and(|mark| !mark.is_null())) + inside
+    let inside: usize = items(&block["content"]).iter().map(marks).sum();
+    usize::from(!block[MARK].is_null()) + inside
 }
 
 /// All blocks of a prompt so far.
@@ -103,10 +80,9 @@ struct Chain {
 }
 
 impl Chain {
-    /// Adds what changes how the rest is read, and has no end of its own.
-    fn mix(&mut self, parameter: Option<&Value>) {
-        let parameter = parameter.map(Value::to_string).unwrap_or_default();
-        self.digest.update(parameter);
+    /// Adds what changes how the rest is read, and has no boundary.
+    fn mix(&mut self, parameter: &Value) {
+        self.digest.update(parameter.to_string());
         self.digest.update([0]);
     }
 

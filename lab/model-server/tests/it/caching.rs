@@ -1,9 +1,9 @@
-//! What usage tells about the prompt cache.
+//! What the usage of Messages tells about the prompt cache.
 
 use samovar_model_server::{Failure, ModelServer, fail, say};
 use serde_json::{Value, json};
 
-use super::{ask, events, plain, prompt};
+use crate::client::ANTHROPIC;
 
 /// Tokens of a prompt: written to the cache, read from it, and the rest.
 #[derive(Debug, PartialEq)]
@@ -14,7 +14,7 @@ struct Input {
 }
 
 async fn input(server: &ModelServer, body: &Value) -> Input {
-    let message = ask(server, body).await.json();
+    let message = ANTHROPIC.ask(server, body).await.json();
     let count = |name: &str| message["usage"][name].as_u64().unwrap();
     Input {
         written: count("cache_creation_input_tokens"),
@@ -30,7 +30,7 @@ async fn server() -> ModelServer {
 /// A prompt with a marked system prompt, a tool, and the last of these messages marked.
 fn marked(messages: &[(&str, &str)]) -> Value {
     let mark = json!({"type": "ephemeral"});
-    let mut body = plain("");
+    let mut body = ANTHROPIC.plain("");
     body["tools"] = json!([{
         "name": "read_file",
         "description": "Reads a file of the workspace.",
@@ -146,11 +146,11 @@ async fn only_a_prompt_that_is_answered_is_kept() {
     let script = [fail(Failure::server_error()), say("one"), say("two")];
     let server = ModelServer::start(script).await.unwrap();
     let mut body = marked(&[("user", "a")]);
-    assert_eq!(ask(&server, &body).await.head.status, 500);
+    assert_eq!(ANTHROPIC.ask(&server, &body).await.head.status, 500);
     body["stream"] = true.into();
-    let counts = |events: Vec<(String, Value)>| {
-        let finish = &events[events.len() - 2].1["usage"];
-        let start = &events[0].1["message"]["usage"];
+    let counts = |events: Vec<Value>| {
+        let finish = &events[events.len() - 2]["usage"];
+        let start = &events[0]["message"]["usage"];
         let count = |usage: &Value, name: &str| usage[name].as_u64().unwrap();
         let both = ["cache_creation_input_tokens", "cache_read_input_tokens"];
         both.map(|name| {
@@ -159,18 +159,21 @@ async fn only_a_prompt_that_is_answered_is_kept() {
         })
     };
 
-    let [written, read] = counts(events(&ask(&server, &body).await));
+    let [written, read] = counts(ANTHROPIC.ask(&server, &body).await.data());
     assert!(written > 0 && read == 0);
-    assert_eq!(counts(events(&ask(&server, &body).await)), [0, written]);
+    assert_eq!(
+        counts(ANTHROPIC.ask(&server, &body).await.data()),
+        [0, written]
+    );
 }
 
 #[tokio::test]
 async fn output_is_counted_up_to_its_end() {
     let server = server().await;
-    let response = ask(&server, &prompt("hi")).await;
-    let events = events(&response);
+    let response = ANTHROPIC.ask(&server, &ANTHROPIC.prompt("hi")).await;
+    let events = response.data();
     let usage = |place: usize| {
-        let event = &events[place].1;
+        let event = &events[place];
         let usage = event.get("usage").or(event.pointer("/message/usage"));
         usage.unwrap()["output_tokens"].as_u64()
     };
@@ -178,6 +181,6 @@ async fn output_is_counted_up_to_its_end() {
     let server = ModelServer::start([say("more than four bytes")])
         .await
         .unwrap();
-    let response = ask(&server, &plain("hi")).await.json();
+    let response = ANTHROPIC.ask(&server, &ANTHROPIC.plain("hi")).await.json();
     assert_eq!(response["usage"]["output_tokens"], 5);
 }
