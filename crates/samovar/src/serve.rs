@@ -64,10 +64,11 @@ pub(crate) async fn run(
         let server = match started {
             Ok(server) => server,
             // A store, or a port that somebody holds who knocked at it, may take a moment longer.
-            Err(
-                error @ (StartError::Open(OpenError::Journal { .. } | OpenError::History { .. })
-                | StartError::Listen { .. }),
-            ) if again.is_again() => {
+            Err(error)
+                if again.is_again()
+                    && (error.code() == "store_unusable"
+                        || matches!(error, StartError::Listen { .. })) =>
+            {
                 return again.boot(&error, found.config.port, &mut stop).await;
             }
             Err(error) => return Err(error.into()),

@@ -6,12 +6,13 @@ use samovar_locale as locale;
 use samovar_wire::agent::{NoParams, SessionParams};
 use samovar_wire::api::{
     BASE_PATH, CreateTokenParams, CreatedToken, ModelsAnswer, ModelsParams, RecoveryInfo,
-    ServerInfo, TokenInfo, TokenParams, WaitingTurn,
+    ServerInfo, StoreInfo, TokenInfo, TokenParams, WaitingTurn,
 };
 
 use crate::clock::SystemClock;
 use crate::models;
 use crate::route::{Call, Route, Scope, Verb};
+use crate::stores::Stores;
 use crate::tokens::{self, Tokens};
 
 mod tools;
@@ -83,7 +84,21 @@ async fn server(call: Call, _params: NoParams) -> Result<ServerInfo, Error> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         workspace: call.shared.workspace.display().to_string(),
         approval: call.shared.approval,
-        store: call.shared.stores()?.info()?,
+        store: store_info(call.shared.stores()?)?,
+    })
+}
+
+fn store_info(stores: &Stores) -> Result<StoreInfo, Error> {
+    let fill = stores.fill().map_err(|broken| {
+        tracing::error!(%broken, "the journal cannot be read");
+        Error::new(Code::Internal, locale::store::unreadable())
+    })?;
+    Ok(StoreInfo {
+        is_full: stores.disk.is_full(),
+        free_bytes: stores.disk.free_bytes(),
+        journal_used_bytes: fill.used_bytes as u64,
+        journal_map_bytes: fill.map_bytes as u64,
+        journal_commits: stores.commits(),
     })
 }
 

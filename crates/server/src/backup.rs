@@ -13,25 +13,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use samovar_core::{Broken, Clock, Code, Error, Journal};
+use samovar_core::{Broken, Code, Error, Journal};
 use samovar_locale as locale;
-use samovar_sandbox::{SmallFiles, Survival};
 use samovar_stores::history::SqliteHistory;
 use samovar_stores::journal::LmdbJournal;
-use samovar_wire::api::BackupInfo;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinError;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::clock::SystemClock;
-use crate::stores::{Stores, blocking, sync_dir};
+use crate::stores::aside::{DataDir, sync_dir};
+use crate::stores::blocking;
 
+pub use files::Backup;
 use files::{Listed, Manifest};
-pub(crate) use restore::finish;
 use restore::stage;
-pub use restore::{Replace, Restored, restore};
+pub use restore::{Replace, Restored, finish, restore};
 
 /// The files of a backup.
 const HISTORY: &str = "history.db";
@@ -43,9 +41,8 @@ const LAST: &str = "last-backup.json";
 const MAX_BYTES: u64 = 16 * 1024;
 
 /// Makes backups of the stores that are open.
-pub(crate) struct Backups {
-    data_dir: PathBuf,
-    files: SmallFiles,
+pub struct Backups {
+    dir: DataDir,
     journal: Arc<LmdbJournal>,
     history: Arc<SqliteHistory>,
     /// Taken while one is made, and for good once one is to be put back.
@@ -55,34 +52,29 @@ pub(crate) struct Backups {
 }
 
 /// The last backup of a data directory that need not be held.
-pub fn last(data_dir: &Path) -> Option<BackupInfo> {
-    let text = SmallFiles::of(data_dir)
-        .ok()?
-        .read(LAST, MAX_BYTES)
-        .ok()??;
+pub fn last(dir: &DataDir) -> Option<Backup> {
+    let text = dir.files.read(LAST, MAX_BYTES).ok()??;
     serde_json::from_str(&text).ok()
 }
 
 impl Backups {
-    pub(crate) fn new(data_dir: &Path, files: SmallFiles, stores: &Stores) -> Self {
+    pub(crate) fn new(
+        dir: DataDir,
+        journal: Arc<LmdbJournal>,
+        history: Arc<SqliteHistory>,
+    ) -> Self {
         Self {
-            data_dir: data_dir.to_owned(),
-            files,
-            journal: stores.journal.clone(),
-            history: stores.history.clone(),
+            dir,
+            journal,
+            history,
             one: Arc::new(Semaphore::new(1)),
             tasks: TaskTracker::new(),
         }
     }
 
-    /// This run of the server.
-    pub(crate) fn epoch(&self) -> u64 {
-        self.journal.epoch().0
-    }
-
-    /// The data directory.
-    pub(crate) fn data_dir(&self) -> &Path {
-        &self.data_dir
+    /// The last one that was made here.
+    pub fn last(&self) -> Option<Backup> {
+        last(&self.dir)
     }
 
     /// Makes a backup in a folder that is not there yet; it appears when it is whole. Who asked may
@@ -91,7 +83,7 @@ impl Backups {
     /// # Errors
     /// [`Code::BackupUnusable`] when it cannot be made there, [`Code::Busy`] when another is being
     /// made or put back.
-    pub(crate) async fn make(self: &Arc<Self>, target: PathBuf) -> Result<BackupInfo, Error> {
+    pub async fn make(self: &Arc<Self>, target: PathBuf) -> Result<Backup, Error> {
         let (own, alone) = (self.clone(), self.alone()?);
         let making = self.tasks.spawn(async move {
             let made = own.make_alone(&target).await;
@@ -106,14 +98,14 @@ impl Backups {
     ///
     /// # Errors
     /// As [`Backups::make`]; nothing changes then.
-    pub(crate) async fn put_back(
+    pub async fn put_back(
         &self,
         folder: PathBuf,
         restart: CancellationToken,
-    ) -> Result<BackupInfo, Error> {
-        let (data_dir, alone) = (self.data_dir.clone(), self.alone()?);
+    ) -> Result<Backup, Error> {
+        let (dir, alone) = (self.dir.clone(), self.alone()?);
         let staging = self.tasks.spawn_blocking(move || {
-            let staged = stage(&folder, &data_dir)?;
+            let staged = stage(&folder, &dir)?;
             alone.forget();
             restart.cancel();
             Ok(staged)
@@ -123,7 +115,7 @@ impl Backups {
 
     /// Takes no further backup on, and waits for the one that is being made or put back, so that nobody
     /// writes to the data directory who does not hold it any longer.
-    pub(crate) async fn end(&self, within: Duration) {
+    pub async fn end(&self, within: Duration) {
         self.one.close();
         self.tasks.close();
         if timeout(within, self.tasks.wait()).await.is_err() {
@@ -136,8 +128,8 @@ impl Backups {
         self.one.clone().try_acquire_owned().map_err(busy)
     }
 
-    async fn make_alone(&self, target: &Path) -> Result<BackupInfo, Error> {
-        let part = part_of(target, &self.data_dir, self.epoch())?;
+    async fn make_alone(&self, target: &Path) -> Result<Backup, Error> {
+        let part = part_of(target, &self.dir.path, self.journal.epoch().0)?;
         let unusable = |why: &dyn std::fmt::Display| {
             let target = locale::quoted(target);
             Error::new(Code::BackupUnusable, locale::backup::not_made(target, why))
@@ -167,21 +159,22 @@ impl Backups {
         let (journal, folder) = (self.journal.clone(), part.join(JOURNAL));
         blocking(move || journal.copy_to(&folder)).await?;
         drop(pause);
-        let (part, epoch) = (part.to_owned(), self.epoch());
+        let (part, epoch) = (part.to_owned(), self.journal.epoch().0);
+        let now = self.dir.clock.now();
         blocking(move || {
             let list = |name: &str| Listed::of(&part, name);
             let files = [HISTORY, JOURNAL_FILE].map(list).into_iter();
             let files = files.collect::<io::Result<_>>().map_err(from_io)?;
-            let manifest = Manifest::new(SystemClock.now(), epoch, files);
+            let manifest = Manifest::new(now, epoch, files);
             manifest.write(&part).map_err(from_io)?;
             Ok(manifest)
         })
         .await
     }
 
-    fn note(&self, info: &BackupInfo) -> io::Result<()> {
-        let text = serde_json::to_vec(info)?;
-        self.files.write(LAST, &text, Survival::Crash)
+    fn note(&self, backup: &Backup) -> io::Result<()> {
+        let text = serde_json::to_vec(backup)?;
+        self.dir.files.write_synced(LAST, &text)
     }
 }
 

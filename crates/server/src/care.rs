@@ -6,10 +6,14 @@ use std::sync::Arc;
 use samovar_core::{Code, Error};
 use samovar_locale as locale;
 use samovar_wire::agent::NoParams;
-use samovar_wire::api::{BASE_PATH, BackupInfo, BackupParams, BackupState, DamageList};
+use samovar_wire::api::{
+    BASE_PATH, BackupInfo, BackupParams, BackupState, DamageInfo, DamageList, DamagedPart,
+};
 
-use crate::backup::{self, Backups};
+use crate::backup::Backup;
+use crate::damage::{Damage, Part};
 use crate::route::{Call, Route, Scope, Verb};
+use crate::stores::Stores;
 
 pub(crate) fn routes() -> Vec<Route> {
     let at = |path: &str| format!("{BASE_PATH}/{path}");
@@ -46,35 +50,66 @@ pub(crate) fn routes() -> Vec<Route> {
 }
 
 async fn damage(call: Call, _params: NoParams) -> Result<DamageList, Error> {
-    let items = call.shared.reports.list();
-    Ok(DamageList { items })
+    let found = call.shared.reports.list().into_iter();
+    Ok(DamageList {
+        items: found.map(damage_info).collect(),
+    })
 }
 
 async fn state(call: Call, _params: NoParams) -> Result<BackupState, Error> {
-    let backups = backups(&call).await?;
+    let stores = stores(&call).await?;
     Ok(BackupState {
-        last: backup::last(backups.data_dir()),
-        epoch: backups.epoch(),
+        last: stores.backups.last().map(backup_info),
+        epoch: stores.journal.epoch().0,
     })
 }
 
 async fn make(call: Call, params: BackupParams) -> Result<BackupInfo, Error> {
-    backups(&call).await?.make(PathBuf::from(params.path)).await
+    let backups = &stores(&call).await?.backups;
+    let made = backups.make(PathBuf::from(params.path)).await?;
+    Ok(backup_info(made))
 }
 
 /// What was copied takes its place when the server begins anew, which it is asked to then.
 async fn restore(call: Call, params: BackupParams) -> Result<BackupInfo, Error> {
-    let backups = backups(&call).await?;
+    let backups = &stores(&call).await?.backups;
     let restart = call.shared.restart.clone().ok_or_else(|| {
         let why = locale::backup::no_server();
         Error::new(Code::Unavailable, why)
     })?;
-    backups.put_back(PathBuf::from(params.path), restart).await
+    let staged = backups
+        .put_back(PathBuf::from(params.path), restart)
+        .await?;
+    Ok(backup_info(staged))
 }
 
-async fn backups(call: &Call) -> Result<&Arc<Backups>, Error> {
-    // It is there as soon as the engine is.
+async fn stores(call: &Call) -> Result<&Arc<Stores>, Error> {
+    // They are there as soon as the engine is.
     call.engine().await?;
-    let starting = || Error::new(Code::Unavailable, locale::server::starting());
-    call.shared.backups.get().ok_or_else(starting)
+    call.shared.stores()
+}
+
+fn backup_info(backup: Backup) -> BackupInfo {
+    BackupInfo {
+        path: backup.path,
+        created_at: backup.created_at,
+        bytes: backup.bytes,
+        epoch: backup.epoch,
+    }
+}
+
+fn damage_info(damage: Damage) -> DamageInfo {
+    DamageInfo {
+        id: damage.id,
+        at: damage.at,
+        part: match damage.part {
+            Part::Session => DamagedPart::Session,
+            Part::Journal => DamagedPart::Journal,
+            Part::History => DamagedPart::History,
+        },
+        session_id: damage.session_id,
+        reason: damage.reason,
+        lost: damage.lost,
+        kept_in: damage.kept_in,
+    }
 }

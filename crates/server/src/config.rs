@@ -16,7 +16,7 @@ use samovar_sandbox::Owner;
 use samovar_stores::journal::Durability;
 use serde_json::Value;
 
-use crate::stores::Walker;
+use crate::stores::walker::Walker;
 
 /// The token that clients bring; never printed by accident.
 #[derive(Clone, PartialEq, Eq)]

@@ -2,16 +2,14 @@
 //! `damaged` of the data directory.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use samovar_core::{Clock, Damages, SessionId};
+use samovar_core::{Damages, Millis, SessionId};
 use samovar_locale as locale;
-use samovar_sandbox::{SmallFiles, Survival};
-use samovar_wire::api::{DamageInfo, DamagedPart};
+use serde::{Deserialize, Serialize};
 
-use crate::clock::SystemClock;
-use crate::stores::make_folder;
+use crate::stores::aside::{DataDir, make_folder};
 use crate::stores::run::Run;
 
 /// The folder for reports and for what was set aside.
@@ -26,19 +24,53 @@ const MAX_BYTES: u64 = 64 * 1024;
 /// The characters of a reason that are kept.
 const MAX_REASON: usize = 2000;
 
+/// Something that was found damaged and set aside.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Damage {
+    /// The name of its report in the folder `damaged` of the data directory.
+    pub id: String,
+    /// When it was found.
+    pub at: Millis,
+    /// What is damaged.
+    pub part: Part,
+    /// The session, where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// What was found.
+    pub reason: String,
+    /// What that means for a person.
+    pub lost: String,
+    /// Where it was moved to, below the data directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_in: Option<String>,
+}
+
+/// What can be damaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Part {
+    /// What was kept of one session.
+    Session,
+    /// The journal: what was going on.
+    Journal,
+    /// The history: what was said.
+    History,
+}
+
 /// The reports of a data directory that is held.
-pub(crate) struct Reports {
-    data_dir: PathBuf,
-    found: Mutex<Vec<DamageInfo>>,
+pub struct Reports {
+    dir: DataDir,
+    found: Mutex<Vec<Damage>>,
     /// Whether the history was found damaged by this run, for the next start.
     is_history_suspicious: Mutex<bool>,
 }
 
 /// What was found damaged in a data directory that need not be held, oldest first. What a person has
 /// removed is no longer told of.
-pub fn damages(data_dir: &Path) -> Vec<DamageInfo> {
-    let folder = data_dir.join(FOLDER);
-    let (Ok(files), Ok(entries)) = (SmallFiles::of(&folder), std::fs::read_dir(&folder)) else {
+pub fn damages(dir: &DataDir) -> Vec<Damage> {
+    let folder = dir.path.join(FOLDER);
+    let (Ok(files), Ok(entries)) = (dir.files.of(&folder), std::fs::read_dir(&folder)) else {
         return Vec::new();
     };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -47,31 +79,31 @@ pub fn damages(data_dir: &Path) -> Vec<DamageInfo> {
             .extension()
             .is_some_and(|kind| kind == "json")
     });
-    let mut found: Vec<DamageInfo> = reports
+    let mut found: Vec<Damage> = reports
         .filter_map(|name| serde_json::from_str(&files.read(&name, MAX_BYTES).ok()??).ok())
-        .filter(|info: &DamageInfo| is_there(data_dir, info))
+        .filter(|info: &Damage| is_there(&dir.path, info))
         .collect();
     found.sort_by(|one, other| (one.at, &one.id).cmp(&(other.at, &other.id)));
     found
 }
 
-fn is_there(data_dir: &Path, info: &DamageInfo) -> bool {
+fn is_there(data_dir: &Path, info: &Damage) -> bool {
     let kept = info.kept_in.as_ref();
     kept.is_none_or(|kept| data_dir.join(kept).exists())
 }
 
 impl Reports {
     /// Those that earlier runs left.
-    pub(crate) fn open(data_dir: &Path) -> Self {
+    pub fn open(dir: &DataDir) -> Self {
         Self {
-            data_dir: data_dir.to_owned(),
-            found: Mutex::new(damages(data_dir)),
+            dir: dir.clone(),
+            found: Mutex::new(damages(dir)),
             is_history_suspicious: Mutex::default(),
         }
     }
 
     /// All of them, oldest first.
-    pub(crate) fn list(&self) -> Vec<DamageInfo> {
+    pub fn list(&self) -> Vec<Damage> {
         self.found().clone()
     }
 
@@ -83,8 +115,8 @@ impl Reports {
     /// Tells that a store is set aside, or had to be; before it is moved, so that no crash leaves a
     /// loss that nobody was told of. Where nothing is moved every start meets the same again, and it is
     /// told once.
-    pub(crate) fn store(&self, part: DamagedPart, why: &str, kept_in: Option<String>) {
-        let is_same = |info: &DamageInfo| {
+    pub(crate) fn store(&self, part: Part, why: &str, kept_in: Option<String>) {
+        let is_same = |info: &Damage| {
             info.part == part && info.kept_in.is_none() && info.reason == shortened(why)
         };
         if kept_in.is_none() && self.found().iter().any(is_same) {
@@ -94,33 +126,33 @@ impl Reports {
     }
 
     /// Tells of a loss that no start meets again.
-    pub(crate) fn happened(&self, part: DamagedPart, why: &str, kept_in: Option<String>) {
+    pub(crate) fn happened(&self, part: Part, why: &str, kept_in: Option<String>) {
         let lost = match part {
-            DamagedPart::Journal if kept_in.is_none() => locale::damage::journal_wiped(),
-            DamagedPart::Journal => locale::damage::journal(),
-            DamagedPart::History if kept_in.is_none() => locale::damage::history_cut(),
-            DamagedPart::History => locale::damage::history(),
-            DamagedPart::Session => locale::damage::session(),
+            Part::Journal if kept_in.is_none() => locale::damage::journal_wiped(),
+            Part::Journal => locale::damage::journal(),
+            Part::History if kept_in.is_none() => locale::damage::history_cut(),
+            Part::History => locale::damage::history(),
+            Part::Session => locale::damage::session(),
         };
         self.add(part, None, why, (lost, kept_in));
     }
 
     fn add(
         &self,
-        part: DamagedPart,
+        part: Part,
         session: Option<&SessionId>,
         why: &str,
         (lost, kept_in): (&str, Option<String>),
     ) {
         let mut found = self.found();
         // One report a session.
-        let is_its = |info: &DamageInfo| info.session_id.as_ref() == session;
+        let is_its = |info: &Damage| info.session_id.as_ref() == session;
         if session.is_some() && found.iter().any(is_its) {
             return;
         }
-        let at = SystemClock.now();
+        let at = self.dir.clock.now();
         let same = found.iter().filter(|info| info.at == at).count();
-        let info = DamageInfo {
+        let info = Damage {
             id: format!("{}-{same}", at.0),
             at,
             part,
@@ -148,22 +180,22 @@ impl Reports {
         }
     }
 
-    fn keep(&self, info: &DamageInfo) -> io::Result<()> {
+    fn keep(&self, info: &Damage) -> io::Result<()> {
         let mut text = serde_json::to_vec_pretty(info)?;
         text.push(b'\n');
-        let files = SmallFiles::of(&make_folder(&self.data_dir, FOLDER)?)?;
-        files.write(&format!("{}.json", info.id), &text, Survival::Crash)
+        let files = self.dir.files.of(&make_folder(&self.dir.path, FOLDER)?)?;
+        files.write_synced(&format!("{}.json", info.id), &text)
     }
 
-    fn remove(&self, info: &DamageInfo) {
-        let files = SmallFiles::of(&self.data_dir.join(FOLDER));
+    fn remove(&self, info: &Damage) {
+        let files = self.dir.files.of(&self.dir.path.join(FOLDER));
         let removed = files.and_then(|files| files.remove(&format!("{}.json", info.id)));
         if let Err(error) = removed {
             tracing::warn!(%error, "a report of damage stays");
         }
     }
 
-    fn found(&self) -> MutexGuard<'_, Vec<DamageInfo>> {
+    fn found(&self) -> MutexGuard<'_, Vec<Damage>> {
         lock(&self.found)
     }
 }
@@ -172,7 +204,7 @@ impl Reports {
 impl Damages for Reports {
     fn session(&self, session: &SessionId, why: &str) {
         let lost = locale::damage::session();
-        self.add(DamagedPart::Session, Some(session), why, (lost, None));
+        self.add(Part::Session, Some(session), why, (lost, None));
     }
 
     fn is_damaged(&self, session: &SessionId) -> bool {
@@ -184,7 +216,7 @@ impl Damages for Reports {
 
     fn removed(&self, session: &SessionId) {
         let mut found = self.found();
-        let is_its = |info: &DamageInfo| info.session_id.as_ref() == Some(session);
+        let is_its = |info: &Damage| info.session_id.as_ref() == Some(session);
         for info in found.extract_if(.., |info| is_its(info)) {
             self.remove(&info);
         }
@@ -197,7 +229,7 @@ impl Damages for Reports {
         }
         tracing::error!(why, "the history is checked at the next start");
         // At once: this run may not come to its end.
-        if let Err(error) = Run::suspect_history(&self.data_dir) {
+        if let Err(error) = Run::suspect_history(&self.dir) {
             tracing::warn!(%error, "only a good end lets the next start know");
         }
     }
@@ -213,10 +245,58 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use samovar_sandbox::DirLock;
+    use std::io::ErrorKind;
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    use samovar_core::Clock;
 
     use super::*;
+    use crate::stores::aside::SmallFiles;
     use crate::stores::run::RunFile;
+
+    /// Files without rules, and a clock that stands.
+    struct Plain(PathBuf);
+
+    impl SmallFiles for Plain {
+        fn of(&self, folder: &Path) -> io::Result<Arc<dyn SmallFiles>> {
+            Ok(Arc::new(Self(folder.to_owned())))
+        }
+
+        fn read(&self, name: &str, _max_bytes: u64) -> io::Result<Option<String>> {
+            match std::fs::read_to_string(self.0.join(name)) {
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+                read => read.map(Some),
+            }
+        }
+
+        fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+            std::fs::write(self.0.join(name), bytes)
+        }
+
+        fn write_synced(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+            self.write(name, bytes)
+        }
+
+        fn remove(&self, name: &str) -> io::Result<()> {
+            std::fs::remove_file(self.0.join(name))
+        }
+    }
+
+    impl Clock for Plain {
+        fn now(&self) -> Millis {
+            Millis(7)
+        }
+    }
+
+    fn data_dir(dir: &tempfile::TempDir) -> DataDir {
+        let path = dir.path().to_owned();
+        DataDir {
+            path: path.clone(),
+            files: Arc::new(Plain(path.clone())),
+            clock: Arc::new(Plain(path)),
+        }
+    }
 
     fn reasons(reports: &Reports) -> Vec<String> {
         let found = reports.list().into_iter();
@@ -228,21 +308,21 @@ mod tests {
     fn what_every_start_meets_again_is_told_once_and_pushes_nothing_out() {
         let dir = tempfile::tempdir().unwrap();
         let session = SessionId::new("s").unwrap();
-        Reports::open(dir.path()).session(&session, "a row");
+        Reports::open(&data_dir(&dir)).session(&session, "a row");
         for _ in 0..MAX_REPORTS {
-            let reports = Reports::open(dir.path());
-            reports.store(DamagedPart::Session, "log 7", None);
-            reports.store(DamagedPart::Journal, "log 7", None);
+            let reports = Reports::open(&data_dir(&dir));
+            reports.store(Part::Session, "log 7", None);
+            reports.store(Part::Journal, "log 7", None);
         }
-        let reports = Reports::open(dir.path());
+        let reports = Reports::open(&data_dir(&dir));
         assert_eq!(reasons(&reports), ["a row", "log 7", "log 7"]);
         assert!(reports.is_damaged(&session));
-        reports.store(DamagedPart::Session, "log 8", None);
+        reports.store(Part::Session, "log 8", None);
         assert_eq!(reasons(&reports).len(), 4);
         for number in 0..2 * MAX_REPORTS {
-            reports.store(DamagedPart::History, &format!("page {number}"), None);
+            reports.store(Part::History, &format!("page {number}"), None);
         }
-        let reports = Reports::open(dir.path());
+        let reports = Reports::open(&data_dir(&dir));
         assert_eq!(reasons(&reports).len(), MAX_REPORTS);
         assert!(reports.is_damaged(&session), "who is refused stays refused");
     }
@@ -251,16 +331,16 @@ mod tests {
     #[test]
     fn a_loss_that_comes_again_is_told_again_and_the_newest_report_stays() {
         let dir = tempfile::tempdir().unwrap();
-        let reports = Reports::open(dir.path());
-        reports.happened(DamagedPart::Journal, "wiped", None);
-        reports.happened(DamagedPart::Journal, "wiped", None);
-        assert_eq!(reasons(&Reports::open(dir.path())), ["wiped", "wiped"]);
+        let reports = Reports::open(&data_dir(&dir));
+        reports.happened(Part::Journal, "wiped", None);
+        reports.happened(Part::Journal, "wiped", None);
+        assert_eq!(reasons(&Reports::open(&data_dir(&dir))), ["wiped", "wiped"]);
         for number in 0..MAX_REPORTS {
             let session = SessionId::new(&format!("s{number}")).unwrap();
             reports.session(&session, "a row");
         }
         let kept_in = Some("damaged/history".to_owned());
-        reports.store(DamagedPart::History, "a page", kept_in);
+        reports.store(Part::History, "a page", kept_in);
         let told = reasons(&reports);
         assert_eq!(told.len(), MAX_REPORTS);
         assert_eq!(told.last().map(String::as_str), Some("a page"));
@@ -270,11 +350,10 @@ mod tests {
     #[test]
     fn a_history_that_cannot_be_read_is_known_to_the_next_start_also_when_this_run_is_killed() {
         let dir = tempfile::tempdir().unwrap();
-        let lock = DirLock::acquire(dir.path()).unwrap();
-        let begin = || RunFile::begin(lock.small_files().unwrap());
+        let begin = || RunFile::begin(&data_dir(&dir));
         let mut run = begin();
         run.ready(7);
-        Reports::open(dir.path()).history("page 7");
+        Reports::open(&data_dir(&dir)).history("page 7");
         assert!(begin().last.is_history_suspicious);
         assert_eq!(begin().last.epoch, 7);
     }

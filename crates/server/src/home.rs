@@ -15,25 +15,24 @@ use samovar_engine::{Engine, Ports};
 use samovar_locale as locale;
 use samovar_providers::Registry;
 use samovar_relay::Relay;
-use samovar_sandbox::{DirLock, LockError, SmallFiles};
-use samovar_stores::disk::Disk;
+use samovar_sandbox::{DirLock, SmallFiles};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::address::{Address, AddressFile};
-use crate::backup::{self, Backups};
+use crate::backup;
 use crate::chatting::Chatting;
 use crate::clock::{SystemClock, UuidV7};
 use crate::config::{Config, Token};
 use crate::damage::Reports;
+use crate::data_dir;
 use crate::furnish;
 use crate::registered::{self, RegisteredTools};
 use crate::relaying::Relaying;
 use crate::router;
 use crate::slot::{Filler, Slot, slot};
-use crate::stores::run::RunFile;
-use crate::stores::{self, Opener, Stores};
+use crate::stores::{self, Options, Stores};
 use crate::tickets::Tickets;
 use crate::token;
 use crate::tokens::{self, Tokens};
@@ -59,9 +58,7 @@ pub struct Opening {
 pub struct Home {
     pub(crate) shared: Arc<Shared>,
     engine: Arc<Engine>,
-    stores: Stores,
-    /// None when it is written that this run is over.
-    run: Option<RunFile>,
+    stores: Arc<Stores>,
     token: Token,
     local: Token,
     drain: Duration,
@@ -83,7 +80,8 @@ pub struct WayIn {
 /// What the routes work with.
 pub(crate) struct Shared {
     pub(crate) slot: Slot,
-    stores: OnceLock<Stores>,
+    /// Empty until they are open.
+    stores: OnceLock<Arc<Stores>>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) tokens: Tokens,
     pub(crate) tickets: Tickets,
@@ -91,8 +89,6 @@ pub(crate) struct Shared {
     pub(crate) reports: Arc<Reports>,
     pub(crate) chatting: Arc<Chatting>,
     pub(crate) relaying: Relaying,
-    /// Empty until the stores are open.
-    pub(crate) backups: OnceLock<Arc<Backups>>,
     /// Cancelled when the server is to end and begin anew; none where nobody would begin it.
     pub(crate) restart: Option<CancellationToken>,
     pub(crate) workspace: PathBuf,
@@ -105,7 +101,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// The stores, once they are open.
-    pub(crate) fn stores(&self) -> Result<&Stores, Error> {
+    pub(crate) fn stores(&self) -> Result<&Arc<Stores>, Error> {
         let starting = || Error::new(Code::Unavailable, locale::server::starting());
         self.stores.get().ok_or_else(starting)
     }
@@ -117,18 +113,12 @@ impl Opening {
     /// # Errors
     /// [`OpenError`]: it is held, or it or the tokens in it cannot be used.
     pub fn begin(config: &Config) -> Result<Self, OpenError> {
-        let lock = hold(config)?;
+        let (lock, files) = data_dir::hold(config)?;
         failpoint!("boot.lock.after");
         let dir = &config.data_dir;
-        let files = lock.small_files().map_err(|source| LockError::Io {
-            path: dir.clone(),
-            source,
-        })?;
         AddressFile::sweep(&files);
-        backup::finish(dir).map_err(|source| OpenError::Restore {
-            dir: dir.clone(),
-            source,
-        })?;
+        let kept_in = data_dir::of(dir, files.clone());
+        backup::finish(&kept_in)?;
         let token_error = |source| OpenError::Token {
             dir: dir.clone(),
             source,
@@ -159,10 +149,9 @@ impl Opening {
             tokens,
             tickets: Tickets::default(),
             tools: Arc::new(tools),
-            reports: Arc::new(Reports::open(dir)),
+            reports: Arc::new(Reports::open(&kept_in)),
             chatting: Arc::new(Chatting::open(&config.chat, config.settings.recovery)),
             relaying: Relaying::open(dir, &config.relay),
-            backups: OnceLock::new(),
             restart: config.restarts.then(CancellationToken::new),
             workspace: config.workspace.clone(),
             approval: config.settings.approval,
@@ -203,7 +192,6 @@ impl Opening {
     /// [`OpenError`]; nothing is left open then.
     pub async fn finish(self) -> Result<Home, OpenError> {
         let config = self.config;
-        let dir = &config.data_dir;
         let toolbox = furnish::toolbox(&config, self.shared.tools.client())?;
         let of_chat = toolbox.add_built_in(&self.shared.chatting.tools());
         of_chat.map_err(OpenError::Tools)?;
@@ -213,15 +201,13 @@ impl Opening {
         // Here a start ends what a tool of an earlier run has left running, before any turn goes on
         // (DU-18, step 2). None of the tools that there are starts a process.
         let reports = self.shared.reports.clone();
-        let mut run = RunFile::begin(self.files.clone());
-        let opener = Opener {
-            dir,
+        let options = Options {
+            dir: data_dir::of(&config.data_dir, self.files.clone()),
             durability: config.durability,
-            run: &run,
-            reports: &reports,
-            walker: config.walker.as_ref(),
+            walker: config.walker,
+            reports: reports.clone(),
         };
-        let stores = opener.open().await?;
+        let stores = Arc::new(stores::open(options).await?);
         failpoint!("boot.stores.after");
         let ports = Ports {
             journal: stores.journal.clone(),
@@ -237,16 +223,13 @@ impl Opening {
             Ok(engine) => engine,
             Err(source) => {
                 stores.close().await;
-                return Err(stores::no_journal(dir, source));
+                let dir = config.data_dir;
+                return Err(stores::OpenError::Journal { dir, source }.into());
             }
         };
         let stores = self.shared.stores.get_or_init(|| stores).clone();
         failpoint!("boot.serve.before");
-        run.ready(stores.journal.epoch().0);
-        let backups = Arc::new(Backups::new(dir, self.files.clone(), &stores));
-        if self.shared.backups.set(backups).is_err() {
-            tracing::error!("the stores were opened twice");
-        }
+        stores.ready();
         let models: Arc<dyn Models> = self.shared.registry.clone();
         self.shared.relaying.begin(&engine, &models);
         self.shared.chatting.begin(&engine, models, toolbox);
@@ -256,7 +239,6 @@ impl Opening {
             shared: self.shared,
             engine,
             stores,
-            run: Some(run),
             token: self.token,
             local: self.local,
             drain: config.drain,
@@ -281,12 +263,7 @@ impl Home {
     /// # Errors
     /// [`OpenError::DataDir`].
     pub fn try_data_dir(config: &Config) -> Result<(), OpenError> {
-        match DirLock::acquire(&config.data_dir) {
-            // A start gives up the ballast for that; who only looks does not.
-            Err(LockError::NotWritable { source, .. }) if is_full(&source) => {}
-            acquired => mark(&acquired?, config),
-        }
-        Ok(())
+        data_dir::try_hold(config)
     }
 
     /// Whether the token and the lists of tokens and tools in the data directory could be used, if
@@ -376,7 +353,7 @@ impl Home {
 
     /// Synced commits of the journal so far (DU-4).
     pub fn commits(&self) -> u64 {
-        self.stores.journal.commits()
+        self.stores.commits()
     }
 
     /// The run of the server.
@@ -404,10 +381,8 @@ impl Home {
 
     /// Notes that everything is about to be written out, before whoever serves this begins with it: from
     /// here on a store that was closed is none that lacks something.
-    pub(crate) fn leave(&mut self) {
-        if let Some(run) = &mut self.run {
-            run.closing(self.shared.reports.is_history_suspicious());
-        }
+    pub(crate) fn leave(&self) {
+        self.stores.closing();
     }
 
     /// Lets running turns end, for as long as was configured, then writes everything out.
@@ -432,15 +407,8 @@ impl Home {
     }
 
     async fn end(mut self, drain: Duration) {
-        let run = self.run.take();
-        let backups = self.shared.backups.get().cloned();
-        let backed_up = async {
-            if let Some(backups) = backups {
-                backups.end(drain).await;
-            }
-        };
-        let closed = close(&self.engine, run, &self.shared, drain);
-        tokio::join!(closed, backed_up);
+        let closed = close(&self.engine, &self.stores, &self.shared, drain);
+        tokio::join!(closed, self.stores.backups.end(drain));
         self.lock = None;
     }
 }
@@ -448,10 +416,10 @@ impl Home {
 impl Drop for Home {
     fn drop(&mut self) {
         if let (Some(lock), Ok(runtime)) = (self.lock.take(), Handle::try_current()) {
-            let (engine, run) = (self.engine.clone(), self.run.take());
+            let (engine, stores) = (self.engine.clone(), self.stores.clone());
             let shared = self.shared.clone();
             let end = async move {
-                close(&engine, run, &shared, Duration::ZERO).await;
+                close(&engine, &stores, &shared, Duration::ZERO).await;
                 drop((engine, lock));
             };
             TaskTracker::new().spawn_on(end, &runtime);
@@ -460,46 +428,12 @@ impl Drop for Home {
 }
 
 /// Writes everything out, and notes that it was.
-async fn close(engine: &Engine, run: Option<RunFile>, shared: &Shared, drain: Duration) {
-    let is_suspicious = || shared.reports.is_history_suspicious();
-    let mut run = run;
-    if let Some(run) = &mut run {
-        run.closing(is_suspicious());
-    }
+async fn close(engine: &Engine, stores: &Stores, shared: &Shared, drain: Duration) {
+    stores.closing();
     tokio::join!(
         shared.chatting.end(engine, drain),
         shared.relaying.rest(drain)
     );
     shared.relaying.end().await;
-    if let Some(run) = &mut run {
-        run.closed(is_suspicious());
-    }
-}
-
-fn hold(config: &Config) -> Result<DirLock, OpenError> {
-    let dir = &config.data_dir;
-    let lock = match DirLock::acquire(dir) {
-        // It was taken, or somebody else's would have been told first, and lacks room alone.
-        Err(LockError::NotWritable { source, .. }) if is_full(&source) => {
-            Disk::drop_ballast(dir);
-            DirLock::acquire(dir)?
-        }
-        acquired => acquired?,
-    };
-    mark(&lock, config);
-    Ok(lock)
-}
-
-fn mark(lock: &DirLock, config: &Config) {
-    if let Some(owner) = &config.owner
-        && let Err(error) = lock.mark(owner)
-    {
-        // It can be used all the same, as long as it is named.
-        tracing::warn!(%error, "it will not be remembered whose data directory this is");
-    }
-}
-
-fn is_full(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
-    matches!(error.kind(), StorageFull | QuotaExceeded)
+    stores.closed();
 }

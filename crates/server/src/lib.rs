@@ -29,7 +29,7 @@
 mod address;
 mod agent;
 mod api;
-pub mod backup;
+mod backup;
 mod bridge;
 mod care;
 mod chat;
@@ -37,7 +37,8 @@ mod chat_agent;
 mod chatting;
 mod clock;
 mod config;
-pub mod damage;
+mod damage;
+pub mod data_dir;
 mod door;
 mod furnish;
 mod health;
@@ -70,8 +71,7 @@ pub use samovar_relay::{Relay, RelayConfig};
 pub use samovar_sandbox::{Foreign, Owner, Ownership, close_to_others};
 pub use samovar_stores::disk::Room;
 pub use samovar_stores::journal::Durability;
-pub use stores::run::{Run, RunState};
-pub use stores::{Walker, walk};
+pub use stores::walker::{Walker, walk};
 
 /// Which addresses webhooks may have, for code that reads the configuration.
 pub mod egress {

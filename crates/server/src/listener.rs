@@ -96,7 +96,7 @@ impl Server {
         let socket = Socket::open(listener, router, &config);
         let local = opening.address(address);
         // On the heap: what starts a server is large, and so would be whoever starts one.
-        let mut home = match Box::pin(opening.finish()).await {
+        let home = match Box::pin(opening.finish()).await {
             Ok(home) => home,
             Err(error) => {
                 socket.close().await;

@@ -1,10 +1,7 @@
 //! What was found damaged, and whether the last start came to serving.
 
 use samovar_locale::doctor as text;
-use samovar_server::backup;
-use samovar_server::damage::damages;
-use samovar_server::{Run, RunState};
-use samovar_wire::api::DamageInfo;
+use samovar_server::data_dir::{Damage, RunState, damages, last_backup, last_run};
 
 use super::{Finding, disk};
 use crate::config::Setup;
@@ -25,7 +22,7 @@ pub(super) fn examine(found: &Setup) -> Vec<Finding> {
         let fact = text::damage_none().to_owned();
         findings.push(Finding::good("damage", fact, text::damage_why()));
     }
-    if let Some(last) = backup::last(dir) {
+    if let Some(last) = last_backup(dir) {
         let fact = text::backup_last(moment(last.created_at), &last.path);
         findings.push(Finding::good("backup", fact, text::backup_why()));
     } else {
@@ -33,15 +30,14 @@ pub(super) fn examine(found: &Setup) -> Vec<Finding> {
         let finding = Finding::good("backup", fact, text::backup_why());
         findings.push(finding.with_command("samovar backup \"$HOME/samovar-backup\""));
     }
-    let run = Run::of(dir);
-    if run.state == RunState::Starting {
+    if last_run(dir).state == RunState::Starting {
         let fact = text::start_died().to_owned();
         findings.push(Finding::good("start", fact, text::start_why()));
     }
     findings
 }
 
-fn damage(found: &Setup, info: &DamageInfo) -> Finding {
+fn damage(found: &Setup, info: &Damage) -> Finding {
     let dir = &found.config.data_dir;
     let fact = match (&info.session_id, &info.kept_in) {
         (Some(session), _) => text::damaged_session(session, &info.reason),

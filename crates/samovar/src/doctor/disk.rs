@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use samovar_locale::doctor as text;
-use samovar_server::damage::damages;
+use samovar_server::data_dir::damages;
 use samovar_server::{Durability, Room};
 
 use super::Finding;

@@ -6,7 +6,6 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 use samovar_core::Millis;
-use samovar_wire::api::BackupInfo;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -19,6 +18,20 @@ const FORMAT: u32 = 1;
 
 /// Bytes that are copied at once.
 const STRETCH: usize = 1 << 20;
+
+/// A backup that was made, or put back.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Backup {
+    /// Its folder.
+    pub path: String,
+    /// When it was made.
+    pub created_at: Millis,
+    /// Bytes of its files.
+    pub bytes: u64,
+    /// The run of the server that it was made in.
+    pub epoch: u64,
+}
 
 /// What is in a backup.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -68,8 +81,8 @@ impl Manifest {
         file.sync_all()
     }
 
-    pub(super) fn info(&self, path: &Path) -> BackupInfo {
-        BackupInfo {
+    pub(super) fn info(&self, path: &Path) -> Backup {
+        Backup {
             path: path.display().to_string(),
             created_at: self.created_at,
             bytes: self.files.iter().map(|file| file.bytes).sum(),

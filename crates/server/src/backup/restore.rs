@@ -6,20 +6,17 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use samovar_core::{Clock, Code, Error, failpoint};
+use samovar_core::{Code, Error, failpoint};
 use samovar_locale as locale;
-use samovar_sandbox::{DirLock, SmallFiles, Survival};
 use samovar_stores::disk::Disk;
-use samovar_wire::api::BackupInfo;
 use serde::{Deserialize, Serialize};
 
 use super::files::{self, Manifest};
-use super::{HISTORY, JOURNAL, JOURNAL_FILE};
-use crate::clock::SystemClock;
+use super::{Backup, HISTORY, JOURNAL, JOURNAL_FILE};
 use crate::damage;
-use crate::home::OpenError;
+use crate::stores::OpenError;
+use crate::stores::aside::{self, DataDir, make_folder, move_all, sync_dir};
 use crate::stores::run::{Run, RunState};
-use crate::stores::{self, make_folder, move_all, sync_dir};
 
 /// What is copied and waits for its place. It comes and goes in one step, so it is always whole.
 const STAGED: &str = "restore";
@@ -42,44 +39,36 @@ struct Plan {
 #[derive(Clone, Debug)]
 pub struct Restored {
     /// The backup.
-    pub backup: BackupInfo,
+    pub backup: Backup,
     /// Where what was there before is now; none when there was nothing.
     pub aside: Option<PathBuf>,
 }
 
 /// Whether there is something that a restore would replace.
 fn is_used(data_dir: &Path) -> bool {
-    let mut names = stores::HISTORY.iter().chain(&stores::JOURNAL);
+    let mut names = aside::HISTORY.iter().chain(&aside::JOURNAL);
     names.any(|name| data_dir.join(name).exists())
 }
 
-/// Puts a backup into a data directory that nobody holds. What is there is replaced, and kept beside
-/// it, when `replace` says so.
+/// Puts a backup into a data directory that the caller holds and whose stores are not open. What is
+/// there is replaced, and kept beside it, when `replace` says so.
 ///
 /// # Errors
-/// [`OpenError::DataDir`] when it is held; [`Code::BackupUnusable`] when the backup is not whole, or
-/// something is there and must not be replaced.
-pub fn restore(
-    backup: &Path,
-    data_dir: &Path,
-    replace: Replace,
-) -> Result<Result<Restored, Error>, OpenError> {
-    let _lock = DirLock::acquire(data_dir)?;
+/// [`Code::BackupUnusable`] when the backup is not whole, or something is there and must not be
+/// replaced.
+pub fn restore(backup: &Path, dir: &DataDir, replace: Replace) -> Result<Restored, Error> {
+    let finished = || take_place(dir).map_err(|error| not_restored(backup, &error));
     // One that was cut off goes first, so that this one begins with what is there.
-    if let Err(error) = finish(data_dir) {
-        return Ok(Err(not_restored(backup, &error)));
+    finished()?;
+    if replace == Replace::Never && is_used(&dir.path) {
+        let why = locale::backup::used(locale::quoted(&dir.path));
+        return Err(Error::new(Code::BackupUnusable, why));
     }
-    if replace == Replace::Never && is_used(data_dir) {
-        let why = locale::backup::used(locale::quoted(data_dir));
-        return Ok(Err(Error::new(Code::BackupUnusable, why)));
-    }
-    Ok(stage(backup, data_dir).and_then(|info| {
-        let aside = finish(data_dir).map_err(|error| not_restored(backup, &error))?;
-        Ok(Restored {
-            backup: info,
-            aside,
-        })
-    }))
+    let staged = stage(backup, dir)?;
+    Ok(Restored {
+        backup: staged,
+        aside: finished()?,
+    })
 }
 
 /// Whether what is there may be replaced.
@@ -95,7 +84,8 @@ pub enum Replace {
 ///
 /// # Errors
 /// [`Code::BackupUnusable`]: it is none, not whole, or cannot be copied; nothing changes then.
-pub(crate) fn stage(backup: &Path, data_dir: &Path) -> Result<BackupInfo, Error> {
+pub(super) fn stage(backup: &Path, dir: &DataDir) -> Result<Backup, Error> {
+    let data_dir = &dir.path;
     let broken = |error: io::Error| not_restored(backup, &error);
     let manifest = match Manifest::read(backup) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(broken(error)),
@@ -104,7 +94,7 @@ pub(crate) fn stage(backup: &Path, data_dir: &Path) -> Result<BackupInfo, Error>
     };
     let part = data_dir.join(PART);
     let staged = clear(&part)
-        .and_then(|()| copy(&manifest, backup, &part))
+        .and_then(|()| copy(&manifest, backup, &part, dir))
         .and_then(|is_whole| {
             if is_whole {
                 failpoint!("restore.staged.before");
@@ -160,7 +150,7 @@ fn has_all(manifest: &Manifest) -> bool {
     paths == [HISTORY, JOURNAL_FILE]
 }
 
-fn copy(manifest: &Manifest, backup: &Path, part: &Path) -> io::Result<bool> {
+fn copy(manifest: &Manifest, backup: &Path, part: &Path, dir: &DataDir) -> io::Result<bool> {
     files::make_new(part)?;
     files::make_new(&part.join(JOURNAL))?;
     for file in &manifest.files {
@@ -169,22 +159,31 @@ fn copy(manifest: &Manifest, backup: &Path, part: &Path) -> io::Result<bool> {
         }
     }
     let plan = Plan {
-        aside: format!("replaced-{}", SystemClock.now().0),
+        aside: format!("replaced-{}", dir.clock.now().0),
         epoch: manifest.epoch,
     };
-    let small = SmallFiles::of(part)?;
-    small.write(PLAN, &serde_json::to_vec(&plan)?, Survival::Crash)?;
+    let small = dir.files.of(part)?;
+    small.write_synced(PLAN, &serde_json::to_vec(&plan)?)?;
     sync_dir(&part.join(JOURNAL))?;
     sync_dir(part)?;
     Ok(true)
 }
 
-/// Gives a backup that waits for it its place, and answers where what was there is now. For who holds
-/// the data directory, and has no store open.
+/// Finishes a restore that was cut off, before the stores are opened.
 ///
 /// # Errors
-/// What the system said; the next start tries again.
-pub(crate) fn finish(data_dir: &Path) -> io::Result<Option<PathBuf>> {
+/// [`OpenError::Restore`]; the next start tries again.
+pub fn finish(dir: &DataDir) -> Result<(), OpenError> {
+    let finished = take_place(dir).map(drop);
+    finished.map_err(|source| OpenError::Restore {
+        dir: dir.path.clone(),
+        source,
+    })
+}
+
+/// Gives a backup that waits for it its place, and answers where what was there is now.
+fn take_place(dir: &DataDir) -> io::Result<Option<PathBuf>> {
+    let data_dir = &dir.path;
     let cleared = clear(&data_dir.join(PART));
     let staged = data_dir.join(STAGED);
     if !staged.is_dir() {
@@ -196,14 +195,14 @@ pub(crate) fn finish(data_dir: &Path) -> io::Result<Option<PathBuf>> {
     cleared?;
     // The copy has its room; what is written from here on may need a little more.
     Disk::drop_ballast(data_dir);
-    let small = SmallFiles::of(&staged)?;
+    let small = dir.files.of(&staged)?;
     let text = small.read(PLAN, MAX_BYTES)?.unwrap_or_default();
     let plan: Plan = serde_json::from_str(&text)?;
     let aside = make_folder(data_dir, &plan.aside)?;
     // From here on what lies in the data directory is the backup's.
     if !staged.join(MOVED).exists() {
-        move_all(data_dir, &aside, &stores::HISTORY)?;
-        move_all(data_dir, &aside, &stores::JOURNAL)?;
+        move_all(data_dir, &aside, &aside::HISTORY)?;
+        move_all(data_dir, &aside, &aside::JOURNAL)?;
         // What was damaged there is not damaged in the backup.
         move_all(data_dir, &aside, &[damage::FOLDER])?;
         File::create(staged.join(MOVED))?.sync_all()?;
@@ -211,8 +210,7 @@ pub(crate) fn finish(data_dir: &Path) -> io::Result<Option<PathBuf>> {
         failpoint!("restore.moved.after");
     }
     move_all(&staged, data_dir, &[HISTORY, JOURNAL])?;
-    let files = SmallFiles::of(data_dir)?;
-    let before = Run::of(data_dir);
+    let before = Run::of(dir);
     let run = Run {
         state: RunState::Closed,
         is_restored: true,
@@ -220,7 +218,7 @@ pub(crate) fn finish(data_dir: &Path) -> io::Result<Option<PathBuf>> {
         epoch: before.epoch.max(plan.epoch),
         ..Run::default()
     };
-    run.write(&files, Survival::Crash)?;
+    run.write_synced(dir)?;
     failpoint!("restore.run.after");
     unstage(data_dir)?;
     // It stays when something is in it.

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use samovar_core::Broken;
 use samovar_locale as locale;
 use samovar_sandbox::{JailError, LockError};
+
+use crate::stores;
 
 /// Why a data directory cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -39,30 +40,9 @@ pub enum OpenError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// A restore that was cut off cannot be finished.
-    #[error("{}", locale::backup::unfinished(locale::quoted(.dir), .source))]
-    Restore {
-        /// The data directory.
-        dir: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The journal cannot be opened.
-    #[error("{}", locale::store::journal_unusable(locale::quoted(.dir), .source))]
-    Journal {
-        /// The data directory.
-        dir: PathBuf,
-        /// What it said.
-        source: Broken,
-    },
-    /// The history cannot be opened.
-    #[error("{}", locale::store::history_unusable(locale::quoted(.dir), .source))]
-    History {
-        /// The data directory.
-        dir: PathBuf,
-        /// What it said.
-        source: Broken,
-    },
+    /// The stores cannot be opened.
+    #[error(transparent)]
+    Stores(#[from] stores::OpenError),
     /// The tools do not fit together.
     #[error("{}", locale::tool::unusable(.0))]
     Tools(samovar_core::Error),
@@ -87,10 +67,12 @@ impl OpenError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::DataDir(LockError::Held { .. }) => "data_dir_busy",
-            Self::DataDir(_) | Self::Restore { .. } => "data_dir_unusable",
+            Self::DataDir(_) | Self::Stores(stores::OpenError::Restore { .. }) => {
+                "data_dir_unusable"
+            }
             Self::Workspace(_) => "workspace_unusable",
             Self::Token { .. } | Self::Tokens { .. } => "token_unusable",
-            Self::Journal { .. } | Self::History { .. } => "store_unusable",
+            Self::Stores(_) => "store_unusable",
             Self::Tools(_) | Self::Registered { .. } => "tools_unusable",
         }
     }

@@ -1,11 +1,12 @@
-//! What is moved out of the way, and the folders that it goes to.
+//! A data directory, as the stores see it: its small files, and its folders.
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use samovar_core::failpoint;
+use samovar_core::{Clock, failpoint};
 
 use crate::damage::FOLDER;
 
@@ -14,8 +15,52 @@ pub(crate) const HISTORY: [&str; 3] = ["history.db", "history.db-wal", "history.
 /// The names of the journal's folders.
 pub(crate) const JOURNAL: [&str; 2] = ["journal", "spool"];
 
+/// A data directory. Its lock is the caller's: whatever writes here is for the holder alone.
+#[derive(Clone)]
+pub struct DataDir {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its small files.
+    pub files: Arc<dyn SmallFiles>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// The small files of a folder. The caller brings them, with its own rules for links and pipes.
+pub trait SmallFiles: Send + Sync {
+    /// Those of another folder.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn of(&self, folder: &Path) -> io::Result<Arc<dyn SmallFiles>>;
+
+    /// The text of a file; `None` when there is no such file.
+    ///
+    /// # Errors
+    /// It is longer than `max_bytes`, or no text; or what the system said.
+    fn read(&self, name: &str, max_bytes: u64) -> io::Result<Option<String>>;
+
+    /// Replaces a file, whole or not at all. It survives a crash of the process.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
+
+    /// The same, synced: it survives a crash of the machine.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn write_synced(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
+
+    /// Removes a file, if there is one.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn remove(&self, name: &str) -> io::Result<()>;
+}
+
 /// A new folder in that for damaged things.
-pub(super) fn free_folder(dir: &Path, word: &str, epoch: u64) -> io::Result<PathBuf> {
+pub(crate) fn free_folder(dir: &Path, word: &str, epoch: u64) -> io::Result<PathBuf> {
     let damaged = make_folder(dir, FOLDER)?;
     let mut number = 0;
     loop {

@@ -5,34 +5,26 @@
 //! `damaged`, a report is written, and an empty store takes its place: the history still serves what
 //! was said, or is made again of what the journal still has.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use samovar_core::{Broken, Clock, Damages, Journal};
+use samovar_core::{Broken, Damages, Journal};
 use samovar_stores::disk::Disk;
 use samovar_stores::history::SqliteHistory;
-use samovar_stores::journal::{Durability, LmdbJournal, Settings, Wound};
-use samovar_wire::api::DamagedPart;
+use samovar_stores::journal::{LmdbJournal, Settings, Wound};
 
-use super::aside::{HISTORY, JOURNAL, free_folder, move_all};
-use super::run::{RunFile, RunState};
-use super::walker::Walker;
-use super::{Stores, blocking, no_journal, told};
-use crate::clock::SystemClock;
-use crate::damage::Reports;
-use crate::home::OpenError;
+use crate::damage::Part;
+use crate::stores::aside::{HISTORY, JOURNAL, free_folder, move_all};
+use crate::stores::run::{RunFile, RunState};
+use crate::stores::{OpenError, Options, blocking, told};
 
 /// Bytes of a journal whose pages are looked at at every start; the pages of a larger one only after
 /// a start that died, for a start must not take longer the more is kept.
 const LOOKED_AT_BYTES: u64 = 32 << 20;
 
-/// What the stores are opened with.
+/// What is opened, and how the last run ended.
 pub(crate) struct Opener<'a> {
-    pub(crate) dir: &'a Path,
-    pub(crate) durability: Durability,
+    pub(crate) options: &'a Options,
     pub(crate) run: &'a RunFile,
-    pub(crate) reports: &'a Reports,
-    pub(crate) walker: Option<&'a Walker>,
 }
 
 impl Opener<'_> {
@@ -40,19 +32,17 @@ impl Opener<'_> {
     ///
     /// # Errors
     /// [`OpenError`]; nothing is left open then.
-    pub(crate) async fn open(&self) -> Result<Stores, OpenError> {
+    pub(crate) async fn open(
+        &self,
+    ) -> Result<(Disk, Arc<LmdbJournal>, Arc<SqliteHistory>), OpenError> {
+        let dir = || self.options.dir.path.clone();
         let opened = self.open_journal().await;
-        let (disk, journal) = opened.map_err(|source| no_journal(self.dir, source))?;
+        let (disk, journal) = opened.map_err(|source| OpenError::Journal { dir: dir(), source })?;
         match self.open_history(&disk, &journal).await {
-            Ok(history) => Ok(Stores {
-                disk,
-                journal,
-                history,
-            }),
+            Ok(history) => Ok((disk, journal, history)),
             Err(source) => {
                 told(journal.close().await);
-                let dir = self.dir.to_owned();
-                Err(OpenError::History { dir, source })
+                Err(OpenError::History { dir: dir(), source })
             }
         }
     }
@@ -64,7 +54,7 @@ impl Opener<'_> {
         };
         match opened {
             Err(Broken::Damaged(why)) => {
-                self.set_aside(DamagedPart::Journal, &JOURNAL, &why)?;
+                self.set_aside(Part::Journal, &JOURNAL, &why)?;
                 self.try_journal().await
             }
             opened => opened,
@@ -73,7 +63,7 @@ impl Opener<'_> {
 
     /// Looks at the journal before it is opened.
     async fn look(&self) -> Result<(), Broken> {
-        let dir = self.dir.to_owned();
+        let dir = self.options.dir.path.clone();
         let is_suspicious = self.run.is_suspicious();
         let most = if is_suspicious {
             u64::MAX
@@ -81,19 +71,20 @@ impl Opener<'_> {
             LOOKED_AT_BYTES
         };
         blocking(move || LmdbJournal::check(&dir, most)).await?;
-        match self.walker.filter(|_| is_suspicious) {
-            Some(walker) => walker.walk(self.dir).await,
-            None => Ok(()),
+        match &self.options.walker {
+            Some(walker) if is_suspicious => walker.walk(&self.options.dir.path).await,
+            Some(_) | None => Ok(()),
         }
     }
 
     async fn try_journal(&self) -> Result<(Disk, Arc<LmdbJournal>), Broken> {
-        let now = u64::try_from(SystemClock.now().0 / 1000).unwrap_or(0);
+        let now = self.options.dir.clock.now();
+        let now = u64::try_from(now.0 / 1000).unwrap_or(0);
         // No epoch is begun twice, also not by a journal that knows of none.
         let floor = now.max(self.run.last.epoch.saturating_add(1));
-        let dir = self.dir.to_owned();
+        let dir = self.options.dir.path.clone();
         let settings = Settings {
-            durability: self.durability,
+            durability: self.options.durability,
             ..Settings::default()
         };
         let open = move || {
@@ -104,7 +95,7 @@ impl Opener<'_> {
         let (disk, journal, recovered) = blocking(open).await?;
         if recovered.was_wiped {
             let why = "the system stopped while the journal was not synced, so it was wiped";
-            self.reports.happened(DamagedPart::Journal, why, None);
+            self.options.reports.happened(Part::Journal, why, None);
         }
         for hole in recovered.holes {
             tracing::warn!(
@@ -129,10 +120,11 @@ impl Opener<'_> {
     }
 
     fn tell(&self, wound: &Wound) {
+        let reports = &self.options.reports;
         match (&wound.session, wound.is_mended) {
             (_, true) => tracing::warn!(?wound, "a table was put right from another"),
-            (Some(session), false) => self.reports.session(session, &wound.why),
-            (None, false) => self.reports.store(DamagedPart::Session, &wound.why, None),
+            (Some(session), false) => reports.session(session, &wound.why),
+            (None, false) => reports.store(Part::Session, &wound.why, None),
         }
     }
 
@@ -141,27 +133,28 @@ impl Opener<'_> {
         disk: &Disk,
         journal: &Arc<LmdbJournal>,
     ) -> Result<Arc<SqliteHistory>, Broken> {
-        let path = self.dir.join(HISTORY[0]);
+        let dir = &self.options.dir.path;
+        let path = dir.join(HISTORY[0]);
         let last = &self.run.last;
         // Only a history that was closed has no log beside it; whoever looks at it closes it.
-        let has_log = self.dir.join(HISTORY[1]).exists();
+        let has_log = dir.join(HISTORY[1]).exists();
         let is_suspicious = self.run.is_suspicious()
             || last.is_history_suspicious
             || SqliteHistory::looks_short(&path);
         if is_suspicious && let Err(Broken::Damaged(why)) = SqliteHistory::check(&path).await {
-            self.set_aside(DamagedPart::History, &HISTORY, &why)?;
+            self.set_aside(Part::History, &HISTORY, &why)?;
         }
         let is_cut = last.state == RunState::Ready && path.exists() && !has_log;
         if is_cut {
             let why = "history.db-wal is missing, and nobody had closed the history";
-            self.reports.happened(DamagedPart::History, why, None);
+            self.options.reports.happened(Part::History, why, None);
         }
         if is_cut || !path.exists() || last.is_restored {
             project_again(journal).await?;
         }
         match SqliteHistory::open_on(disk, &path).await {
             Err(Broken::Damaged(why)) => {
-                self.set_aside(DamagedPart::History, &HISTORY, &why)?;
+                self.set_aside(Part::History, &HISTORY, &why)?;
                 project_again(journal).await?;
                 SqliteHistory::open_on(disk, &path).await.map(Arc::new)
             }
@@ -170,22 +163,22 @@ impl Opener<'_> {
     }
 
     /// Moves what is damaged to a folder of its own, and says so first.
-    fn set_aside(&self, part: DamagedPart, names: &[&str], why: &str) -> Result<(), Broken> {
+    fn set_aside(&self, part: Part, names: &[&str], why: &str) -> Result<(), Broken> {
         let word = match part {
-            DamagedPart::Journal => "journal",
-            DamagedPart::History => "history",
-            DamagedPart::Session => "session",
+            Part::Journal => "journal",
+            Part::History => "history",
+            Part::Session => "session",
         };
-        let epoch = self.run.last.epoch;
-        if part == DamagedPart::Journal {
+        let (dir, epoch) = (&self.options.dir.path, self.run.last.epoch);
+        if part == Part::Journal {
             // A folder and a report need room, and nobody has the disk yet who could make some.
-            Disk::drop_ballast(self.dir);
+            Disk::drop_ballast(dir);
         }
-        let moved = free_folder(self.dir, word, epoch).and_then(|folder| {
-            let shown = folder.strip_prefix(self.dir).unwrap_or(&folder);
+        let moved = free_folder(dir, word, epoch).and_then(|folder| {
+            let shown = folder.strip_prefix(dir).unwrap_or(&folder);
             let shown = shown.display().to_string();
-            self.reports.store(part, why, Some(shown));
-            move_all(self.dir, &folder, names)
+            self.options.reports.store(part, why, Some(shown));
+            move_all(dir, &folder, names)
         });
         moved.map_err(|error| Broken::Io(format!("{why}; it cannot be set aside: {error}")))
     }

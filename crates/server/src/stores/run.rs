@@ -3,10 +3,12 @@
 //! It is written before the stores are opened and again when they serve, so that a start that died
 //! over them is known to the next. What it says has to survive the process, not the machine.
 
-use std::path::Path;
+use std::io;
+use std::sync::Arc;
 
-use samovar_sandbox::{SmallFiles, Survival};
 use serde::{Deserialize, Serialize};
+
+use crate::stores::aside::{DataDir, SmallFiles};
 
 const NAME: &str = "run.json";
 const MAX_BYTES: u64 = 4096;
@@ -53,12 +55,8 @@ pub struct Run {
 
 impl Run {
     /// What the last run left in a data directory that need not be held.
-    pub fn of(data_dir: &Path) -> Self {
-        SmallFiles::of(data_dir).map_or_else(|_| Self::default(), |files| Self::read(&files))
-    }
-
-    fn read(files: &SmallFiles) -> Self {
-        let text = files.read(NAME, MAX_BYTES).ok().flatten();
+    pub fn of(dir: &DataDir) -> Self {
+        let text = dir.files.read(NAME, MAX_BYTES).ok().flatten();
         let run = text.and_then(|text| serde_json::from_str(&text).ok());
         run.unwrap_or_default()
     }
@@ -67,27 +65,26 @@ impl Run {
     ///
     /// # Errors
     /// What the system said.
-    pub(crate) fn suspect_history(data_dir: &Path) -> std::io::Result<()> {
-        let files = SmallFiles::of(data_dir)?;
+    pub(crate) fn suspect_history(dir: &DataDir) -> io::Result<()> {
         let suspicious = Self {
             is_history_suspicious: true,
-            ..Self::read(&files)
+            ..Self::of(dir)
         };
-        suspicious.write(&files, Survival::Writer)
+        dir.files.write(NAME, &serde_json::to_vec(&suspicious)?)
     }
 
-    /// Writes it.
+    /// Writes it, synced.
     ///
     /// # Errors
     /// What the system said.
-    pub(crate) fn write(&self, files: &SmallFiles, survival: Survival) -> std::io::Result<()> {
-        files.write(NAME, &serde_json::to_vec(self)?, survival)
+    pub(crate) fn write_synced(&self, dir: &DataDir) -> io::Result<()> {
+        dir.files.write_synced(NAME, &serde_json::to_vec(self)?)
     }
 }
 
 /// The file of the run that holds the data directory.
 pub(crate) struct RunFile {
-    files: SmallFiles,
+    files: Arc<dyn SmallFiles>,
     now: Run,
     /// What the run before left.
     pub(crate) last: Run,
@@ -95,11 +92,11 @@ pub(crate) struct RunFile {
 
 impl RunFile {
     /// Reads what the last run left, and notes that this one begins.
-    pub(crate) fn begin(files: SmallFiles) -> Self {
-        let last = Run::read(&files);
+    pub(crate) fn begin(dir: &DataDir) -> Self {
+        let last = Run::of(dir);
         let is_unclean = matches!(last.state, RunState::Ready | RunState::Closing);
         let run = Self {
-            files,
+            files: dir.files.clone(),
             now: Run {
                 state: RunState::Starting,
                 unclean: if is_unclean { last.unclean + 1 } else { 0 },
@@ -144,7 +141,8 @@ impl RunFile {
     }
 
     fn write(&self) {
-        if let Err(error) = self.now.write(&self.files, Survival::Writer) {
+        let text = serde_json::to_vec(&self.now).map_err(io::Error::from);
+        if let Err(error) = text.and_then(|text| self.files.write(NAME, &text)) {
             // A full disk, most likely; what was there before stays.
             tracing::warn!(%error, "the next start cannot know how far this one came");
         }

@@ -52,7 +52,7 @@ impl Walker {
     /// # Errors
     /// [`Broken::Damaged`] when it dies of that, or says that the journal cannot be used. What keeps
     /// it from its work is no reason not to start.
-    pub(super) async fn walk(&self, data_dir: &Path) -> Result<(), Broken> {
+    pub(crate) async fn walk(&self, data_dir: &Path) -> Result<(), Broken> {
         let mut command = Command::new(&self.program);
         command
             .args(&self.args)

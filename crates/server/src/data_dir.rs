@@ -1,0 +1,134 @@
+//! A data directory: its lock, its small files for the stores, and what is known of one that no
+//! server has open.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use samovar_core::Error;
+use samovar_sandbox::{DirLock, LockError, SmallFiles, Survival};
+use samovar_stores::disk::Disk;
+
+use crate::clock::SystemClock;
+use crate::config::Config;
+use crate::home::OpenError;
+use crate::stores::aside::{self, DataDir};
+
+pub use crate::backup::{Backup, Replace, Restored};
+pub use crate::damage::Damage;
+pub use crate::stores::run::{Run, RunState};
+
+/// The damage that was found in a data directory, oldest first, but for what a person has removed.
+pub fn damages(path: &Path) -> Vec<Damage> {
+    at(path).map_or_else(|_| Vec::new(), |dir| crate::damage::damages(&dir))
+}
+
+/// The last backup of a data directory.
+pub fn last_backup(path: &Path) -> Option<Backup> {
+    crate::backup::last(&at(path).ok()?)
+}
+
+/// What the last run of a server left in a data directory.
+pub fn last_run(path: &Path) -> Run {
+    at(path).map_or_else(|_| Run::default(), |dir| Run::of(&dir))
+}
+
+/// Puts a backup into a data directory. What is there is replaced, and kept beside it, when `replace`
+/// says so.
+///
+/// # Errors
+/// [`OpenError::DataDir`] when another process holds it; [`samovar_core::Code::BackupUnusable`] when
+/// the backup is not whole, or something is there and must not be replaced.
+pub fn restore(
+    backup: &Path,
+    path: &Path,
+    replace: Replace,
+) -> Result<Result<Restored, Error>, OpenError> {
+    let lock = DirLock::acquire(path)?;
+    let dir = of(path, small_files(&lock, path)?);
+    Ok(crate::backup::restore(backup, &dir, replace))
+}
+
+/// Takes a data directory. A full disk is given some room for that.
+pub(crate) fn hold(config: &Config) -> Result<(DirLock, SmallFiles), OpenError> {
+    let path = &config.data_dir;
+    let lock = match DirLock::acquire(path) {
+        // It was taken, or somebody else's would have been told first, and lacks room alone.
+        Err(LockError::NotWritable { source, .. }) if is_full(&source) => {
+            Disk::drop_ballast(path);
+            DirLock::acquire(path)?
+        }
+        acquired => acquired?,
+    };
+    mark(&lock, config);
+    let files = small_files(&lock, path)?;
+    Ok((lock, files))
+}
+
+/// Whether a data directory could be taken now; nothing is given up for that.
+pub(crate) fn try_hold(config: &Config) -> Result<(), OpenError> {
+    match DirLock::acquire(&config.data_dir) {
+        Err(LockError::NotWritable { source, .. }) if is_full(&source) => {}
+        acquired => mark(&acquired?, config),
+    }
+    Ok(())
+}
+
+/// A data directory, for the stores.
+pub(crate) fn of(path: &Path, files: SmallFiles) -> DataDir {
+    DataDir {
+        path: path.to_owned(),
+        files: Arc::new(Files(files)),
+        clock: Arc::new(SystemClock),
+    }
+}
+
+fn at(path: &Path) -> io::Result<DataDir> {
+    Ok(of(path, SmallFiles::of(path)?))
+}
+
+fn small_files(lock: &DirLock, path: &Path) -> Result<SmallFiles, LockError> {
+    lock.small_files().map_err(|source| LockError::Io {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn mark(lock: &DirLock, config: &Config) {
+    if let Some(owner) = &config.owner
+        && let Err(error) = lock.mark(owner)
+    {
+        // It can be used all the same, as long as it is named.
+        tracing::warn!(%error, "it will not be remembered whose data directory this is");
+    }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded)
+}
+
+/// The small files that the stores work with follow no link, and wait for no pipe.
+struct Files(SmallFiles);
+
+impl aside::SmallFiles for Files {
+    fn of(&self, folder: &Path) -> io::Result<Arc<dyn aside::SmallFiles>> {
+        Ok(Arc::new(Self(SmallFiles::of(folder)?)))
+    }
+
+    fn read(&self, name: &str, max_bytes: u64) -> io::Result<Option<String>> {
+        self.0.read(name, max_bytes)
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.0.write(name, bytes, Survival::Writer)
+    }
+
+    fn write_synced(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.0.write(name, bytes, Survival::Crash)
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.0.remove(name)
+    }
+}
