@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use samovar_core::{Broken, Error, Models};
 use samovar_locale as text;
-use samovar_server::{Address, Config, OpenError, Server, StartError, models};
+use samovar_server::{Address, Config, Server, StartError, models};
 use samovar_wire::api::ModelChoice;
 use tokio::time::Instant;
 

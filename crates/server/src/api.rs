@@ -3,6 +3,7 @@
 
 use samovar_core::{Action, Clock, Code, Command, Error};
 use samovar_locale as locale;
+use samovar_stores::Stores;
 use samovar_wire::agent::{NoParams, SessionParams};
 use samovar_wire::api::{
     BASE_PATH, CreateTokenParams, CreatedToken, ModelsAnswer, ModelsParams, RecoveryInfo,
@@ -12,7 +13,6 @@ use samovar_wire::api::{
 use crate::clock::SystemClock;
 use crate::models;
 use crate::route::{Call, Route, Scope, Verb};
-use crate::stores::Stores;
 use crate::tokens::{self, Tokens};
 
 mod tools;

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use samovar_core::{Code, Error};
 use samovar_locale as locale;
+use samovar_stores::Stores;
+use samovar_stores::backup::Backup;
+use samovar_stores::damage::{Damage, Part};
 use samovar_wire::agent::NoParams;
 use samovar_wire::api::{
     BASE_PATH, BackupInfo, BackupParams, BackupState, DamageInfo, DamageList, DamagedPart,
 };
 
-use crate::backup::Backup;
-use crate::damage::{Damage, Part};
 use crate::route::{Call, Route, Scope, Verb};
-use crate::stores::Stores;
 
 pub(crate) fn routes() -> Vec<Route> {
     let at = |path: &str| format!("{BASE_PATH}/{path}");

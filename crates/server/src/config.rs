@@ -13,10 +13,8 @@ use samovar_locale as locale;
 use samovar_providers::{ProviderConfig, Registry};
 use samovar_relay::RelayConfig;
 use samovar_sandbox::Owner;
-use samovar_stores::journal::Durability;
+use samovar_stores::{Durability, Walker};
 use serde_json::Value;
-
-use crate::stores::walker::Walker;
 
 /// The token that clients bring; never printed by accident.
 #[derive(Clone, PartialEq, Eq)]

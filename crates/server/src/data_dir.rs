@@ -7,25 +7,25 @@ use std::sync::Arc;
 
 use samovar_core::Error;
 use samovar_sandbox::{DirLock, LockError, SmallFiles, Survival};
+use samovar_stores::DataDir;
 use samovar_stores::disk::Disk;
 
 use crate::clock::SystemClock;
 use crate::config::Config;
 use crate::home::OpenError;
-use crate::stores::aside::{self, DataDir};
 
-pub use crate::backup::{Backup, Replace, Restored};
-pub use crate::damage::Damage;
-pub use crate::stores::run::{Run, RunState};
+pub use samovar_stores::backup::{Backup, Replace, Restored};
+pub use samovar_stores::damage::Damage;
+pub use samovar_stores::{Run, RunState};
 
 /// The damage that was found in a data directory, oldest first, but for what a person has removed.
 pub fn damages(path: &Path) -> Vec<Damage> {
-    at(path).map_or_else(|_| Vec::new(), |dir| crate::damage::damages(&dir))
+    at(path).map_or_else(|_| Vec::new(), |dir| samovar_stores::damage::damages(&dir))
 }
 
 /// The last backup of a data directory.
 pub fn last_backup(path: &Path) -> Option<Backup> {
-    crate::backup::last(&at(path).ok()?)
+    samovar_stores::backup::last(&at(path).ok()?)
 }
 
 /// What the last run of a server left in a data directory.
@@ -46,7 +46,7 @@ pub fn restore(
 ) -> Result<Result<Restored, Error>, OpenError> {
     let lock = DirLock::acquire(path)?;
     let dir = of(path, small_files(&lock, path)?);
-    Ok(crate::backup::restore(backup, &dir, replace))
+    Ok(samovar_stores::backup::restore(backup, &dir, replace))
 }
 
 /// Takes a data directory. A full disk is given some room for that.
@@ -111,8 +111,8 @@ fn is_full(error: &io::Error) -> bool {
 /// The small files that the stores work with follow no link, and wait for no pipe.
 struct Files(SmallFiles);
 
-impl aside::SmallFiles for Files {
-    fn of(&self, folder: &Path) -> io::Result<Arc<dyn aside::SmallFiles>> {
+impl samovar_stores::SmallFiles for Files {
+    fn of(&self, folder: &Path) -> io::Result<Arc<dyn samovar_stores::SmallFiles>> {
         Ok(Arc::new(Self(SmallFiles::of(folder)?)))
     }
 

@@ -7,32 +7,30 @@ use std::time::Duration;
 
 use axum::Router;
 use samovar_chat::Chat;
-use samovar_core::{
-    Approval, Broken, Code, Error, Journal, MessageId, Models, SessionId, failpoint,
-};
+use samovar_core::{Approval, Broken, Code, Error, MessageId, Models, SessionId, failpoint};
 use samovar_egress::Client;
 use samovar_engine::{Engine, Ports};
 use samovar_locale as locale;
 use samovar_providers::Registry;
 use samovar_relay::Relay;
 use samovar_sandbox::{DirLock, SmallFiles};
+use samovar_stores::damage::Reports;
+use samovar_stores::{Options, Stores, backup};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::address::{Address, AddressFile};
-use crate::backup;
 use crate::chatting::Chatting;
 use crate::clock::{SystemClock, UuidV7};
 use crate::config::{Config, Token};
-use crate::damage::Reports;
 use crate::data_dir;
 use crate::furnish;
 use crate::registered::{self, RegisteredTools};
 use crate::relaying::Relaying;
 use crate::router;
 use crate::slot::{Filler, Slot, slot};
-use crate::stores::{self, Options, Stores};
+
 use crate::tickets::Tickets;
 use crate::token;
 use crate::tokens::{self, Tokens};
@@ -207,7 +205,7 @@ impl Opening {
             walker: config.walker,
             reports: reports.clone(),
         };
-        let stores = Arc::new(stores::open(options).await?);
+        let stores = Arc::new(samovar_stores::open(options).await?);
         failpoint!("boot.stores.after");
         let ports = Ports {
             journal: stores.journal.clone(),
@@ -224,7 +222,7 @@ impl Opening {
             Err(source) => {
                 stores.close().await;
                 let dir = config.data_dir;
-                return Err(stores::OpenError::Journal { dir, source }.into());
+                return Err(samovar_stores::OpenError::Journal { dir, source }.into());
             }
         };
         let stores = self.shared.stores.get_or_init(|| stores).clone();

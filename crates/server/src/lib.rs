@@ -29,7 +29,6 @@
 mod address;
 mod agent;
 mod api;
-mod backup;
 mod bridge;
 mod care;
 mod chat;
@@ -37,7 +36,6 @@ mod chat_agent;
 mod chatting;
 mod clock;
 mod config;
-mod damage;
 pub mod data_dir;
 mod door;
 mod furnish;
@@ -54,7 +52,6 @@ mod reply;
 pub mod route;
 mod router;
 mod slot;
-mod stores;
 mod stream;
 mod tickets;
 mod token;
@@ -70,8 +67,7 @@ pub use samovar_chat::{Chat, ChatState};
 pub use samovar_relay::{Relay, RelayConfig};
 pub use samovar_sandbox::{Foreign, Owner, Ownership, close_to_others};
 pub use samovar_stores::disk::Room;
-pub use samovar_stores::journal::Durability;
-pub use stores::walker::{Walker, walk};
+pub use samovar_stores::{Durability, Walker, walk};
 
 /// Which addresses webhooks may have, for code that reads the configuration.
 pub mod egress {

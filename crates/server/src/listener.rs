@@ -150,7 +150,7 @@ impl Server {
         self.end(Duration::ZERO).await;
     }
 
-    async fn end(mut self, drain: Duration) {
+    async fn end(self, drain: Duration) {
         // First, so that no command of the owner's comes to a server that is leaving.
         drop(self.file);
         self.home.leave();

@@ -5,8 +5,6 @@ use std::path::PathBuf;
 use samovar_locale as locale;
 use samovar_sandbox::{JailError, LockError};
 
-use crate::stores;
-
 /// Why a data directory cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -42,7 +40,7 @@ pub enum OpenError {
     },
     /// The stores cannot be opened.
     #[error(transparent)]
-    Stores(#[from] stores::OpenError),
+    Stores(#[from] samovar_stores::OpenError),
     /// The tools do not fit together.
     #[error("{}", locale::tool::unusable(.0))]
     Tools(samovar_core::Error),
@@ -67,7 +65,7 @@ impl OpenError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::DataDir(LockError::Held { .. }) => "data_dir_busy",
-            Self::DataDir(_) | Self::Stores(stores::OpenError::Restore { .. }) => {
+            Self::DataDir(_) | Self::Stores(samovar_stores::OpenError::Restore { .. }) => {
                 "data_dir_unusable"
             }
             Self::Workspace(_) => "workspace_unusable",

@@ -8,15 +8,16 @@ use std::path::{Path, PathBuf};
 
 use samovar_core::{Code, Error, failpoint};
 use samovar_locale as locale;
-use samovar_stores::disk::Disk;
 use serde::{Deserialize, Serialize};
+
+use crate::damage;
+use crate::data_dir::{self, DataDir, make_folder, move_all, sync_dir};
+use crate::disk::Disk;
+use crate::open::OpenError;
+use crate::run::{Run, RunState};
 
 use super::files::{self, Manifest};
 use super::{Backup, HISTORY, JOURNAL, JOURNAL_FILE};
-use crate::damage;
-use crate::stores::OpenError;
-use crate::stores::aside::{self, DataDir, make_folder, move_all, sync_dir};
-use crate::stores::run::{Run, RunState};
 
 /// What is copied and waits for its place. It comes and goes in one step, so it is always whole.
 const STAGED: &str = "restore";
@@ -46,7 +47,7 @@ pub struct Restored {
 
 /// Whether there is something that a restore would replace.
 fn is_used(data_dir: &Path) -> bool {
-    let mut names = aside::HISTORY.iter().chain(&aside::JOURNAL);
+    let mut names = data_dir::HISTORY.iter().chain(&data_dir::JOURNAL);
     names.any(|name| data_dir.join(name).exists())
 }
 
@@ -201,8 +202,8 @@ fn take_place(dir: &DataDir) -> io::Result<Option<PathBuf>> {
     let aside = make_folder(data_dir, &plan.aside)?;
     // From here on what lies in the data directory is the backup's.
     if !staged.join(MOVED).exists() {
-        move_all(data_dir, &aside, &aside::HISTORY)?;
-        move_all(data_dir, &aside, &aside::JOURNAL)?;
+        move_all(data_dir, &aside, &data_dir::HISTORY)?;
+        move_all(data_dir, &aside, &data_dir::JOURNAL)?;
         // What was damaged there is not damaged in the backup.
         move_all(data_dir, &aside, &[damage::FOLDER])?;
         File::create(staged.join(MOVED))?.sync_all()?;

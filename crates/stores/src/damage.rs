@@ -9,8 +9,8 @@ use samovar_core::{Damages, Millis, SessionId};
 use samovar_locale as locale;
 use serde::{Deserialize, Serialize};
 
-use crate::stores::aside::{DataDir, make_folder};
-use crate::stores::run::Run;
+use crate::data_dir::{DataDir, make_folder};
+use crate::run::Run;
 
 /// The folder for reports and for what was set aside.
 pub(crate) const FOLDER: &str = "damaged";
@@ -252,8 +252,8 @@ mod tests {
     use samovar_core::Clock;
 
     use super::*;
-    use crate::stores::aside::SmallFiles;
-    use crate::stores::run::RunFile;
+    use crate::data_dir::SmallFiles;
+    use crate::run::RunFile;
 
     /// Files without rules, and a clock that stands.
     struct Plain(PathBuf);

@@ -15,16 +15,16 @@ use std::time::Duration;
 
 use samovar_core::{Broken, Code, Error, Journal};
 use samovar_locale as locale;
-use samovar_stores::history::SqliteHistory;
-use samovar_stores::journal::LmdbJournal;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinError;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::stores::aside::{DataDir, sync_dir};
-use crate::stores::blocking;
+use crate::data_dir::{DataDir, sync_dir};
+use crate::history::SqliteHistory;
+use crate::journal::LmdbJournal;
+use crate::open::blocking;
 
 pub use files::Backup;
 use files::{Listed, Manifest};

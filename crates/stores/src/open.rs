@@ -1,25 +1,23 @@
 //! The one door to the stores: [`open`] gives the journal and the history of a data directory, and
 //! what is known of both: the room on their disk, how their last run ended, backups.
 
-pub(crate) mod aside;
 mod opener;
-pub(crate) mod run;
-pub(crate) mod walker;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::{Broken, History, Journal};
 use samovar_locale as locale;
-use samovar_stores::disk::Disk;
-use samovar_stores::journal::{Durability, Fill, LmdbJournal};
 
 use crate::backup::Backups;
 use crate::damage::Reports;
-use crate::stores::aside::DataDir;
-use crate::stores::opener::Opener;
-use crate::stores::run::RunFile;
-use crate::stores::walker::Walker;
+use crate::data_dir::DataDir;
+use crate::disk::Disk;
+use crate::journal::{Durability, Fill, LmdbJournal};
+use crate::run::RunFile;
+use crate::walker::Walker;
+
+use opener::Opener;
 
 /// What the stores are opened with.
 pub struct Options {

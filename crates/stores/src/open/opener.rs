@@ -8,14 +8,14 @@
 use std::sync::Arc;
 
 use samovar_core::{Broken, Damages, Journal};
-use samovar_stores::disk::Disk;
-use samovar_stores::history::SqliteHistory;
-use samovar_stores::journal::{LmdbJournal, Settings, Wound};
 
 use crate::damage::Part;
-use crate::stores::aside::{HISTORY, JOURNAL, free_folder, move_all};
-use crate::stores::run::{RunFile, RunState};
-use crate::stores::{OpenError, Options, blocking, told};
+use crate::data_dir::{HISTORY, JOURNAL, free_folder, move_all};
+use crate::disk::Disk;
+use crate::history::SqliteHistory;
+use crate::journal::{LmdbJournal, Settings, Wound};
+use crate::open::{OpenError, Options, blocking, told};
+use crate::run::{RunFile, RunState};
 
 /// Bytes of a journal whose pages are looked at at every start; the pages of a larger one only after
 /// a start that died, for a start must not take longer the more is kept.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::stores::aside::{DataDir, SmallFiles};
+use crate::data_dir::{DataDir, SmallFiles};
 
 const NAME: &str = "run.json";
 const MAX_BYTES: u64 = 4096;

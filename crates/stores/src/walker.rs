@@ -7,8 +7,9 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use samovar_core::Broken;
-use samovar_stores::journal;
 use tokio::process::Command;
+
+use crate::journal;
 
 /// How long it may read. A journal that takes longer is none the worse for it.
 const PATIENCE: Duration = Duration::from_mins(1);
