@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use samovar_locale as text;
-use samovar_server::data_dir::{Backup as Made, Replace, restore as put_back};
+use samovar_server::data_dir::{self, Replace, restore as put_back};
 use samovar_wire::api::{BackupInfo, BackupState};
 use serde_json::json;
 use tokio::time::Instant;
@@ -85,11 +85,11 @@ pub(crate) async fn restore(args: Restore) -> Result<Exit, Failure> {
 }
 
 /// Lets the server put a backup back, and waits until it serves again.
-async fn through(client: &Client, found: &Setup, path: &str) -> Result<Made, Failure> {
+async fn through(client: &Client, found: &Setup, path: &str) -> Result<data_dir::Backup, Failure> {
     let before: BackupState = client.get("/api/backup").await?;
     let params = json!({ "path": path });
     let restored = client.post_patiently("/api/restore", &params);
-    let restored: Made = saying(text::backup::restoring(), restored).await?;
+    let restored: data_dir::Backup = saying(text::backup::restoring(), restored).await?;
     let began = Instant::now();
     let again = async {
         loop {

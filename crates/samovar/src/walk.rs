@@ -40,7 +40,7 @@ pub(crate) fn walk(data_dir: &Path) -> Result<Exit, Failure> {
         }
     }
     match samovar_server::walk(data_dir) {
-        Ok(()) => Ok(Exit::Ok),
+        Ok(_) => Ok(Exit::Ok),
         Err(Broken::Damaged(why)) => put(&(why + "\n")).map(|_| Exit::Damaged),
         Err(broken @ (Broken::Full(_) | Broken::ReadOnly(_) | Broken::Io(_))) => {
             Err(Failure::broken(&broken))

@@ -14,23 +14,13 @@ use crate::clock::SystemClock;
 use crate::config::Config;
 use crate::home::OpenError;
 
-pub use samovar_stores::backup::{Backup, Replace, Restored};
-pub use samovar_stores::damage::Damage;
+pub use samovar_stores::backup::{Backup, Replace, Restored, last as last_backup};
+pub use samovar_stores::damage::{Damage, damages};
 pub use samovar_stores::{Run, RunState};
 
-/// The damage that was found in a data directory, oldest first, but for what a person has removed.
-pub fn damages(path: &Path) -> Vec<Damage> {
-    at(path).map_or_else(|_| Vec::new(), |dir| samovar_stores::damage::damages(&dir))
-}
-
-/// The last backup of a data directory.
-pub fn last_backup(path: &Path) -> Option<Backup> {
-    samovar_stores::backup::last(&at(path).ok()?)
-}
-
-/// What the last run of a server left in a data directory.
-pub fn last_run(path: &Path) -> Run {
-    at(path).map_or_else(|_| Run::default(), |dir| Run::of(&dir))
+/// A data directory that need not be held, to ask what is known of it.
+pub fn unheld(path: &Path) -> DataDir {
+    of(path, SmallFiles::of(path).ok())
 }
 
 /// Puts a backup into a data directory. What is there is replaced, and kept beside it, when `replace`
@@ -45,7 +35,7 @@ pub fn restore(
     replace: Replace,
 ) -> Result<Result<Restored, Error>, OpenError> {
     let lock = DirLock::acquire(path)?;
-    let dir = of(path, small_files(&lock, path)?);
+    let dir = of(path, Some(small_files(&lock, path)?));
     Ok(samovar_stores::backup::restore(backup, &dir, replace))
 }
 
@@ -75,16 +65,12 @@ pub(crate) fn try_hold(config: &Config) -> Result<(), OpenError> {
 }
 
 /// A data directory, for the stores.
-pub(crate) fn of(path: &Path, files: SmallFiles) -> DataDir {
+pub(crate) fn of(path: &Path, files: Option<SmallFiles>) -> DataDir {
     DataDir {
         path: path.to_owned(),
         files: Arc::new(Files(files)),
         clock: Arc::new(SystemClock),
     }
-}
-
-fn at(path: &Path) -> io::Result<DataDir> {
-    Ok(of(path, SmallFiles::of(path)?))
 }
 
 fn small_files(lock: &DirLock, path: &Path) -> Result<SmallFiles, LockError> {
@@ -109,26 +95,32 @@ fn is_full(error: &io::Error) -> bool {
 }
 
 /// The small files that the stores work with follow no link, and wait for no pipe.
-struct Files(SmallFiles);
+struct Files(Option<SmallFiles>);
+
+impl Files {
+    fn get(&self) -> io::Result<&SmallFiles> {
+        self.0.as_ref().ok_or(io::ErrorKind::NotFound.into())
+    }
+}
 
 impl samovar_stores::SmallFiles for Files {
     fn of(&self, folder: &Path) -> io::Result<Arc<dyn samovar_stores::SmallFiles>> {
-        Ok(Arc::new(Self(SmallFiles::of(folder)?)))
+        Ok(Arc::new(Self(Some(SmallFiles::of(folder)?))))
     }
 
     fn read(&self, name: &str, max_bytes: u64) -> io::Result<Option<String>> {
-        self.0.read(name, max_bytes)
+        self.get()?.read(name, max_bytes)
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        self.0.write(name, bytes, Survival::Writer)
+        self.get()?.write(name, bytes, Survival::Writer)
     }
 
     fn write_synced(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        self.0.write(name, bytes, Survival::Crash)
+        self.get()?.write(name, bytes, Survival::Crash)
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        self.0.remove(name)
+        self.get()?.remove(name)
     }
 }

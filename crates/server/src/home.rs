@@ -115,7 +115,7 @@ impl Opening {
         failpoint!("boot.lock.after");
         let dir = &config.data_dir;
         AddressFile::sweep(&files);
-        let kept_in = data_dir::of(dir, files.clone());
+        let kept_in = data_dir::of(dir, Some(files.clone()));
         backup::finish(&kept_in)?;
         let token_error = |source| OpenError::Token {
             dir: dir.clone(),
@@ -200,7 +200,7 @@ impl Opening {
         // (DU-18, step 2). None of the tools that there are starts a process.
         let reports = self.shared.reports.clone();
         let options = Options {
-            dir: data_dir::of(&config.data_dir, self.files.clone()),
+            dir: data_dir::of(&config.data_dir, Some(self.files.clone())),
             durability: config.durability,
             walker: config.walker,
             reports: reports.clone(),

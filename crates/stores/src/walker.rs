@@ -9,8 +9,6 @@ use std::time::Duration;
 use samovar_core::Broken;
 use tokio::process::Command;
 
-use crate::journal;
-
 /// How long it may read. A journal that takes longer is none the worse for it.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -26,7 +24,7 @@ const DEADLY: [(i32, &str); 5] = [
     (11, "SIGSEGV"),
 ];
 
-/// The program that reads a journal: it calls [`walk`] with the data directory, which comes as its
+/// The program that reads a journal: it calls [`crate::walk`] with the data directory, which comes as its
 /// last argument, and ends with the exit code that it is told.
 #[derive(Clone, Debug)]
 pub struct Walker {
@@ -34,17 +32,6 @@ pub struct Walker {
     pub program: PathBuf,
     /// What stands before the data directory.
     pub args: Vec<OsString>,
-}
-
-/// Reads the whole journal of a data directory that nobody has open.
-///
-/// # Errors
-/// [`Broken::Damaged`] when it cannot be used, for which a [`Walker`] ends with the exit code 66 and
-/// the reason on stdout; [`Broken::Io`] when it cannot be read.
-pub fn walk(data_dir: &Path) -> Result<(), Broken> {
-    let walked = journal::walk(data_dir)?;
-    tracing::debug!(?walked, "the journal can be read");
-    Ok(())
 }
 
 impl Walker {

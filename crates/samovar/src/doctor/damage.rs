@@ -1,7 +1,7 @@
 //! What was found damaged, and whether the last start came to serving.
 
 use samovar_locale::doctor as text;
-use samovar_server::data_dir::{Damage, RunState, damages, last_backup, last_run};
+use samovar_server::data_dir::{Damage, Run, RunState, damages, last_backup, unheld};
 
 use super::{Finding, disk};
 use crate::config::Setup;
@@ -14,7 +14,8 @@ pub(super) fn examine(found: &Setup) -> Vec<Finding> {
     if !dir.exists() {
         return Vec::new();
     }
-    let mut findings: Vec<_> = damages(dir)
+    let dir = unheld(dir);
+    let mut findings: Vec<_> = damages(&dir)
         .iter()
         .map(|info| damage(found, info))
         .collect();
@@ -22,7 +23,7 @@ pub(super) fn examine(found: &Setup) -> Vec<Finding> {
         let fact = text::damage_none().to_owned();
         findings.push(Finding::good("damage", fact, text::damage_why()));
     }
-    if let Some(last) = last_backup(dir) {
+    if let Some(last) = last_backup(&dir) {
         let fact = text::backup_last(moment(last.created_at), &last.path);
         findings.push(Finding::good("backup", fact, text::backup_why()));
     } else {
@@ -30,7 +31,7 @@ pub(super) fn examine(found: &Setup) -> Vec<Finding> {
         let finding = Finding::good("backup", fact, text::backup_why());
         findings.push(finding.with_command("samovar backup \"$HOME/samovar-backup\""));
     }
-    if last_run(dir).state == RunState::Starting {
+    if Run::of(&dir).state == RunState::Starting {
         let fact = text::start_died().to_owned();
         findings.push(Finding::good("start", fact, text::start_why()));
     }

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use samovar_locale::doctor as text;
-use samovar_server::data_dir::damages;
+use samovar_server::data_dir::{damages, unheld};
 use samovar_server::{Durability, Room};
 
 use super::Finding;
@@ -55,7 +55,7 @@ fn durability(kept: Durability) -> Finding {
 /// The folders that nobody reads any more: what a restore has replaced, and what was set aside and has
 /// no report.
 fn aside(dir: &Path) -> Vec<PathBuf> {
-    let damages = damages(dir).into_iter();
+    let damages = damages(&unheld(dir)).into_iter();
     let told: Vec<_> = damages
         .filter_map(|info| Some(dir.join(info.kept_in?)))
         .collect();
