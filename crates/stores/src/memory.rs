@@ -16,9 +16,6 @@ use samovar_core::{
     AgentPath, Author, Broken, Epoch, Event, Future, Journal, Kind, Millis, Seq, SessionId,
 };
 
-#[cfg(test)]
-mod tests;
-
 /// The only run that such a journal has.
 const EPOCH: Epoch = Epoch(1);
 
@@ -38,6 +35,8 @@ pub struct Held {
     pub events: usize,
     /// About how many bytes of memory they take.
     pub bytes: usize,
+    /// Ends of turns that a sweep has not come to.
+    pub due: usize,
 }
 
 #[derive(Default)]
@@ -80,6 +79,7 @@ impl MemoryJournal {
             logs: state.logs.len(),
             events: rows().count(),
             bytes: rows().map(|row| row.bytes).sum(),
+            due: state.logs.values().map(|log| log.due.len()).sum(),
         }
     }
 

@@ -251,20 +251,3 @@ async fn a_copy_of_a_journal_in_use_has_what_was_committed_and_nothing_is_remove
             .is_err()
     );
 }
-
-// proves DU-13
-#[tokio::test]
-async fn positions_that_a_journal_lacks_and_the_history_knew_are_one_event_in_the_log() {
-    let data = Data::new();
-    let log = data.session("s").await;
-    let at = samovar_core::Millis(7);
-    data.journal.give_up(log.no, Seq(8), at).await.unwrap();
-    data.journal.give_up(log.no, Seq(6), at).await.unwrap();
-    log.commit(&[log.fact(9, finished("later"))], &[], Some(2))
-        .await;
-    let events = read(&data.journal, log.no.0).unwrap();
-    let seqs: Vec<_> = events.iter().map(|event| event.seq.0).collect();
-    assert_eq!(seqs, [1, 2, 3, 8, 9]);
-    let lost = Kind::EventsLost { first: Seq(4) };
-    assert_eq!(events[3].kind, lost);
-}

@@ -2,10 +2,12 @@
 
 mod boot;
 mod commit;
+mod contract;
 mod cut;
 mod durability;
 mod flip;
 mod kill;
+mod memory;
 mod spool;
 mod sweep;
 
@@ -83,11 +85,24 @@ impl Data {
         files(&self.dir.path().join("spool"))
     }
 
-    /// A session with a log and an open turn: positions 1 to 3 are kept.
     async fn session(&self, name: &str) -> Log<'_> {
+        Log::begin(&self.journal, name).await
+    }
+}
+
+/// A log and how its events are made.
+struct Log<'a> {
+    journal: &'a dyn Journal,
+    no: LogNo,
+    session: SessionId,
+}
+
+impl<'a> Log<'a> {
+    /// That of a session with an open turn: positions 1 to 3 are kept.
+    async fn begin(journal: &'a dyn Journal, name: &str) -> Self {
         let log = Log {
-            journal: &self.journal,
-            no: self.journal.new_log(),
+            journal,
+            no: journal.new_log(),
             session: SessionId::new(name).unwrap(),
         };
         let opening = [
@@ -98,16 +113,7 @@ impl Data {
         log.commit(&opening, &[], Some(2)).await;
         log
     }
-}
 
-/// A log and how its events are made.
-struct Log<'a> {
-    journal: &'a LmdbJournal,
-    no: LogNo,
-    session: SessionId,
-}
-
-impl Log<'_> {
     fn fact(&self, seq: u64, kind: Kind) -> Arc<Event> {
         fact(self.journal.epoch(), seq, kind)
     }
@@ -147,11 +153,11 @@ impl Log<'_> {
 }
 
 /// Everything that a log holds, read in one go.
-fn all(journal: &LmdbJournal, log: LogNo) -> Vec<Event> {
+fn all(journal: &dyn Journal, log: LogNo) -> Vec<Event> {
     journal.read(log, Seq(0), usize::MAX).unwrap()
 }
 
-fn seqs(journal: &LmdbJournal, log: LogNo) -> Vec<u64> {
+fn seqs(journal: &dyn Journal, log: LogNo) -> Vec<u64> {
     all(journal, log).iter().map(|event| event.seq.0).collect()
 }
 

@@ -39,6 +39,8 @@ async fn what_one_read_brings_is_kept_with_one_write_on_the_callers_thread() {
     }
     assert_eq!(writes_of_this_thread() - before, 3);
     assert_eq!(data.segments().len(), 1);
+    let durable = log.fact(13, finished("m"));
+    assert!(data.journal.spool(log.no, &[durable]).is_err());
     assert_eq!(
         seqs(&data.reborn().journal, log.no),
         (1..13).collect::<Vec<_>>()
