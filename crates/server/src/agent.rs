@@ -17,8 +17,8 @@ use samovar_wire::agent::{
 use samovar_wire::params;
 use serde::Serialize;
 
+use crate::endpoint::{Call, Route, Scope};
 use crate::home::Home;
-use crate::route::{Call, Route, Scope};
 use crate::stream::{self, Cursor, Manner};
 use crate::tokens::Guest;
 

@@ -11,10 +11,11 @@ use samovar_wire::api::{
 };
 
 use crate::clock::SystemClock;
+use crate::endpoint::{Call, Route, Scope, Verb};
 use crate::models;
-use crate::route::{Call, Route, Scope, Verb};
 use crate::tokens::{self, Tokens};
 
+pub(crate) mod backup;
 mod tools;
 
 pub(crate) fn routes() -> Vec<Route> {

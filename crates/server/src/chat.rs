@@ -17,8 +17,8 @@ use samovar_wire::chat::{
 };
 use serde_json::json;
 
+use crate::endpoint::{Call, Route, Scope, Verb};
 use crate::home::Shared;
-use crate::route::{Call, Route, Scope, Verb};
 use feed::Feed;
 
 /// Bytes that a reader over a WebSocket may say at once, who has nothing to say.

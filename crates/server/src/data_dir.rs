@@ -12,7 +12,7 @@ use samovar_stores::disk::Disk;
 
 use crate::clock::SystemClock;
 use crate::config::Config;
-use crate::home::OpenError;
+use crate::error::OpenError;
 
 pub use samovar_stores::backup::{Backup, Replace, Restored, last as last_backup};
 pub use samovar_stores::damage::{Damage, damages};

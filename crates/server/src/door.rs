@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use samovar_core::{Code, Error};
 use samovar_locale as locale;
 
-use crate::route::{Route, Scope};
+use crate::endpoint::{Route, Scope};
 use crate::tickets::Tickets;
 use crate::tokens::{Guest, Tokens};
 

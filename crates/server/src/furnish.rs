@@ -9,7 +9,7 @@ use samovar_sandbox::{Jail, Protected};
 use samovar_tools::Resources;
 
 use crate::config::{Config, Reach};
-use crate::home::OpenError;
+use crate::error::OpenError;
 
 /// What lies in a workspace and is trusted: by the server, which reads it, or by the person's own
 /// git, which runs what stands there. No tool may write it (TL-18).

@@ -6,7 +6,7 @@ use samovar_wire::agent::NoParams;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::route::{Call, Route, Scope, Verb};
+use crate::endpoint::{Call, Route, Scope, Verb};
 
 /// What a probe reads.
 #[derive(Serialize, JsonSchema)]

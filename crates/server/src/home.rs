@@ -25,19 +25,16 @@ use crate::chatting::Chatting;
 use crate::clock::{SystemClock, UuidV7};
 use crate::config::{Config, Token};
 use crate::data_dir;
+use crate::engine_cell::{Filler, Slot, slot};
+use crate::error::OpenError;
 use crate::furnish;
 use crate::registered::{self, RegisteredTools};
 use crate::relaying::Relaying;
 use crate::router;
-use crate::slot::{Filler, Slot, slot};
 
 use crate::tickets::Tickets;
 use crate::token;
 use crate::tokens::{self, Tokens};
-
-mod error;
-
-pub use error::OpenError;
 
 /// A data directory that is held, and not opened yet. What is asked meanwhile waits (AS-22).
 pub struct Opening {

@@ -29,29 +29,26 @@
 mod address;
 mod agent;
 mod api;
-mod bridge;
-mod care;
 mod chat;
-mod chat_agent;
 mod chatting;
 mod clock;
 mod config;
 pub mod data_dir;
 mod door;
-mod furnish;
-mod health;
+mod endpoint;
+mod engine_cell;
+mod error;
 mod home;
 mod listener;
 pub mod models;
 mod pace;
 mod registered;
 mod relay;
-mod relay_agent;
 mod relaying;
 mod reply;
-pub mod route;
+
 mod router;
-mod slot;
+
 mod stream;
 mod tickets;
 mod token;
@@ -60,14 +57,22 @@ mod upgrade;
 
 pub use address::Address;
 pub use config::{ChatAgent, ChatConfig, Config, ConfiguredTool, Reach, RelaySettings, Token};
-pub use home::{Home, OpenError, Opening, WayIn};
+pub use error::OpenError;
+pub use home::{Home, Opening, WayIn};
 pub use listener::{Server, StartError};
-pub use relay_agent::relay_agent;
+pub use relaying::relay_agent;
 pub use samovar_chat::{Chat, ChatState};
 pub use samovar_relay::{Relay, RelayConfig};
 pub use samovar_sandbox::{Foreign, Owner, Ownership, close_to_others};
 pub use samovar_stores::disk::Room;
 pub use samovar_stores::{Durability, Walker, walk};
+
+/// The table of routes, for what documents or calls it.
+pub mod route {
+    pub use crate::endpoint::{Route, Verb};
+    pub use crate::router::table;
+    pub use crate::tokens::Scope;
+}
 
 /// Which addresses webhooks may have, for code that reads the configuration.
 pub mod egress {

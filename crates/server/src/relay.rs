@@ -13,7 +13,7 @@ use samovar_relay::Pass;
 use samovar_wire::agent::NoParams;
 use samovar_wire::relay::{MAX_MESSAGE_BYTES, SOCKET_PATH, Spelled};
 
-use crate::route::{Call, Route, Scope};
+use crate::endpoint::{Call, Route, Scope};
 use crate::tokens::Seat;
 
 pub(crate) fn routes() -> Vec<Route> {

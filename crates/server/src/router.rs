@@ -14,17 +14,17 @@ use samovar_core::{Code, Error};
 use samovar_locale as locale;
 
 use crate::door::{self, Door};
+use crate::endpoint::{self, Call, Route, Scope, Verb};
 use crate::home::Shared;
 use crate::pace::Stalled;
 use crate::reply;
-use crate::route::{self, Call, Route, Scope, Verb};
 use crate::tokens::Guest;
 use crate::upgrade::{Pace, Upgrade};
 
 /// The router, made from the table. It answers to these authorities, and knows no path but its own:
 /// another program may mount it below a prefix.
 pub(crate) fn router(shared: &Arc<Shared>, authorities: &[String]) -> Router {
-    let table = route::table();
+    let table = endpoint::table();
     let door = Arc::new(Door::new(authorities, &table));
     let (open, closed): (Vec<_>, Vec<_>) = table
         .into_iter()

@@ -10,7 +10,7 @@ use samovar_wire::agent::NoParams;
 use samovar_wire::api::{BASE_PATH, CreatedTicket};
 use tokio::time::Instant;
 
-use crate::route::{Call, Route, Scope, Verb};
+use crate::endpoint::{Call, Route, Scope, Verb};
 use crate::token::{self, TokenHash};
 
 /// How long a ticket counts.

@@ -10,7 +10,7 @@ use samovar_wire::api::{TokenInfo, TokenName, TokenScope};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Token;
-use crate::route::Scope;
+use crate::endpoint::Scope;
 use crate::token::{self, TokenHash};
 
 const NAME: &str = "tokens.json";

@@ -10,7 +10,7 @@ use samovar_wire::api::{
 use serde_json::Value;
 
 use crate::agent::fitting;
-use crate::route::{Call, Route, Scope, Verb};
+use crate::endpoint::{Call, Route, Scope, Verb};
 
 /// Bytes of what a client says came of a call, at most: a model reads all of it.
 const MAX_RESULT_BYTES: usize = 64 * 1024;

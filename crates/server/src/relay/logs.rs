@@ -7,7 +7,7 @@ use samovar_wire::agent::Within;
 use samovar_wire::api::{BASE_PATH, StudiesParams, StudyInfo, StudyRow, StudyRowsParams};
 
 use crate::agent::fitting;
-use crate::route::{Call, Route, Scope, Verb};
+use crate::endpoint::{Call, Route, Scope, Verb};
 
 /// Studies in an answer, unless another number is asked for.
 const STUDIES: u32 = 50;

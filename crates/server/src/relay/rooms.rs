@@ -9,7 +9,7 @@ use samovar_wire::api::{
     RelayRoomInfo,
 };
 
-use crate::route::{Call, Route, Scope, Verb};
+use crate::endpoint::{Call, Route, Scope, Verb};
 
 pub(super) fn routes() -> Vec<Route> {
     let at = |path: &str| format!("{BASE_PATH}/relay/rooms{path}");

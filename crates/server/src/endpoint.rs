@@ -18,7 +18,7 @@ use crate::pace::Stalled;
 use crate::reply;
 use crate::tokens::Guest;
 use crate::upgrade::Upgrade;
-use crate::{agent, api, care, chat, health, relay, tickets};
+use crate::{agent, api, chat, health, relay, tickets};
 
 /// A verb that a route answers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -150,7 +150,7 @@ pub fn table() -> Vec<Route> {
     routes.extend(agent::routes());
     routes.extend(api::routes());
     routes.extend(chat::routes());
-    routes.extend(care::routes());
+    routes.extend(api::backup::routes());
     routes.extend(tickets::routes());
     routes.extend(relay::routes());
     routes

@@ -13,7 +13,7 @@ use samovar_wire::api::{
     BASE_PATH, BackupInfo, BackupParams, BackupState, DamageInfo, DamageList, DamagedPart,
 };
 
-use crate::route::{Call, Route, Scope, Verb};
+use crate::endpoint::{Call, Route, Scope, Verb};
 
 pub(crate) fn routes() -> Vec<Route> {
     let at = |path: &str| format!("{BASE_PATH}/{path}");
