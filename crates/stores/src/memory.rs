@@ -6,7 +6,6 @@
 //! history has heard of it, so its positions are given out anew, should its id ever be used again.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::io;
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -380,22 +379,6 @@ fn check_epoch(event: &Event) -> Result<(), Broken> {
 
 /// About how many bytes of memory an event takes: itself, and as much again as its JSON is long.
 fn weigh(event: &Event) -> Result<usize, Broken> {
-    let mut length = Length(0);
-    let written = serde_json::to_writer(&mut length, event);
-    written.map_err(|error| Broken::Io(error.to_string()))?;
-    Ok(size_of::<Event>() + length.0)
-}
-
-/// Counts what is written to it.
-struct Length(usize);
-
-impl io::Write for Length {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+    let json = serde_json::to_vec(event).map_err(|error| Broken::Io(error.to_string()))?;
+    Ok(size_of::<Event>() + json.len())
 }

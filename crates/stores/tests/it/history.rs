@@ -12,7 +12,7 @@ mod undoing;
 
 use std::sync::Arc;
 
-use samovar_core::history::{Change, MessageQuery, Projection, Speakers};
+use samovar_core::history::{Change, MessageQuery, MessageRow, Projection, SessionRow, Speakers};
 use samovar_core::{
     AgentPath, Broken, FinishReason, History, Message, MessageId, Millis, Part, Role, Seq,
     SessionId, TurnId, Usage,
@@ -23,35 +23,64 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, SqliteConnection};
 use tempfile::TempDir;
 
-/// A history in a folder of its own.
+/// A history, and the folder that it may use.
 struct Place {
     folder: TempDir,
-    history: SqliteHistory,
+    history: Arc<dyn History>,
 }
 
 impl Place {
+    /// Every history there is, new; a further one adds a line.
+    async fn every() -> Vec<Self> {
+        vec![Self::new().await]
+    }
+
+    /// The one on `SQLite`.
     async fn new() -> Self {
-        let folder = TempDir::new().unwrap();
+        Self::open(TempDir::new().unwrap()).await
+    }
+
+    async fn open(folder: TempDir) -> Self {
         let history = SqliteHistory::open(folder.path().join("history.db")).await;
         Self {
             folder,
-            history: history.unwrap(),
+            history: Arc::new(history.unwrap()),
         }
     }
 
     /// The same file, as the next start of the server finds it.
     async fn reopened(self) -> Self {
+        if !self.has_tables() {
+            return self;
+        }
         self.history.close().await.unwrap();
-        let history = SqliteHistory::open(self.folder.path().join("history.db")).await;
-        Self {
-            history: history.unwrap(),
-            ..self
+        Self::open(self.folder).await
+    }
+
+    fn has_tables(&self) -> bool {
+        self.folder.path().join("history.db").exists()
+    }
+
+    /// Whether a statement answers with these rows, where the history has tables.
+    async fn has(&self, sql: &'static str, rows: &[&str]) {
+        if self.has_tables() {
+            assert_eq!(self.asked(sql).await, rows);
         }
     }
 
     async fn project(&self, session: &str, changes: Vec<(u64, Change)>) {
         let projection = projection(session, changes);
         self.history.project(vec![projection]).await.unwrap();
+    }
+
+    async fn session(&self, id: &str) -> SessionRow {
+        let found = self.history.session(&session_id(id)).await.unwrap();
+        found.unwrap()
+    }
+
+    async fn message(&self, id: &str) -> MessageRow {
+        let found = self.history.message(&message_id(id)).await.unwrap();
+        found.unwrap()
     }
 
     /// The ids of a session's last messages, oldest first.

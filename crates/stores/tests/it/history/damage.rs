@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use samovar_core::{Broken, History, Role};
+use samovar_core::{Broken, Role};
 use samovar_stores::history::SqliteHistory;
 use tempfile::TempDir;
 

@@ -2,7 +2,7 @@
 
 use samovar_core::history::{Change, Projection};
 use samovar_core::message::Usage;
-use samovar_core::{History, Message, Millis, Role, Seq};
+use samovar_core::{Message, Millis, Role, Seq};
 
 use super::{Place, master, message, open, put, session_id, started};
 

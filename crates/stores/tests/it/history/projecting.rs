@@ -1,7 +1,7 @@
 //! What a projection leaves in the tables.
 
 use samovar_core::history::{Change, Totals};
-use samovar_core::{History, Millis, Role, Seq, Usage};
+use samovar_core::{Millis, Role, Seq, Usage};
 
 use super::{
     Place, asked, finished, last, master, message, open, open_with, projection, put, session_id,
@@ -18,255 +18,228 @@ fn answered(id: &str, turn: &str, usage: Usage) -> Change {
 // proves AS-18
 #[tokio::test]
 async fn every_message_of_every_role_counts_and_every_model_call_costs() {
-    let place = Place::new().await;
-    let child = master().child("browser");
-    let usage = Usage {
-        input: 10,
-        output: 5,
-        cache_read: 3,
-        cache_write: 2,
-        reasoning: 1,
-    };
-    place
-        .project(
-            "s",
-            vec![
-                (1, open()),
-                (2, asked("question", Some("t"))),
-                (3, started("t")),
-                (
-                    4,
-                    Change::Spent {
-                        usage: tokens(100, 20),
-                    },
-                ),
-                (5, answered("answer", "t", usage)),
-                (
-                    6,
-                    put(message("result", Role::Tool, "42"), Some("t"), master()),
-                ),
-                (
-                    7,
-                    put(message("aside", Role::Assistant, "hm"), Some("u"), child),
-                ),
-                (
-                    8,
-                    put(message("rules", Role::System, "be brief"), None, master()),
-                ),
-                (9, finished("t")),
-            ],
-        )
-        .await;
+    for place in Place::every().await {
+        let child = master().child("browser");
+        let usage = Usage {
+            input: 10,
+            output: 5,
+            cache_read: 3,
+            cache_write: 2,
+            reasoning: 1,
+        };
+        place
+            .project(
+                "s",
+                vec![
+                    (1, open()),
+                    (2, asked("question", Some("t"))),
+                    (3, started("t")),
+                    (
+                        4,
+                        Change::Spent {
+                            usage: tokens(100, 20),
+                        },
+                    ),
+                    (5, answered("answer", "t", usage)),
+                    (
+                        6,
+                        put(message("result", Role::Tool, "42"), Some("t"), master()),
+                    ),
+                    (
+                        7,
+                        put(message("aside", Role::Assistant, "hm"), Some("u"), child),
+                    ),
+                    (
+                        8,
+                        put(message("rules", Role::System, "be brief"), None, master()),
+                    ),
+                    (9, finished("t")),
+                ],
+            )
+            .await;
 
-    let session = place
-        .history
-        .session(&session_id("s"))
-        .await
-        .unwrap()
-        .unwrap();
-    let spent = Usage {
-        input: 110,
-        output: 25,
-        ..usage
-    };
-    assert_eq!((session.message_count, session.usage), (5, spent));
-    assert_eq!(session.projected, Seq(9));
-    let totals = Totals {
-        sessions: 1,
-        messages: 5,
-        usage: spent,
-    };
-    assert_eq!(place.history.totals().await.unwrap(), totals);
+        let session = place.session("s").await;
+        let spent = Usage {
+            input: 110,
+            output: 25,
+            ..usage
+        };
+        assert_eq!((session.message_count, session.usage), (5, spent));
+        assert_eq!(session.projected, Seq(9));
+        let totals = Totals {
+            sessions: 1,
+            messages: 5,
+            usage: spent,
+        };
+        assert_eq!(place.history.totals().await.unwrap(), totals);
+    }
 }
 
 // proves SA-10
 #[tokio::test]
 async fn a_message_put_again_is_one_row_with_the_new_content_in_the_old_place() {
-    let place = Place::new().await;
-    place
-        .project(
-            "s",
-            vec![(1, open()), (2, asked("a", None)), (3, asked("b", None))],
-        )
-        .await;
+    for place in Place::every().await {
+        place
+            .project(
+                "s",
+                vec![(1, open()), (2, asked("a", None)), (3, asked("b", None))],
+            )
+            .await;
 
-    let again = message("a", Role::User, "goodbye");
-    place
-        .project("s", vec![(4, put(again.clone(), None, master()))])
-        .await;
+        let again = message("a", Role::User, "goodbye");
+        place
+            .project("s", vec![(4, put(again.clone(), None, master()))])
+            .await;
 
-    assert_eq!(place.ids(last("s", 9)).await, ["a", "b"]);
-    let row = place.history.message(&again.id).await.unwrap().unwrap();
-    assert_eq!(*row.message, again);
-    let session = place.history.session(&row.session).await.unwrap().unwrap();
-    assert_eq!(session.message_count, 2);
+        assert_eq!(place.ids(last("s", 9)).await, ["a", "b"]);
+        let row = place.history.message(&again.id).await.unwrap().unwrap();
+        assert_eq!(*row.message, again);
+        let session = place.history.session(&row.session).await.unwrap().unwrap();
+        assert_eq!(session.message_count, 2);
+    }
 }
 
 #[tokio::test]
 async fn a_message_of_one_session_is_never_overwritten_by_another() {
-    let place = Place::new().await;
-    place
-        .project("s", vec![(1, open()), (2, asked("a", None))])
-        .await;
+    for place in Place::every().await {
+        place
+            .project("s", vec![(1, open()), (2, asked("a", None))])
+            .await;
 
-    let theirs = put(message("a", Role::User, "mine now"), None, master());
-    place
-        .project(
-            "thief",
-            vec![(1, open()), (2, theirs), (3, asked("b", None))],
-        )
-        .await;
+        let theirs = put(message("a", Role::User, "mine now"), None, master());
+        place
+            .project(
+                "thief",
+                vec![(1, open()), (2, theirs), (3, asked("b", None))],
+            )
+            .await;
 
-    let row = place
-        .history
-        .message(&super::message_id("a"))
-        .await
-        .unwrap()
-        .unwrap();
-    assert_eq!(
-        (row.session, row.message.text()),
-        (session_id("s"), "hello".to_owned())
-    );
-    assert_eq!(place.ids(last("thief", 9)).await, ["b"]);
-    let thief = place
-        .history
-        .session(&session_id("thief"))
-        .await
-        .unwrap()
-        .unwrap();
-    assert_eq!((thief.message_count, thief.projected), (1, Seq(3)));
+        let row = place.message("a").await;
+        assert_eq!(
+            (row.session, row.message.text()),
+            (session_id("s"), "hello".to_owned())
+        );
+        assert_eq!(place.ids(last("thief", 9)).await, ["b"]);
+        let thief = place.session("thief").await;
+        assert_eq!((thief.message_count, thief.projected), (1, Seq(3)));
+    }
 }
 
 // proves AS-19
 #[tokio::test]
 async fn a_closed_session_leaves_nothing_and_may_be_made_anew() {
-    let place = Place::new().await;
-    let log = vec![
-        (1, open_with(titled("old"), 1)),
-        (2, asked("a", Some("t"))),
-        (3, started("t")),
-        (4, answered("b", "t", tokens(7, 7))),
-        (5, finished("t")),
-    ];
-    place
-        .project("kept", vec![(1, open()), (2, asked("c", Some("t")))])
-        .await;
-    place.project("s", log).await;
-
-    place.project("s", vec![(6, Change::Close)]).await;
-
-    assert_eq!(place.history.session(&session_id("s")).await.unwrap(), None);
-    assert_eq!(
+    for place in Place::every().await {
+        let log = vec![
+            (1, open_with(titled("old"), 1)),
+            (2, asked("a", Some("t"))),
+            (3, started("t")),
+            (4, answered("b", "t", tokens(7, 7))),
+            (5, finished("t")),
+        ];
         place
-            .history
-            .message(&super::message_id("a"))
-            .await
-            .unwrap(),
-        None
-    );
-    let left = "SELECT (SELECT count(*) FROM sessions) || ' ' || (SELECT count(*) FROM turns) \
-                || ' ' || (SELECT count(*) FROM message_rows)";
-    assert_eq!(place.asked(left).await, ["1 1 1"]);
-    assert_eq!(place.history.totals().await.unwrap().messages, 1);
+            .project("kept", vec![(1, open()), (2, asked("c", Some("t")))])
+            .await;
+        place.project("s", log).await;
 
-    place
-        .project(
-            "s",
-            vec![(1, open_with(titled("new"), 2)), (2, asked("a", None))],
-        )
-        .await;
-    let session = place
-        .history
-        .session(&session_id("s"))
-        .await
-        .unwrap()
-        .unwrap();
-    assert_eq!(
-        (session.metadata, session.message_count),
-        (titled("new"), 1)
-    );
-    assert_eq!(
-        (session.created_at, session.usage),
-        (Millis(2), tokens(0, 0))
-    );
+        place.project("s", vec![(6, Change::Close)]).await;
+
+        assert_eq!(place.history.session(&session_id("s")).await.unwrap(), None);
+        assert_eq!(
+            place
+                .history
+                .message(&super::message_id("a"))
+                .await
+                .unwrap(),
+            None
+        );
+        let left = "SELECT (SELECT count(*) FROM sessions) || ' ' || (SELECT count(*) FROM turns) \
+                || ' ' || (SELECT count(*) FROM message_rows)";
+        place.has(left, &["1 1 1"]).await;
+        assert_eq!(place.history.totals().await.unwrap().messages, 1);
+
+        place
+            .project(
+                "s",
+                vec![(1, open_with(titled("new"), 2)), (2, asked("a", None))],
+            )
+            .await;
+        let session = place.session("s").await;
+        assert_eq!(
+            (session.metadata, session.message_count),
+            (titled("new"), 1)
+        );
+        assert_eq!(
+            (session.created_at, session.usage),
+            (Millis(2), tokens(0, 0))
+        );
+    }
 }
 
 // proves AS-19, DU-1
 #[tokio::test]
 async fn no_replay_brings_a_closed_session_back() {
-    let place = Place::new().await;
-    let log = || {
-        let log = [
-            open(),
-            asked("a", Some("t")),
-            started("t"),
-            Change::Close,
-            asked("late", None),
-        ];
-        (1..).zip(log).collect::<Vec<_>>()
-    };
-    place.project("s", log()).await;
-    for from in 0..5 {
-        place.project("s", log().split_off(from)).await;
-        assert_eq!(
-            place.history.session(&session_id("s")).await.unwrap(),
-            None,
-            "{from}"
-        );
-        assert_eq!(
-            place.asked("SELECT id FROM message_rows").await,
-            [""; 0],
-            "{from}"
-        );
+    for place in Place::every().await {
+        let log = || {
+            let log = [
+                open(),
+                asked("a", Some("t")),
+                started("t"),
+                Change::Close,
+                asked("late", None),
+            ];
+            (1..).zip(log).collect::<Vec<_>>()
+        };
+        place.project("s", log()).await;
+        for from in 0..5 {
+            place.project("s", log().split_off(from)).await;
+            assert_eq!(
+                place.history.session(&session_id("s")).await.unwrap(),
+                None,
+                "{from}"
+            );
+            place.has("SELECT id FROM message_rows", &[]).await;
+        }
     }
 }
 
 #[tokio::test]
 async fn the_newest_time_that_was_seen_is_when_a_session_last_changed() {
-    let place = Place::new().await;
-    let at = |id: &str, at: i64| {
-        let mut said = message(id, Role::User, "hello");
-        said.created_at = Millis(at);
-        put(said, None, master())
-    };
-    place
-        .project(
-            "s",
-            vec![
-                (1, open_with(titled(""), 50)),
-                (2, at("a", 90)),
-                (3, at("b", 70)),
-            ],
-        )
-        .await;
+    for place in Place::every().await {
+        let at = |id: &str, at: i64| {
+            let mut said = message(id, Role::User, "hello");
+            said.created_at = Millis(at);
+            put(said, None, master())
+        };
+        place
+            .project(
+                "s",
+                vec![
+                    (1, open_with(titled(""), 50)),
+                    (2, at("a", 90)),
+                    (3, at("b", 70)),
+                ],
+            )
+            .await;
 
-    let session = place
-        .history
-        .session(&session_id("s"))
-        .await
-        .unwrap()
-        .unwrap();
-    assert_eq!(
-        (session.created_at, session.updated_at),
-        (Millis(50), Millis(90))
-    );
+        let session = place.session("s").await;
+        assert_eq!(
+            (session.created_at, session.updated_at),
+            (Millis(50), Millis(90))
+        );
+    }
 }
 
 #[tokio::test]
 async fn a_position_without_changes_is_noted_and_never_goes_back() {
-    let place = Place::new().await;
-    place.project("s", vec![(1, open())]).await;
-    for (up_to, projected) in [(7, 7), (3, 7)] {
-        let mut empty = projection("s", vec![]);
-        empty.up_to = Seq(up_to);
-        place.history.project(vec![empty]).await.unwrap();
-        let session = place
-            .history
-            .session(&session_id("s"))
-            .await
-            .unwrap()
-            .unwrap();
-        assert_eq!(session.projected, Seq(projected));
+    for place in Place::every().await {
+        place.project("s", vec![(1, open())]).await;
+        for (up_to, projected) in [(7, 7), (3, 7)] {
+            let mut empty = projection("s", vec![]);
+            empty.up_to = Seq(up_to);
+            place.history.project(vec![empty]).await.unwrap();
+            let session = place.session("s").await;
+            assert_eq!(session.projected, Seq(projected));
+        }
     }
 }
 

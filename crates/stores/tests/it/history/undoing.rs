@@ -2,12 +2,11 @@
 
 use samovar_core::history::{Change, LastTurn};
 use samovar_core::message::{Part, ToolCall};
-use samovar_core::{AgentPath, CallId, FinishReason, History, Millis, Role, TurnId};
+use samovar_core::{AgentPath, CallId, FinishReason, Millis, Role, TurnId};
 use serde_json::json;
 
 use super::{
-    Place, asked, finished, last, master, message, message_id, open, put, session_id, started,
-    tokens, turn_id,
+    Place, asked, finished, last, master, message, open, put, session_id, started, tokens, turn_id,
 };
 
 fn forget(turns: &[&str]) -> Change {
@@ -44,8 +43,7 @@ fn answers(turn: &str, call: &str) -> Change {
 }
 
 /// A turn `t1`, and a turn `t2` whose child `c` has a child `d`.
-async fn talk() -> Place {
-    let place = Place::new().await;
+async fn talk(place: &Place) {
     let log = [
         open(),
         asked("q1", Some("t1")),
@@ -70,7 +68,6 @@ async fn talk() -> Place {
         finished("t2"),
     ];
     place.project("s", (1..).zip(log).collect()).await;
-    place
 }
 
 /// The last turn with those below it, what began it, and how many messages they have.
@@ -96,111 +93,90 @@ fn named(turn: &str, said: &str, messages: u64) -> (String, String, u64) {
 // proves DU-15
 #[tokio::test]
 async fn a_turn_that_is_taken_back_goes_with_all_below_it_and_what_it_cost_stays() {
-    let place = talk().await;
-    let before = place
-        .history
-        .session(&session_id("s"))
-        .await
-        .unwrap()
-        .unwrap();
-    assert_eq!(last_turn(&place).await, Some(named("t2 c d", "q2", 6)));
+    for place in Place::every().await {
+        talk(&place).await;
+        let before = place.session("s").await;
+        assert_eq!(last_turn(&place).await, Some(named("t2 c d", "q2", 6)));
 
-    place
-        .project("s", vec![(18, forget(&["t2", "c", "d"]))])
-        .await;
+        place
+            .project("s", vec![(18, forget(&["t2", "c", "d"]))])
+            .await;
 
-    assert_eq!(place.ids(last("s", 9)).await, ["q1", "a1"]);
-    let after = place
-        .history
-        .session(&session_id("s"))
-        .await
-        .unwrap()
-        .unwrap();
-    assert_eq!((before.message_count, after.message_count), (8, 2));
-    assert_eq!(after.usage, before.usage);
-    assert_eq!(after.updated_at, Millis(2000));
-    assert_eq!(
-        place.asked("SELECT group_concat(id) FROM turns").await,
-        ["t1"]
-    );
-    assert_eq!(last_turn(&place).await, Some(named("t1", "q1", 2)));
+        assert_eq!(place.ids(last("s", 9)).await, ["q1", "a1"]);
+        let after = place.session("s").await;
+        assert_eq!((before.message_count, after.message_count), (8, 2));
+        assert_eq!(after.usage, before.usage);
+        assert_eq!(after.updated_at, Millis(2000));
+        place
+            .has("SELECT group_concat(id) FROM turns", &["t1"])
+            .await;
+        assert_eq!(last_turn(&place).await, Some(named("t1", "q1", 2)));
 
-    place.project("s", vec![(19, forget(&["t1"]))]).await;
-    assert_eq!(place.ids(last("s", 9)).await, [""; 0]);
-    assert_eq!(last_turn(&place).await, None);
-    assert_eq!(place.history.totals().await.unwrap().messages, 0);
+        place.project("s", vec![(19, forget(&["t1"]))]).await;
+        assert_eq!(place.ids(last("s", 9)).await, [""; 0]);
+        assert_eq!(last_turn(&place).await, None);
+        assert_eq!(place.history.totals().await.unwrap().messages, 0);
+    }
 }
 
 // proves DU-1
 #[tokio::test]
 async fn what_was_taken_back_is_not_brought_back_and_its_ids_are_free() {
-    let place = talk().await;
-    let again = vec![(17, finished("t2")), (18, forget(&["t2", "c", "d"]))];
-    place.project("s", again.clone()).await;
-    place.project("s", again).await;
-    place
-        .project(
-            "s",
-            vec![(19, forget(&["t2", "c", "d"])), (20, forget(&["nobody"]))],
-        )
-        .await;
-    let session = place
-        .history
-        .session(&session_id("s"))
-        .await
-        .unwrap()
-        .unwrap();
-    assert_eq!(session.message_count, 2);
+    for place in Place::every().await {
+        talk(&place).await;
+        let again = vec![(17, finished("t2")), (18, forget(&["t2", "c", "d"]))];
+        place.project("s", again.clone()).await;
+        place.project("s", again).await;
+        place
+            .project(
+                "s",
+                vec![(19, forget(&["t2", "c", "d"])), (20, forget(&["nobody"]))],
+            )
+            .await;
+        let session = place.session("s").await;
+        assert_eq!(session.message_count, 2);
 
-    let anew = vec![(21, asked("q2", Some("t3"))), (22, started("t3"))];
-    place.project("s", anew).await;
+        let anew = vec![(21, asked("q2", Some("t3"))), (22, started("t3"))];
+        place.project("s", anew).await;
 
-    assert_eq!(place.ids(last("s", 9)).await, ["q1", "a1", "q2"]);
-    let row = place
-        .history
-        .message(&message_id("q2"))
-        .await
-        .unwrap()
-        .unwrap();
-    assert_eq!(row.turn, Some(turn_id("t3")));
-    let session = place
-        .history
-        .session(&session_id("s"))
-        .await
-        .unwrap()
-        .unwrap();
-    assert_eq!(session.message_count, 3);
+        assert_eq!(place.ids(last("s", 9)).await, ["q1", "a1", "q2"]);
+        let row = place.message("q2").await;
+        assert_eq!(row.turn, Some(turn_id("t3")));
+        let session = place.session("s").await;
+        assert_eq!(session.message_count, 3);
+    }
 }
 
 #[tokio::test]
 async fn the_last_turn_is_the_last_one_of_the_sessions_own_agent_that_has_a_place() {
-    let place = Place::new().await;
-    assert_eq!(last_turn(&place).await, None);
-    place
-        .project("s", vec![(1, open()), (2, asked("note", None))])
-        .await;
-    assert_eq!(last_turn(&place).await, None, "no turn at all");
-    place.project("s", vec![(3, asked("q1", Some("t1")))]).await;
-    assert_eq!(last_turn(&place).await, None, "it waits");
-    place
-        .project("s", vec![(4, started("t1")), (5, asked("q2", Some("t2")))])
-        .await;
-    assert_eq!(
-        last_turn(&place).await,
-        Some(named("t1", "q1", 1)),
-        "t2 waits"
-    );
+    for place in Place::every().await {
+        assert_eq!(last_turn(&place).await, None);
+        place
+            .project("s", vec![(1, open()), (2, asked("note", None))])
+            .await;
+        assert_eq!(last_turn(&place).await, None, "no turn at all");
+        place.project("s", vec![(3, asked("q1", Some("t1")))]).await;
+        assert_eq!(last_turn(&place).await, None, "it waits");
+        place
+            .project("s", vec![(4, started("t1")), (5, asked("q2", Some("t2")))])
+            .await;
+        assert_eq!(
+            last_turn(&place).await,
+            Some(named("t1", "q1", 1)),
+            "t2 waits"
+        );
 
-    let cancelled = Change::TurnFinished {
-        turn: turn_id("t2"),
-        reason: FinishReason::Cancelled,
-        usage: tokens(0, 0),
-        at: Millis(1000),
-    };
-    place.project("s", vec![(6, cancelled)]).await;
+        let cancelled = Change::TurnFinished {
+            turn: turn_id("t2"),
+            reason: FinishReason::Cancelled,
+            usage: tokens(0, 0),
+            at: Millis(1000),
+        };
+        place.project("s", vec![(6, cancelled)]).await;
 
-    assert_eq!(last_turn(&place).await, Some(named("t2", "q2", 1)));
-    let rows = place.history.messages(last("s", 9)).await.unwrap();
-    let begun: Vec<_> = rows.iter().map(|row| row.has_begun).collect();
-    assert_eq!(begun, [true, true, false], "of no turn, t1, t2");
+        assert_eq!(last_turn(&place).await, Some(named("t2", "q2", 1)));
+        let rows = place.history.messages(last("s", 9)).await.unwrap();
+        let begun: Vec<_> = rows.iter().map(|row| row.has_begun).collect();
+        assert_eq!(begun, [true, true, false], "of no turn, t1, t2");
+    }
 }

@@ -8,7 +8,7 @@ use samovar_core::{Broken, Event, Journal, Kind, Seq, SessionId};
 use samovar_stores::journal::{LmdbJournal, walk};
 use tempfile::TempDir;
 
-use super::{Data, SMALL, finished, turn_started};
+use super::{Data, SMALL, turn_started};
 
 const NO_LIMIT: u64 = u64::MAX;
 
