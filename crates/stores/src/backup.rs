@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::data_dir::{DataDir, sync_dir};
+use crate::data_dir::{DataDir, make_new, sync_dir};
 use crate::history::SqliteHistory;
 use crate::journal::LmdbJournal;
 use crate::open::blocking;
@@ -134,7 +134,7 @@ impl Backups {
             let target = locale::quoted(target);
             Error::new(Code::BackupUnusable, locale::backup::not_made(target, why))
         };
-        files::make_new(&part).map_err(|error| unusable(&error))?;
+        make_new(&part).map_err(|error| unusable(&error))?;
         let made = self.fill(&part).await;
         let kept = match made {
             Ok(manifest) => place(&part, target).map(|()| manifest).map_err(from_io),

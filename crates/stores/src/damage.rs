@@ -3,6 +3,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use samovar_core::{Damages, Millis, SessionId};
@@ -63,7 +64,7 @@ pub struct Reports {
     dir: DataDir,
     found: Mutex<Vec<Damage>>,
     /// Whether the history was found damaged by this run, for the next start.
-    is_history_suspicious: Mutex<bool>,
+    is_history_suspicious: AtomicBool,
 }
 
 /// What was found damaged in a data directory that need not be held, oldest first. What a person has
@@ -74,12 +75,9 @@ pub fn damages(dir: &DataDir) -> Vec<Damage> {
         return Vec::new();
     };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let reports = names.filter(|name| {
-        Path::new(name)
-            .extension()
-            .is_some_and(|kind| kind == "json")
-    });
-    let mut found: Vec<Damage> = reports
+    let is_report = |name: &String| Path::new(name).extension() == Some("json".as_ref());
+    let mut found: Vec<Damage> = names
+        .filter(is_report)
         .filter_map(|name| serde_json::from_str(&files.read(&name, MAX_BYTES).ok()??).ok())
         .filter(|info: &Damage| is_there(&dir.path, info))
         .collect();
@@ -98,7 +96,7 @@ impl Reports {
         Self {
             dir: dir.clone(),
             found: Mutex::new(damages(dir)),
-            is_history_suspicious: Mutex::default(),
+            is_history_suspicious: AtomicBool::new(false),
         }
     }
 
@@ -109,7 +107,7 @@ impl Reports {
 
     /// Whether this run could not read the history.
     pub(crate) fn is_history_suspicious(&self) -> bool {
-        *lock(&self.is_history_suspicious)
+        self.is_history_suspicious.load(Ordering::Relaxed)
     }
 
     /// Tells that a store is set aside, or had to be; before it is moved, so that no crash leaves a
@@ -196,7 +194,7 @@ impl Reports {
     }
 
     fn found(&self) -> MutexGuard<'_, Vec<Damage>> {
-        lock(&self.found)
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -223,8 +221,7 @@ impl Damages for Reports {
     }
 
     fn history(&self, why: &str) {
-        let mut is_suspicious = lock(&self.is_history_suspicious);
-        if std::mem::replace(&mut *is_suspicious, true) {
+        if self.is_history_suspicious.swap(true, Ordering::Relaxed) {
             return;
         }
         tracing::error!(why, "the history is checked at the next start");
@@ -239,15 +236,12 @@ fn shortened(why: &str) -> String {
     why.chars().take(MAX_REASON).collect()
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::ErrorKind;
     use std::path::PathBuf;
     use std::sync::Arc;
+    use std::sync::atomic::AtomicI64;
 
     use samovar_core::Clock;
 
@@ -255,8 +249,11 @@ mod tests {
     use crate::data_dir::SmallFiles;
     use crate::run::RunFile;
 
-    /// Files without rules, and a clock that stands.
+    /// Files without rules.
     struct Plain(PathBuf);
+
+    /// A clock that goes on with every look.
+    struct Ticking;
 
     impl SmallFiles for Plain {
         fn of(&self, folder: &Path) -> io::Result<Arc<dyn SmallFiles>> {
@@ -283,18 +280,19 @@ mod tests {
         }
     }
 
-    impl Clock for Plain {
+    impl Clock for Ticking {
         fn now(&self) -> Millis {
-            Millis(7)
+            static NOW: AtomicI64 = AtomicI64::new(0);
+            Millis(NOW.fetch_add(1, Ordering::Relaxed))
         }
     }
 
     fn data_dir(dir: &tempfile::TempDir) -> DataDir {
         let path = dir.path().to_owned();
         DataDir {
-            path: path.clone(),
             files: Arc::new(Plain(path.clone())),
-            clock: Arc::new(Plain(path)),
+            path,
+            clock: Arc::new(Ticking),
         }
     }
 

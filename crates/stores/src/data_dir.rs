@@ -1,8 +1,8 @@
 //! A data directory, as the stores see it: its small files, and its folders.
 
-use std::fs::{DirBuilder, File};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ pub(crate) fn free_folder(dir: &Path, word: &str, epoch: u64) -> io::Result<Path
             0 => format!("{word}-{epoch}"),
             more => format!("{word}-{epoch}-{more}"),
         };
-        match DirBuilder::new().mode(0o700).create(damaged.join(&name)) {
+        match make_new(&damaged.join(&name)) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
             made => return made.map(|()| damaged.join(name)),
         }
@@ -97,6 +97,17 @@ pub(crate) fn make_folder(dir: &Path, name: &str) -> io::Result<PathBuf> {
         .create(&folder)?;
     sync_dir(dir)?;
     Ok(folder)
+}
+
+/// A new folder, for its owner alone.
+pub(crate) fn make_new(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(folder)
+}
+
+/// A new file, for its owner alone.
+pub(crate) fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600).open(path)
 }
 
 pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {

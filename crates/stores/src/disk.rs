@@ -5,9 +5,9 @@
 //! on whatever can wait is refused, so that the room it leaves is for what cannot: results of calls
 //! that ran, cancels, the ends of turns. When there is room again, it is made again first.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,6 +17,7 @@ use rustix::io::Errno;
 use samovar_core::Broken;
 use tokio::sync::watch;
 
+use crate::data_dir;
 use crate::journal::from_io;
 
 /// Bytes of the ballast.
@@ -47,8 +48,6 @@ struct Inner {
 pub struct Room {
     /// Bytes that can be written.
     pub free_bytes: u64,
-    /// Whether the ballast is there.
-    pub has_ballast: bool,
     /// Whether a server refuses what is new there.
     pub is_full: bool,
 }
@@ -61,7 +60,6 @@ impl Room {
         let missing = if has_ballast { 0 } else { BALLAST_BYTES };
         Some(Self {
             free_bytes,
-            has_ballast,
             is_full: free_bytes < missing + SPARE_BYTES,
         })
     }
@@ -228,9 +226,7 @@ impl Inner {
     }
 
     fn create(&self, name: &str) -> io::Result<File> {
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(0o600);
-        options.open(self.dir.join(name))
+        data_dir::create(&self.dir.join(name))
     }
 
     fn remove(&self, name: &str) {

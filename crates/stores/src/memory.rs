@@ -210,7 +210,9 @@ impl State {
     /// Keeps all of a batch, or nothing when one of its positions is taken.
     fn keep(&mut self, batch: &Batch, rows: Vec<Row>) -> Result<(), Broken> {
         if let Some(log) = self.logs.get(&batch.log)
-            && let Some(taken) = rows.iter().find(|row| log.has(row.event.seq))
+            && let Some(taken) = rows
+                .iter()
+                .find(|row| log.events.contains_key(&row.event.seq))
         {
             return Err(Broken::Io(format!(
                 "log {}, seq {} is kept already",
@@ -278,10 +280,6 @@ impl HeldLog {
             unprojected: self.is_unprojected,
             deleted: self.is_deleted,
         }
-    }
-
-    fn has(&self, seq: Seq) -> bool {
-        self.events.contains_key(&seq)
     }
 
     fn take(&mut self, row: Row) {

@@ -7,15 +7,16 @@
 mod frame;
 mod holdings;
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::journal::LogNo;
 use samovar_core::{Broken, Event, failpoint};
 
+use crate::data_dir::create;
 use crate::disk::Disk;
 use crate::journal::from_io;
 
@@ -150,12 +151,7 @@ impl State {
     fn begin_segment(&mut self, spool: &Spool) -> Result<Segment, Broken> {
         self.last += 1;
         let path = spool.path(self.last);
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(|error| from_io(&path.display().to_string(), &error))?;
+        let file = create(&path).map_err(|error| from_io(&path.display().to_string(), &error))?;
         self.holdings.begin(self.last);
         Ok(Segment {
             number: self.last,

@@ -1,13 +1,14 @@
 //! The files of a backup, and the list of them with their checksums.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 use samovar_core::Millis;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+use crate::data_dir::create;
 
 /// The list's own name.
 pub(super) const MANIFEST: &str = "manifest.json";
@@ -110,16 +111,6 @@ impl Listed {
         copy.sync_all()?;
         Ok(bytes == self.bytes && sha256 == self.sha256)
     }
-}
-
-/// A new folder, for its owner alone.
-pub(super) fn make_new(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().mode(0o700).create(folder)
-}
-
-fn create(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(0o600).open(path)
 }
 
 /// Copies everything; answers how much it was, and its checksum.

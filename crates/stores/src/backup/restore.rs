@@ -11,12 +11,12 @@ use samovar_locale as locale;
 use serde::{Deserialize, Serialize};
 
 use crate::damage;
-use crate::data_dir::{self, DataDir, make_folder, move_all, sync_dir};
+use crate::data_dir::{self, DataDir, make_folder, make_new, move_all, sync_dir};
 use crate::disk::Disk;
 use crate::open::OpenError;
 use crate::run::{Run, RunState};
 
-use super::files::{self, Manifest};
+use super::files::Manifest;
 use super::{Backup, HISTORY, JOURNAL, JOURNAL_FILE};
 
 /// What is copied and waits for its place. It comes and goes in one step, so it is always whole.
@@ -91,7 +91,10 @@ pub(super) fn stage(backup: &Path, dir: &DataDir) -> Result<Backup, Error> {
     let manifest = match Manifest::read(backup) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(broken(error)),
         Ok(Some(manifest)) if has_all(&manifest) => manifest,
-        Ok(_) | Err(_) => return Err(no_backup(backup)),
+        Ok(_) | Err(_) => {
+            let why = locale::backup::none(locale::quoted(backup));
+            return Err(Error::new(Code::BackupUnusable, why));
+        }
     };
     let part = data_dir.join(PART);
     let staged = clear(&part)
@@ -142,18 +145,15 @@ fn clear(folder: &Path) -> io::Result<()> {
 
 /// Whether it lists what a backup has, and nothing that could lead elsewhere.
 fn has_all(manifest: &Manifest) -> bool {
-    let mut paths: Vec<_> = manifest
-        .files
-        .iter()
-        .map(|file| file.path.as_str())
-        .collect();
+    let paths = manifest.files.iter().map(|file| file.path.as_str());
+    let mut paths: Vec<_> = paths.collect();
     paths.sort_unstable();
     paths == [HISTORY, JOURNAL_FILE]
 }
 
 fn copy(manifest: &Manifest, backup: &Path, part: &Path, dir: &DataDir) -> io::Result<bool> {
-    files::make_new(part)?;
-    files::make_new(&part.join(JOURNAL))?;
+    make_new(part)?;
+    make_new(&part.join(JOURNAL))?;
     for file in &manifest.files {
         if !file.copy(backup, part)? {
             return Ok(false);
@@ -224,11 +224,6 @@ fn take_place(dir: &DataDir) -> io::Result<Option<PathBuf>> {
     unstage(data_dir)?;
     // It stays when something is in it.
     Ok(std::fs::remove_dir(&aside).is_err().then_some(aside))
-}
-
-fn no_backup(backup: &Path) -> Error {
-    let why = locale::backup::none(locale::quoted(backup));
-    Error::new(Code::BackupUnusable, why)
 }
 
 fn not_restored(backup: &Path, error: &io::Error) -> Error {

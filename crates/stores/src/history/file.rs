@@ -1,8 +1,7 @@
 //! The file: who may read it, how it is opened, which tables it has.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use sqlx::{ConnectOptions, SqlSafeStr, SqliteConnection, SqlitePool};
 
 use super::failure::Failure;
+use crate::data_dir;
 
 /// How many reads run at once; more wait for one of them.
 const READERS: u32 = 4;
@@ -83,8 +83,7 @@ impl Options {
 /// relative one that begins with `file:` as a URI.
 fn create(path: &Path) -> io::Result<PathBuf> {
     let path = std::path::absolute(path)?;
-    let mut options = OpenOptions::new();
-    match options.write(true).create_new(true).mode(0o600).open(&path) {
+    match data_dir::create(&path) {
         Ok(_) => {
             if let Some(folder) = path.parent() {
                 File::open(folder)?.sync_all()?;

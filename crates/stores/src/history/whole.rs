@@ -1,8 +1,7 @@
 //! The file as a whole: whether it is all there, and a copy of it while it is in use.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{ErrorKind, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use samovar_core::Broken;
@@ -10,6 +9,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row};
 
 use super::failure::Failure;
 use super::{SqliteHistory, file};
+use crate::data_dir::create;
 
 /// Bytes that say how long the file is to be.
 const HEAD_BYTES: usize = 100;
@@ -73,9 +73,7 @@ impl SqliteHistory {
     /// [`Broken`]; also when the file is there, or what is copied is damaged.
     pub async fn copy_to(&self, path: &Path) -> Result<(), Broken> {
         let broken = |error| Broken::Io(format!("history: {}: {error}", path.display()));
-        let mut options = OpenOptions::new();
-        let options = options.write(true).create_new(true).mode(0o600);
-        let file = options.open(path).map_err(broken)?;
+        let file = create(path).map_err(broken)?;
         let shown = path.to_str().ok_or_else(|| {
             let why = format!("history: {} is no text", path.display());
             Broken::Io(why)

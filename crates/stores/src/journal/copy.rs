@@ -1,8 +1,6 @@
 //! A copy of the journal while it is in use, and what goes with one: nothing is removed meanwhile, and
 //! whoever begins with a copy gives the history everything again.
 
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,6 +10,7 @@ use samovar_core::Broken;
 
 use super::fault::{Fault, from_io};
 use super::{FILE, LmdbJournal, Shared, pages, sync_dir};
+use crate::data_dir::create;
 use crate::spool;
 
 /// While it lives, nothing is removed from the journal.
@@ -52,9 +51,7 @@ impl LmdbJournal {
         }
         spool::make_dir(dir)?;
         let path = dir.join(FILE);
-        let mut options = OpenOptions::new();
-        let options = options.write(true).create_new(true).mode(0o600);
-        let mut file = options.open(&path).map_err(unwritable)?;
+        let mut file = create(&path).map_err(unwritable)?;
         let copied = tables
             .env
             .copy_to_file(&mut file, CompactionOption::Enabled);

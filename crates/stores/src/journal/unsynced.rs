@@ -5,15 +5,15 @@
 //! the kernel's own start; it goes with a close that synced everything. Found after another start of
 //! the kernel, it says that the journal is not to be opened: it is wiped (DU-3).
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use samovar_core::Broken;
 
 use super::fault::from_io;
 use super::sync_dir;
+use crate::data_dir::create;
 
 /// What a commit outlives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,9 +73,7 @@ pub(super) fn wipe(journal_dir: &Path) -> Result<(), Broken> {
 pub(super) fn begin(journal_dir: &Path, boot_id: &str) -> Result<(), Broken> {
     let path = journal_dir.join(NAME);
     remove(&path)?;
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(0o600);
-    let written = options.open(&path).and_then(|mut file| {
+    let written = create(&path).and_then(|mut file| {
         file.write_all(boot_id.as_bytes())?;
         file.sync_all()
     });

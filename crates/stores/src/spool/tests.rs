@@ -31,7 +31,10 @@ fn write(spool: &Spool, seq: u64) -> Result<(), Broken> {
 
 /// Lets the next write go to a disk without room, on which nothing can be taken back either.
 fn be_full(spool: &Spool) {
-    let file = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let file = fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
     let mut state = spool.state();
     let number = state.last;
     state.current = Some(Segment {
