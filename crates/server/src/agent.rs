@@ -15,77 +15,78 @@ use samovar_wire::agent::{
     Stats, StreamParams, ToolDefinition, UndoResult, UpdateSessionParams,
 };
 use samovar_wire::params;
-use serde::Serialize;
 
-use crate::endpoint::{Call, Route, Scope};
-use crate::home::Home;
+use crate::clock::UuidV7;
+use crate::endpoint;
+use crate::reply::fitting;
 use crate::stream::{self, Cursor, Manner};
-use crate::tokens::Guest;
+use crate::tokens::{Guest, Scope};
 
-/// Bytes of a list in an answer, about: a client that takes nothing holds up no more (DU-8).
-const MAX_ANSWER_BYTES: usize = 768 * 1024;
+/// The server's own approval level is all that these handlers need beside the engine.
+type Call = endpoint::Call<Approval>;
+type Endpoint = endpoint::Endpoint<Approval>;
 
-pub(crate) fn routes() -> Vec<Route> {
+pub(crate) fn routes() -> Vec<Endpoint> {
     let at = |method: &str| format!("{BASE_PATH}/{method}");
     vec![
-        Route::changing(
+        Endpoint::changing(
             at("createSession"),
             "Creates a session; with the id of an existing session, returns that one.",
             create_session,
         ),
-        Route::changing(
+        Endpoint::changing(
             at("sendMessage"),
             "Sends a message, waits for its turn to end, and returns the whole turn.",
             send_message,
         ),
-        Route::streaming::<_, AgentStreamEvent<'_>, _>(
+        Endpoint::streaming::<_, AgentStreamEvent<'_>, _>(
             at("sendMessage/stream"),
             "Sends a message, and streams its turn.",
             stream_message,
         ),
-        Route::following::<_, ResumedEvent<'_>, _>(
+        Endpoint::following::<_, ResumedEvent<'_>, _>(
             at("sendMessage/stream"),
             "Streams a turn again, after the last frame that was read.",
             resume_message,
         )
         .with_tickets(),
-        Route::reading(at("getSession"), "Returns a session.", get_session),
-        Route::reading(
+        Endpoint::reading(at("getSession"), "Returns a session.", get_session),
+        Endpoint::reading(
             at("getMessages"),
             "Returns the last messages of a session, oldest first.",
             get_messages,
         ),
-        Route::reading(
+        Endpoint::reading(
             at("listSessions"),
             "Returns a page of the sessions, the most recently changed first.",
             list_sessions,
         ),
-        Route::changing(
+        Endpoint::changing(
             at("updateSession"),
             "Changes the title or the model of a session, and returns it.",
             update_session,
         ),
-        Route::changing(
+        Endpoint::changing(
             at("deleteSession"),
             "Stops a session's turns, and deletes the session.",
             delete_session,
         ),
-        Route::changing(
+        Endpoint::changing(
             at("cancel"),
             "Stops a turn, and returns whether one was stopped.",
             cancel,
         ),
-        Route::changing(
+        Endpoint::changing(
             at("undo"),
             "Takes back the last turn of a session, and returns its user's message.",
             undo,
         ),
-        Route::reading(
+        Endpoint::reading(
             at("listTools"),
             "Returns the tools that a model may call.",
             list_tools,
         ),
-        Route::reading(
+        Endpoint::reading(
             at("getStats"),
             "Counts the sessions, their messages, and the tokens they used.",
             get_stats,
@@ -95,7 +96,7 @@ pub(crate) fn routes() -> Vec<Route> {
 
 async fn create_session(call: Call, params: CreateSessionParams) -> Result<SessionInfo, Error> {
     let (session, action) = params.into_action();
-    let session = session.unwrap_or_else(Home::fresh_session);
+    let session = session.unwrap_or_else(|| SessionId::fresh(&UuidV7));
     submit(&call, &session, action).await?;
     let row = call.engine().await?.session(&session).await?;
     Ok(SessionInfo::from(&row))
@@ -114,7 +115,7 @@ struct Posted {
 async fn post(call: &Call, params: SendMessageParams) -> Result<Posted, Error> {
     let (session, action) = params.into_action()?;
     if let Action::Post { bounds, .. } = &action {
-        check_level(&call.by, bounds.approval, call.shared.approval)?;
+        check_level(&call.by, bounds.approval, call.state)?;
     }
     let engine = call.engine().await?;
     let here = engine.attend();
@@ -182,7 +183,7 @@ async fn resume_message(call: Call, params: ResumeParams) -> Result<Response<Bod
 fn manner(call: &Call, profile: Profile) -> Manner {
     Manner {
         profile,
-        ping_every: call.shared.ping_every,
+        ping_every: call.ping_every,
         stalled: call.stalled.clone(),
     }
 }
@@ -236,21 +237,6 @@ async fn list_sessions(
         items: fitting(rows.iter().map(SessionInfo::from)),
         total_count,
     })
-}
-
-/// As many as an answer may have, and one at least.
-pub(crate) fn fitting<T: Serialize>(items: impl Iterator<Item = T>) -> Vec<T> {
-    let mut room = MAX_ANSWER_BYTES;
-    let mut fitting = Vec::new();
-    for item in items {
-        let bytes = serde_json::to_vec(&item).map_or(0, |json| json.len());
-        if bytes > room && !fitting.is_empty() {
-            break;
-        }
-        room = room.saturating_sub(bytes);
-        fitting.push(item);
-    }
-    fitting
 }
 
 async fn update_session(call: Call, params: UpdateSessionParams) -> Result<SessionInfo, Error> {

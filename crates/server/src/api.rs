@@ -1,71 +1,95 @@
 //! What stands under `/api`: the server itself, its models, tools and tokens, and what it found at
 //! start.
 
-use samovar_core::{Action, Clock, Code, Command, Error};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use samovar_core::{Action, Approval, Clock, Code, Command, Error};
 use samovar_locale as locale;
+use samovar_providers::Registry;
 use samovar_stores::Stores;
+use samovar_stores::damage::Reports;
 use samovar_wire::agent::{NoParams, SessionParams};
 use samovar_wire::api::{
     BASE_PATH, CreateTokenParams, CreatedToken, ModelsAnswer, ModelsParams, RecoveryInfo,
     ServerInfo, StoreInfo, TokenInfo, TokenParams, WaitingTurn,
 };
+use schemars::JsonSchema;
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
 
 use crate::clock::SystemClock;
-use crate::endpoint::{Call, Route, Scope, Verb};
+use crate::endpoint::{self, Verb};
+use crate::engine_cell::starting;
 use crate::models;
-use crate::tokens::{self, Tokens};
+use crate::registered::RegisteredTools;
+use crate::tokens::{self, Scope, Tokens};
 
 pub(crate) mod backup;
 mod tools;
 
-pub(crate) fn routes() -> Vec<Route> {
+/// What the handlers of `/api` work with.
+pub(crate) struct State {
+    /// Empty until they are open.
+    pub(crate) stores: OnceLock<Arc<Stores>>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) tokens: Arc<Tokens>,
+    pub(crate) tools: Arc<RegisteredTools>,
+    pub(crate) reports: Arc<Reports>,
+    /// Cancelled when the server is to end and start again; `None` where no program would start it.
+    pub(crate) restart: Option<CancellationToken>,
+    pub(crate) workspace: PathBuf,
+    pub(crate) approval: Approval,
+}
+
+type Call = endpoint::Call<Arc<State>>;
+type Endpoint = endpoint::Endpoint<Arc<State>>;
+
+impl State {
+    fn stores(&self) -> Result<&Arc<Stores>, Error> {
+        self.stores.get().ok_or_else(starting)
+    }
+}
+
+pub(crate) fn routes() -> Vec<Endpoint> {
     let at = |path: &str| format!("{BASE_PATH}/{path}");
-    let get = &[Verb::Get];
     let mut routes = tools::routes();
     routes.extend([
-        Route::answering(
-            get,
-            Scope::Read,
+        Endpoint::showing(
             at("server"),
             "Returns the server's version, workspace, approval level and store.",
             server,
         ),
-        Route::answering(
-            get,
-            Scope::Read,
+        Endpoint::showing(
             at("recovery"),
             "Returns what happened to the turns that the last run of the server left.",
             recovery,
         ),
-        Route::answering(
-            &[Verb::Post],
-            Scope::Use,
+        Endpoint::changing(
             at("recovery/continue"),
             "Resumes a session's interrupted turn that waits for it.",
             continue_turn,
         ),
-        Route::answering(
-            get,
-            Scope::Read,
+        Endpoint::showing(
             at("models"),
             "Returns the providers, the default model, and why it was chosen.",
             list_models,
         ),
-        Route::answering(
-            get,
+        Endpoint::answering(
+            &[Verb::Get],
             Scope::Admin,
             at("tokens"),
             "Returns the tokens, without their secrets.",
             tokens,
         ),
-        Route::answering(
+        Endpoint::answering(
             &[Verb::Post],
             Scope::Admin,
             at("tokens"),
             "Creates a token and returns it, only once.",
             create_token,
         ),
-        Route::answering(
+        Endpoint::answering(
             &[Verb::Delete],
             Scope::Admin,
             at("tokens/{name}"),
@@ -83,9 +107,9 @@ async fn server(call: Call, _params: NoParams) -> Result<ServerInfo, Error> {
     }
     Ok(ServerInfo {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        workspace: call.shared.workspace.display().to_string(),
-        approval: call.shared.approval,
-        store: store_info(call.shared.stores()?)?,
+        workspace: call.state.workspace.display().to_string(),
+        approval: call.state.approval,
+        store: store_info(call.state.stores()?)?,
     })
 }
 
@@ -129,7 +153,7 @@ async fn continue_turn(call: Call, params: SessionParams) -> Result<(), Error> {
 }
 
 async fn list_models(call: Call, params: ModelsParams) -> Result<ModelsAnswer, Error> {
-    let registry = &call.shared.registry;
+    let registry = &call.state.registry;
     if params.probe {
         registry.probe().await;
     }
@@ -137,7 +161,7 @@ async fn list_models(call: Call, params: ModelsParams) -> Result<ModelsAnswer, E
 }
 
 async fn tokens(call: Call, _params: NoParams) -> Result<Vec<TokenInfo>, Error> {
-    Ok(call.shared.tokens.list())
+    Ok(call.state.tokens.list())
 }
 
 async fn create_token(call: Call, params: CreateTokenParams) -> Result<CreatedToken, Error> {
@@ -157,6 +181,45 @@ async fn change_tokens<T: Send + 'static>(
     call: Call,
     change: impl FnOnce(&Tokens) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    let changed = tokio::task::spawn_blocking(move || change(&call.shared.tokens)).await;
+    let changed = tokio::task::spawn_blocking(move || change(&call.state.tokens)).await;
     changed.unwrap_or_else(|error| Err(tokens::not_kept(&error.into())))
+}
+
+/// What a probe reads.
+#[derive(Serialize, JsonSchema)]
+struct Health {
+    /// `ok`, or the request fails.
+    status: &'static str,
+}
+
+/// The probes, which need no token.
+pub(crate) fn probes() -> Vec<Endpoint> {
+    let probe = &[Verb::Get];
+    vec![
+        Endpoint::answering(
+            probe,
+            Scope::Public,
+            "/healthz".to_owned(),
+            "Reports that the server is alive.",
+            alive,
+        ),
+        Endpoint::answering(
+            probe,
+            Scope::Public,
+            "/readyz".to_owned(),
+            "Reports whether the server accepts work.",
+            ready,
+        ),
+    ]
+}
+
+async fn alive(_call: Call, _params: NoParams) -> Result<Health, Error> {
+    Ok(Health { status: "ok" })
+}
+
+async fn ready(call: Call, _params: NoParams) -> Result<Health, Error> {
+    if call.engine.now()?.is_stopping() {
+        return Err(Error::new(Code::Unavailable, locale::server::ends()));
+    }
+    Ok(Health { status: "ok" })
 }

@@ -1,12 +1,15 @@
 //! The global chat's methods (CH-4 to CH-8): the person's door to it, and what shows it.
 
 mod feed;
-mod history;
-mod socket;
 mod stream;
 
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::vec::IntoIter;
+
 use axum::body::Body;
-use axum::http::{HeaderName, HeaderValue, Response};
+use axum::http::{HeaderName, HeaderValue, Response, header};
+use bytes::Bytes;
 use samovar_chat::Chat;
 use samovar_core::{Code, Error};
 use samovar_locale as locale;
@@ -17,34 +20,37 @@ use samovar_wire::chat::{
 };
 use serde_json::json;
 
-use crate::endpoint::{Call, Route, Scope, Verb};
-use crate::home::Shared;
+use crate::endpoint;
 use feed::Feed;
+
+type Call = endpoint::Call<Chat>;
+type Endpoint = endpoint::Endpoint<Chat>;
+
+/// Bytes that are written at once, about.
+const ARRAY_BYTES: usize = 64 * 1024;
 
 /// Bytes that a reader over a WebSocket may say at once, who has nothing to say.
 const MAX_HEARD_BYTES: usize = 4 * 1024;
 
-pub(crate) fn routes() -> Vec<Route> {
+pub(crate) fn routes() -> Vec<Endpoint> {
     let at = |method: &str| format!("{BASE_PATH}/{method}");
     let routes = [
-        Route::answering(
-            &[Verb::Get],
-            Scope::Read,
+        Endpoint::showing(
             at("state"),
             "Returns the question of the global chat that waits for the person.",
             state,
         ),
-        Route::following::<_, Vec<ChatMessage<'_>>, _>(
+        Endpoint::following::<_, Vec<ChatMessage<'_>>, _>(
             at("history"),
             "Returns messages of the global chat, oldest first.",
             read,
         ),
-        Route::changing(
+        Endpoint::changing(
             at("user_message"),
             "Sends a message to the global chat, as the person.",
             user_message,
         ),
-        Route::following::<_, Streamed<'_>, _>(
+        Endpoint::following::<_, Streamed<'_>, _>(
             at("stream"),
             "Streams the messages of the global chat, also over a WebSocket.",
             follow,
@@ -55,19 +61,15 @@ pub(crate) fn routes() -> Vec<Route> {
 }
 
 /// Which run of the chat has answered (CH-5).
-fn name_boot(shared: &Shared, response: &mut Response<Body>) {
-    if let Ok(boot) = HeaderValue::from_str(shared.chatting.chat.boot()) {
+fn name_boot(chat: &Chat, response: &mut Response<Body>) {
+    if let Ok(boot) = HeaderValue::from_str(chat.boot()) {
         let name = HeaderName::from_static(BOOT_HEADER);
         response.headers_mut().insert(name, boot);
     }
 }
 
-fn chat(call: &Call) -> Chat {
-    call.shared.chatting.chat.clone()
-}
-
 async fn state(call: Call, _params: NoParams) -> Result<ChatStateInfo, Error> {
-    let chat = chat(&call);
+    let chat = &call.state;
     let state = chat.state();
     Ok(ChatStateInfo {
         pending_input: state.pending_input.map(Into::into),
@@ -79,20 +81,20 @@ async fn state(call: Call, _params: NoParams) -> Result<ChatStateInfo, Error> {
 async fn user_message(call: Call, params: UserMessageParams) -> Result<PostedMessage, Error> {
     // What a turn of an earlier run has asked is asked again once the engine is there.
     call.engine().await?;
-    let id = chat(&call).post_user(&params.text).await?;
+    let id = call.state.post_user(&params.text).await?;
     Ok(PostedMessage { id })
 }
 
 async fn read(call: Call, params: HistoryParams) -> Result<Response<Body>, Error> {
-    let chat = chat(&call);
-    check_boot(&chat, params.boot.as_deref())?;
+    let chat = &call.state;
+    check_boot(chat, params.boot.as_deref())?;
     let limit = params.limit.map(|limit| limit.get() as usize);
     let page = match params.after {
         Some(after) => chat.read(after, limit.unwrap_or(usize::MAX)),
         None => chat.last(limit.unwrap_or(NEWEST as usize)),
     };
     let first = page.is_truncated.then_some(page.first);
-    let mut response = history::array(page.messages);
+    let mut response = array(page.messages);
     if let Some(first) = first {
         let name = HeaderName::from_static(TRUNCATED_HEADER);
         response.headers_mut().insert(name, first.into());
@@ -101,24 +103,24 @@ async fn read(call: Call, params: HistoryParams) -> Result<Response<Body>, Error
 }
 
 async fn follow(call: Call, params: StreamParams) -> Result<Response<Body>, Error> {
-    let chat = chat(&call);
+    let chat = &call.state;
     let boot = params.boot.as_deref();
-    check_boot(&chat, boot)?;
+    check_boot(chat, boot)?;
     let header = call.last_event_id.as_deref();
     let position = params.position(header)?;
     let feed = match position {
-        None => Feed::newest(&chat),
-        Some(after) if after <= head(&chat) => Feed::behind(&chat, after),
+        None => Feed::newest(chat),
+        Some(after) if after <= head(chat) => Feed::behind(chat, after),
         // It was read in an earlier run, by a reader that does not say so.
-        Some(_) if boot.is_none() => Feed::anew(&chat),
+        Some(_) if boot.is_none() => Feed::anew(chat),
         Some(after) => {
             let parameter = header.map_or("after", |_| LAST_EVENT_ID);
-            return Err(not_said_yet(parameter, after, head(&chat)));
+            return Err(not_said_yet(parameter, after, head(chat)));
         }
     };
     match call.upgrade {
-        Some(upgrade) => upgrade.accept(MAX_HEARD_BYTES, |line| socket::show(line, feed)),
-        None => Ok(stream::show(feed, call.shared.ping_every, call.stalled)),
+        Some(upgrade) => upgrade.accept(MAX_HEARD_BYTES, |line| stream::show_on_socket(line, feed)),
+        None => Ok(stream::show(feed, call.ping_every, call.stalled)),
     }
 }
 
@@ -143,4 +145,52 @@ fn check_boot(chat: &Chat, given: Option<&str>) -> Result<(), Error> {
 fn not_said_yet(parameter: &str, after: u64, head: u64) -> Error {
     let why = locale::global_chat::not_said_yet(after, head);
     Error::new(Code::InvalidParams, why).with_details(json!({ "parameter": parameter }))
+}
+
+/// Messages as one array, which is written piece by piece: all of a chat can be longer than what may
+/// be held for a client that takes nothing (DU-8).
+fn array(messages: Vec<Arc<samovar_core::ChatMessage>>) -> Response<Body> {
+    let mut array = Array {
+        left: messages.into_iter(),
+        before: b"[",
+        is_over: false,
+    };
+    let chunks = std::iter::from_fn(move || array.chunk());
+    let chunks = futures_util::stream::iter(chunks.map(Ok::<_, Infallible>));
+    let mut response = Response::new(Body::from_stream(chunks));
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
+}
+
+struct Array {
+    left: IntoIter<Arc<samovar_core::ChatMessage>>,
+    /// What stands before the next message.
+    before: &'static [u8],
+    is_over: bool,
+}
+
+impl Array {
+    fn chunk(&mut self) -> Option<Bytes> {
+        if self.is_over {
+            return None;
+        }
+        let mut out = Vec::new();
+        while out.len() < ARRAY_BYTES {
+            let Some(message) = self.left.next() else {
+                let opened = if self.before == b"[" {
+                    b"[]".as_slice()
+                } else {
+                    b"]"
+                };
+                out.extend_from_slice(opened);
+                self.is_over = true;
+                break;
+            };
+            out.extend_from_slice(self.before);
+            self.before = b",";
+            samovar_wire::chat::json(&message, &mut out);
+        }
+        Some(Bytes::from(out))
+    }
 }

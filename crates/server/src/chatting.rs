@@ -4,13 +4,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use samovar_chat::{
-    AdaptiveAgent, Bounds, CHAT_AGENT, Chat, ChatParts, Name, Wakes, ask_for_turns,
+    AdaptiveAgent, AgentParts, Bounds, CHAT_AGENT, Chat, ChatParts, Name, Wakes, ask_for_turns,
 };
 use samovar_core::{ChatMeta, Ids, Models, Toolset};
-use samovar_engine::{Engine, Recovery, Toolbox};
+use samovar_engine::{Engine, Recovery, Settings, Toolbox};
+use samovar_stores::memory::MemoryJournal;
 use tokio_util::task::TaskTracker;
 
-use crate::chat_agent;
 use crate::clock::{SystemClock, UuidV7};
 use crate::config::{ChatAgent, ChatConfig};
 
@@ -68,7 +68,7 @@ impl Chatting {
             Wakes::Adaptive => {}
             Wakes::Nobody => return,
         }
-        let agent = chat_agent::begin(&self.chat, engine.settings(), models, toolbox);
+        let agent = listen(&self.chat, engine.settings(), models, toolbox);
         if let Some(agent) = agent
             && self.agent.set(agent).is_err()
         {
@@ -104,4 +104,25 @@ fn wakes(agent: ChatAgent, recovery: Recovery) -> Wakes {
         (ChatAgent::Adaptive, Recovery::UsedSessions | Recovery::NoTurns)
         | (ChatAgent::Nobody, _) => Wakes::Nobody,
     }
+}
+
+/// Lets the chat's own agent listen, on a journal that is memory alone (CH-9).
+fn listen(
+    chat: &Chat,
+    settings: &Settings,
+    models: Arc<dyn Models>,
+    toolbox: Arc<Toolbox>,
+) -> Option<AdaptiveAgent> {
+    let begun = AdaptiveAgent::begin(AgentParts {
+        chat: chat.clone(),
+        journal: Arc::new(MemoryJournal::new()),
+        models,
+        toolbox,
+        clock: Arc::new(SystemClock),
+        ids: Arc::new(UuidV7),
+        settings: settings.clone(),
+    });
+    begun
+        .inspect_err(|error| tracing::error!(%error, "the chat has no agent"))
+        .ok()
 }

@@ -34,8 +34,8 @@ pub fn restore(
     path: &Path,
     replace: Replace,
 ) -> Result<Result<Restored, Error>, OpenError> {
-    let lock = DirLock::acquire(path)?;
-    let dir = of(path, Some(small_files(&lock, path)?));
+    let _lock = DirLock::acquire(path)?;
+    let dir = unheld(path);
     Ok(samovar_stores::backup::restore(backup, &dir, replace))
 }
 
@@ -51,7 +51,10 @@ pub(crate) fn hold(config: &Config) -> Result<(DirLock, SmallFiles), OpenError> 
         acquired => acquired?,
     };
     mark(&lock, config);
-    let files = small_files(&lock, path)?;
+    let files = lock.small_files().map_err(|source| LockError::Io {
+        path: path.clone(),
+        source,
+    })?;
     Ok((lock, files))
 }
 
@@ -71,13 +74,6 @@ pub(crate) fn of(path: &Path, files: Option<SmallFiles>) -> DataDir {
         files: Arc::new(Files(files)),
         clock: Arc::new(SystemClock),
     }
-}
-
-fn small_files(lock: &DirLock, path: &Path) -> Result<SmallFiles, LockError> {
-    lock.small_files().map_err(|source| LockError::Io {
-        path: path.to_owned(),
-        source,
-    })
 }
 
 fn mark(lock: &DirLock, config: &Config) {

@@ -7,9 +7,9 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use samovar_core::{Code, Error};
 use samovar_locale as locale;
 
-use crate::endpoint::{Route, Scope};
+use crate::endpoint::Route;
 use crate::tickets::Tickets;
-use crate::tokens::{Guest, Tokens};
+use crate::tokens::{Guest, Scope, Tokens};
 
 /// Bytes of a request's target and headers, at most.
 pub(crate) const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -23,10 +23,10 @@ pub(crate) struct Door {
 }
 
 impl Door {
-    pub(crate) fn new(authorities: &[String], routes: &[Route]) -> Self {
+    pub(crate) fn new<'a>(authorities: &[String], routes: impl Iterator<Item = &'a Route>) -> Self {
         let lower = authorities.iter().map(|name| name.to_ascii_lowercase());
         let authorities = lower.collect();
-        let ticketed = routes.iter().filter(|route| route.takes_tickets);
+        let ticketed = routes.filter(|route| route.takes_tickets);
         let ticketed = ticketed.map(|route| route.path.clone()).collect();
         Self {
             authorities,

@@ -1,7 +1,8 @@
-//! The one table of routes: verb, path, scope, request type, response type. The router, the door's
-//! rules and the GET forms are made from it.
+//! A row of the table of routes: what it answers to, and the handler that answers. A family of
+//! handlers has a state of its own, `S`; the table at the top gives each its part.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Response;
@@ -13,12 +14,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::home::Shared;
+use crate::engine_cell::EngineCell;
 use crate::pace::Stalled;
 use crate::reply;
-use crate::tokens::Guest;
+use crate::tokens::{Guest, Scope};
 use crate::upgrade::Upgrade;
-use crate::{agent, api, chat, health, relay, tickets};
 
 /// A verb that a route answers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,71 +42,35 @@ impl Verb {
     }
 }
 
-/// Who may use a route, and what a token may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scope {
-    /// Everybody, without a token.
-    Public,
-    /// Any token.
-    Any,
-    /// A token for one room of the relay in one role.
-    Relay,
-    /// A token that may read.
-    Read,
-    /// A token that may change sessions.
-    Use,
-    /// A token of the owner.
-    Admin,
-}
-
-impl Scope {
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Public => "public",
-            Self::Any => "any",
-            Self::Relay => "relay",
-            Self::Read => "read",
-            Self::Use => "use",
-            Self::Admin => "admin",
-        }
-    }
-
-    /// Whether a token of this scope is let into a route of that one: each may what those before it
-    /// may, but who may only read drives no host.
-    pub fn covers(self, needed: Self) -> bool {
-        match (self, needed) {
-            (Self::Read, Self::Relay) => false,
-            _ => self >= needed,
-        }
-    }
-}
-
-/// What a route is called with.
-pub(crate) struct Call {
-    pub(crate) shared: Arc<Shared>,
+/// What a handler is called with.
+pub(crate) struct Call<S> {
+    /// What its family works with.
+    pub(crate) state: S,
+    pub(crate) engine: EngineCell,
     pub(crate) by: Guest,
     /// The parts of the path that stand for something, by their names.
     pub(crate) segments: Vec<(String, String)>,
-    /// The header `Last-Event-ID`, which a reader of a stream sends who comes back.
+    /// The header `Last-Event-ID`, which a returning reader of a stream sends.
     pub(crate) last_event_id: Option<String>,
     /// Whether the client takes nothing of its answers.
     pub(crate) stalled: Stalled,
-    /// What stands behind the `?`, decoded.
+    /// How often a silent stream is pinged.
+    pub(crate) ping_every: Duration,
+    /// The query, decoded.
     pub(crate) query: Vec<(String, String)>,
     /// The JSON body of a `POST`.
     pub(crate) body: Bytes,
-    /// Made of a request that asks to go on as a WebSocket; a route that can do so takes it.
+    /// The WebSocket upgrade, if the request asked for one; a route that serves one takes it.
     pub(crate) upgrade: Option<Upgrade>,
 }
 
-impl Call {
+impl<S> Call<S> {
     /// The engine, waited for while the server starts.
     ///
     /// # Errors
     /// [`Code::Unavailable`](samovar_core::Code::Unavailable).
     pub(crate) async fn engine(&self) -> Result<Arc<Engine>, Error> {
-        self.shared.slot.engine().await
+        self.engine.wait().await
     }
 
     /// A part of the path.
@@ -116,14 +80,29 @@ impl Call {
             .find(|(other, _)| other == name)
             .map_or("", |(_, value)| value)
     }
+
+    fn with_state<T>(self, state: T) -> Call<T> {
+        Call {
+            state,
+            engine: self.engine,
+            by: self.by,
+            segments: self.segments,
+            last_event_id: self.last_event_id,
+            stalled: self.stalled,
+            ping_every: self.ping_every,
+            query: self.query,
+            body: self.body,
+            upgrade: self.upgrade,
+        }
+    }
 }
 
-type Handler = Arc<dyn Fn(Verb, Call) -> Future<'static, Response<Body>> + Send + Sync>;
+type Handler<S> = Arc<dyn Fn(Verb, Call<S>) -> Future<'static, Response<Body>> + Send + Sync>;
 
 /// What is done to each answer at a path, refusals of what was sent there too.
-type Finish = fn(&Shared, &mut Response<Body>);
+type Finish<S> = Arc<dyn Fn(&S, &mut Response<Body>) + Send + Sync>;
 
-/// A row of the table.
+/// What is known of a route: a row of the table.
 #[derive(Clone)]
 pub struct Route {
     /// The verbs that it answers to, the main one first.
@@ -138,138 +117,11 @@ pub struct Route {
     pub request: fn(&mut SchemaGenerator) -> Schema,
     /// The JSON Schema of its answer, or of one event of its stream.
     pub response: fn(&mut SchemaGenerator) -> Schema,
-    pub(crate) handler: Handler,
-    pub(crate) finish: Finish,
     /// Whether a ticket lets a `GET` of it in, as a browser needs for what it cannot give a header.
     pub takes_tickets: bool,
 }
 
-/// All routes of the server.
-pub fn table() -> Vec<Route> {
-    let mut routes = health::routes();
-    routes.extend(agent::routes());
-    routes.extend(api::routes());
-    routes.extend(chat::routes());
-    routes.extend(api::backup::routes());
-    routes.extend(tickets::routes());
-    routes.extend(relay::routes());
-    routes
-}
-
 impl Route {
-    /// A route that only reads: it answers to `POST` and, with the parameters in the query, to `GET`
-    /// (AS-1).
-    pub(crate) fn reading<Q, A, F>(path: String, about: &'static str, run: fn(Call, Q) -> F) -> Self
-    where
-        Q: DeserializeOwned + JsonSchema + Send + 'static,
-        A: Serialize + JsonSchema + 'static,
-        F: std::future::Future<Output = Result<A, Error>> + Send + 'static,
-    {
-        Self::answering(&[Verb::Post, Verb::Get], Scope::Read, path, about, run)
-    }
-
-    /// A route that changes something: it answers to `POST` alone.
-    pub(crate) fn changing<Q, A, F>(
-        path: String,
-        about: &'static str,
-        run: fn(Call, Q) -> F,
-    ) -> Self
-    where
-        Q: DeserializeOwned + JsonSchema + Send + 'static,
-        A: Serialize + JsonSchema + 'static,
-        F: std::future::Future<Output = Result<A, Error>> + Send + 'static,
-    {
-        Self::answering(&[Verb::Post], Scope::Use, path, about, run)
-    }
-
-    /// A route whose answer is a stream of events.
-    pub(crate) fn streaming<Q, A, F>(
-        path: String,
-        about: &'static str,
-        run: fn(Call, Q) -> F,
-    ) -> Self
-    where
-        Q: DeserializeOwned + JsonSchema + Send + 'static,
-        A: JsonSchema + 'static,
-        F: std::future::Future<Output = Result<Response<Body>, Error>> + Send + 'static,
-    {
-        let finish = |response| response;
-        Self {
-            verbs: &[Verb::Post],
-            path,
-            scope: Scope::Use,
-            about,
-            request: SchemaGenerator::subschema_for::<Q>,
-            response: SchemaGenerator::subschema_for::<A>,
-            handler: handle(run, finish),
-            finish: as_it_is,
-            takes_tickets: false,
-        }
-    }
-
-    /// A route whose answer is a stream of events, and which changes nothing: it answers to `GET`.
-    pub(crate) fn following<Q, A, F>(
-        path: String,
-        about: &'static str,
-        run: fn(Call, Q) -> F,
-    ) -> Self
-    where
-        Q: DeserializeOwned + JsonSchema + Send + 'static,
-        A: JsonSchema + 'static,
-        F: std::future::Future<Output = Result<Response<Body>, Error>> + Send + 'static,
-    {
-        Self {
-            verbs: &[Verb::Get],
-            scope: Scope::Read,
-            ..Self::streaming::<Q, A, F>(path, about, run)
-        }
-    }
-
-    pub(crate) fn answering<Q, A, F>(
-        verbs: &'static [Verb],
-        scope: Scope,
-        path: String,
-        about: &'static str,
-        run: fn(Call, Q) -> F,
-    ) -> Self
-    where
-        Q: DeserializeOwned + JsonSchema + Send + 'static,
-        A: Serialize + JsonSchema + 'static,
-        F: std::future::Future<Output = Result<A, Error>> + Send + 'static,
-    {
-        Self {
-            verbs,
-            path,
-            scope,
-            about,
-            request: SchemaGenerator::subschema_for::<Q>,
-            response: SchemaGenerator::subschema_for::<A>,
-            handler: handle(run, |answer: A| reply::json(&answer)),
-            finish: as_it_is,
-            takes_tickets: false,
-        }
-    }
-}
-
-impl Route {
-    /// The same with something done to each of its answers, once the door has let the request in.
-    pub(crate) fn answered_with(self, finish: Finish) -> Self {
-        Self { finish, ..self }
-    }
-
-    /// The same for another scope.
-    pub(crate) fn with_scope(self, scope: Scope) -> Self {
-        Self { scope, ..self }
-    }
-
-    /// The same, also for who brings a ticket in place of a token.
-    pub(crate) fn with_tickets(self) -> Self {
-        Self {
-            takes_tickets: true,
-            ..self
-        }
-    }
-
     /// The names of the parts of its path that stand for something, in their order.
     pub(crate) fn segments(&self) -> impl DoubleEndedIterator<Item = &str> {
         let parts = self.path.split('/');
@@ -277,13 +129,150 @@ impl Route {
     }
 }
 
-fn as_it_is(_: &Shared, _: &mut Response<Body>) {}
+/// A route with its handler.
+#[derive(Clone)]
+pub(crate) struct Endpoint<S> {
+    pub(crate) route: Route,
+    pub(crate) handler: Handler<S>,
+    pub(crate) finish: Finish<S>,
+}
 
-fn handle<Q, A, F>(run: fn(Call, Q) -> F, finish: fn(A) -> Response<Body>) -> Handler
+/// What a route takes.
+pub(crate) trait Params: DeserializeOwned + JsonSchema + Send + 'static {}
+impl<Q: DeserializeOwned + JsonSchema + Send + 'static> Params for Q {}
+
+/// What a handler comes to.
+pub(crate) trait Answers<A>:
+    std::future::Future<Output = Result<A, Error>> + Send + 'static
+{
+}
+impl<A, F: std::future::Future<Output = Result<A, Error>> + Send + 'static> Answers<A> for F {}
+
+impl<S: Send + Sync + 'static> Endpoint<S> {
+    /// A route that only reads: it answers to `POST` and, with the parameters in the query, to `GET`
+    /// (AS-1).
+    pub(crate) fn reading<Q: Params, A: Serialize + JsonSchema + 'static, F: Answers<A>>(
+        path: String,
+        about: &'static str,
+        run: fn(Call<S>, Q) -> F,
+    ) -> Self {
+        Self::answering(&[Verb::Post, Verb::Get], Scope::Read, path, about, run)
+    }
+
+    /// A route that only reads, and answers to `GET` alone.
+    pub(crate) fn showing<Q: Params, A: Serialize + JsonSchema + 'static, F: Answers<A>>(
+        path: String,
+        about: &'static str,
+        run: fn(Call<S>, Q) -> F,
+    ) -> Self {
+        Self::answering(&[Verb::Get], Scope::Read, path, about, run)
+    }
+
+    /// A route that changes something: it answers to `POST` alone.
+    pub(crate) fn changing<Q: Params, A: Serialize + JsonSchema + 'static, F: Answers<A>>(
+        path: String,
+        about: &'static str,
+        run: fn(Call<S>, Q) -> F,
+    ) -> Self {
+        Self::answering(&[Verb::Post], Scope::Use, path, about, run)
+    }
+
+    /// A route whose answer is a stream of events.
+    pub(crate) fn streaming<Q: Params, A: JsonSchema, F: Answers<Response<Body>>>(
+        path: String,
+        about: &'static str,
+        run: fn(Call<S>, Q) -> F,
+    ) -> Self {
+        Self::new::<Q, A>(path, about, handle(run, |response| response))
+    }
+
+    /// A route whose answer is a stream of events, and which changes nothing: it answers to `GET`.
+    pub(crate) fn following<Q: Params, A: JsonSchema, F: Answers<Response<Body>>>(
+        path: String,
+        about: &'static str,
+        run: fn(Call<S>, Q) -> F,
+    ) -> Self {
+        let mut following = Self::streaming::<Q, A, F>(path, about, run);
+        following.route.verbs = &[Verb::Get];
+        following.with_scope(Scope::Read)
+    }
+
+    pub(crate) fn answering<Q: Params, A: Serialize + JsonSchema + 'static, F: Answers<A>>(
+        verbs: &'static [Verb],
+        scope: Scope,
+        path: String,
+        about: &'static str,
+        run: fn(Call<S>, Q) -> F,
+    ) -> Self {
+        let handler = handle(run, |answer: A| reply::json(&answer));
+        let mut answering = Self::new::<Q, A>(path, about, handler);
+        answering.route.verbs = verbs;
+        answering.with_scope(scope)
+    }
+
+    fn new<Q: JsonSchema, A: JsonSchema>(
+        path: String,
+        about: &'static str,
+        handler: Handler<S>,
+    ) -> Self {
+        let route = Route {
+            verbs: &[Verb::Post],
+            path,
+            scope: Scope::Use,
+            about,
+            request: SchemaGenerator::subschema_for::<Q>,
+            response: SchemaGenerator::subschema_for::<A>,
+            takes_tickets: false,
+        };
+        Self {
+            route,
+            handler,
+            finish: Arc::new(|_, _| {}),
+        }
+    }
+
+    /// The same with something done to each of its answers, once the door has let the request in.
+    pub(crate) fn answered_with(self, finish: fn(&S, &mut Response<Body>)) -> Self {
+        let finish = Arc::new(finish);
+        Self { finish, ..self }
+    }
+
+    /// The same for another scope.
+    pub(crate) fn with_scope(mut self, scope: Scope) -> Self {
+        self.route.scope = scope;
+        self
+    }
+
+    /// The same, also for who brings a ticket in place of a token.
+    pub(crate) fn with_tickets(mut self) -> Self {
+        self.route.takes_tickets = true;
+        self
+    }
+
+    /// The same in a table whose state has this one's as a part.
+    pub(crate) fn with_part<T: Send + Sync + 'static>(self, part: fn(&T) -> S) -> Endpoint<T> {
+        let Self {
+            route,
+            handler,
+            finish,
+        } = self;
+        Endpoint {
+            route,
+            handler: Arc::new(move |verb, call| {
+                let state = part(&call.state);
+                handler(verb, call.with_state(state))
+            }),
+            finish: Arc::new(move |state, response| finish(&part(state), response)),
+        }
+    }
+}
+
+fn handle<S, Q, A, F>(run: fn(Call<S>, Q) -> F, finish: fn(A) -> Response<Body>) -> Handler<S>
 where
-    Q: DeserializeOwned + Send + 'static,
+    S: Send + Sync + 'static,
+    Q: Params,
     A: 'static,
-    F: std::future::Future<Output = Result<A, Error>> + Send + 'static,
+    F: Answers<A>,
 {
     Arc::new(move |verb, mut call| {
         Box::pin(async move {
@@ -295,14 +284,11 @@ where
                 }
                 Verb::Post => params::from_body(&call.body),
             };
-            let given = match given {
-                Ok(given) => given,
-                Err(error) => return reply::refusal(&error),
+            let answer = match given {
+                Ok(given) => run(call, given).await,
+                Err(error) => Err(error),
             };
-            match run(call, given).await {
-                Ok(answer) => finish(answer),
-                Err(error) => reply::refusal(&error),
-            }
+            answer.map_or_else(|error| reply::refusal(&error), finish)
         })
     })
 }

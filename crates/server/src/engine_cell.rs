@@ -1,4 +1,5 @@
-//! The engine's place, empty until everything is opened: no call is answered half-built (AS-22).
+//! Where handlers find the engine. The cell is empty until everything is opened, so no call is answered
+//! half-built (AS-22).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,33 +12,27 @@ use tokio::sync::watch;
 /// How long a call waits for a server that is starting.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// Where routes find the engine.
-pub(crate) struct Slot(watch::Receiver<Option<Arc<Engine>>>);
+/// Where handlers find the engine.
+#[derive(Clone)]
+pub(crate) struct EngineCell(watch::Receiver<Option<Arc<Engine>>>);
 
-/// Fills the slot, once.
-pub(crate) struct Filler(watch::Sender<Option<Arc<Engine>>>);
+/// Fills the cell; dropped before, it lets the waiting calls go.
+pub(crate) type Filler = watch::Sender<Option<Arc<Engine>>>;
 
-/// A slot that is empty still.
-pub(crate) fn slot() -> (Filler, Slot) {
-    let (sender, receiver) = watch::channel(None);
-    (Filler(sender), Slot(receiver))
-}
-
-impl Filler {
-    /// Lets those in who wait, and everybody after them.
-    pub(crate) fn fill(self, engine: Arc<Engine>) {
-        self.0.send_replace(Some(engine));
+impl EngineCell {
+    /// An empty one.
+    pub(crate) fn new() -> (Filler, Self) {
+        let (filler, receiver) = watch::channel(None);
+        (filler, Self(receiver))
     }
-}
 
-impl Slot {
     /// The engine, waited for while the server starts.
     ///
     /// # Errors
     /// [`Code::Unavailable`] after four seconds, or when the start failed.
-    pub(crate) async fn engine(&self) -> Result<Arc<Engine>, Error> {
-        let mut slot = self.0.clone();
-        let filled = tokio::time::timeout(PATIENCE, slot.wait_for(Option::is_some)).await;
+    pub(crate) async fn wait(&self) -> Result<Arc<Engine>, Error> {
+        let mut cell = self.0.clone();
+        let filled = tokio::time::timeout(PATIENCE, cell.wait_for(Option::is_some)).await;
         let engine = match filled {
             Ok(Ok(engine)) => engine.clone(),
             // The start failed, or takes longer.
@@ -55,6 +50,6 @@ impl Slot {
     }
 }
 
-fn starting() -> Error {
+pub(crate) fn starting() -> Error {
     Error::new(Code::Unavailable, locale::server::starting())
 }

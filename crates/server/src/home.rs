@@ -7,34 +7,47 @@ use std::time::Duration;
 
 use axum::Router;
 use samovar_chat::Chat;
-use samovar_core::{Approval, Broken, Code, Error, MessageId, Models, SessionId, failpoint};
+use samovar_core::{Broken, MessageId, Models, SessionId, failpoint};
 use samovar_egress::Client;
-use samovar_engine::{Engine, Ports};
-use samovar_locale as locale;
+use samovar_engine::{Engine, Ports, Toolbox};
 use samovar_providers::Registry;
 use samovar_relay::Relay;
-use samovar_sandbox::{DirLock, SmallFiles};
+use samovar_sandbox::{DirLock, Jail, Protected, SmallFiles};
 use samovar_stores::damage::Reports;
 use samovar_stores::{Options, Stores, backup};
+use samovar_tools::Resources;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::address::{Address, AddressFile};
+use crate::api;
 use crate::chatting::Chatting;
 use crate::clock::{SystemClock, UuidV7};
-use crate::config::{Config, Token};
+use crate::config::{Config, Reach, Token};
 use crate::data_dir;
-use crate::engine_cell::{Filler, Slot, slot};
+use crate::engine_cell::{EngineCell, Filler};
 use crate::error::OpenError;
-use crate::furnish;
 use crate::registered::{self, RegisteredTools};
 use crate::relaying::Relaying;
-use crate::router;
+use crate::router::{self, Shared};
 
-use crate::tickets::Tickets;
 use crate::token;
 use crate::tokens::{self, Tokens};
+
+/// What lies in a workspace and is trusted: by the server, which reads it, or by the person's own
+/// git, which runs what stands there. No tool may write it (TL-18).
+const TRUSTED_NAMES: [&str; 9] = [
+    ".git",
+    "samovar.toml",
+    "SOUL.md",
+    "USER.md",
+    "AGENTS.md",
+    "MEMORY.md",
+    "skills",
+    "agents",
+    "memory",
+];
 
 /// A data directory that is held, and not opened yet. What is asked meanwhile waits (AS-22).
 pub struct Opening {
@@ -72,36 +85,6 @@ pub struct WayIn {
     pub token: Token,
 }
 
-/// What the routes work with.
-pub(crate) struct Shared {
-    pub(crate) slot: Slot,
-    /// Empty until they are open.
-    stores: OnceLock<Arc<Stores>>,
-    pub(crate) registry: Arc<Registry>,
-    pub(crate) tokens: Tokens,
-    pub(crate) tickets: Tickets,
-    pub(crate) tools: Arc<RegisteredTools>,
-    pub(crate) reports: Arc<Reports>,
-    pub(crate) chatting: Arc<Chatting>,
-    pub(crate) relaying: Relaying,
-    /// Cancelled when the server is to end and begin anew; none where nobody would begin it.
-    pub(crate) restart: Option<CancellationToken>,
-    pub(crate) workspace: PathBuf,
-    pub(crate) approval: Approval,
-    pub(crate) ping_every: Duration,
-    pub(crate) max_body_bytes: usize,
-    pub(crate) slow_client: Duration,
-    pub(crate) slow_reader: Duration,
-}
-
-impl Shared {
-    /// The stores, once they are open.
-    pub(crate) fn stores(&self) -> Result<&Arc<Stores>, Error> {
-        let starting = || Error::new(Code::Unavailable, locale::server::starting());
-        self.stores.get().ok_or_else(starting)
-    }
-}
-
 impl Opening {
     /// Takes the data directory, and makes it where it is missing; no store is opened yet.
     ///
@@ -136,20 +119,23 @@ impl Opening {
         })?;
         let made = || Arc::new(crate::providers::registry(config.providers.clone()));
         let registry = config.registry.clone().unwrap_or_else(made);
-        let (filler, slot) = slot();
-        let shared = Shared {
-            slot,
+        let (filler, engine) = EngineCell::new();
+        let api = api::State {
             stores: OnceLock::new(),
             registry,
-            tokens,
-            tickets: Tickets::default(),
+            tokens: Arc::new(tokens),
             tools: Arc::new(tools),
             reports: Arc::new(Reports::open(&kept_in)),
-            chatting: Arc::new(Chatting::open(&config.chat, config.settings.recovery)),
-            relaying: Relaying::open(dir, &config.relay),
             restart: config.restarts.then(CancellationToken::new),
             workspace: config.workspace.clone(),
             approval: config.settings.approval,
+        };
+        let shared = Shared {
+            engine,
+            api: Arc::new(api),
+            tickets: Arc::default(),
+            chatting: Arc::new(Chatting::open(&config.chat, config.settings.recovery)),
+            relaying: Arc::new(Relaying::open(dir, &config.relay)),
             ping_every: config.ping_every,
             max_body_bytes: config.max_body_bytes,
             slow_client: config.slow_client,
@@ -187,15 +173,15 @@ impl Opening {
     /// [`OpenError`]; nothing is left open then.
     pub async fn finish(self) -> Result<Home, OpenError> {
         let config = self.config;
-        let toolbox = furnish::toolbox(&config, self.shared.tools.client())?;
+        let toolbox = toolbox(&config, self.shared.api.tools.client())?;
         let of_chat = toolbox.add_built_in(&self.shared.chatting.tools());
         of_chat.map_err(OpenError::Tools)?;
-        let furnished = self.shared.tools.furnish(&toolbox, &config.tools);
+        let furnished = self.shared.api.tools.furnish(&toolbox, &config.tools);
         furnished.map_err(OpenError::Tools)?;
         let toolbox = Arc::new(toolbox);
         // Here a start ends what a tool of an earlier run has left running, before any turn goes on
         // (DU-18, step 2). None of the tools that there are starts a process.
-        let reports = self.shared.reports.clone();
+        let reports = self.shared.api.reports.clone();
         let options = Options {
             dir: data_dir::of(&config.data_dir, Some(self.files.clone())),
             durability: config.durability,
@@ -207,7 +193,7 @@ impl Opening {
         let ports = Ports {
             journal: stores.journal.clone(),
             history: stores.history.clone(),
-            models: self.shared.registry.clone(),
+            models: self.shared.api.registry.clone(),
             toolbox: toolbox.clone(),
             clock: Arc::new(SystemClock),
             ids: Arc::new(UuidV7),
@@ -222,13 +208,13 @@ impl Opening {
                 return Err(samovar_stores::OpenError::Journal { dir, source }.into());
             }
         };
-        let stores = self.shared.stores.get_or_init(|| stores).clone();
+        let stores = self.shared.api.stores.get_or_init(|| stores).clone();
         failpoint!("boot.serve.before");
         stores.ready();
-        let models: Arc<dyn Models> = self.shared.registry.clone();
+        let models: Arc<dyn Models> = self.shared.api.registry.clone();
         self.shared.relaying.begin(&engine, &models);
         self.shared.chatting.begin(&engine, models, toolbox);
-        self.filler.fill(engine.clone());
+        self.filler.send_replace(Some(engine.clone()));
         failpoint!("boot.serve.after");
         Ok(Home {
             shared: self.shared,
@@ -292,7 +278,7 @@ impl Home {
     /// [`OpenError::Workspace`].
     pub fn try_workspace(config: &Config) -> Result<(), OpenError> {
         let client = Client::new(config.egress.clone());
-        furnish::toolbox(config, &client).map(drop)
+        toolbox(config, &client).map(drop)
     }
 
     /// An id for a session whose client gave none.
@@ -332,12 +318,12 @@ impl Home {
 
     /// The providers, for whoever explains which model answers and why.
     pub fn registry(&self) -> &Registry {
-        &self.shared.registry
+        &self.shared.api.registry
     }
 
     /// The models.
     pub fn models(&self) -> &dyn Models {
-        self.shared.registry.as_ref()
+        self.shared.api.registry.as_ref()
     }
 
     /// Waits until a store failed for good, and says how. It takes nothing more then: whoever holds
@@ -363,7 +349,7 @@ impl Home {
 
     /// The folder that tools work in.
     pub fn workspace(&self) -> &Path {
-        &self.shared.workspace
+        &self.shared.api.workspace
     }
 
     pub(crate) fn drain(&self) -> Duration {
@@ -431,4 +417,38 @@ async fn close(engine: &Engine, stores: &Stores, shared: &Shared, drain: Duratio
     );
     shared.relaying.end().await;
     stores.closed();
+}
+
+/// The built-in tools, those on files for the workspace, and those of the embedding program.
+///
+/// # Errors
+/// The workspace cannot be used, or a name is taken.
+fn toolbox(config: &Config, client: &Client) -> Result<Toolbox, OpenError> {
+    let workspace = &config.workspace;
+    // Before the first start there is no data directory: only `doctor` asks then.
+    let private = config.private.iter().chain([&config.data_dir]);
+    let there = private.filter(|folder| folder.is_dir());
+    // What is made later has no identity to be known by yet, so its path is kept shut as well.
+    let guarded = config.guarded.iter().chain(&config.private).cloned();
+    let protected = Protected {
+        hidden: there.cloned().collect(),
+        read_only: TRUSTED_NAMES
+            .map(PathBuf::from)
+            .into_iter()
+            .chain(guarded)
+            .collect(),
+    };
+    let jail = Arc::new(match config.reach {
+        Reach::Workspace => Jail::open(workspace, &protected)?,
+        Reach::System => Jail::open_to_system(workspace, &protected)?,
+    });
+    let toolbox = Toolbox::default();
+    let client = client.clone();
+    for toolset in samovar_tools::catalog(&Resources { jail, client }) {
+        toolbox.add_built_in(&toolset).map_err(OpenError::Tools)?;
+    }
+    for toolset in &config.toolsets {
+        toolbox.add(toolset).map_err(OpenError::Tools)?;
+    }
+    Ok(toolbox)
 }

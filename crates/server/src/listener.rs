@@ -124,7 +124,7 @@ impl Server {
     /// Waits until the server asks to be ended and begun anew; for ever, when it was not told that
     /// somebody would.
     pub async fn restart_asked(&self) {
-        match &self.home.shared.restart {
+        match &self.home.shared.api.restart {
             Some(restart) => restart.cancelled().await,
             None => std::future::pending().await,
         }

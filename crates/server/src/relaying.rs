@@ -1,18 +1,24 @@
 //! The relay of an opened data directory: its rooms, and the hosts that are in some of them from the
 //! start.
 
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::join_all;
+use samovar_core::relay::RelayRole;
 use samovar_core::{Code, Error, Models};
-use samovar_engine::{Engine, Recovery};
+use samovar_engine::{Engine, Recovery, Settings};
 use samovar_locale as locale;
 use samovar_movie_host::MovieHost;
-use samovar_relay::Relay;
+use samovar_providers::EXTERNAL;
+use samovar_relay::agent::{AgentParts, RelayAgent, Study};
+use samovar_relay::toolhost::{ToolHost, ToolHostParts};
+use samovar_relay::{Connector, InProcess, Relay};
+use samovar_stores::memory::MemoryJournal;
 
-use crate::bridge::Bridge;
-use crate::clock::SystemClock;
+use crate::clock::{SystemClock, UuidV7};
 use crate::config::RelaySettings;
 
 /// The relay, and what it was told.
@@ -91,4 +97,96 @@ impl Relaying {
         }
         self.relay.close().await;
     }
+}
+
+/// Our own agents in rooms, and the rooms in which external agents find our tools.
+struct Bridge {
+    relay: Relay,
+    engine: Arc<Engine>,
+    agents: Vec<RelayAgent>,
+    hosts: Mutex<HashMap<String, ToolHost>>,
+}
+
+impl Bridge {
+    /// Sends our agent and our tools into their rooms. Nothing is waited for: who cannot get in tries
+    /// again.
+    fn begin(
+        relay: &Relay,
+        settings: &RelaySettings,
+        engine: &Arc<Engine>,
+        models: &Arc<dyn Models>,
+    ) -> Self {
+        let agents = settings.agent_rooms.iter().map(|room| {
+            let way = InProcess::new(relay, room, RelayRole::Agent);
+            let (model, models) = (settings.agent_model.clone(), models.clone());
+            let room = room.trim().to_owned();
+            relay_agent(room, Box::new(way), model, models, engine.settings())
+        });
+        let bridge = Self {
+            agents: agents.collect(),
+            relay: relay.clone(),
+            engine: engine.clone(),
+            hosts: Mutex::default(),
+        };
+        for room in &settings.tool_rooms {
+            if let Err(error) = bridge.show_tools(room) {
+                tracing::error!(room, %error, "a room has no tools");
+            }
+        }
+        bridge
+    }
+
+    /// Shows the tools of this server in a room, in the place of the host that is there.
+    ///
+    /// # Errors
+    /// [`Code::InvalidParams`](samovar_core::Code) for a name that no room can have.
+    fn show_tools(&self, room: &str) -> Result<(), Error> {
+        let host = ToolHost::begin(ToolHostParts {
+            relay: self.relay.clone(),
+            room: room.to_owned(),
+            engine: self.engine.clone(),
+            model: EXTERNAL.to_owned(),
+            clock: Arc::new(SystemClock),
+        })?;
+        self.lock().insert(room.trim().to_owned(), host);
+        Ok(())
+    }
+
+    /// Has the agents leave; turns of theirs that run get `drain` to end.
+    async fn rest(&self, drain: Duration) {
+        join_all(self.agents.iter().map(|agent| agent.shutdown(drain))).await;
+    }
+
+    /// Has the hosts of tools leave, once the engine has ended: its turns are their calls.
+    async fn end(&self) {
+        let hosts = std::mem::take(&mut *self.lock());
+        join_all(hosts.values().map(ToolHost::shutdown)).await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, ToolHost>> {
+        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Lets an agent of ours join a room of a relay (RL-23), on a journal that is memory alone. It has no
+/// tools but those of the room's host; `model` is the one that answers, `None` for the default one of
+/// the moment.
+pub fn relay_agent(
+    room: String,
+    way: Box<dyn Connector>,
+    model: Option<String>,
+    models: Arc<dyn Models>,
+    settings: &Settings,
+) -> RelayAgent {
+    RelayAgent::begin(AgentParts {
+        room,
+        way,
+        study: Study::default(),
+        model,
+        journal: Arc::new(MemoryJournal::new()),
+        models,
+        clock: Arc::new(SystemClock),
+        ids: Arc::new(UuidV7),
+        settings: settings.clone(),
+    })
 }

@@ -10,6 +10,9 @@ use serde::Serialize;
 /// Seconds after which a busy or starting server may be asked again.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
 
+/// Bytes of a list in an answer, about: a client that takes nothing holds up no more (DU-8).
+const MAX_ANSWER_BYTES: usize = 768 * 1024;
+
 /// A result: `200` with the bare value.
 pub(crate) fn json(value: &impl Serialize) -> Response<Body> {
     match serde_json::to_vec(value) {
@@ -51,4 +54,19 @@ fn with_json(status: StatusCode, body: Vec<u8>) -> Response<Body> {
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);
     response
+}
+
+/// As many as an answer may have, and one at least.
+pub(crate) fn fitting<T: Serialize>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut room = MAX_ANSWER_BYTES;
+    let mut fitting = Vec::new();
+    for item in items {
+        let bytes = serde_json::to_vec(&item).map_or(0, |json| json.len());
+        if bytes > room && !fitting.is_empty() {
+            break;
+        }
+        room = room.saturating_sub(bytes);
+        fitting.push(item);
+    }
+    fitting
 }

@@ -2,6 +2,7 @@
 //! route that answers it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -13,22 +14,66 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use samovar_core::{Code, Error};
 use samovar_locale as locale;
 
+use crate::chatting::Chatting;
 use crate::door::{self, Door};
-use crate::endpoint::{self, Call, Route, Scope, Verb};
-use crate::home::Shared;
+use crate::endpoint::{Call, Route, Verb};
+use crate::engine_cell::EngineCell;
 use crate::pace::Stalled;
-use crate::reply;
-use crate::tokens::Guest;
+use crate::relaying::Relaying;
+use crate::tickets::Tickets;
+use crate::tokens::{Guest, Scope};
 use crate::upgrade::{Pace, Upgrade};
+use crate::{agent, api, chat, endpoint, relay, reply, tickets};
+
+type Endpoint = endpoint::Endpoint<Arc<Shared>>;
+
+/// What the routes work with; each family of handlers is given its part of it.
+pub(crate) struct Shared {
+    pub(crate) engine: EngineCell,
+    pub(crate) api: Arc<api::State>,
+    pub(crate) chatting: Arc<Chatting>,
+    pub(crate) relaying: Arc<Relaying>,
+    pub(crate) tickets: Arc<Tickets>,
+    pub(crate) ping_every: Duration,
+    pub(crate) max_body_bytes: usize,
+    pub(crate) slow_client: Duration,
+    pub(crate) slow_reader: Duration,
+}
+
+/// All routes of the server.
+pub fn table() -> Vec<Route> {
+    endpoints().into_iter().map(|one| one.route).collect()
+}
+
+fn endpoints() -> Vec<Endpoint> {
+    let mut all = given(api::probes(), |shared| shared.api.clone());
+    all.extend(given(agent::routes(), |shared| shared.api.approval));
+    all.extend(given(api::routes(), |shared| shared.api.clone()));
+    all.extend(given(chat::routes(), |shared| shared.chatting.chat.clone()));
+    all.extend(given(api::backup::routes(), |shared| shared.api.clone()));
+    all.extend(given(tickets::routes(), |shared| shared.tickets.clone()));
+    all.extend(given(relay::routes(), |shared| shared.relaying.clone()));
+    all
+}
+
+/// Routes of a family, with the part of the state that its handlers need.
+fn given<S: Send + Sync + 'static>(
+    family: Vec<endpoint::Endpoint<S>>,
+    part: fn(&Arc<Shared>) -> S,
+) -> Vec<Endpoint> {
+    let rows = family.into_iter().map(|row| row.with_part(part));
+    rows.collect()
+}
 
 /// The router, made from the table. It answers to these authorities, and knows no path but its own:
 /// another program may mount it below a prefix.
 pub(crate) fn router(shared: &Arc<Shared>, authorities: &[String]) -> Router {
-    let table = endpoint::table();
-    let door = Arc::new(Door::new(authorities, &table));
+    let table = endpoints();
+    let routes = table.iter().map(|row| &row.route);
+    let door = Arc::new(Door::new(authorities, routes));
     let (open, closed): (Vec<_>, Vec<_>) = table
         .into_iter()
-        .partition(|route| route.scope == Scope::Public);
+        .partition(|row| row.route.scope == Scope::Public);
     let guard = Guard {
         door,
         shared: shared.clone(),
@@ -41,41 +86,41 @@ pub(crate) fn router(shared: &Arc<Shared>, authorities: &[String]) -> Router {
     closed.merge(open)
 }
 
-fn routed(rows: &[Route], shared: &Arc<Shared>) -> Router {
-    let mut paths: Vec<_> = rows.iter().map(|route| route.path.as_str()).collect();
+fn routed(rows: &[Endpoint], shared: &Arc<Shared>) -> Router {
+    let mut paths: Vec<_> = rows.iter().map(|row| row.route.path.as_str()).collect();
     paths.sort_unstable();
     paths.dedup();
     paths.into_iter().fold(Router::new(), |router, path| {
-        let rows: Vec<_> = rows.iter().filter(|route| route.path == path).collect();
+        let rows: Vec<_> = rows.iter().filter(|row| row.route.path == path).collect();
         router.route(path, endpoint(&rows, shared))
     })
 }
 
 /// The rows of one path, each for its verbs.
-fn endpoint(rows: &[&Route], shared: &Arc<Shared>) -> MethodRouter {
+fn endpoint(rows: &[&Endpoint], shared: &Arc<Shared>) -> MethodRouter {
     let mut methods = MethodRouter::new();
     let mut allowed = Vec::new();
-    for (route, &verb) in rows
+    for (row, &verb) in rows
         .iter()
-        .flat_map(|route| route.verbs.iter().map(move |verb| (route, verb)))
+        .flat_map(|row| row.route.verbs.iter().map(move |verb| (row, verb)))
     {
         allowed.push(verb.as_str().to_owned());
-        let (route, shared) = (Route::clone(route), shared.clone());
+        let (row, shared) = (Endpoint::clone(row), shared.clone());
         methods = methods.merge(on(filter(verb), move |request: Request| async move {
-            serve(&route, verb, shared, request).await
+            serve(&row, verb, shared, request).await
         }));
     }
     let allowed = allowed
         .into_iter()
         .reduce(locale::request::verb_or_verb)
         .unwrap_or_default();
-    let finishes: Vec<_> = rows.iter().map(|route| route.finish).collect();
+    let finishes: Vec<_> = rows.iter().map(|row| row.finish.clone()).collect();
     let shared = shared.clone();
     methods.fallback(move |request: Request| async move {
         let path = request.uri().path();
         let why = locale::request::wrong_verb(path, allowed, request.method());
         let mut response = reply::refusal(&Error::new(Code::WrongVerb, why));
-        for finish in finishes {
+        for finish in &finishes {
             finish(&shared, &mut response);
         }
         response
@@ -99,25 +144,25 @@ struct Guard {
 
 /// One layer before every route that wants a token, and before the answer that there is none.
 async fn admit(State(guard): State<Guard>, request: Request, next: Next) -> Response<Body> {
-    let (mut parts, body) = request.into_parts();
-    let admitted = guard
-        .door
-        .admit(&parts, &guard.shared.tokens, &guard.shared.tickets);
-    let mut response = match admitted {
-        Ok(guest) => {
-            parts.extensions.insert(guest);
-            next.run(Request::from_parts(parts, body)).await
-        }
-        Err(error) => reply::refusal(&error),
-    };
-    door::seal(response.headers_mut());
-    response
+    let (parts, body) = request.into_parts();
+    let Shared { api, tickets, .. } = &*guard.shared;
+    let admitted = guard.door.admit(&parts, &api.tokens, tickets);
+    pass(admitted, parts, body, next).await
 }
 
 /// The layer before what needs no token.
 async fn greet(State(guard): State<Guard>, request: Request, next: Next) -> Response<Body> {
-    let (mut parts, body) = request.into_parts();
-    let mut response = match guard.door.greet(&parts) {
+    let (parts, body) = request.into_parts();
+    pass(guard.door.greet(&parts), parts, body, next).await
+}
+
+async fn pass(
+    guest: Result<Guest, Error>,
+    mut parts: Parts,
+    body: Body,
+    next: Next,
+) -> Response<Body> {
+    let mut response = match guest {
         Ok(guest) => {
             parts.extensions.insert(guest);
             next.run(Request::from_parts(parts, body)).await
@@ -128,40 +173,34 @@ async fn greet(State(guard): State<Guard>, request: Request, next: Next) -> Resp
     response
 }
 
-async fn serve(route: &Route, verb: Verb, shared: Arc<Shared>, request: Request) -> Response<Body> {
-    let mut response = answer(route, verb, shared.clone(), request).await;
-    (route.finish)(&shared, &mut response);
-    response
-}
-
-async fn answer(
-    route: &Route,
+async fn serve(
+    row: &Endpoint,
     verb: Verb,
     shared: Arc<Shared>,
     request: Request,
 ) -> Response<Body> {
+    let answer = answer(row, verb, shared.clone(), request).await;
+    let mut response = answer.unwrap_or_else(|error| reply::refusal(&error));
+    (row.finish)(&shared, &mut response);
+    response
+}
+
+async fn answer(
+    row: &Endpoint,
+    verb: Verb,
+    shared: Arc<Shared>,
+    request: Request,
+) -> Result<Response<Body>, Error> {
     let (mut parts, body) = request.into_parts();
-    let segments = segments(route, &mut parts).await;
-    let Some(by) = parts.extensions.remove::<Guest>() else {
-        return reply::refusal(&Error::new(
-            Code::Unauthorized,
-            locale::request::door_missed(),
-        ));
-    };
-    if let Err(error) = door::check_scope(&by, route.scope) {
-        return reply::refusal(&error);
-    }
-    let segments = match segments {
-        Ok(segments) => segments,
-        Err(error) => return reply::refusal(&error),
-    };
-    let query = match axum::extract::Query::try_from_uri(&parts.uri) {
-        Ok(axum::extract::Query(query)) => query,
-        Err(error) => {
-            let why = locale::request::query_unreadable(error);
-            return reply::refusal(&Error::new(Code::InvalidParams, why));
-        }
-    };
+    let segments = segments(&row.route, &mut parts).await;
+    let missed = || Error::new(Code::Unauthorized, locale::request::door_missed());
+    let by = parts.extensions.remove::<Guest>().ok_or_else(missed)?;
+    door::check_scope(&by, row.route.scope)?;
+    let segments = segments?;
+    let query = axum::extract::Query::try_from_uri(&parts.uri).map_err(|error| {
+        let why = locale::request::query_unreadable(error);
+        Error::new(Code::InvalidParams, why)
+    })?;
     // None where another program serves the routes.
     let stalled = parts.extensions.remove::<Stalled>().unwrap_or_default();
     let pace = Pace {
@@ -173,24 +212,20 @@ async fn answer(
     let last_event_id = parts.headers.get("last-event-id");
     // What is no text is no id either, and is told apart from a header that is not there.
     let last_event_id = last_event_id.map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
-    let body = match read_body(&shared, &parts.headers, body).await {
-        Ok(body) => body,
-        Err(error) => return reply::refusal(&error),
+    let body = read_body(&shared, &parts.headers, body).await?;
+    let call = Call {
+        engine: shared.engine.clone(),
+        ping_every: shared.ping_every,
+        state: shared,
+        by,
+        segments,
+        last_event_id,
+        stalled,
+        query: query.0,
+        body,
+        upgrade,
     };
-    (route.handler)(
-        verb,
-        Call {
-            shared,
-            by,
-            segments,
-            last_event_id,
-            stalled,
-            query,
-            body,
-            upgrade,
-        },
-    )
-    .await
+    Ok((row.handler)(verb, call).await)
 }
 
 /// The parts of the route's own path that stand for something, such as a tool's name, decoded. Whoever

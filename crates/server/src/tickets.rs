@@ -1,7 +1,7 @@
 //! Tickets: what a browser opens a stream or a WebSocket with, for which it can set no header (TL-11).
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use samovar_core::{Code, Error};
@@ -10,8 +10,12 @@ use samovar_wire::agent::NoParams;
 use samovar_wire::api::{BASE_PATH, CreatedTicket};
 use tokio::time::Instant;
 
-use crate::endpoint::{Call, Route, Scope, Verb};
+use crate::endpoint::{self, Verb};
 use crate::token::{self, TokenHash};
+use crate::tokens::Scope;
+
+type Call = endpoint::Call<Arc<Tickets>>;
+type Endpoint = endpoint::Endpoint<Arc<Tickets>>;
 
 /// How long a ticket counts.
 const LIFE: Duration = Duration::from_secs(30);
@@ -19,8 +23,8 @@ const LIFE: Duration = Duration::from_secs(30);
 /// Tickets that count at once, for one token at most; there is a bound on tokens, too.
 const MAX_OF_TOKEN: usize = 64;
 
-pub(crate) fn routes() -> Vec<Route> {
-    vec![Route::answering(
+pub(crate) fn routes() -> Vec<Endpoint> {
+    vec![Endpoint::answering(
         &[Verb::Post],
         Scope::Any,
         format!("{BASE_PATH}/tickets"),
@@ -34,7 +38,7 @@ async fn create(call: Call, _params: NoParams) -> Result<CreatedTicket, Error> {
         let why = locale::request::no_token();
         Error::new(Code::Unauthorized, why)
     })?;
-    let ticket = call.shared.tickets.create(token)?;
+    let ticket = call.state.create(token)?;
     Ok(CreatedTicket {
         ticket,
         expires_in_ms: u64::try_from(LIFE.as_millis()).unwrap_or(u64::MAX),

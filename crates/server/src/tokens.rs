@@ -10,7 +10,6 @@ use samovar_wire::api::{TokenInfo, TokenName, TokenScope};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Token;
-use crate::endpoint::Scope;
 use crate::token::{self, TokenHash};
 
 const NAME: &str = "tokens.json";
@@ -20,6 +19,46 @@ const MAX_TOKENS: usize = 64;
 
 /// Bytes of the file, at most.
 const MAX_BYTES: u64 = 256 * 1024;
+
+/// Who may use a route, and what a token may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// Everybody, without a token.
+    Public,
+    /// Any token.
+    Any,
+    /// A token for one room of the relay in one role.
+    Relay,
+    /// A token that may read.
+    Read,
+    /// A token that may change sessions.
+    Use,
+    /// A token of the owner.
+    Admin,
+}
+
+impl Scope {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Public => "public",
+            Self::Any => "any",
+            Self::Relay => "relay",
+            Self::Read => "read",
+            Self::Use => "use",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// Whether a token of this scope is let into a route of that one: each may what those before it
+    /// may, but who may only read drives no host.
+    pub fn covers(self, needed: Self) -> bool {
+        match (self, needed) {
+            (Self::Read, Self::Relay) => false,
+            _ => self >= needed,
+        }
+    }
+}
 
 /// Who came in, and what it may do.
 #[derive(Clone, Debug)]

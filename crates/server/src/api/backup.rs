@@ -13,33 +13,27 @@ use samovar_wire::api::{
     BASE_PATH, BackupInfo, BackupParams, BackupState, DamageInfo, DamageList, DamagedPart,
 };
 
-use crate::endpoint::{Call, Route, Scope, Verb};
+use super::{Call, Endpoint};
+use crate::endpoint::Verb;
+use crate::tokens::Scope;
 
-pub(crate) fn routes() -> Vec<Route> {
+pub(crate) fn routes() -> Vec<Endpoint> {
     let at = |path: &str| format!("{BASE_PATH}/{path}");
     vec![
-        Route::answering(
-            &[Verb::Get],
-            Scope::Read,
-            at("damage"),
-            "Returns the damage that was found.",
-            damage,
-        ),
-        Route::answering(
-            &[Verb::Get],
-            Scope::Read,
+        Endpoint::showing(at("damage"), "Returns the damage that was found.", damage),
+        Endpoint::showing(
             at("backup"),
             "Returns the last backup, and the current run of the server.",
             state,
         ),
-        Route::answering(
+        Endpoint::answering(
             &[Verb::Post],
             Scope::Admin,
             at("backup"),
             "Makes a backup in a new folder on the server's machine, while the server runs.",
             make,
         ),
-        Route::answering(
+        Endpoint::answering(
             &[Verb::Post],
             Scope::Admin,
             at("restore"),
@@ -50,7 +44,7 @@ pub(crate) fn routes() -> Vec<Route> {
 }
 
 async fn damage(call: Call, _params: NoParams) -> Result<DamageList, Error> {
-    let found = call.shared.reports.list().into_iter();
+    let found = call.state.reports.list().into_iter();
     Ok(DamageList {
         items: found.map(damage_info).collect(),
     })
@@ -73,7 +67,7 @@ async fn make(call: Call, params: BackupParams) -> Result<BackupInfo, Error> {
 /// What was copied takes its place when the server begins anew, which it is asked to then.
 async fn restore(call: Call, params: BackupParams) -> Result<BackupInfo, Error> {
     let backups = &stores(&call).await?.backups;
-    let restart = call.shared.restart.clone().ok_or_else(|| {
+    let restart = call.state.restart.clone().ok_or_else(|| {
         let why = locale::backup::no_server();
         Error::new(Code::Unavailable, why)
     })?;
@@ -86,7 +80,7 @@ async fn restore(call: Call, params: BackupParams) -> Result<BackupInfo, Error> 
 async fn stores(call: &Call) -> Result<&Arc<Stores>, Error> {
     // They are there as soon as the engine is.
     call.engine().await?;
-    call.shared.stores()
+    call.state.stores()
 }
 
 fn backup_info(backup: Backup) -> BackupInfo {

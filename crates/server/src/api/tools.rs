@@ -9,8 +9,10 @@ use samovar_wire::api::{
 };
 use serde_json::Value;
 
-use crate::agent::fitting;
-use crate::endpoint::{Call, Route, Scope, Verb};
+use super::{Call, Endpoint};
+use crate::endpoint::Verb;
+use crate::reply::fitting;
+use crate::tokens::Scope;
 
 /// Bytes of what a client says came of a call, at most: a model reads all of it.
 const MAX_RESULT_BYTES: usize = 64 * 1024;
@@ -18,54 +20,44 @@ const MAX_RESULT_BYTES: usize = 64 * 1024;
 /// Open calls that are shown at once, at most.
 const MAX_SHOWN_CALLS: usize = 200;
 
-pub(super) fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Endpoint> {
     let at = |path: &str| format!("{BASE_PATH}/{path}");
     vec![
-        Route::answering(
-            &[Verb::Get],
-            Scope::Read,
+        Endpoint::showing(
             at("tools"),
             "Returns the tools, with their effects and origins.",
             tools,
         ),
-        Route::answering(
+        Endpoint::answering(
             &[Verb::Post],
             Scope::Admin,
             at("tools"),
             "Registers a webhook tool, or one whose calls a client settles.",
             register,
         ),
-        Route::answering(
-            &[Verb::Get],
-            Scope::Read,
-            at("tools/{name}"),
-            "Returns one tool.",
-            tool,
-        ),
-        Route::answering(
+        Endpoint::showing(at("tools/{name}"), "Returns one tool.", tool),
+        Endpoint::answering(
             &[Verb::Delete],
             Scope::Admin,
             at("tools/{name}"),
             "Removes a registered tool.",
             remove,
         ),
-        Route::answering(
+        Endpoint::answering(
             &[Verb::Post],
             Scope::Admin,
             at("tools/{name}/call"),
             "Calls a tool outside any session and returns its outcome.",
             call_tool,
         ),
-        Route::answering(
+        Endpoint::answering(
             &[Verb::Get],
             Scope::Use,
             at("calls"),
             "Returns the calls that wait for an outside answer, oldest first.",
             open_calls,
         ),
-        Route::answering(
-            &[Verb::Post],
-            Scope::Use,
+        Endpoint::changing(
             at("calls/{id}"),
             "Settles a call that waits for an outside answer.",
             settle,
@@ -89,12 +81,12 @@ async fn tool(call: Call, params: ToolParams) -> Result<ToolInfo, Error> {
 
 async fn register(call: Call, params: RegisterToolParams) -> Result<ToolInfo, Error> {
     let engine = call.engine().await?;
-    call.shared.tools.register(engine, params).await
+    call.state.tools.register(engine, params).await
 }
 
 async fn remove(call: Call, params: ToolParams) -> Result<(), Error> {
     let engine = call.engine().await?;
-    call.shared.tools.remove(engine, params.name).await
+    call.state.tools.remove(engine, params.name).await
 }
 
 /// A call of a person, which no log knows of; so it is for the owner alone.

@@ -1,4 +1,4 @@
-//! The chat as server-sent events (CH-7). The reader pulls, so a slow one costs nobody anything; a
+//! The chat as server-sent events, or over a WebSocket (CH-7). The reader pulls, so a slow one costs nobody anything; a
 //! client that goes away drops it.
 
 use std::collections::VecDeque;
@@ -10,11 +10,12 @@ use axum::body::Body;
 use axum::http::Response;
 use bytes::Bytes;
 use futures_util::stream;
-use samovar_core::ChatMessage;
+use samovar_core::{ChatMessage, Code};
 use samovar_wire::{chat, sse};
 
 use super::feed::{Batch, Feed};
 use crate::pace::Stalled;
+use crate::upgrade::{End, Heard, Line};
 
 /// Bytes that are written at once, about: what a client that takes nothing holds up.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -69,5 +70,34 @@ impl Showing {
             chat::frame(&message, &mut out);
         }
         Some(Bytes::from(out))
+    }
+}
+
+/// Shows it over a WebSocket until one of the two ends. Each message is one of the socket; the reader
+/// has nothing to say there, for the person's words come to `user_message`.
+pub(super) async fn show_on_socket(mut line: Line, mut feed: Feed) {
+    let why = shown(&mut line, &mut feed).await;
+    line.end(why).await;
+}
+
+async fn shown(line: &mut Line, feed: &mut Feed) -> End {
+    loop {
+        // Both are safe to drop halfway: neither moves unless it has something.
+        let batch = tokio::select! {
+            batch = feed.next() => batch,
+            heard = line.hear() => return match heard {
+                Ok(Heard::Text(_) | Heard::Binary(_)) => End::Refused(Code::InvalidParams),
+                Err(end) => end,
+            },
+        };
+        let Some(Batch { marker, messages }) = batch else {
+            return End::Stopping;
+        };
+        let marker = marker.map(|marker| chat::marker_text(&marker));
+        let messages = messages.into_iter();
+        let messages = messages.map(|message| chat::text(&message));
+        if let Err(end) = line.say(marker.into_iter().chain(messages)).await {
+            return end;
+        }
     }
 }

@@ -6,27 +6,23 @@ use samovar_relay::{Row, StudyInfo as Study, StudyLogs};
 use samovar_wire::agent::Within;
 use samovar_wire::api::{BASE_PATH, StudiesParams, StudyInfo, StudyRow, StudyRowsParams};
 
-use crate::agent::fitting;
-use crate::endpoint::{Call, Route, Scope, Verb};
+use super::{Call, Endpoint};
+use crate::reply::fitting;
 
 /// Studies in an answer, unless another number is asked for.
 const STUDIES: u32 = 50;
 /// Rows in an answer, unless another number is asked for.
 const ROWS: u32 = 1000;
 
-pub(super) fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Endpoint> {
     let at = |path: &str| format!("{BASE_PATH}/relay/logs{path}");
     vec![
-        Route::answering(
-            &[Verb::Get],
-            Scope::Read,
+        Endpoint::showing(
             at(""),
             "Returns the study logs, sorted by their ids.",
             studies,
         ),
-        Route::answering(
-            &[Verb::Get],
-            Scope::Read,
+        Endpoint::showing(
             at("/{id}"),
             "Returns the rows of a study log, oldest first.",
             rows,
@@ -53,7 +49,7 @@ async fn read<T: Send + 'static>(
     call: &Call,
     read: impl FnOnce(&StudyLogs) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    let logs = call.shared.relaying.relay.logs().clone();
+    let logs = call.state.relay.logs().clone();
     let read = tokio::task::spawn_blocking(move || read(&logs)).await;
     read.unwrap_or_else(|error| {
         tracing::error!(%error, "a study log was not read");
@@ -63,63 +59,35 @@ async fn read<T: Send + 'static>(
 }
 
 fn study(study: Study) -> StudyInfo {
-    let Study {
-        id,
-        room,
-        study,
-        participant,
-        begun,
-        last,
-        length_ms,
-        rows,
-        unreadable,
-        bytes,
-        tools,
-        is_ended,
-    } = study;
     StudyInfo {
-        id,
-        room,
-        study_id: study,
-        participant_id: participant,
-        begun,
-        last,
-        length_ms,
-        rows,
-        unreadable,
-        bytes,
-        tools,
-        is_ended,
+        id: study.id,
+        room: study.room,
+        study_id: study.study,
+        participant_id: study.participant,
+        begun: study.begun,
+        last: study.last,
+        length_ms: study.length_ms,
+        rows: study.rows,
+        unreadable: study.unreadable,
+        bytes: study.bytes,
+        tools: study.tools,
+        is_ended: study.is_ended,
     }
 }
 
 fn row(row: Row) -> StudyRow {
-    let Row {
-        session_id,
-        event_index,
-        timestamp,
-        direction,
-        kind,
-        payload,
-        relay_session_id,
-        role,
-        member,
-        id,
-        reply_to,
-        check,
-    } = row;
     StudyRow {
-        session_id,
-        event_index,
-        timestamp,
-        direction: direction.as_str().to_owned(),
-        kind,
-        payload,
-        relay_session_id,
-        role,
-        member,
-        id,
-        reply_to,
-        check,
+        session_id: row.session_id,
+        event_index: row.event_index,
+        timestamp: row.timestamp,
+        direction: row.direction.as_str().to_owned(),
+        kind: row.kind,
+        payload: row.payload,
+        relay_session_id: row.relay_session_id,
+        role: row.role,
+        member: row.member,
+        id: row.id,
+        reply_to: row.reply_to,
+        check: row.check,
     }
 }
