@@ -1,5 +1,5 @@
-//! A history that keeps nothing on a disk, with the answers of the one on `SQLite` as far as the
-//! engine asks for them: it has no turns below turns, and searches no titles.
+//! A history that keeps nothing on a disk, with the answers of the one on `SQLite`: both pass the
+//! contract in `crates/stores/tests/it/history`.
 
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,8 +9,8 @@ use samovar_core::history::{
     Totals,
 };
 use samovar_core::{
-    AgentPath, Broken, Future, History, Message, MessageId, Millis, Role, Seq, SessionId, Title,
-    TurnId, Usage,
+    AgentPath, Broken, CallId, Future, History, Message, MessageId, Millis, Role, Seq, SessionId,
+    Title, TurnId, Usage,
 };
 
 /// The history in memory.
@@ -30,6 +30,7 @@ struct Turn {
     id: TurnId,
     /// Where it started, or else ended.
     place: Option<Seq>,
+    parent_call: Option<CallId>,
     has_begun: bool,
     is_over: bool,
 }
@@ -142,10 +143,12 @@ impl Session {
                     (put.turn, put.seq) = (turn, seq);
                 }
             }
-            Change::TurnStarted { turn, .. } => {
+            Change::TurnStarted {
+                turn, parent_call, ..
+            } => {
                 let turn = self.turn(&turn);
                 turn.place = turn.place.or(Some(seq));
-                turn.has_begun = true;
+                (turn.parent_call, turn.has_begun) = (parent_call, true);
             }
             Change::TurnFinished { turn, .. } => {
                 if self.turns.iter().any(|known| known.id == turn) {
@@ -193,6 +196,7 @@ impl Session {
             self.turns.push(Turn {
                 id: id.clone(),
                 place: None,
+                parent_call: None,
                 has_begun: false,
                 is_over: false,
             });
@@ -252,10 +256,22 @@ impl Session {
         };
         let mut said = of(&last.id).filter(|put| put.message.role == Role::User);
         let said = said.next()?.message.clone();
-        let messages = of(&last.id).count() as u64;
+        let mut family = vec![last.id.clone()];
+        let mut next = 0;
+        while let Some(turn) = family.get(next).cloned() {
+            let calls = of(&turn).flat_map(|put| put.message.calls());
+            let calls: Vec<_> = calls.map(|call| &call.id).collect();
+            let called = |turn: &&Turn| {
+                let call = turn.parent_call.as_ref();
+                call.is_some_and(|call| calls.contains(&call))
+            };
+            family.extend(self.turns.iter().filter(called).map(|turn| turn.id.clone()));
+            next += 1;
+        }
+        let messages = family.iter().map(|turn| of(turn).count() as u64).sum();
         Some(LastTurn {
-            turn: last.id.clone(),
-            below: Vec::new(),
+            turn: family.remove(0),
+            below: family,
             said,
             messages,
         })
@@ -284,12 +300,20 @@ impl History for MemoryHistory {
     }
 
     fn sessions(&self, query: SessionQuery) -> Future<'_, Result<(Vec<SessionRow>, u64), Broken>> {
+        let wanted = query.matching.unwrap_or_default().to_lowercase();
+        let is_wanted = |row: &SessionRow| {
+            let title = row.title.as_ref().map_or("", Title::as_str);
+            let found_by = format!("{}\u{1f}{title}", row.id);
+            found_by.to_lowercase().contains(&wanted)
+        };
         let sessions = self.lock();
-        let mut rows: Vec<_> = sessions.iter().map(|session| session.row.clone()).collect();
+        let rows = sessions.iter().rev().map(|session| session.row.clone());
+        let mut rows: Vec<_> = rows.filter(is_wanted).collect();
         let count = rows.len() as u64;
         rows.sort_by_key(|row| Reverse(row.updated_at));
-        rows.truncate(query.limit as usize);
-        done((rows, count))
+        let skipped = usize::try_from(query.offset).unwrap_or(usize::MAX);
+        let page = rows.into_iter().skip(skipped);
+        done((page.take(query.limit as usize).collect(), count))
     }
 
     fn messages(&self, query: MessageQuery) -> Future<'_, Result<Vec<MessageRow>, Broken>> {

@@ -17,6 +17,7 @@ use samovar_core::{
     AgentPath, Broken, FinishReason, History, Message, MessageId, Millis, Part, Role, Seq,
     SessionId, TurnId, Usage,
 };
+use samovar_doubles::MemoryHistory;
 use samovar_stores::history::SqliteHistory;
 use serde_json::{Map, Value, json};
 use sqlx::sqlite::SqliteConnectOptions;
@@ -32,7 +33,11 @@ struct Place {
 impl Place {
     /// Every history there is, new; a further one adds a line.
     async fn every() -> Vec<Self> {
-        vec![Self::new().await]
+        let memory = Self {
+            folder: TempDir::new().unwrap(),
+            history: Arc::new(MemoryHistory::default()),
+        };
+        vec![memory, Self::new().await]
     }
 
     /// The one on `SQLite`.

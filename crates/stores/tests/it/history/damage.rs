@@ -84,10 +84,7 @@ async fn a_history_of_a_newer_version_is_refused_in_plain_words() {
     let Err(Broken::Io(why)) = opened.map(drop) else {
         panic!("it was opened, or is called damaged");
     };
-    assert!(
-        why.contains("newer version (tables of version 99)"),
-        "{why}"
-    );
+    assert!(why.contains("newer version (table version 99)"), "{why}");
 }
 
 #[tokio::test]

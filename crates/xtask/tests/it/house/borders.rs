@@ -59,7 +59,7 @@ const TABLE: &[Row] = &[
     row("tools", &["core", "sandbox", "egress"], &[]),
     row("sandbox", &[], &[]),
     row("egress", &[], &[]),
-    row("stores", &["core"], &[]),
+    row("stores", &["core"], &["doubles"]),
     row("wire", &["core"], &[]),
     row(
         "server",
