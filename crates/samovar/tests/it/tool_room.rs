@@ -66,7 +66,8 @@ async fn a_call_of_an_external_agent_that_a_kill_cut_is_told_as_unknown_and_not_
     let again = agent.ask("tool.call", call).await.unwrap();
     assert_eq!(
         (&again["type"], &again["payload"]["result"]),
-        (&json!("tool.result"), &json!("counted"))
+        (&json!("tool.result"), &json!("counted")),
+        "{again}"
     );
     assert_eq!(last_call(&mut agent).await["status"], "done");
     server.kill().await;
