@@ -4,8 +4,8 @@
 //!
 //! It reads only the prompt: the last thing a user said (in the chat that may be another agent), and
 //! the results of the calls since then. What it understands, calls and says is a table, in the folder
-//! `table`: a new ability is a row of `intents.toml`, with no code. [`turn`] goes through the steps of
-//! a row, [`pattern`] reads the sentences, and [`booking`] books on the screen of a host.
+//! `table`: a new ability is a row of `intents.toml`, with no code. `turn` goes through the steps of
+//! a row, `pattern` reads the sentences, and `booking` books on the screen of a host.
 
 mod arithmetic;
 mod booking;
