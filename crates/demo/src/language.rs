@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use crate::table::TABLE;
+
 /// A language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -23,7 +25,16 @@ impl Language {
         if has(is_han) {
             found.push(Self::Zh);
         }
-        if has(|c| "іїєґІЇЄҐ".contains(c)) {
+        let words = TABLE
+            .words
+            .phrase("ukrainian", Self::Uk)
+            .unwrap_or_default();
+        let is_word = |word: &str| words.split('|').any(|one| one == word);
+        let is_ukrainian = || {
+            let text = text.to_lowercase();
+            text.split(|c: char| !c.is_alphabetic()).any(is_word)
+        };
+        if has(|c| "іїєґІЇЄҐ".contains(c)) || is_ukrainian() {
             found.extend([Self::Uk, Self::Ru]);
         } else if has(|c| ('\u{400}'..='\u{4ff}').contains(&c)) {
             found.extend([Self::Ru, Self::Uk]);

@@ -28,6 +28,8 @@ pub(crate) type Values = BTreeMap<String, String>;
 /// Where pieces in quotation marks are put aside.
 const FIRST_QUOTED: u32 = 0xE000;
 const QUOTED: &str = "[\u{E000}-\u{F8FF}]";
+/// What may stand after a request, such as a smile.
+const END: &str = r"[\s,.!?…。！？=\u{2600}-\u{27BF}\u{FE0F}\u{1F300}-\u{1FAFF}]";
 /// Marks that open a quotation, each with the one that closes it.
 const MARKS: &[(char, char)] = &[
     ('"', '"'),
@@ -128,7 +130,7 @@ impl Pattern {
         };
         let polite = reader("<please>").all()?;
         let asked = reader(pattern).all()?;
-        let regex = format!(r"^(?:{polite})*{asked}(?:{polite})*[\s,.!?…。！？=]*$");
+        let regex = format!(r"^(?:{polite})*{asked}(?:{polite})*{END}*$");
         build(&regex).map(Self)
     }
 

@@ -36,7 +36,7 @@ pub(crate) fn read(
         "ask_user" if is_blank(text) => return Err("no_answer"),
         "ask_user" => put(values, "answer", text),
         "write_file" => put(values, "written", path),
-        "edit_file" => put(values, "edited", text.lines().next().unwrap_or_default()),
+        "edit_file" => put(values, "edited", replacements(text)),
         "post_message" => put(
             values,
             "id",
@@ -179,6 +179,13 @@ fn unique_end(lines: &[String]) -> Option<String> {
     unique.next()
 }
 
+/// How many replacements there were, by the first line of `edit_file`: `edited a.txt: 1 replacement`.
+fn replacements(text: &str) -> &str {
+    let head = text.lines().next().unwrap_or_default();
+    let (_, count) = head.rsplit_once(": ").unwrap_or(("", head));
+    count.split(' ').next().unwrap_or_default()
+}
+
 fn matches(language: Language, text: &str, values: &mut Values) {
     let mut lines: Vec<_> = text.trim_end().split('\n').collect();
     let head = lines.remove(0);
@@ -188,7 +195,8 @@ fn matches(language: Language, text: &str, values: &mut Values) {
         let searched = values.get("text").cloned().unwrap_or_default();
         return put(values, "no_match", searched);
     }
-    put(values, "matches", head);
+    let count = head.split(' ').next().unwrap_or_default();
+    put(values, "matches", count);
     lines.retain(|line| !is_note(line));
     let lines = lines.into_iter().map(str::to_owned).collect();
     put(values, "lines", bounded_lines(language, lines));

@@ -228,7 +228,7 @@ fn without_a_screen_nothing_is_booked() {
         text(&events)
     };
     let tools = ["select", "next"];
-    assert!(said(FIRST, &tools).contains("did not understand"));
+    assert!(said(FIRST, &tools).contains("only on the screen"));
     assert!(said("help", &tools).contains("book on a screen"));
     assert!(!said("help", &["list_dir"]).contains("book on a screen"));
     // And with one, what is no wish for a ticket is answered as ever.
