@@ -61,6 +61,31 @@ pub struct Message {
 }
 
 impl Message {
+    /// A message with these parts that no model was asked for: without usage, model and metadata.
+    pub fn new(id: MessageId, role: Role, parts: Vec<Part>, created_at: Millis) -> Self {
+        Self {
+            id,
+            role,
+            parts,
+            parent: None,
+            usage: None,
+            model: None,
+            finish_reason: None,
+            metadata: Map::new(),
+            created_at,
+        }
+    }
+
+    /// The tool message with a closed call's outcome; its id is made from the call's.
+    pub fn of_outcome(call: &CallId, name: &str, outcome: &Outcome, closed_at: Millis) -> Self {
+        let part = Part::Outcome {
+            call: call.clone(),
+            name: name.to_owned(),
+            outcome: outcome.clone(),
+        };
+        Self::new(call.as_message(), Role::Tool, vec![part], closed_at)
+    }
+
     /// All text of the message, without reasoning, joined in order.
     pub fn text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {
@@ -120,6 +145,13 @@ pub enum Part {
     },
 }
 
+impl Part {
+    /// Plain text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into() }
+    }
+}
+
 /// A model's tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
@@ -135,6 +167,16 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
+    /// A call without a provider's state.
+    pub fn new(id: CallId, name: impl Into<String>, args: Value) -> Self {
+        Self {
+            id,
+            name: name.into(),
+            args,
+            provider_state: None,
+        }
+    }
+
     /// Parses a model's arguments; an empty text means no arguments. JSON nested deeper than
     /// [`MAX_ARGS_DEPTH`] stays text: it could be stored, but not be read back.
     pub fn parse_args(raw: &str) -> Value {

@@ -62,19 +62,18 @@ impl Answer {
                 text.push_str(more);
             }
             (None, Fragment::Text(text)) if begins => {
-                self.parts.push(Part::Text { text: text.clone() });
+                self.parts.push(Part::text(text.clone()));
             }
             (None, Fragment::Reasoning(text)) if begins => self.parts.push(Part::Reasoning {
                 text: text.clone(),
                 provider_state: None,
             }),
             (None, Fragment::Call { id, name }) if begins => {
-                self.parts.push(Part::Call(ToolCall {
-                    id: id.clone(),
-                    name: name.clone(),
-                    args: Value::Null,
-                    provider_state: None,
-                }));
+                self.parts.push(Part::Call(ToolCall::new(
+                    id.clone(),
+                    name.clone(),
+                    Value::Null,
+                )));
             }
             (_, _) => {}
         }
@@ -113,7 +112,7 @@ impl Answer {
         }
         match self.parts.last_mut() {
             Some(Part::Text { text }) => text.push_str(&more),
-            Some(_) | None => self.parts.push(Part::Text { text: more.clone() }),
+            Some(_) | None => self.parts.push(Part::text(more.clone())),
         }
         self.delta(self.parts.len() - 1, Fragment::Text(more), out);
     }
@@ -159,12 +158,7 @@ impl Answer {
     fn open(&mut self, provider_id: String, name: String, ids: &dyn Ids, out: &mut Vec<Kind>) {
         let id = CallId::fresh(ids);
         let args = Value::Object(Map::new());
-        let call = ToolCall {
-            id: id.clone(),
-            name: name.clone(),
-            args,
-            provider_state: None,
-        };
+        let call = ToolCall::new(id.clone(), name.clone(), args);
         self.calls.insert(provider_id, self.parts.len());
         self.parts.push(Part::Call(call));
         self.delta(self.parts.len() - 1, Fragment::Call { id, name }, out);

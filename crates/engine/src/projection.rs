@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use samovar_core::event::{Entry, Group};
 use samovar_core::history::{Change, MessageRow, Projection, SessionRow};
-use samovar_core::{Event, Kind, Message, Millis, Part, Role, Seq, SessionId, Title, Usage};
+use samovar_core::{Event, Kind, Message, Millis, Role, Seq, SessionId, Title, Usage};
 use serde_json::Map;
 
 use crate::log::MASTER;
@@ -144,23 +144,7 @@ fn result_message(event: &Event) -> Option<Message> {
     else {
         return None;
     };
-    let (id, call) = (call.as_message(), call.clone());
-    let part = Part::Outcome {
-        call,
-        name: name.clone(),
-        outcome: outcome.clone(),
-    };
-    Some(Message {
-        id,
-        role: Role::Tool,
-        parts: vec![part],
-        parent: None,
-        usage: None,
-        model: None,
-        finish_reason: None,
-        metadata: Map::new(),
-        created_at: event.at,
-    })
+    Some(Message::of_outcome(call, name, outcome, event.at))
 }
 
 /// A session's row with what the history lacks still (DU-2).

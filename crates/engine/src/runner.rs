@@ -415,22 +415,14 @@ impl Transcript {
 mod tests {
     use super::*;
     use samovar_core::{MessageId, Millis, Part};
-    use serde_json::Map;
 
     fn message(role: Role, number: usize) -> Arc<Message> {
-        Arc::new(Message {
-            id: MessageId::new(&format!("m{number}")).unwrap(),
+        Arc::new(Message::new(
+            MessageId::new(&format!("m{number}")).unwrap(),
             role,
-            parts: vec![Part::Text {
-                text: number.to_string(),
-            }],
-            parent: None,
-            usage: None,
-            model: None,
-            finish_reason: None,
-            metadata: Map::new(),
-            created_at: Millis(0),
-        })
+            vec![Part::text(number.to_string())],
+            Millis(0),
+        ))
     }
 
     // proves AS-25

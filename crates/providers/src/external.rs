@@ -100,22 +100,17 @@ mod tests {
     use super::*;
 
     fn message(role: Role, part: Part) -> Arc<Message> {
-        Arc::new(Message {
-            id: MessageId::new("m").unwrap(),
+        Arc::new(Message::new(
+            MessageId::new("m").unwrap(),
             role,
-            parts: vec![part],
-            parent: None,
-            usage: None,
-            model: None,
-            finish_reason: None,
-            metadata: Map::new(),
-            created_at: Millis(0),
-        })
+            vec![part],
+            Millis(0),
+        ))
     }
 
     fn user(text: &str) -> Arc<Message> {
         let text = text.to_owned();
-        message(Role::User, Part::Text { text })
+        message(Role::User, Part::text(text))
     }
 
     fn result(status: Status) -> Arc<Message> {

@@ -1,7 +1,7 @@
 //! Doubles of the ports, for the tests of every crate.
 //!
 //! Here: [`World`] with [`TestClock`] and [`CountedIds`]; [`ScriptedModel`], which answers by a script without a
-//! socket; [`TestTool`]; [`MemoryHistory`]; [`Disk`], stores that can fail and outlive an engine; and
+//! socket; [`TestTool`]; [`talk`], a conversation to ask a provider with; [`MemoryHistory`]; [`Disk`], stores that can fail and outlive an engine; and
 //! [`Over`], with which a test overrides single methods of a store.
 //! Not here: the journal in memory, which the product itself uses: `samovar_stores::memory`.
 //! Production code never uses this crate.
@@ -12,6 +12,7 @@ mod disk;
 mod history;
 mod model;
 mod over;
+pub mod talk;
 mod time;
 mod tool;
 
@@ -20,7 +21,7 @@ pub use history::MemoryHistory;
 pub use model::{Gate, Reply, ScriptedModel, call, fail, results, say, think, user};
 pub use over::{Over, OverHistory, OverJournal};
 pub use time::{CountedIds, TestClock};
-pub use tool::TestTool;
+pub use tool::{TestTool, tool_spec};
 
 /// A model, the time and the ids of a test, for the ports of an engine.
 #[derive(Clone)]

@@ -12,6 +12,21 @@ use tokio::sync::Notify;
 
 type Run = dyn Fn(Value, CallContext) -> Future<'static, Reply> + Send + Sync;
 
+/// A built-in tool that only reads, asks for no approval and takes any object.
+pub fn tool_spec(name: &str) -> ToolSpec {
+    ToolSpec {
+        name: name.to_owned(),
+        description: "A tool for tests.".to_owned(),
+        parameters: json!({"type": "object"}),
+        effect: Effect::Read,
+        asks: None,
+        origin: Origin::BuiltIn,
+        timeout: DEFAULT_TIMEOUT,
+        sharing: Sharing::Parallel,
+        closer: Closer::Tool,
+    }
+}
+
 /// A tool whose calls run a function of the test.
 pub struct TestTool {
     spec: ToolSpec,
@@ -27,19 +42,12 @@ impl TestTool {
     where
         F: std::future::Future<Output = Reply> + Send + 'static,
     {
-        let spec = ToolSpec {
-            name: name.to_owned(),
-            description: "A tool for tests.".to_owned(),
-            parameters: json!({"type": "object"}),
-            effect: Effect::Read,
-            asks: Some(Asks::FOREIGN),
-            origin: Origin::Registered,
-            timeout: DEFAULT_TIMEOUT,
-            sharing: Sharing::Parallel,
-            closer: Closer::Tool,
-        };
         Self {
-            spec,
+            spec: ToolSpec {
+                asks: Some(Asks::FOREIGN),
+                origin: Origin::Registered,
+                ..tool_spec(name)
+            },
             run: Box::new(move |args, context| Box::pin(run(args, context))),
             found: Probed::Unknown,
             looks: None,

@@ -256,12 +256,14 @@ fn counted(said: &Said, matched: &Matched) -> TokenCounts {
             | Part::Raw(_) => {}
         }
     }
+    let cached = tokens(matched.cache.read_bytes);
     let arguments = tool_calls(said).map(|call| call.arguments.text().len());
     TokenCounts {
         input: tokens(matched.prompt.bytes),
         output: tokens(reasoning + spoken + arguments.sum::<usize>()),
-        cached: tokens(matched.cache.read_bytes),
-        cache_written: tokens(matched.cache.written_bytes),
+        cached,
+        // So that what the next prompt reads is exactly the sum of both.
+        cache_written: tokens(matched.cache.read_bytes + matched.cache.written_bytes) - cached,
         reasoning: tokens(reasoning),
     }
 }

@@ -109,17 +109,12 @@ impl ChatHistory {
 
 fn message(said: &ChatMessage) -> Option<Message> {
     let (role, text) = words::spoken(said);
-    Some(Message {
-        id: MessageId::new(&format!("chat-{}", said.id)).ok()?,
+    Some(Message::new(
+        MessageId::new(&format!("chat-{}", said.id)).ok()?,
         role,
-        parts: vec![Part::Text { text }],
-        parent: None,
-        usage: None,
-        model: None,
-        finish_reason: None,
-        metadata: Map::new(),
-        created_at: said.ts,
-    })
+        vec![Part::text(text)],
+        said.ts,
+    ))
 }
 
 fn answer<'a, T: Send + 'a>(what: T) -> Future<'a, Result<T, Broken>> {

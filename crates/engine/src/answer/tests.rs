@@ -47,9 +47,7 @@ fn every_thought_keeps_its_own_state() {
         thought("", Some(json!(2))),
         thought("", Some(json!(3))),
         thought("c", Some(json!(4))),
-        Part::Text {
-            text: "So.".to_owned(),
-        },
+        Part::text("So."),
         thought("", Some(json!(5))),
         thought("d", None),
     ];

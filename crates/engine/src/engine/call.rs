@@ -41,12 +41,11 @@ impl Engine {
             let why = locale::tool::unknown(locale::quoted(name));
             return Err(Error::new(Code::UnknownTool, why));
         }
-        let call = ToolCall {
-            id: CallId::fresh(self.parts.ids.as_ref()),
-            name: name.to_owned(),
-            args: Value::Object(args),
-            provider_state: None,
-        };
+        let call = ToolCall::new(
+            CallId::fresh(self.parts.ids.as_ref()),
+            name,
+            Value::Object(args),
+        );
         let level = approval.unwrap_or(self.parts.settings.approval);
         let found = tools.find(&call).map_err(Outcome::failed);
         match found.and_then(|tool| admit(tool, level)) {

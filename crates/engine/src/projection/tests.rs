@@ -31,17 +31,12 @@ fn opened() -> Kind {
 }
 
 fn said(id: &str, role: Role) -> Kind {
-    Kind::finished(Message {
-        id: MessageId::new(id).unwrap(),
+    Kind::finished(Message::new(
+        MessageId::new(id).unwrap(),
         role,
-        parts: Vec::new(),
-        parent: None,
-        usage: None,
-        model: None,
-        finish_reason: None,
-        metadata: Map::new(),
-        created_at: Millis(0),
-    })
+        Vec::new(),
+        Millis(0),
+    ))
 }
 
 fn started() -> Kind {

@@ -1,5 +1,4 @@
 use samovar_core::{Message, MessageId, Millis, Role};
-use serde_json::Map;
 
 use super::*;
 
@@ -8,17 +7,12 @@ fn turn(name: &str) -> TurnId {
 }
 
 fn queued(name: &str, entry: Entry) -> Queued {
-    let message = Message {
-        id: MessageId::new(name).unwrap(),
-        role: Role::User,
-        parts: Vec::new(),
-        parent: None,
-        usage: None,
-        model: None,
-        finish_reason: None,
-        metadata: Map::new(),
-        created_at: Millis(0),
-    };
+    let message = Message::new(
+        MessageId::new(name).unwrap(),
+        Role::User,
+        Vec::new(),
+        Millis(0),
+    );
     Queued {
         turn: turn(name),
         message: Arc::new(message),

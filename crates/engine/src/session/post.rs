@@ -9,7 +9,6 @@ use samovar_core::{
     Model, Part, Role, Seq, TurnId,
 };
 use samovar_locale as locale;
-use serde_json::Map;
 use tokio::sync::mpsc;
 
 use super::{ContinueWhen, Current, CurrentState, MAX_INPUTS, Mailbox, OpenSession};
@@ -357,16 +356,11 @@ impl Parts {
 
     fn user_message(&self, id: Option<MessageId>, text: String) -> Message {
         let fresh = || MessageId::fresh(self.ids.as_ref());
-        Message {
-            id: id.unwrap_or_else(fresh),
-            role: Role::User,
-            parts: vec![Part::Text { text }],
-            parent: None,
-            usage: None,
-            model: None,
-            finish_reason: None,
-            metadata: Map::new(),
-            created_at: self.clock.now(),
-        }
+        Message::new(
+            id.unwrap_or_else(fresh),
+            Role::User,
+            vec![Part::text(text)],
+            self.clock.now(),
+        )
     }
 }

@@ -22,12 +22,7 @@ fn id(number: usize) -> CallId {
 
 fn call(number: usize) -> Part {
     let (id, name, args) = (id(number), "tool".to_owned(), json!({}));
-    Part::Call(ToolCall {
-        id,
-        name,
-        args,
-        provider_state: None,
-    })
+    Part::Call(ToolCall::new(id, name, args))
 }
 
 fn answer(parts: Vec<Part>, tokens: u64) -> Kind {
@@ -125,12 +120,7 @@ fn a_turn_asks_runs_asks_again_and_ends_in_the_providers_own_word() {
         }]
     ));
 
-    turn.apply(&answer(
-        vec![Part::Text {
-            text: "done".to_owned(),
-        }],
-        5,
-    ));
+    turn.apply(&answer(vec![Part::text("done")], 5));
     let end = record(&mut turn);
     assert_eq!(
         reason(&end),
@@ -154,12 +144,7 @@ fn max_iterations_is_said_only_when_the_model_still_wanted_tools() {
         ..Limits::default()
     };
     let mut content = turn_of(&[started(limits)]);
-    content.apply(&answer(
-        vec![Part::Text {
-            text: "done".to_owned(),
-        }],
-        1,
-    ));
+    content.apply(&answer(vec![Part::text("done")], 1));
     assert_eq!(
         reason(&record(&mut content)),
         Some(&FinishReason::Model("end_turn".to_owned()))

@@ -104,22 +104,12 @@ pub(crate) fn opened() -> Kind {
 }
 
 pub(crate) fn message(id: &str, role: Role, parts: Vec<Part>) -> Message {
-    Message {
-        id: MessageId::new(id).unwrap(),
-        role,
-        parts,
-        parent: None,
-        usage: None,
-        model: None,
-        finish_reason: None,
-        metadata: Map::new(),
-        created_at: NOW,
-    }
+    Message::new(MessageId::new(id).unwrap(), role, parts, NOW)
 }
 
 pub(crate) fn said(id: &str, text: &str) -> Kind {
     let text = text.to_owned();
-    Kind::finished(message(id, Role::User, vec![Part::Text { text }]))
+    Kind::finished(message(id, Role::User, vec![Part::text(text)]))
 }
 
 pub(crate) fn started() -> Kind {
@@ -147,14 +137,7 @@ pub(crate) fn call_id(name: &str) -> CallId {
 
 /// The model asked for one call of each of these tools.
 pub(crate) fn asked_for(names: &[&str]) -> Kind {
-    let call = |name: &&str| {
-        Part::Call(ToolCall {
-            id: call_id(name),
-            name: (*name).to_owned(),
-            args: json!({}),
-            provider_state: None,
-        })
-    };
+    let call = |name: &&str| Part::Call(ToolCall::new(call_id(name), *name, json!({})));
     let parts = names.iter().map(call).collect();
     Kind::finished(message("a", Role::Assistant, parts))
 }

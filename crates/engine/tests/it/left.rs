@@ -70,12 +70,11 @@ async fn stop(rig: Rig) -> Vec<Vec<String>> {
 /// What follows when the model has asked the person.
 fn asks(call: &CallId) -> [Kind; 2] {
     let name = "ask_user".to_owned();
-    let asked = ToolCall {
-        id: call.clone(),
-        name: name.clone(),
-        args: json!({"question": "which one?"}),
-        provider_state: None,
-    };
+    let asked = ToolCall::new(
+        call.clone(),
+        name.clone(),
+        json!({"question": "which one?"}),
+    );
     let answer = message("a", Role::Assistant, vec![Part::Call(asked)]);
     let mut begun = begun("ask_user", Effect::Read);
     if let Kind::CallStarted {

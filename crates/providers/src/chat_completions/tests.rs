@@ -1,77 +1,23 @@
-use std::sync::Arc;
-
 use samovar_core::provider::Layer;
-use samovar_core::tool::{Closer, DEFAULT_TIMEOUT, Origin, Sharing};
-use samovar_core::{
-    CallId, Effect, Message, MessageId, Millis, Outcome, Part, Role, Status, ToolCall,
-};
-use serde_json::{Map, json};
+use samovar_core::{CallId, Message, Outcome, Part, Role, Status, ToolCall};
+use samovar_doubles::talk::{self, assistant, message, tool, user};
+use serde_json::json;
 
 use super::details::{EXTRA_CONTENT, REASONING_DETAILS};
 use super::*;
 use crate::specs::spec;
 use crate::state;
 
-fn message(role: Role, parts: Vec<Part>) -> Message {
-    Message {
-        id: MessageId::new("m").unwrap(),
-        role,
-        parts,
-        parent: None,
-        usage: None,
-        model: None,
-        finish_reason: None,
-        metadata: Map::new(),
-        created_at: Millis(0),
-    }
-}
-
-fn text(text: &str) -> Part {
-    Part::Text {
-        text: text.to_owned(),
-    }
-}
-
-fn user(said: &str) -> Message {
-    message(Role::User, vec![text(said)])
-}
-
-fn assistant(parts: Vec<Part>) -> Message {
-    message(Role::Assistant, parts)
-}
-
 fn call(id: &str, args: Value) -> Part {
-    Part::Call(ToolCall {
-        id: CallId::new(id).unwrap(),
-        name: "look".to_owned(),
-        args,
-        provider_state: None,
-    })
+    talk::call(id, "look", args)
 }
 
 fn result(id: &str, said: &str) -> Message {
-    let outcome = Outcome::new(Status::Done, said);
-    let call = CallId::new(id).unwrap();
-    let name = "look".to_owned();
-    message(
-        Role::Tool,
-        vec![Part::Outcome {
-            call,
-            name,
-            outcome,
-        }],
-    )
+    talk::result(id, "look", &Outcome::new(Status::Done, said))
 }
 
 fn prompt(messages: Vec<Message>) -> Prompt {
-    Prompt {
-        model: "m".to_owned(),
-        layers: Vec::new(),
-        tools: Vec::new().into(),
-        messages: messages.into_iter().map(Arc::new).collect(),
-        max_tokens: 4096,
-        temperature: 0.7,
-    }
+    talk::prompt("m", messages)
 }
 
 fn sent(row: &str, prompt: &Prompt) -> Value {
@@ -95,29 +41,18 @@ fn a_prompt_is_written_as_the_dialect_wants_it() {
     let mut prompt = prompt(vec![
         user("How many?"),
         assistant(vec![
-            text("I look."),
+            Part::text("I look."),
             call("c1", json!({"path": "a \"b\".txt"})),
         ]),
         result("c1", "three"),
-        assistant(vec![text("Three.")]),
+        assistant(vec![Part::text("Three.")]),
     ]);
     let layer = |name, text: &str| Layer {
         name,
         text: text.into(),
     };
     prompt.layers = vec![layer("soul", "Be kind."), layer("rules", "Be brief.")];
-    prompt.tools = vec![Arc::new(samovar_core::ToolSpec {
-        name: "look".to_owned(),
-        description: "Looks.".to_owned(),
-        parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
-        effect: Effect::Read,
-        asks: None,
-        origin: Origin::BuiltIn,
-        timeout: DEFAULT_TIMEOUT,
-        sharing: Sharing::Parallel,
-        closer: Closer::Tool,
-    })]
-    .into();
+    prompt.tools = vec![tool("look")].into();
     let wanted = json!({
         "model": "m",
         "messages": [
@@ -149,16 +84,7 @@ fn a_prompt_is_written_as_the_dialect_wants_it() {
 
 #[test]
 fn parameters_that_a_model_does_not_take_are_not_sent() {
-    let ask = |row: &str, model: &str| {
-        let model = model.to_owned();
-        sent(
-            row,
-            &Prompt {
-                model,
-                ..prompt(vec![user("Hi")])
-            },
-        )
-    };
+    let ask = |row: &str, model: &str| sent(row, &talk::prompt(model, [user("Hi")]));
     let reasoner = ask("openai", "gpt-5-mini");
     assert_eq!(reasoner["max_completion_tokens"], 4096);
     for name in ["max_tokens", "temperature", "tools"] {
@@ -185,7 +111,7 @@ fn every_call_is_followed_by_its_result_in_order() {
             result("lost", "of a call that the window cut off"),
             user("And?"),
             result("c1", "first, late"),
-            assistant(vec![text("So.")]),
+            assistant(vec![Part::text("So.")]),
         ],
         &json!([
             {"role": "user", "content": "Go"},
@@ -224,8 +150,8 @@ fn what_a_strict_server_refuses_is_not_sent() {
             assistant(vec![thought]),
             message(Role::User, vec![data]),
             user("Two"),
-            message(Role::System, vec![text("A child is done.")]),
-            assistant(vec![text("a"), text("b")]),
+            message(Role::System, vec![Part::text("A child is done.")]),
+            assistant(vec![Part::text("a"), Part::text("b")]),
         ],
         &json!([
             {"role": "user", "content": "One\n\nTwo\n\nA child is done."},
@@ -292,7 +218,7 @@ fn reasoning_goes_back_only_to_who_wants_it_and_then_with_every_call() {
         result("c1", "r"),
         assistant(vec![call("c2", json!({}))]),
         result("c2", "r"),
-        assistant(vec![thought, text("Done.")]),
+        assistant(vec![thought, Part::text("Done.")]),
     ];
     for (row, wanted) in [
         ("deepseek", [json!("Hm"), json!(""), Value::Null]),
@@ -310,12 +236,8 @@ fn what_a_provider_wants_back_verbatim_goes_back_to_it_and_to_nobody_else() {
     let (gemini, openrouter) = (spec("gemini").unwrap(), spec("openrouter").unwrap());
     let extra = json!({"google": {"thought_signature": "AY8="}});
     let entries = json!([{"type": "reasoning.encrypted", "data": "x"}]);
-    let mut signed = ToolCall {
-        id: CallId::new("c1").unwrap(),
-        name: "look".to_owned(),
-        args: json!({}),
-        provider_state: Some(state::write(gemini, EXTRA_CONTENT, extra.clone())),
-    };
+    let mut signed = ToolCall::new(CallId::new("c1").unwrap(), "look", json!({}));
+    signed.provider_state = Some(state::write(gemini, EXTRA_CONTENT, extra.clone()));
     let thought = Part::Reasoning {
         text: String::new(),
         provider_state: Some(state::write(openrouter, REASONING_DETAILS, entries.clone())),
@@ -371,7 +293,9 @@ fn more_calls_than_a_message_may_have_go_back_in_several_each_with_its_results()
             call.provider_state = state.clone().filter(|_| n == 0);
             Part::Call(call)
         });
-        let parts = std::iter::once(text("I look.")).chain(calls).collect();
+        let parts = std::iter::once(Part::text("I look."))
+            .chain(calls)
+            .collect();
         let results = (0..count).map(|n| result(&format!("c{n}"), "seen"));
         [user("How many?"), assistant(parts)]
             .into_iter()

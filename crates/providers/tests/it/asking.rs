@@ -4,13 +4,10 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use samovar_core::provider::Layer;
-use samovar_core::tool::{Closer, DEFAULT_TIMEOUT, Origin, Sharing};
-use samovar_core::{
-    CallId, Effect, Message, MessageId, Millis, Models as _, Outcome, Part, Prompt, ProviderEvent,
-    Role, ToolCall, ToolSpec,
-};
+use samovar_core::{CallId, Message, Models as _, Outcome, Part, Prompt, ProviderEvent, ToolCall};
+use samovar_doubles::talk;
 use samovar_providers::{External, ProviderConfig, Registry, Secret};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 pub(crate) const KEY: &str = "sk-secret-123";
 
@@ -41,59 +38,27 @@ pub(crate) fn install_tls() {
         .ok();
 }
 
-pub(crate) fn message(role: Role, parts: Vec<Part>) -> Message {
-    Message {
-        id: MessageId::new("m1").unwrap(),
-        role,
-        parts,
-        parent: None,
-        usage: None,
-        model: None,
-        finish_reason: None,
-        metadata: Map::new(),
-        created_at: Millis(0),
-    }
-}
-
-pub(crate) fn said(role: Role, text: &str) -> Message {
-    let text = text.to_owned();
-    message(role, vec![Part::Text { text }])
-}
-
 pub(crate) fn prompt(model: &str, messages: Vec<Message>) -> Prompt {
     Prompt {
-        model: model.to_owned(),
         layers: vec![Layer {
             name: "soul",
             text: "Be kind.".into(),
         }],
-        tools: Vec::new().into(),
-        messages: messages.into_iter().map(Arc::new).collect(),
         max_tokens: 100,
         temperature: 0.5,
+        ..talk::prompt(model, messages)
     }
 }
 
 /// A prompt that offers a tool.
 pub(crate) fn asking(model: &str, messages: Vec<Message>) -> Prompt {
-    let look = ToolSpec {
-        name: "look".to_owned(),
-        description: "Looks.".to_owned(),
-        parameters: json!({"type": "object", "properties": {"at": {"type": "string"}}}),
-        effect: Effect::Read,
-        asks: None,
-        origin: Origin::BuiltIn,
-        timeout: DEFAULT_TIMEOUT,
-        sharing: Sharing::Parallel,
-        closer: Closer::Tool,
-    };
     Prompt {
-        tools: vec![Arc::new(look)].into(),
+        tools: vec![talk::tool("look")].into(),
         ..prompt(model, messages)
     }
 }
 
-/// Asks whoever answers under the prompt's model.
+/// Asks the provider of the prompt's model.
 pub(crate) async fn ask(registry: &Registry, prompt: Prompt) -> Vec<ProviderEvent> {
     let model = registry.resolve(&prompt.model).unwrap();
     let items: Vec<_> = model.provider.stream(prompt).collect().await;
@@ -114,7 +79,7 @@ pub(crate) fn heard(events: &[ProviderEvent], turn: usize) -> Message {
                     provider_state: None,
                 }),
             ) => text.push_str(more),
-            (ProviderEvent::TextDelta(text), _) => parts.push(Part::Text { text: text.clone() }),
+            (ProviderEvent::TextDelta(text), _) => parts.push(Part::text(text.clone())),
             (ProviderEvent::ReasoningDelta(text), _) => parts.push(thought(text, None)),
             (
                 ProviderEvent::ReasoningEnd { provider_state },
@@ -135,12 +100,10 @@ pub(crate) fn heard(events: &[ProviderEvent], turn: usize) -> Message {
                 },
                 _,
             ) => {
-                parts.push(Part::Call(ToolCall {
-                    id: CallId::new(&format!("call_{turn}_{}", parts.len())).unwrap(),
-                    name: name.clone(),
-                    args: args.clone(),
-                    provider_state: provider_state.clone(),
-                }));
+                let id = CallId::new(&format!("call_{turn}_{}", parts.len())).unwrap();
+                let mut call = ToolCall::new(id, name, args.clone());
+                call.provider_state.clone_from(provider_state);
+                parts.push(Part::Call(call));
             }
             (
                 ProviderEvent::ToolCallStart { .. }
@@ -151,7 +114,7 @@ pub(crate) fn heard(events: &[ProviderEvent], turn: usize) -> Message {
             (ProviderEvent::Failed { .. }, _) => panic!("{event:?}"),
         }
     }
-    message(Role::Assistant, parts)
+    talk::assistant(parts)
 }
 
 fn thought(text: &str, provider_state: Option<Value>) -> Part {
@@ -164,12 +127,8 @@ fn thought(text: &str, provider_state: Option<Value>) -> Part {
 
 /// The result of a call to `look`.
 pub(crate) fn result(call: &ToolCall) -> Message {
-    let part = Part::Outcome {
-        call: call.id.clone(),
-        name: call.name.clone(),
-        outcome: Outcome::done(format!("seen at {}", call.args["at"])),
-    };
-    message(Role::Tool, vec![part])
+    let outcome = Outcome::done(format!("seen at {}", call.args["at"]));
+    talk::result(call.id.as_str(), &call.name, &outcome)
 }
 
 /// Reasoning, text, each call, and how it ended.

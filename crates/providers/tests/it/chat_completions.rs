@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use samovar_core::error::FaultCode;
-use samovar_core::{Models as _, Prompt, ProviderEvent, Role, Usage};
+use samovar_core::{Models as _, Prompt, ProviderEvent, Usage};
 use samovar_providers::{ProviderConfig, Registry, Timeouts};
 use serde_json::json;
 
-use crate::asking::{KEY, config, config_of, prompt, registry_of, said};
+use crate::asking::{KEY, config, config_of, prompt, registry_of};
 use crate::server::{Answer, Server, begun, chunks, response, stream};
+use samovar_doubles::talk::user;
 
 const HELLO: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Привет\"}}]}\n\n";
 
@@ -21,7 +22,7 @@ const STOP: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reaso
 const DONE: &str = "data: [DONE]\n\n";
 
 fn hello_prompt(model: &str) -> Prompt {
-    prompt(model, vec![said(Role::User, "Say hello")])
+    prompt(model, vec![user("Say hello")])
 }
 
 /// Asks, and gives every item of the answer.

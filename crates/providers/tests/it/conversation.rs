@@ -1,7 +1,7 @@
 //! Conversations with a model server that takes only what the real services take, and sends what
 //! they send.
 
-use samovar_core::{Message, Prompt, ProviderEvent, Role};
+use samovar_core::{Message, Prompt, ProviderEvent};
 use samovar_model_server::{
     Ending, Index, ModelServer, Newline, Part as Scripted, Reply, ToolCall as ScriptedCall, call,
     say, think,
@@ -9,7 +9,8 @@ use samovar_model_server::{
 
 use serde_json::json;
 
-use crate::asking::{self, KEY, ask, config, heard, registry_of, result, said, summary};
+use crate::asking::{self, KEY, ask, config, heard, registry_of, result, summary};
+use samovar_doubles::talk::user;
 
 const MODEL: &str = "gpt-test";
 
@@ -33,7 +34,7 @@ async fn a_strict_server_takes_every_prompt_of_a_conversation() {
     ];
     let server = ModelServer::builder().key(KEY).start(script).await.unwrap();
     let registry = registry_of(config(&server.base_url()));
-    let mut talk = vec![said(Role::User, "Look around")];
+    let mut talk = vec![user("Look around")];
     for turn in 0..4 {
         let answer = heard(&ask(&registry, asking(talk.clone())).await, turn);
         // The results of the second answer are lost, as by a crash.
@@ -43,8 +44,8 @@ async fn a_strict_server_takes_every_prompt_of_a_conversation() {
     }
     assert_eq!(talk.last().unwrap().text(), "Nothing there.");
     // Two messages in a row, and a window that begins behind the calls of its first results.
-    talk.push(said(Role::User, "Sure?"));
-    talk.push(said(Role::User, "Really?"));
+    talk.push(user("Sure?"));
+    talk.push(user("Really?"));
     let window = talk.split_off(3);
     let answer = heard(&ask(&registry, asking(window)).await, 5);
     assert_eq!(answer.text(), "As I said.");
@@ -73,7 +74,7 @@ async fn the_same_answer_in_every_framing_gives_the_same_events() {
     let registry = registry_of(config(&server.base_url()));
     let mut answers = Vec::new();
     for _ in 0..count {
-        let events = ask(&registry, asking(vec![said(Role::User, "Look")])).await;
+        let events = ask(&registry, asking(vec![user("Look")])).await;
         answers.push(summary(&events));
     }
     let wanted =
@@ -101,7 +102,7 @@ async fn calls_are_told_apart_whatever_numbers_and_ids_they_have() {
     let server = ModelServer::start(script).await.unwrap();
     let registry = registry_of(config(&server.base_url()));
     for at in 0..count {
-        let events = ask(&registry, asking(vec![said(Role::User, "Look")])).await;
+        let events = ask(&registry, asking(vec![user("Look")])).await;
         let wanted = "||look {\"at\":\"home\"}|look {\"at\":\"sea\"}|tool_calls";
         assert_eq!(summary(&events), wanted, "reply {at}");
     }
@@ -115,7 +116,7 @@ async fn an_answer_that_is_cut_is_never_complete() {
             let reply = say("I look around.").cut_after(deltas, how);
             let server = ModelServer::start([reply]).await.unwrap();
             let registry = registry_of(config(&server.base_url()));
-            let events = ask(&registry, asking(vec![said(Role::User, "Look")])).await;
+            let events = ask(&registry, asking(vec![user("Look")])).await;
             let (last, before) = events.split_last().unwrap();
             assert!(
                 matches!(last, ProviderEvent::Failed { code, .. } if code.as_str() == "stream_cut"),

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use samovar_core::{Models as _, ProviderEvent, Role};
+use samovar_core::{Models as _, ProviderEvent};
 use samovar_model_server::{Model, ModelServer, Surface, say};
 use samovar_providers::{Probing, ProviderConfig, Registry};
 
-use crate::asking::{install_tls, prompt, registry_of, said};
+use crate::asking::{install_tls, prompt, registry_of};
+use samovar_doubles::talk::user;
 
 /// Three models, of which one can call tools and one makes vectors.
 async fn server(surface: Surface) -> ModelServer {
@@ -69,7 +70,7 @@ async fn every_local_server_is_found_and_its_best_model_answers() {
         assert_eq!(models.join(" "), wanted);
         assert_eq!(name, probed.models[0].name);
         let model = registry.resolve(&name).unwrap();
-        let prompt = prompt(&model.endpoint_name, vec![said(Role::User, "hi")]);
+        let prompt = prompt(&model.endpoint_name, vec![user("hi")]);
         let answer: Vec<_> = model.provider.stream(prompt).collect().await;
         let text = |event| match event {
             ProviderEvent::TextDelta(text) => text,

@@ -112,12 +112,11 @@ impl Driver {
     /// The gate will look again: this is only to refuse what needs no turn.
     fn fits(&self, wanted: &RequestedCall) -> Result<(), String> {
         let id = CallId::new("wanted").map_err(|error| error.message.into_owned())?;
-        self.engine.toolbox().check(&ToolCall {
+        self.engine.toolbox().check(&ToolCall::new(
             id,
-            name: wanted.tool.clone(),
-            args: Value::Object(wanted.params.clone()),
-            provider_state: None,
-        })
+            wanted.tool.clone(),
+            Value::Object(wanted.params.clone()),
+        ))
     }
 
     /// Forgets the calls that have not begun: the relay has told their agents that nobody answers.

@@ -3,12 +3,11 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use samovar_core::relay::{Envelope, MessageKind};
-use samovar_core::tool::{Origin, Sharing};
 use samovar_core::{
     Approval, Asks, CallContext, Closer, Effect, Future, Outcome, Reply, ToolCall, ToolSpec,
     Toolset,
 };
-use samovar_doubles::{World, call, say};
+use samovar_doubles::{World, call, say, tool_spec};
 use samovar_engine::{Ports, Recovery, Settings, Toolbox};
 use samovar_stores::memory::MemoryJournal;
 use serde_json::{Value, json};
@@ -34,15 +33,11 @@ struct Tools(Machine);
 
 fn spec(name: &str, effect: Effect, asks: Option<Asks>, closer: Closer) -> Arc<ToolSpec> {
     Arc::new(ToolSpec {
-        name: name.to_owned(),
-        description: "d".to_owned(),
-        parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
         effect,
         asks,
-        origin: Origin::BuiltIn,
-        timeout: Duration::from_mins(1),
-        sharing: Sharing::Parallel,
         closer,
+        parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
+        ..tool_spec(name)
     })
 }
 

@@ -19,19 +19,12 @@ fn session() -> SessionId {
 }
 
 fn message(id: &str, role: Role, text: &str) -> Message {
-    Message {
-        id: MessageId::new(id).unwrap(),
+    Message::new(
+        MessageId::new(id).unwrap(),
         role,
-        parts: vec![Part::Text {
-            text: text.to_owned(),
-        }],
-        parent: None,
-        usage: None,
-        model: None,
-        finish_reason: None,
-        metadata: Map::new(),
-        created_at: Millis(1),
-    }
+        vec![Part::text(text)],
+        Millis(1),
+    )
 }
 
 /// A log with an open turn, of which the positions 4 to 6 were only in the spool that is gone.

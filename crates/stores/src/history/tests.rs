@@ -14,19 +14,12 @@ async fn history() -> (TempDir, SqliteHistory) {
 
 /// A session with one long message.
 fn said(session: &str) -> Vec<Projection> {
-    let message = Message {
-        id: MessageId::new(session).unwrap(),
-        role: Role::User,
-        parts: vec![Part::Text {
-            text: "again and ".repeat(10_000),
-        }],
-        parent: None,
-        usage: None,
-        model: None,
-        finish_reason: None,
-        metadata: serde_json::Map::new(),
-        created_at: Millis(1),
-    };
+    let message = Message::new(
+        MessageId::new(session).unwrap(),
+        Role::User,
+        vec![Part::text("again and ".repeat(10_000))],
+        Millis(1),
+    );
     let open = Change::Open {
         model: "demo".to_owned(),
         agent: "master".to_owned(),

@@ -181,9 +181,7 @@ mod tests {
             Kind::PartAdded {
                 message: message.clone(),
                 index: 3,
-                part: Part::Text {
-                    text: "whole".to_owned(),
-                },
+                part: Part::text("whole"),
             },
         ];
         for kind in deltas.into_iter().chain(others) {

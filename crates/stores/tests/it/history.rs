@@ -162,19 +162,7 @@ fn titled(title: &str) -> Map<String, Value> {
 
 /// A message with one text.
 fn message(id: &str, role: Role, text: &str) -> Message {
-    Message {
-        id: message_id(id),
-        role,
-        parts: vec![Part::Text {
-            text: text.to_owned(),
-        }],
-        parent: None,
-        usage: None,
-        model: None,
-        finish_reason: None,
-        metadata: Map::new(),
-        created_at: Millis(1000),
-    }
+    Message::new(message_id(id), role, vec![Part::text(text)], Millis(1000))
 }
 
 fn put(message: Message, turn: Option<&str>, agent: AgentPath) -> Change {

@@ -66,12 +66,7 @@ fn workspace() -> (TempDir, Arc<Workspace>) {
 
 fn call<T: FileTool>(workspace: &Arc<Workspace>) -> Future<'static, Reply> {
     let key = CallId::new("call").unwrap();
-    let call = ToolCall {
-        id: key.clone(),
-        name: T::NAME.to_owned(),
-        args: json!({}),
-        provider_state: None,
-    };
+    let call = ToolCall::new(key.clone(), T::NAME, json!({}));
     let context = CallContext {
         session: SessionId::new("session").unwrap(),
         turn: TurnId::new("turn").unwrap(),

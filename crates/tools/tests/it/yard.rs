@@ -110,12 +110,7 @@ impl Yard {
         let named = |tool: &&Arc<dyn Toolset>| tool.specs().iter().any(|spec| spec.name == name);
         let tool = self.tools.iter().find(named).unwrap();
         let key = CallId::new("call").unwrap();
-        let call = ToolCall {
-            id: key.clone(),
-            name: name.to_owned(),
-            args,
-            provider_state: None,
-        };
+        let call = ToolCall::new(key.clone(), name, args);
         let context = CallContext {
             session: SessionId::new("session").unwrap(),
             turn: TurnId::new("turn").unwrap(),

@@ -8,7 +8,6 @@ use samovar_core::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Map;
 
 use super::event::AgentStreamEvent;
 use super::message::{AgentMessage, ToolCallRequest};
@@ -260,22 +259,7 @@ impl SnapshotFold {
         if let Kind::CallClosed { name, outcome, .. } = &event.kind
             && self.open.len() < before
         {
-            let part = Part::Outcome {
-                call: call.clone(),
-                name: name.clone(),
-                outcome: outcome.clone(),
-            };
-            self.push(&Message {
-                id: call.as_message(),
-                role: Role::Tool,
-                parts: vec![part],
-                parent: None,
-                usage: None,
-                model: None,
-                finish_reason: None,
-                metadata: Map::new(),
-                created_at: event.at,
-            });
+            self.push(&Message::of_outcome(call, name, outcome, event.at));
         }
     }
 

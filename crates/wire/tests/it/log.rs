@@ -112,19 +112,12 @@ pub(crate) fn added(message: &str, index: u16, part: Part) -> Kind {
 }
 
 pub(crate) fn text_part(text: &str) -> Part {
-    Part::Text {
-        text: text.to_owned(),
-    }
+    Part::text(text)
 }
 
 /// A call of the tool `look`.
 pub(crate) fn call_part(id: &str) -> Part {
-    Part::Call(ToolCall {
-        id: call_id(id),
-        name: "look".to_owned(),
-        args: json!({ "at": id }),
-        provider_state: None,
-    })
+    Part::Call(ToolCall::new(call_id(id), "look", json!({ "at": id })))
 }
 
 pub(crate) fn usage(input: u64, output: u64) -> Usage {

@@ -1,7 +1,6 @@
 use std::sync::Arc;
 
 use samovar_core::{AgentPath, Message, Millis, Seq};
-use serde_json::Map;
 
 use super::*;
 
@@ -15,17 +14,7 @@ fn session(name: &str) -> SessionId {
 
 /// What a session's projection brings in.
 fn put(role: Role, name: &str) -> Change {
-    let message = Message {
-        id: id(name),
-        role,
-        parts: Vec::new(),
-        parent: None,
-        usage: None,
-        model: None,
-        finish_reason: None,
-        metadata: Map::new(),
-        created_at: Millis(0),
-    };
+    let message = Message::new(id(name), role, Vec::new(), Millis(0));
     Change::Put {
         message: Arc::new(message),
         turn: None,

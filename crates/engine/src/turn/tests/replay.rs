@@ -174,17 +174,12 @@ fn noise(choice: u8) -> Vec<Kind> {
         ],
         1 => vec![Kind::StateChanged { state: json!(1) }],
         // Somebody steers.
-        2 => vec![Kind::finished(Message {
-            id: MessageId::new("u").unwrap(),
-            role: Role::User,
-            parts: Vec::new(),
-            parent: None,
-            usage: None,
-            model: None,
-            finish_reason: None,
-            metadata: Map::new(),
-            created_at: Millis(0),
-        })],
+        2 => vec![Kind::finished(Message::new(
+            MessageId::new("u").unwrap(),
+            Role::User,
+            Vec::new(),
+            Millis(0),
+        ))],
         _ => Vec::new(),
     }
 }

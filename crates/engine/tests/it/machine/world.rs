@@ -3,15 +3,13 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use samovar_core::error::FaultCode;
-use samovar_core::tool::{Origin, Sharing};
+use samovar_core::tool::Origin;
 use samovar_core::{
-    Asks, CallContext, CallId, Closer, Effect, Future, Outcome, Probed, Reply, ToolCall, ToolSpec,
-    Toolset,
+    Asks, CallContext, CallId, Effect, Future, Outcome, Probed, Reply, ToolCall, ToolSpec, Toolset,
 };
-use samovar_doubles::{Gate, ScriptedModel, results, say, user};
+use samovar_doubles::{Gate, ScriptedModel, results, say, tool_spec, user};
 use serde_json::{Value, json};
 
 use super::mortal::Life;
@@ -100,15 +98,10 @@ impl Toolset for Outside {
     fn specs(&self) -> Vec<Arc<ToolSpec>> {
         let spec = |(name, effect): (&str, Effect)| {
             Arc::new(ToolSpec {
-                name: name.to_owned(),
-                description: "A tool of the world.".to_owned(),
-                parameters: json!({"type": "object"}),
                 effect,
                 asks: Some(Asks::FOREIGN),
                 origin: Origin::Registered,
-                timeout: Duration::from_mins(1),
-                sharing: Sharing::Parallel,
-                closer: Closer::Tool,
+                ..tool_spec(name)
             })
         };
         TOOLS.map(spec).to_vec()

@@ -3,11 +3,9 @@ use std::time::Duration;
 
 use reqwest::Url;
 use samovar_core::provider::Layer;
-use samovar_core::tool::{Closer, DEFAULT_TIMEOUT, Origin, Sharing};
-use samovar_core::{
-    CallId, Effect, Message, MessageId, Millis, Outcome, Part, Role, Status, ToolCall,
-};
-use serde_json::{Map, json};
+use samovar_core::{Message, Outcome, Part, Role, Status};
+use samovar_doubles::talk::{self, assistant, message, tool, user};
+use serde_json::json;
 
 use super::*;
 use crate::endpoint::Clients;
@@ -16,65 +14,16 @@ use crate::timeouts::Timeouts;
 
 mod thoughts;
 
-fn message(role: Role, parts: Vec<Part>) -> Message {
-    Message {
-        id: MessageId::new("m").unwrap(),
-        role,
-        parts,
-        parent: None,
-        usage: None,
-        model: None,
-        finish_reason: None,
-        metadata: Map::new(),
-        created_at: Millis(0),
-    }
-}
-
-fn text(text: &str) -> Part {
-    Part::Text {
-        text: text.to_owned(),
-    }
-}
-
-fn user(said: &str) -> Message {
-    message(Role::User, vec![text(said)])
-}
-
-fn assistant(parts: Vec<Part>) -> Message {
-    message(Role::Assistant, parts)
-}
-
 fn call(id: &str, args: Value) -> Part {
-    named_call(id, "look", args)
-}
-
-fn named_call(id: &str, name: &str, args: Value) -> Part {
-    Part::Call(ToolCall {
-        id: CallId::new(id).unwrap(),
-        name: name.to_owned(),
-        args,
-        provider_state: None,
-    })
+    talk::call(id, "look", args)
 }
 
 fn result(id: &str, status: Status, said: &str) -> Message {
-    let part = Part::Outcome {
-        call: CallId::new(id).unwrap(),
-        name: "look".to_owned(),
-        outcome: Outcome::new(status, said),
-    };
-    message(Role::Tool, vec![part])
+    talk::result(id, "look", &Outcome::new(status, said))
 }
 
 fn prompt(messages: Vec<Message>) -> Prompt {
-    Prompt {
-        model: "claude-sonnet-4".to_owned(),
-        layers: Vec::new(),
-        tools: Vec::new().into(),
-        messages: messages.into_iter().map(Arc::new).collect(),
-        max_tokens: 4096,
-        temperature: 0.7,
-    }
+    talk::prompt("claude-sonnet-4", messages)
 }
 
 fn row() -> &'static ProviderSpec {
@@ -119,20 +68,6 @@ fn block(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
-fn tool(name: &str) -> Arc<ToolSpec> {
-    Arc::new(ToolSpec {
-        name: name.to_owned(),
-        description: "Looks.".to_owned(),
-        parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
-        effect: Effect::Read,
-        asks: None,
-        origin: Origin::BuiltIn,
-        timeout: DEFAULT_TIMEOUT,
-        sharing: Sharing::Parallel,
-        closer: Closer::Tool,
-    })
-}
-
 fn layer(text: &str) -> Layer {
     Layer {
         name: "soul",
@@ -146,11 +81,11 @@ fn a_prompt_is_written_as_the_dialect_wants_it() {
     let mut prompt = prompt(vec![
         user("How many?"),
         assistant(vec![
-            text("I look."),
+            Part::text("I look."),
             call("c1", json!({"path": "a \"b\".txt"})),
         ]),
         result("c1", Status::Done, "three"),
-        assistant(vec![text("Three.")]),
+        assistant(vec![Part::text("Three.")]),
         user("Sure?"),
     ]);
     prompt.layers = vec![layer("Be kind."), layer(" \n"), layer("Be brief.")];
@@ -209,11 +144,10 @@ fn without_a_system_prompt_the_last_tool_is_marked() {
 #[test]
 fn parameters_that_a_model_does_not_take_are_not_sent() {
     let asked = |model: &str, temperature| {
-        let model = model.to_owned();
+        let prompt = talk::prompt(model, [user("Hi")]);
         sent(&Prompt {
-            model,
             temperature,
-            ..prompt(vec![user("Hi")])
+            ..prompt
         })
     };
     assert_eq!(asked("claude-sonnet-4", 1.8)["temperature"], 1.0);
@@ -290,14 +224,14 @@ fn what_the_service_refuses_is_not_sent() {
     };
     check(
         vec![
-            assistant(vec![text("Behind the window's edge.")]),
+            assistant(vec![Part::text("Behind the window's edge.")]),
             user("One"),
-            assistant(vec![thoughts::thought("Hm", None), text(" \n")]),
+            assistant(vec![thoughts::thought("Hm", None), Part::text(" \n")]),
             message(Role::User, vec![data]),
             user("Two"),
-            message(Role::System, vec![text("A child is done.")]),
-            assistant(vec![text("a"), text(""), text("b")]),
-            assistant(vec![text("c \n")]),
+            message(Role::System, vec![Part::text("A child is done.")]),
+            assistant(vec![Part::text("a"), Part::text(""), Part::text("b")]),
+            assistant(vec![Part::text("c \n")]),
         ],
         &json!([
             said(
@@ -318,10 +252,10 @@ fn what_the_service_refuses_is_not_sent() {
 fn ids_names_and_arguments_that_the_service_does_not_take_are_made_so_that_it_does() {
     let long = "x".repeat(200);
     let calls = vec![
-        named_call("call one!", "read file/2", json!(r#"{"path": "#)),
-        named_call("call_2-B", "читай", json!([1])),
-        named_call("c3", "", json!({"a": 1})),
-        named_call("c4", &long, json!({})),
+        talk::call("call one!", "read file/2", json!(r#"{"path": "#)),
+        talk::call("call_2-B", "читай", json!([1])),
+        talk::call("c3", "", json!({"a": 1})),
+        talk::call("c4", &long, json!({})),
     ];
     let sent = messages(vec![user("Go"), assistant(calls)]);
     let calls = sent[1]["content"].as_array().unwrap();
@@ -354,16 +288,16 @@ fn what_was_said_before_stands_unchanged_at_the_beginning_of_what_is_said_next()
     let talk = vec![
         user("Hello"),
         assistant(vec![
-            text("Hi."),
+            Part::text("Hi."),
             call("c1", json!({})),
             call("c2", json!({})),
         ]),
         result("c1", Status::Done, "one"),
         result("c2", Status::Failed, "two"),
-        assistant(vec![text("So. ")]),
+        assistant(vec![Part::text("So. ")]),
         user("And?"),
         user("Well?"),
-        assistant(vec![text("Yes.")]),
+        assistant(vec![Part::text("Yes.")]),
         user("Good."),
     ];
     let blocks = |count: usize| {

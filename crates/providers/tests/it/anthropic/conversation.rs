@@ -1,6 +1,6 @@
 //! Conversations, with calls and thoughts that go back.
 
-use samovar_core::{Message, Part, ProviderEvent, Role, Usage};
+use samovar_core::{Message, Part, ProviderEvent, Usage};
 use samovar_model_server::{
     Ending, Failure, Finish, ModelServer, Newline, Part as Scripted, Reply,
     ToolCall as ScriptedCall, fail, say, think,
@@ -9,7 +9,8 @@ use samovar_providers::Registry;
 use serde_json::{Value, json};
 
 use super::asking;
-use crate::asking::{KEY, ask, config_of, heard, registry_of, result, said, summary};
+use crate::asking::{KEY, ask, config_of, heard, registry_of, result, summary};
+use samovar_doubles::talk::user;
 
 fn look(at: &str) -> ScriptedCall {
     ScriptedCall::new("look", json!({ "at": at }))
@@ -21,7 +22,7 @@ fn registry(server: &ModelServer) -> Registry {
 
 /// Asks with a question of its own.
 async fn look_around(registry: &Registry) -> Vec<ProviderEvent> {
-    ask(registry, asking(vec![said(Role::User, "Look around")])).await
+    ask(registry, asking(vec![user("Look around")])).await
 }
 
 // proves MD-20
@@ -36,7 +37,7 @@ async fn a_strict_server_takes_every_prompt_of_a_conversation() {
     ];
     let server = ModelServer::builder().key(KEY).start(script).await.unwrap();
     let registry = registry(&server);
-    let mut talk = vec![said(Role::User, "Look around")];
+    let mut talk = vec![user("Look around")];
     for turn in 0..4 {
         let answer = heard(&ask(&registry, asking(talk.clone())).await, turn);
         // The results of the second answer are lost, as by a crash.
@@ -46,8 +47,8 @@ async fn a_strict_server_takes_every_prompt_of_a_conversation() {
     }
     assert_eq!(talk.last().unwrap().text(), "Nothing there.\n");
     // Two messages in a row, and a window that begins with an answer.
-    talk.push(said(Role::User, "Sure?"));
-    talk.push(said(Role::User, "Really?"));
+    talk.push(user("Sure?"));
+    talk.push(user("Really?"));
     let window = talk.split_off(1);
     let answer = heard(&ask(&registry, asking(window)).await, 5);
     assert_eq!(answer.text(), "As I said.");
@@ -77,14 +78,14 @@ async fn what_the_model_thought_goes_back_byte_for_byte() {
     ];
     let server = ModelServer::start(script).await.unwrap();
     let registry = registry(&server);
-    let mut talk = vec![said(Role::User, "Look around")];
+    let mut talk = vec![user("Look around")];
     for turn in 0..2 {
         let answer = heard(&ask(&registry, asking(talk.clone())).await, turn);
         let results: Vec<_> = answer.calls().map(result).collect();
         talk.push(answer);
         talk.extend(results);
     }
-    talk.push(said(Role::User, "Sure?"));
+    talk.push(user("Sure?"));
     // The server refuses a signature that does not fit its text.
     let answer = heard(&ask(&registry, asking(talk.clone())).await, 2);
     assert_eq!(answer.text(), "Yes.");
@@ -114,7 +115,7 @@ async fn the_providers_cache_holds_all_that_was_said_before() {
     ];
     let server = ModelServer::start(script).await.unwrap();
     let registry = registry(&server);
-    let mut talk = vec![said(Role::User, &long)];
+    let mut talk = vec![user(&long)];
     let mut costs = Vec::new();
     for turn in 0..3 {
         let events = ask(&registry, asking(talk.clone())).await;
@@ -125,7 +126,7 @@ async fn the_providers_cache_holds_all_that_was_said_before() {
         talk.push(answer);
         talk.extend(results);
         if is_over {
-            talk.push(said(Role::User, &long));
+            talk.push(user(&long));
         }
     }
     assert_eq!(costs[0].cache_read, 0);
@@ -255,7 +256,7 @@ async fn a_thought_goes_back_behind_the_same_words_alone() {
     ];
     let server = ModelServer::start(script).await.unwrap();
     let registry = registry(&server);
-    let mut talk = vec![said(Role::User, "Hello"), said(Role::User, "Look around")];
+    let mut talk = vec![user("Hello"), user("Look around")];
     let answer = heard(&ask(&registry, asking(talk.clone())).await, 0);
     let results: Vec<_> = answer.calls().map(result).collect();
     talk.push(answer);

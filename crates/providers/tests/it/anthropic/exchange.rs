@@ -4,13 +4,14 @@
 use std::time::Duration;
 
 use samovar_core::error::FaultCode;
-use samovar_core::{ProviderEvent, Role, Usage};
+use samovar_core::{ProviderEvent, Usage};
 use samovar_providers::{ProviderConfig, Registry, Timeouts};
 use serde_json::json;
 
 use super::MODEL;
-use crate::asking::{KEY, ask, config_of, prompt, registry_of, said};
+use crate::asking::{KEY, ask, config_of, prompt, registry_of};
 use crate::server::{Answer, Server, begun, response, stream};
+use samovar_doubles::talk::user;
 
 const START: &str = r#"event: message_start
 data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"stop_reason":null,"usage":{"input_tokens":3,"output_tokens":1}}}
@@ -48,7 +49,7 @@ async fn events(bytes: Vec<u8>) -> Vec<ProviderEvent> {
 }
 
 async fn hello_from(registry: &Registry) -> Vec<ProviderEvent> {
-    ask(registry, prompt(MODEL, vec![said(Role::User, "Say hello")])).await
+    ask(registry, prompt(MODEL, vec![user("Say hello")])).await
 }
 
 fn hello() -> Vec<ProviderEvent> {

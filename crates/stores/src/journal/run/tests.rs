@@ -125,12 +125,7 @@ fn part() -> impl Strategy<Value = Part> {
             provider_state: (!state.is_null()).then_some(state),
         }),
         (id(), any::<String>(), value()).prop_map(|(id, name, args)| {
-            Part::Call(ToolCall {
-                id: CallId::new(&id).unwrap(),
-                name,
-                args,
-                provider_state: None,
-            })
+            Part::Call(ToolCall::new(CallId::new(&id).unwrap(), name, args))
         }),
         (id(), any::<String>(), value()).prop_map(|(call, name, value)| Part::Outcome {
             call: CallId::new(&call).unwrap(),

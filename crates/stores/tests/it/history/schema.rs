@@ -45,9 +45,7 @@ async fn talk() -> Place {
             provider_state: Some(json!("opaque")),
         })
     });
-    let text = |text: &str| Part::Text {
-        text: text.to_owned(),
-    };
+    let text = |text: &str| Part::text(text);
     let mut answer = message("answer", Role::Assistant, "");
     let thought = Part::Reasoning {
         text: "hm".to_owned(),

@@ -24,12 +24,11 @@ fn child() -> AgentPath {
 fn asks(id: &str, call: &str) -> samovar_core::Message {
     let mut asks = message(id, Role::Assistant, "let me ask");
     asks.usage = Some(tokens(10, 1));
-    asks.parts.push(Part::Call(ToolCall {
-        id: CallId::new(call).unwrap(),
-        name: "browser".to_owned(),
-        args: json!({}),
-        provider_state: None,
-    }));
+    asks.parts.push(Part::Call(ToolCall::new(
+        CallId::new(call).unwrap(),
+        "browser",
+        json!({}),
+    )));
     asks
 }
 

@@ -257,19 +257,12 @@ fn delta(of: &str, text: &str) -> Kind {
 }
 
 fn finished(id: &str) -> Kind {
-    Kind::finished(Message {
-        id: message(id),
-        role: Role::Assistant,
-        parts: vec![Part::Text {
-            text: "whole".to_owned(),
-        }],
-        parent: None,
-        usage: None,
-        model: None,
-        finish_reason: None,
-        metadata: serde_json::Map::new(),
-        created_at: Millis(1),
-    })
+    Kind::finished(Message::new(
+        message(id),
+        Role::Assistant,
+        vec![Part::text("whole")],
+        Millis(1),
+    ))
 }
 
 fn files(dir: &Path) -> Vec<PathBuf> {

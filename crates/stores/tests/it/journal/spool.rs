@@ -68,9 +68,7 @@ async fn live_events_come_back_after_a_kill_as_they_were() {
             Kind::PartAdded {
                 message: message("answer"),
                 index: 1,
-                part: Part::Text {
-                    text: "whole \u{1F375}".to_owned(),
-                },
+                part: Part::text("whole \u{1F375}"),
             },
         ),
     ];

@@ -54,7 +54,7 @@ const TABLE: &[Row] = &[
         &["doubles", "movie-host", "stores"],
     ),
     row("movie-host", &["core"], &[]),
-    row("providers", &["core"], &["model-server"]),
+    row("providers", &["core"], &["doubles", "model-server"]),
     row("demo", &["core"], &[]),
     row("tools", &["core", "sandbox", "egress"], &[]),
     row("sandbox", &[], &[]),

@@ -34,7 +34,7 @@ fn a_thought_goes_back_as_it_came_or_not_at_all() {
         thought("without state", None),
         thought("of another provider", Some(of_another)),
         thought("of another dialect", Some(json!("state"))),
-        text("So."),
+        Part::text("So."),
     ];
     let mut talk = question;
     talk.push(assistant(parts));
@@ -63,7 +63,11 @@ fn no_message_ends_in_a_thought() {
     let state = || Some(signed(&question, "s1"));
     for (parts, wanted) in [
         (
-            vec![text("So."), thought("Hm", state()), thought("", state())],
+            vec![
+                Part::text("So."),
+                thought("Hm", state()),
+                thought("", state()),
+            ],
             json!([
                 said("user", &json!([block("Go")])),
                 said("assistant", &json!([block("So.")])),
@@ -92,7 +96,10 @@ fn a_thought_does_not_go_back_behind_other_words_than_it_answered() {
     ]));
     talk.push(result("c1", Status::Done, "three"));
     let second = signed(&talk, "s2");
-    talk.push(assistant(vec![thought("2", Some(second)), text("Three.")]));
+    talk.push(assistant(vec![
+        thought("2", Some(second)),
+        Part::text("Three."),
+    ]));
     talk.push(user("Sure?"));
     let kept = |prompt: &Prompt| {
         let body = sent(prompt).to_string();
