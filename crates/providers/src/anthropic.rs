@@ -20,7 +20,7 @@ use self::reply::Reply;
 use crate::decoder::Reader;
 use crate::dialect::Dialect;
 use crate::endpoint::Endpoint;
-use crate::exchange::Question;
+use crate::exchange::ModelCall;
 use crate::fingerprint::Fingerprint;
 use crate::http::Headers;
 use crate::specs::ProviderSpec;
@@ -38,12 +38,12 @@ pub(crate) const DIALECT: Dialect = Dialect {
     models: |endpoint| endpoint.root_url(&["v1", "models"]),
 };
 
-fn ask(endpoint: Arc<Endpoint>, prompt: Prompt) -> Question {
+fn ask(endpoint: Arc<Endpoint>, prompt: Prompt) -> ModelCall {
     let (body, answers) = match request::write(&endpoint, &prompt) {
         Ok(request) => (Ok(request.body), request.fingerprint),
         Err(error) => (Err(error), Fingerprint::new()),
     };
-    Question {
+    ModelCall {
         model: prompt.model,
         // The provider's own programs add `/v1` to the base URL that they are given, others want it
         // to be there: both spellings are taken.

@@ -17,12 +17,12 @@ use samovar_core::{Prompt, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
 
-use self::history::{Said, messages};
+use self::history::{MessageParam, messages};
 use self::reply::Reply;
 use crate::decoder::Reader;
 use crate::dialect::Dialect;
 use crate::endpoint::Endpoint;
-use crate::exchange::Question;
+use crate::exchange::ModelCall;
 use crate::http::Headers;
 use crate::specs::{Param, ProviderSpec, Quirk};
 
@@ -36,8 +36,8 @@ pub(crate) const DIALECT: Dialect = Dialect {
     models: |endpoint| endpoint.url(&["models"]),
 };
 
-fn ask(endpoint: Arc<Endpoint>, prompt: Prompt) -> Question {
-    Question {
+fn ask(endpoint: Arc<Endpoint>, prompt: Prompt) -> ModelCall {
+    ModelCall {
         body: body(endpoint.spec, &prompt),
         model: prompt.model,
         url: endpoint.url(&["chat", "completions"]),
@@ -55,7 +55,7 @@ pub(crate) fn reader(spec: &'static ProviderSpec) -> Box<dyn Reader> {
 #[derive(Serialize)]
 struct Request<'a> {
     model: &'a str,
-    messages: Vec<Said<'a>>,
+    messages: Vec<MessageParam<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     stream: bool,

@@ -126,4 +126,4 @@ impl Decoder {
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-pub(crate) mod told;
+pub(crate) mod transcript;

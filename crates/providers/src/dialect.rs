@@ -8,7 +8,7 @@ use samovar_core::provider::Answer;
 use samovar_core::{Prompt, Provider};
 
 use crate::endpoint::Endpoint;
-use crate::exchange::{self, Question};
+use crate::exchange::{self, ModelCall};
 
 /// A dialect: how an endpoint is asked, and how its answers are read.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct Dialect {
     /// Its name for programs: `chat_completions`.
     pub name: &'static str,
     /// Makes a request of a prompt, with the reader of its answer.
-    pub(crate) ask: fn(Arc<Endpoint>, Prompt) -> Question,
+    pub(crate) ask: fn(Arc<Endpoint>, Prompt) -> ModelCall,
     /// The header that holds the bare key; `None` where it is a bearer token.
     pub(crate) key_header: Option<&'static str>,
     /// Where an endpoint lists its models.

@@ -31,7 +31,7 @@ const PIECES: usize = 256;
 const GRACE: Duration = Duration::from_millis(10);
 
 /// What is asked.
-pub(crate) struct Question {
+pub(crate) struct ModelCall {
     pub(crate) endpoint: Arc<Endpoint>,
     /// The model, under the endpoint's name.
     pub(crate) model: String,
@@ -46,14 +46,14 @@ pub(crate) struct Question {
 }
 
 /// Asks, and gives the answer as it comes. Nothing happens before it is polled.
-pub(crate) fn answer(question: Question) -> Answer {
-    Box::pin(stream::unfold(Phase::Ask(question), next))
+pub(crate) fn answer(call: ModelCall) -> Answer {
+    Box::pin(stream::unfold(Phase::Ask(call), next))
 }
 
 /// How far a call has got.
 enum Phase {
-    Ask(Question),
-    Read(Box<Reading>),
+    Ask(ModelCall),
+    Read(Box<AnswerStream>),
     /// The answer is complete, the body maybe not quite.
     Drain(Response),
     Over,
@@ -62,9 +62,9 @@ enum Phase {
 async fn next(mut phase: Phase) -> Option<(Vec<ProviderEvent>, Phase)> {
     loop {
         phase = match phase {
-            Phase::Ask(question) => match Reading::begin(question).await {
-                Begun::Reading(reading) => Phase::Read(reading),
-                Begun::Done(events) => return Some((events, Phase::Over)),
+            Phase::Ask(call) => match AnswerStream::begin(call).await {
+                AnswerStart::Stream(reading) => Phase::Read(reading),
+                AnswerStart::Done(events) => return Some((events, Phase::Over)),
             },
             Phase::Read(reading) => return Some(reading.next().await),
             Phase::Drain(response) => {
@@ -89,7 +89,7 @@ async fn drain(mut response: Response) {
 }
 
 /// A call whose answer is coming.
-struct Reading {
+struct AnswerStream {
     endpoint: Arc<Endpoint>,
     model: String,
     watch: Watch,
@@ -97,31 +97,31 @@ struct Reading {
     decoder: Decoder,
 }
 
-/// What a question led to.
-enum Begun {
-    Reading(Box<Reading>),
+/// What a call led to.
+enum AnswerStart {
+    Stream(Box<AnswerStream>),
     /// The answer or the failure is there already.
     Done(Vec<ProviderEvent>),
 }
 
-impl Reading {
-    async fn begin(question: Question) -> Begun {
-        let mut watch = Watch::start(question.endpoint.timeouts);
+impl AnswerStream {
+    async fn begin(call: ModelCall) -> AnswerStart {
+        let mut watch = Watch::start(call.endpoint.timeouts);
         let mut events = Vec::new();
-        let endpoint = Arc::clone(&question.endpoint);
-        let model = question.model.clone();
-        match begin(question, &mut watch, &mut events).await {
-            Ok(Some((response, decoder))) => Begun::Reading(Box::new(Self {
+        let endpoint = Arc::clone(&call.endpoint);
+        let model = call.model.clone();
+        match begin(call, &mut watch, &mut events).await {
+            Ok(Some((response, decoder))) => AnswerStart::Stream(Box::new(Self {
                 endpoint,
                 model,
                 watch,
                 response,
                 decoder,
             })),
-            Ok(None) => Begun::Done(events),
+            Ok(None) => AnswerStart::Done(events),
             Err(fault) => {
                 events.push(endpoint.failed(&fault, &model));
-                Begun::Done(events)
+                AnswerStart::Done(events)
             }
         }
     }
@@ -199,18 +199,17 @@ async fn step_aside() {
 /// Sends the request. Gives the response to read events from; none when the answer was whole, and
 /// stands in `events`.
 async fn begin(
-    question: Question,
+    call: ModelCall,
     watch: &mut Watch,
     events: &mut Vec<ProviderEvent>,
 ) -> Result<Option<(Response, Decoder)>, Fault> {
-    let endpoint = &question.endpoint;
-    let body = question.body.map_err(|error| {
+    let endpoint = &call.endpoint;
+    let body = call.body.map_err(|error| {
         let why = locale::provider::request_unwritable(error);
         Fault::new(FaultCode::Internal, why)
     })?;
-    let (mut response, form) =
-        http::ask(endpoint, question.url, question.headers, body, watch).await?;
-    let mut decoder = Decoder::new(question.reader);
+    let (mut response, form) = http::ask(endpoint, call.url, call.headers, body, watch).await?;
+    let mut decoder = Decoder::new(call.reader);
     match form {
         Form::Events => Ok(Some((response, decoder))),
         Form::Whole => {

@@ -22,7 +22,7 @@ pub struct External;
 /// What is posted for a call.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Wanted {
+struct PostedCall {
     tool_name: String,
     params: Map<String, Value>,
 }
@@ -65,7 +65,7 @@ fn status(message: &Message) -> Option<&'static str> {
     })
 }
 
-fn calls(wanted: Wanted) -> Vec<ProviderEvent> {
+fn calls(wanted: PostedCall) -> Vec<ProviderEvent> {
     let (id, name) = ("external-1".to_owned(), wanted.tool_name);
     let start = ProviderEvent::ToolCallStart {
         id: id.clone(),

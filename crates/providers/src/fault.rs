@@ -34,7 +34,7 @@ impl Fault {
 
     /// The server answered with a status that is no success.
     pub(crate) fn refused(status: u16, headers: &HeaderMap, body: &[u8]) -> Self {
-        let said = Said::read(body);
+        let said = ServerError::read(body);
         let code = said.code(status);
         let what = match (status, code) {
             (404, FaultCode::ProviderRejected) => locale::provider::address_unknown(),
@@ -53,7 +53,7 @@ impl Fault {
 
     /// The server sent an error where an answer belongs: inside a stream, or with status 200.
     pub(crate) fn inside(error: &str) -> Self {
-        let said = Said::read(error.as_bytes());
+        let said = ServerError::read(error.as_bytes());
         let code = said.code(500);
         Self::new(
             code,
@@ -72,7 +72,7 @@ pub(crate) fn cause(error: &reqwest::Error) -> String {
 }
 
 /// An error in a server's own words.
-struct Said {
+struct ServerError {
     words: String,
     /// What it calls the error: its `code`, `type` and `status`, in lower case.
     names: String,
@@ -80,7 +80,7 @@ struct Said {
     status: Option<u16>,
 }
 
-impl Said {
+impl ServerError {
     fn read(body: &[u8]) -> Self {
         match samovar_core::json::read(body) {
             Ok(value) => Self::of(&value),

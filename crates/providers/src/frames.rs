@@ -18,15 +18,15 @@ pub(crate) const MAX_EVENT_BYTES: usize = 8 * 1024 * 1024;
 /// Bytes in, events out, without waiting for anything: each read of the socket is [fed](Self::feed)
 /// and gives [all its events](Self::take) at once.
 pub(crate) struct Frames {
-    slot: Slot,
-    parser: SseByteStream<Slot>,
+    slot: ParserInput,
+    parser: SseByteStream<ParserInput>,
     /// Bytes that came since a read brought an event: what the parser may hold of the next one.
     unfinished: usize,
 }
 
 impl Frames {
     pub(crate) fn new() -> Self {
-        let slot = Slot::default();
+        let slot = ParserInput::default();
         Self {
             parser: SseByteStream::new(slot.clone()),
             slot,
@@ -75,15 +75,15 @@ fn bound(length: usize) -> Result<(), Fault> {
 
 /// What the parser reads from: at most one piece, put there by hand.
 #[derive(Clone, Default)]
-struct Slot(Arc<Mutex<Option<Bytes>>>);
+struct ParserInput(Arc<Mutex<Option<Bytes>>>);
 
-impl Slot {
+impl ParserInput {
     fn put(&self, bytes: Bytes) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(bytes);
     }
 }
 
-impl Stream for Slot {
+impl Stream for ParserInput {
     type Item = Result<Bytes, Infallible>;
 
     fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {

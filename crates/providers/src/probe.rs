@@ -12,12 +12,12 @@ use crate::specs::{ProviderSpec, SPECS};
 
 mod ask;
 mod listing;
-mod seen;
+mod outcome;
 mod server;
 
-pub use seen::{Look, Seen};
+pub use outcome::{ProbeOutcome, ServerProbe};
 
-pub(crate) use seen::shown;
+pub(crate) use outcome::shown;
 
 /// Which servers are asked for their models when somebody wants a model and names none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,23 +66,23 @@ pub struct LocalModel {
 
 /// What the servers of this machine said.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Probed {
+pub struct ProbeReport {
     /// Every model that can hold a conversation, the best first: one that can call tools before one
     /// of which that is not known, and that before one that cannot; then in the order of [`SPECS`],
     /// loaded ones first, as their server lists them.
     pub models: Vec<LocalModel>,
     /// Who was asked, and what came of it, in the order of [`SPECS`].
-    pub looked_at: Vec<Look>,
+    pub looked_at: Vec<ServerProbe>,
 }
 
-impl Probed {
+impl ProbeReport {
     /// The best model.
     pub fn chosen(&self) -> Option<&LocalModel> {
         self.models.first()
     }
 
     /// What was seen of a row's server, if it was asked.
-    pub fn look(&self, provider: &str) -> Option<&Look> {
+    pub fn look(&self, provider: &str) -> Option<&ServerProbe> {
         self.looked_at.iter().find(|look| look.provider == provider)
     }
 
@@ -101,17 +101,17 @@ impl Probed {
 }
 
 /// A server that is to be asked, or why it cannot be.
-pub(crate) struct Place {
+pub(crate) struct ProbeTarget {
     pub(crate) spec: &'static ProviderSpec,
     pub(crate) endpoint: Result<Endpoint, String>,
 }
 
 /// Asks all of them at once, for as long as `budget` at most. Who has said a part by then counts
 /// with that part.
-pub(crate) async fn probe(places: Vec<Place>, budget: Duration) -> Probed {
+pub(crate) async fn probe(places: Vec<ProbeTarget>, budget: Duration) -> ProbeReport {
     let deadline = Instant::now() + budget;
-    let looks = join_all(places.into_iter().map(|place| look_at(place, deadline))).await;
-    let (looked_at, models): (Vec<_>, Vec<_>) = looks.into_iter().unzip();
+    let probes = join_all(places.into_iter().map(|place| look_at(place, deadline))).await;
+    let (looked_at, models): (Vec<_>, Vec<_>) = probes.into_iter().unzip();
     let mut models = models.concat();
     // Stable, so that equals keep the order of the rows and of the servers' own lists.
     models.sort_by_key(|model| {
@@ -121,7 +121,7 @@ pub(crate) async fn probe(places: Vec<Place>, budget: Duration) -> Probed {
             !model.is_loaded,
         )
     });
-    Probed { models, looked_at }
+    ProbeReport { models, looked_at }
 }
 
 fn rank(tools: Option<bool>) -> u8 {
@@ -136,9 +136,9 @@ fn place_of(provider: &str) -> Option<usize> {
     SPECS.iter().position(|spec| spec.name == provider)
 }
 
-async fn look_at(place: Place, deadline: Instant) -> (Look, Vec<LocalModel>) {
+async fn look_at(place: ProbeTarget, deadline: Instant) -> (ServerProbe, Vec<LocalModel>) {
     let spec = place.spec;
-    let look = |address, seen| Look {
+    let look = |address, seen| ServerProbe {
         provider: spec.name,
         display_name: spec.display_name,
         address,
@@ -146,11 +146,16 @@ async fn look_at(place: Place, deadline: Instant) -> (Look, Vec<LocalModel>) {
     };
     let endpoint = match place.endpoint {
         Ok(endpoint) => endpoint,
-        Err(why) => return (look(String::new(), Seen::Unaskable(why)), Vec::new()),
+        Err(why) => {
+            return (
+                look(String::new(), ProbeOutcome::Unaskable(why)),
+                Vec::new(),
+            );
+        }
     };
     let address = shown(&endpoint.base);
     match server::models(&endpoint, deadline).await {
-        Ok(models) => (look(address, Seen::Models(models.len())), models),
+        Ok(models) => (look(address, ProbeOutcome::Models(models.len())), models),
         Err(seen) => (look(address, seen), Vec::new()),
     }
 }

@@ -13,13 +13,13 @@ pub struct Unbuilt {
     /// The name for people.
     pub display_name: &'static str,
     /// How its models can be had all the same.
-    pub way: Way,
+    pub way: Alternative,
 }
 
 /// How the models of a provider without a row can be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind", content = "base_url")]
-pub enum Way {
+pub enum Alternative {
     /// It says that it speaks Chat Completions at this address, so the row `custom` can be tried.
     Custom(&'static str),
     /// Its dialect is not built; a gateway that has a row may have its models.
@@ -31,37 +31,37 @@ pub const UNBUILT: &[Unbuilt] = &[
     Unbuilt {
         variable: "AWS_BEARER_TOKEN_BEDROCK",
         display_name: "Amazon Bedrock",
-        way: Way::Gateway,
+        way: Alternative::Gateway,
     },
     Unbuilt {
         variable: "COHERE_API_KEY",
         display_name: "Cohere",
-        way: Way::Custom("https://api.cohere.ai/compatibility/v1"),
+        way: Alternative::Custom("https://api.cohere.ai/compatibility/v1"),
     },
     Unbuilt {
         variable: "DEEPINFRA_API_KEY",
         display_name: "DeepInfra",
-        way: Way::Custom("https://api.deepinfra.com/v1/openai"),
+        way: Alternative::Custom("https://api.deepinfra.com/v1/openai"),
     },
     Unbuilt {
         variable: "NVIDIA_API_KEY",
         display_name: "NVIDIA NIM",
-        way: Way::Custom("https://integrate.api.nvidia.com/v1"),
+        way: Alternative::Custom("https://integrate.api.nvidia.com/v1"),
     },
     Unbuilt {
         variable: "PERPLEXITY_API_KEY",
         display_name: "Perplexity",
-        way: Way::Custom("https://api.perplexity.ai"),
+        way: Alternative::Custom("https://api.perplexity.ai"),
     },
     Unbuilt {
         variable: "REPLICATE_API_TOKEN",
         display_name: "Replicate",
-        way: Way::Gateway,
+        way: Alternative::Gateway,
     },
     Unbuilt {
         variable: "SAMBANOVA_API_KEY",
         display_name: "SambaNova",
-        way: Way::Custom("https://api.sambanova.ai/v1"),
+        way: Alternative::Custom("https://api.sambanova.ai/v1"),
     },
 ];
 
@@ -83,7 +83,7 @@ pub enum Idle {
     /// Its provider has no row.
     Unbuilt {
         /// How its models can be had all the same.
-        way: Way,
+        way: Alternative,
     },
     /// Its row has no address.
     NoAddress {
@@ -97,11 +97,11 @@ impl fmt::Display for IdleKey {
         let (variable, provider) = (&self.variable, self.display_name);
         let sentence = match &self.reason {
             Idle::Unbuilt {
-                way: Way::Custom(base_url),
+                way: Alternative::Custom(base_url),
             } => locale::models::idle_key_custom(variable, provider, base_url),
-            Idle::Unbuilt { way: Way::Gateway } => {
-                locale::models::idle_key_unbuilt(variable, provider)
-            }
+            Idle::Unbuilt {
+                way: Alternative::Gateway,
+            } => locale::models::idle_key_unbuilt(variable, provider),
             Idle::NoAddress { set } => locale::models::idle_key_no_address(variable, provider, set),
         };
         f.write_str(&sentence)

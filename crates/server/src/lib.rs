@@ -82,9 +82,9 @@ pub mod egress {
 /// The table of providers and their settings, for code that reads the configuration.
 pub mod providers {
     pub use samovar_providers::{
-        Access, Choice, DemoUse, Idle, IdleKey, LocalModel, Look, Price, Probed, Probing,
-        ProviderConfig, ProviderSpec, Reason, Registry, Row, SPECS, Secret, Seen, Timeouts,
-        UNBUILT, Unbuilt, Way,
+        Access, Alternative, Choice, DemoUse, Idle, IdleKey, LocalModel, Price, ProbeOutcome,
+        ProbeReport, Probing, ProviderConfig, ProviderSpec, Reason, Registry, Row, SPECS, Secret,
+        ServerProbe, Timeouts, UNBUILT, Unbuilt,
     };
 
     /// The providers that a configuration sets up, with `demo` among them.

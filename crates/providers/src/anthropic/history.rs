@@ -25,7 +25,7 @@ const WORDLESS: &str = "the call failed without a word";
 
 /// A message.
 #[derive(Serialize)]
-pub(super) struct Said<'a> {
+pub(super) struct MessageParam<'a> {
     pub(super) role: Speaker,
     pub(super) content: Vec<Block<'a>>,
 }
@@ -47,7 +47,7 @@ pub(super) fn messages<'a>(
     spec: &ProviderSpec,
     prompt: &'a Prompt,
     prefix: Fingerprint,
-) -> serde_json::Result<(Vec<Said<'a>>, Fingerprint)> {
+) -> serde_json::Result<(Vec<MessageParam<'a>>, Fingerprint)> {
     let mut history = History {
         spec,
         outcomes: outcomes(&prompt.messages),
@@ -64,7 +64,7 @@ pub(super) fn messages<'a>(
 struct History<'a, 's> {
     spec: &'s ProviderSpec,
     outcomes: HashMap<&'a CallId, &'a Outcome>,
-    said: Vec<Said<'a>>,
+    said: Vec<MessageParam<'a>>,
     /// Of all that was said so far.
     prefix: Fingerprint,
 }
@@ -173,7 +173,7 @@ impl<'a> History<'a, '_> {
         serde_json::to_writer(&mut self.prefix, &(role, &block))?;
         match self.said.last_mut() {
             Some(last) if last.role == role => last.content.push(block),
-            Some(_) | None => self.said.push(Said {
+            Some(_) | None => self.said.push(MessageParam {
                 role,
                 content: vec![block],
             }),
@@ -183,7 +183,7 @@ impl<'a> History<'a, '_> {
 
     /// An assistant's message that is to be continued must not end in white space.
     fn trim_end(&mut self) {
-        if let Some(Said {
+        if let Some(MessageParam {
             role: Speaker::Assistant,
             content,
         }) = self.said.last_mut()

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::block::{Block, Cache};
-use super::history::{Said, Speaker, messages};
+use super::history::{MessageParam, Speaker, messages};
 use crate::endpoint::Endpoint;
 use crate::fingerprint::Fingerprint;
 
@@ -38,7 +38,7 @@ struct Body<'a> {
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Block<'a>>,
-    messages: Vec<Said<'a>>,
+    messages: Vec<MessageParam<'a>>,
 }
 
 #[derive(Serialize)]
@@ -103,7 +103,7 @@ fn system(prompt: &Prompt) -> Vec<Block<'_>> {
     blocks.collect()
 }
 
-fn mark(messages: &mut [Said<'_>]) {
+fn mark(messages: &mut [MessageParam<'_>]) {
     let of_the_user = messages
         .iter_mut()
         .rev()

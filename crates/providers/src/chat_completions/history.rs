@@ -24,7 +24,7 @@ const BROKEN_OFF: &str = "(The turn was broken off here.)";
 /// A message.
 #[derive(Serialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
-pub(super) enum Said<'a> {
+pub(super) enum MessageParam<'a> {
     System {
         content: Cow<'a, str>,
     },
@@ -82,7 +82,7 @@ impl Serialize for Arguments<'_> {
 }
 
 /// The messages of a request.
-pub(super) fn messages<'a>(spec: &ProviderSpec, prompt: &'a Prompt) -> Vec<Said<'a>> {
+pub(super) fn messages<'a>(spec: &ProviderSpec, prompt: &'a Prompt) -> Vec<MessageParam<'a>> {
     let mut history = History {
         spec,
         outcomes: outcomes(&prompt.messages),
@@ -91,7 +91,7 @@ pub(super) fn messages<'a>(spec: &ProviderSpec, prompt: &'a Prompt) -> Vec<Said<
     let system = prompt.system();
     if !system.is_empty() {
         let content = Cow::Owned(system);
-        history.said.push(Said::System { content });
+        history.said.push(MessageParam::System { content });
     }
     for message in &prompt.messages {
         history.add(message);
@@ -102,7 +102,7 @@ pub(super) fn messages<'a>(spec: &ProviderSpec, prompt: &'a Prompt) -> Vec<Said<
 struct History<'a, 's> {
     spec: &'s ProviderSpec,
     outcomes: HashMap<&'a CallId, &'a Outcome>,
-    said: Vec<Said<'a>>,
+    said: Vec<MessageParam<'a>>,
 }
 
 impl<'a> History<'a, '_> {
@@ -121,18 +121,18 @@ impl<'a> History<'a, '_> {
             return;
         }
         match self.said.last_mut() {
-            Some(Said::User { content }) => {
+            Some(MessageParam::User { content }) => {
                 let content = content.to_mut();
                 content.push_str("\n\n");
                 content.push_str(&more);
                 return;
             }
-            Some(Said::Tool { .. }) if self.spec.has(Quirk::AnswerAfterResult) => {
+            Some(MessageParam::Tool { .. }) if self.spec.has(Quirk::AnswerAfterResult) => {
                 self.said.push(spoken(Cow::Borrowed(BROKEN_OFF)));
             }
             Some(_) | None => {}
         }
-        self.said.push(Said::User { content: more });
+        self.said.push(MessageParam::User { content: more });
     }
 
     fn add_assistant(&mut self, message: &'a Message) {
@@ -146,7 +146,7 @@ impl<'a> History<'a, '_> {
         let most = if is_bound { usize::MAX } else { MAX_CALLS };
         let (first, rest) = calls.split_at(calls.len().min(most));
         let wants_reasoning = self.spec.has(Quirk::ReasoningBack) && !calls.is_empty();
-        self.said.push(Said::Assistant {
+        self.said.push(MessageParam::Assistant {
             content: (!content.is_empty()).then_some(content),
             reasoning_content: wants_reasoning.then(|| reasoning(message)),
             reasoning_details: self.details(message),
@@ -154,7 +154,7 @@ impl<'a> History<'a, '_> {
         });
         self.add_results(first);
         for more in rest.chunks(most) {
-            self.said.push(Said::Assistant {
+            self.said.push(MessageParam::Assistant {
                 content: None,
                 reasoning_content: wants_reasoning.then_some(Cow::Borrowed("")),
                 reasoning_details: Vec::new(),
@@ -167,7 +167,7 @@ impl<'a> History<'a, '_> {
     fn add_results(&mut self, calls: &[&'a ToolCall]) {
         for call in calls {
             let outcome = self.outcomes.get(&call.id);
-            self.said.push(Said::Tool {
+            self.said.push(MessageParam::Tool {
                 tool_call_id: self.id(&call.id),
                 content: outcome.map_or(NO_RESULT, |outcome| &outcome.text),
             });
@@ -211,8 +211,8 @@ impl<'a> History<'a, '_> {
     }
 }
 
-fn spoken(content: Cow<'_, str>) -> Said<'_> {
-    Said::Assistant {
+fn spoken(content: Cow<'_, str>) -> MessageParam<'_> {
+    MessageParam::Assistant {
         content: Some(content),
         reasoning_content: None,
         reasoning_details: Vec::new(),

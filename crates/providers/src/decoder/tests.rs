@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use samovar_core::error::FaultCode;
 
-use super::told::{Told, code, read, told};
+use super::transcript::{AnswerEnd, code, read, told};
 use super::*;
 use crate::fingerprint::Fingerprint;
 use crate::specs::spec;
@@ -80,7 +80,7 @@ fn every(check: impl Fn(&Dialect, &Golden, &[u8])) {
 }
 
 /// What was told, with the failure.
-fn shown(whole: &Told) -> String {
+fn shown(whole: &AnswerEnd) -> String {
     let (events, _) = whole;
     let failed = code(whole).map(|code| format!("failed {}", code.as_str()));
     let events = Some(told(events)).filter(|events| !events.is_empty());
@@ -136,7 +136,7 @@ fn a_stream_that_is_cut_anywhere_is_a_beginning_and_a_cut_and_never_a_finish() {
 }
 
 /// What comes before the end of an answer.
-fn before((events, _): &Told) -> &[ProviderEvent] {
+fn before((events, _): &AnswerEnd) -> &[ProviderEvent] {
     match events.split_last() {
         Some((ProviderEvent::MessageComplete { .. }, before)) => before,
         Some(_) | None => events,
@@ -145,7 +145,7 @@ fn before((events, _): &Told) -> &[ProviderEvent] {
 
 /// An end that is not a cut is the one that the whole stream has, but for the bill, which some
 /// dialects send behind it.
-fn check_end(whole: &Told, cut: &Told, dialect: &Dialect, place: &str) {
+fn check_end(whole: &AnswerEnd, cut: &AnswerEnd, dialect: &Dialect, place: &str) {
     if dialect.end.is_some() || whole.1.is_some() {
         assert_eq!(cut, whole, "{place}");
         return;
@@ -155,7 +155,7 @@ fn check_end(whole: &Told, cut: &Told, dialect: &Dialect, place: &str) {
     assert_eq!(reason(cut), reason(whole), "{place}");
 }
 
-fn reason((events, _): &Told) -> Option<&str> {
+fn reason((events, _): &AnswerEnd) -> Option<&str> {
     match events.last()? {
         ProviderEvent::MessageComplete { finish_reason, .. } => Some(finish_reason),
         _ => None,

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::Seen;
+use super::ProbeOutcome;
 use crate::words::has_word;
 
 /// A model as a server lists it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Listed {
+pub(super) struct ListedModel {
     /// The name that the server uses.
     pub(super) name: String,
     pub(super) abilities: Abilities,
@@ -24,7 +24,7 @@ pub(super) struct Abilities {
 }
 
 /// `{"data": [{"id": ..}, ..]}`, as every endpoint of the dialect lists its models.
-pub(super) fn names(body: &Value) -> Result<Vec<Listed>, Seen> {
+pub(super) fn names(body: &Value) -> Result<Vec<ListedModel>, ProbeOutcome> {
     rows(body, "data")?
         .iter()
         .map(|row| named(row, "id"))
@@ -33,7 +33,7 @@ pub(super) fn names(body: &Value) -> Result<Vec<Listed>, Seen> {
 
 /// `{"models": [{"name": ..}, ..]}`. A model that Ollama only passes on to a service is left out: it
 /// does not run here, so nobody is to be sent there unasked.
-pub(super) fn ollama(body: &Value) -> Result<Vec<Listed>, Seen> {
+pub(super) fn ollama(body: &Value) -> Result<Vec<ListedModel>, ProbeOutcome> {
     let rows = rows(body, "models")?.iter();
     let here = rows.filter(|row| text(&row["remote_host"]).is_empty());
     here.map(|row| named(row, "name")).collect()
@@ -57,7 +57,7 @@ pub(super) fn ollama_abilities(listed: Abilities, shown: &Value) -> Abilities {
 
 /// `{"data": [{"id": .., "type": "llm", "state": "loaded", "capabilities": ["tool_use"]}, ..]}`.
 /// Once one model's capabilities are listed, a model without any has none.
-pub(super) fn lm_studio(body: &Value) -> Result<Vec<Listed>, Seen> {
+pub(super) fn lm_studio(body: &Value) -> Result<Vec<ListedModel>, ProbeOutcome> {
     let rows = rows(body, "data")?;
     let tells = rows.iter().any(|row| row["capabilities"].is_array());
     let listed = rows.iter().map(|row| {
@@ -72,7 +72,7 @@ pub(super) fn lm_studio(body: &Value) -> Result<Vec<Listed>, Seen> {
 
 /// The common list, beside which `{"models": [{"capabilities": ["completion"]}, ..]}` may tell, in
 /// the same order, what each one does.
-pub(super) fn llama_cpp(body: &Value) -> Result<Vec<Listed>, Seen> {
+pub(super) fn llama_cpp(body: &Value) -> Result<Vec<ListedModel>, ProbeOutcome> {
     let mut listed = names(body)?;
     let told = body["models"].as_array().into_iter().flatten();
     for (model, told) in listed.iter_mut().zip(told) {
@@ -95,18 +95,18 @@ pub(super) fn llama_cpp_tools(props: &Value) -> Option<bool> {
         .map(|template| has_word(template, "tools"))
 }
 
-fn rows<'a>(body: &'a Value, list: &str) -> Result<&'a [Value], Seen> {
+fn rows<'a>(body: &'a Value, list: &str) -> Result<&'a [Value], ProbeOutcome> {
     match body.get(list) {
         // How a server without a model writes an empty list.
         Some(Value::Null) => Ok(&[]),
         Some(Value::Array(rows)) => Ok(rows),
-        Some(_) | None => Err(Seen::NoList),
+        Some(_) | None => Err(ProbeOutcome::NoList),
     }
 }
 
-fn named(row: &Value, name: &str) -> Result<Listed, Seen> {
-    let name = row[name].as_str().ok_or(Seen::NoList)?;
-    Ok(Listed {
+fn named(row: &Value, name: &str) -> Result<ListedModel, ProbeOutcome> {
+    let name = row[name].as_str().ok_or(ProbeOutcome::NoList)?;
+    Ok(ListedModel {
         name: name.to_owned(),
         abilities: Abilities {
             talks: !is_no_talker(name),

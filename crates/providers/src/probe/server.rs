@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::ask::Asker;
-use super::listing::{self, Listed};
-use super::{LocalModel, Seen};
+use super::listing::{self, ListedModel};
+use super::{LocalModel, ProbeOutcome};
 use crate::endpoint::Endpoint;
 use crate::registry::MAX_NAME_BYTES;
 use crate::specs::{Listing, ProviderSpec};
@@ -19,7 +19,7 @@ const MAX_SHOWN: usize = 16;
 pub(super) async fn models(
     endpoint: &Endpoint,
     deadline: Instant,
-) -> Result<Vec<LocalModel>, Seen> {
+) -> Result<Vec<LocalModel>, ProbeOutcome> {
     let asker = Asker::new(endpoint, deadline);
     let listed = match endpoint.spec.listing {
         Listing::Names => names(asker).await,
@@ -34,28 +34,34 @@ pub(super) async fn models(
 }
 
 /// A server that does not know its own list has at least the one that all have.
-async fn or_names(own: Result<Vec<Listed>, Seen>, asker: Asker<'_>) -> Result<Vec<Listed>, Seen> {
+async fn or_names(
+    own: Result<Vec<ListedModel>, ProbeOutcome>,
+    asker: Asker<'_>,
+) -> Result<Vec<ListedModel>, ProbeOutcome> {
     match own {
-        Err(Seen::Status(_) | Seen::NotJson(_) | Seen::NoList | Seen::TooLong) => {
-            names(asker).await
-        }
+        Err(
+            ProbeOutcome::Status(_)
+            | ProbeOutcome::NotJson(_)
+            | ProbeOutcome::NoList
+            | ProbeOutcome::TooLong,
+        ) => names(asker).await,
         Ok(_)
         | Err(
-            Seen::Models(_)
-            | Seen::Nobody
-            | Seen::Late
-            | Seen::Locked
-            | Seen::Broken(_)
-            | Seen::Unaskable(_),
+            ProbeOutcome::Models(_)
+            | ProbeOutcome::Nobody
+            | ProbeOutcome::Late
+            | ProbeOutcome::Locked
+            | ProbeOutcome::Broken(_)
+            | ProbeOutcome::Unaskable(_),
         ) => own,
     }
 }
 
-async fn names(asker: Asker<'_>) -> Result<Vec<Listed>, Seen> {
+async fn names(asker: Asker<'_>) -> Result<Vec<ListedModel>, ProbeOutcome> {
     listing::names(&asker.models().await?)
 }
 
-async fn ollama(asker: Asker<'_>) -> Result<Vec<Listed>, Seen> {
+async fn ollama(asker: Asker<'_>) -> Result<Vec<ListedModel>, ProbeOutcome> {
     let mut listed = listing::ollama(&asker.get_own(&["api", "tags"]).await?)?;
     let questions: Vec<Value> = listed
         .iter()
@@ -75,11 +81,11 @@ async fn ollama(asker: Asker<'_>) -> Result<Vec<Listed>, Seen> {
     Ok(listed)
 }
 
-async fn lm_studio(asker: Asker<'_>) -> Result<Vec<Listed>, Seen> {
+async fn lm_studio(asker: Asker<'_>) -> Result<Vec<ListedModel>, ProbeOutcome> {
     listing::lm_studio(&asker.get_own(&["api", "v0", "models"]).await?)
 }
 
-async fn llama_cpp(asker: Asker<'_>) -> Result<Vec<Listed>, Seen> {
+async fn llama_cpp(asker: Asker<'_>) -> Result<Vec<ListedModel>, ProbeOutcome> {
     let (list, props) = join(asker.models(), asker.get_own(&["props"])).await;
     let mut listed = listing::llama_cpp(&list?)?;
     // What it tells is of the one model that it serves.
@@ -89,7 +95,7 @@ async fn llama_cpp(asker: Asker<'_>) -> Result<Vec<Listed>, Seen> {
     Ok(listed)
 }
 
-fn local(spec: &'static ProviderSpec, listed: &Listed) -> Option<LocalModel> {
+fn local(spec: &'static ProviderSpec, listed: &ListedModel) -> Option<LocalModel> {
     let name = spec.canonical(&listed.name);
     let is_usable = listed.abilities.talks
         && !listed.name.is_empty()

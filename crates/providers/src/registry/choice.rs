@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::refusal::{nameless, no_model};
 use super::{Access, DemoUse, Registry};
-use crate::probe::{LocalModel, Probed};
+use crate::probe::{LocalModel, ProbeReport};
 use crate::specs::{ProviderSpec, SPECS};
 use crate::unbuilt::IdleKey;
 
@@ -41,12 +41,12 @@ pub enum Reason {
     /// A server of this machine has it.
     Local {
         /// What all of them said, this model first.
-        probed: Arc<Probed>,
+        probed: Arc<ProbeReport>,
     },
     /// There is nothing else.
     Nothing {
         /// What was looked at in vain; nobody when probing is off.
-        probed: Arc<Probed>,
+        probed: Arc<ProbeReport>,
         /// Keys that are set and do not help.
         idle: Vec<IdleKey>,
     },
@@ -113,7 +113,7 @@ impl Registry {
         })
     }
 
-    fn local(&self, model: &LocalModel, probed: &Arc<Probed>) -> Option<Choice> {
+    fn local(&self, model: &LocalModel, probed: &Arc<ProbeReport>) -> Option<Choice> {
         let found = self.resolve(&model.name).ok()?;
         Some(Choice {
             name: found.name,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Access, Registry};
-use crate::probe::{LocalModel, Look, shown};
+use crate::probe::{LocalModel, ServerProbe, shown};
 use crate::specs::{ProviderSpec, SPECS};
 
 /// A provider as it is set up.
@@ -24,7 +24,7 @@ pub struct Row {
     /// Where it is asked, without what may be secret in it.
     pub base_url: Option<String>,
     /// What came of asking its server for its models, if it was asked last time.
-    pub look: Option<Look>,
+    pub look: Option<ServerProbe>,
     /// The models that its server has, the best first, if it was asked last time.
     pub models: Vec<LocalModel>,
     /// Whether its model answers who names none.

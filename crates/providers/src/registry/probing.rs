@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::{Registry, is_loopback};
 use crate::endpoint::{Clients, Endpoint};
-use crate::probe::{Place, Probed, probe};
+use crate::probe::{ProbeReport, ProbeTarget, probe};
 use crate::specs::{ProviderSpec, SPECS};
 
 /// How long what was found counts.
@@ -21,7 +21,7 @@ const NOTHING_COUNTS: Duration = Duration::from_secs(10);
 pub(super) struct LastProbe {
     /// Its own connections: no question to whoever listens here shares one with a prompt.
     clients: Arc<Clients>,
-    last: Mutex<Option<(Instant, Arc<Probed>)>>,
+    last: Mutex<Option<(Instant, Arc<ProbeReport>)>>,
 }
 
 impl LastProbe {
@@ -38,7 +38,7 @@ impl Registry {
     /// when that was never done, was a minute ago, or was ten seconds ago and brought nothing; this
     /// takes no longer than [`Timeouts::probe`](crate::Timeouts::probe), also for who comes
     /// meanwhile.
-    pub async fn probe(&self) -> Arc<Probed> {
+    pub async fn probe(&self) -> Arc<ProbeReport> {
         // Held while they are asked, so that everybody who wants to know waits for one probe.
         let mut last = self.last_probe.last.lock().await;
         if let Some((at, probed)) = &*last
@@ -53,7 +53,7 @@ impl Registry {
     }
 
     /// What they said when they were asked last; nothing when they never were.
-    pub(super) async fn last_probed(&self) -> Arc<Probed> {
+    pub(super) async fn last_probed(&self) -> Arc<ProbeReport> {
         let last = self.last_probe.last.lock().await;
         last.as_ref()
             .map(|(_, probed)| Arc::clone(probed))
@@ -62,7 +62,7 @@ impl Registry {
 
     /// Whom to ask: those whose base URL was set by hand, if any, and nobody else then; else the
     /// local rows.
-    fn places(&self) -> Vec<Place> {
+    fn places(&self) -> Vec<ProbeTarget> {
         if self.config.probing == crate::Probing::Off {
             return Vec::new();
         }
@@ -82,7 +82,7 @@ impl Registry {
         spec.is_local || self.base(spec).is_ok_and(|url| is_loopback(&url))
     }
 
-    fn place(&self, spec: &'static ProviderSpec) -> Place {
+    fn place(&self, spec: &'static ProviderSpec) -> ProbeTarget {
         let endpoint = self.base(spec).and_then(|base| {
             let clients = Arc::clone(&self.last_probe.clients);
             let endpoint = Endpoint::new(spec, base, self.config.timeouts, clients);
@@ -92,14 +92,14 @@ impl Registry {
                 Some(_) | None => Ok(endpoint),
             }
         });
-        Place {
+        ProbeTarget {
             spec,
             endpoint: endpoint.map_err(|error| error.message.into_owned()),
         }
     }
 }
 
-fn counts(probed: &Probed) -> Duration {
+fn counts(probed: &ProbeReport) -> Duration {
     match probed.chosen() {
         Some(_) => FOUND_COUNTS,
         None => NOTHING_COUNTS,

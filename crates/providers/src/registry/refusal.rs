@@ -5,7 +5,7 @@ use samovar_locale as locale;
 use serde_json::json;
 
 use super::Registry;
-use crate::probe::Probed;
+use crate::probe::ProbeReport;
 use crate::specs::{ProviderSpec, SPECS};
 use crate::unbuilt::IdleKey;
 use crate::words::distance;
@@ -55,7 +55,7 @@ pub(super) fn refuse(why: String, name: &str) -> Error {
 }
 
 /// Addresses were set by hand, but no model, and none was found there.
-pub(super) fn nameless(by_hand: &[&ProviderSpec], probed: &Probed) -> Error {
+pub(super) fn nameless(by_hand: &[&ProviderSpec], probed: &ProbeReport) -> Error {
     let why = |spec: &&ProviderSpec| match probed.look(spec.name) {
         Some(look) => locale::models::none_at_address(look, spec.name),
         None => locale::models::address_without_model(spec.display_name, spec.name),
@@ -65,7 +65,7 @@ pub(super) fn nameless(by_hand: &[&ProviderSpec], probed: &Probed) -> Error {
 }
 
 /// Nothing is set or found, and demo is forbidden.
-pub(super) fn no_model(probed: &Probed, idle: &[IdleKey]) -> Error {
+pub(super) fn no_model(probed: &ProbeReport, idle: &[IdleKey]) -> Error {
     let vars: Vec<_> = SPECS
         .iter()
         .filter(|spec| spec.default_api_base.is_some() && !spec.is_local)

@@ -66,7 +66,7 @@ fn a_variable_of_a_provider_without_a_row_belongs_to_no_row() {
     for unbuilt in crate::UNBUILT {
         let mut variables = SPECS.iter().flat_map(|spec| spec.env_vars);
         assert!(!variables.any(|name| *name == unbuilt.variable));
-        if let crate::Way::Custom(base) = unbuilt.way {
+        if let crate::Alternative::Custom(base) = unbuilt.way {
             let url = spec("custom").unwrap().base_url(Some(base)).unwrap();
             assert_eq!(url.scheme(), "https");
         }

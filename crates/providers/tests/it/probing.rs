@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use samovar_core::provider::ModelKind;
 use samovar_core::{Code, Models as _};
-use samovar_providers::{DemoUse, Probed, Probing, ProviderConfig, Reason, Secret, Seen};
+use samovar_providers::{
+    DemoUse, ProbeOutcome, ProbeReport, Probing, ProviderConfig, Reason, Secret,
+};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -39,11 +41,11 @@ fn by_hand(addresses: &[(&str, &str)]) -> ProviderConfig {
     config
 }
 
-fn seen<'a>(probed: &'a Probed, row: &str) -> &'a Seen {
+fn seen<'a>(probed: &'a ProbeReport, row: &str) -> &'a ProbeOutcome {
     &probed.look(row).unwrap().seen
 }
 
-fn names(probed: &Probed) -> Vec<&str> {
+fn names(probed: &ProbeReport) -> Vec<&str> {
     probed
         .models
         .iter()
@@ -172,8 +174,8 @@ async fn where_nobody_listens_demo_answers_and_tells_where_it_looked() {
     let Reason::Nothing { probed, .. } = choice.reason else {
         panic!("{:?}", choice.reason);
     };
-    assert_eq!(seen(&probed, "ollama"), &Seen::Nobody);
-    assert_eq!(seen(&probed, "vllm"), &Seen::Nobody);
+    assert_eq!(seen(&probed, "ollama"), &ProbeOutcome::Nobody);
+    assert_eq!(seen(&probed, "vllm"), &ProbeOutcome::Nobody);
 
     let registry = registry_of(ProviderConfig {
         demo: DemoUse::Forbidden,
@@ -263,8 +265,8 @@ async fn a_server_that_hangs_costs_no_more_than_the_budget_and_hides_no_other() 
 
     assert_eq!(began.elapsed(), Duration::from_millis(240));
     assert_eq!(names(&probed), ["vllm/m"]);
-    assert_eq!(seen(&probed, "ollama"), &Seen::Late);
-    assert_eq!(seen(&probed, "llama-cpp"), &Seen::Late);
+    assert_eq!(seen(&probed, "ollama"), &ProbeOutcome::Late);
+    assert_eq!(seen(&probed, "llama-cpp"), &ProbeOutcome::Late);
     busy.await.unwrap().unwrap();
 }
 
@@ -476,6 +478,6 @@ async fn who_wants_to_see_what_is_there_sees_it_beside_the_chosen_key() {
     let (ollama, groq) = (row("ollama"), row("groq"));
     assert!(groq.is_chosen && !ollama.is_chosen);
     assert_eq!(ollama.models.len(), 2);
-    assert_eq!(ollama.look.as_ref().unwrap().seen, Seen::Models(2));
+    assert_eq!(ollama.look.as_ref().unwrap().seen, ProbeOutcome::Models(2));
     assert!(groq.look.is_none());
 }

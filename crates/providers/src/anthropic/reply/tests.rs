@@ -5,13 +5,13 @@ use serde_json::json;
 use super::*;
 use crate::bounds::{MAX_ANSWER_BYTES, MAX_ARGS_BYTES, MAX_CALLS};
 use crate::decoder::Decoder;
-use crate::decoder::told::{self, Told, code};
+use crate::decoder::transcript::{self, AnswerEnd, code};
 use crate::frames::MAX_EVENT_BYTES;
 use crate::specs::spec;
 
-fn read(body: &str) -> Told {
+fn read(body: &str) -> AnswerEnd {
     let reply = Reply::new(spec("anthropic").unwrap(), Fingerprint::new());
-    told::read(Decoder::new(Box::new(reply)), &[body.as_bytes()])
+    transcript::read(Decoder::new(Box::new(reply)), &[body.as_bytes()])
 }
 
 /// One event of a stream.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::bounds::{MAX_ANSWER_BYTES, MAX_ARGS_BYTES, MAX_CALLS};
 use crate::decoder::Decoder;
-use crate::decoder::told::{self, Told, code, told};
+use crate::decoder::transcript::{self, AnswerEnd, code, told};
 use crate::frames::MAX_EVENT_BYTES;
 use crate::specs::spec;
 
@@ -15,8 +15,8 @@ fn decoder() -> Decoder {
 }
 
 /// Feeds a body in one piece, and then its end.
-fn read(body: &[u8]) -> Told {
-    told::read(decoder(), &[body])
+fn read(body: &[u8]) -> AnswerEnd {
+    transcript::read(decoder(), &[body])
 }
 
 /// One event of a stream.
@@ -164,7 +164,7 @@ fn an_error_inside_a_stream_ends_it_behind_what_was_said_before() {
     ] {
         let body = format!("{said}{error}{}data: [DONE]\n\n", finish("stop"));
         let told = read(body.as_bytes());
-        assert_eq!(told::code(&told), Some(code), "{error}");
+        assert_eq!(transcript::code(&told), Some(code), "{error}");
         assert_eq!(
             told.0,
             [ProviderEvent::TextDelta("Hel".to_owned())],

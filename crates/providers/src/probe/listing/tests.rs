@@ -4,12 +4,12 @@ use super::*;
 
 /// The models as `name`, `+` or `-` for tools that are known, `!` for what does not talk, `*` for
 /// what is loaded.
-fn told(listed: Result<Vec<Listed>, Seen>) -> String {
+fn told(listed: Result<Vec<ListedModel>, ProbeOutcome>) -> String {
     let models = match listed {
         Ok(models) => models,
         Err(seen) => return format!("{seen:?}"),
     };
-    let model = |model: &Listed| {
+    let model = |model: &ListedModel| {
         let tools = match model.abilities.tools {
             Some(true) => "+",
             Some(false) => "-",

@@ -9,10 +9,10 @@ use super::{Decoder, Progress};
 use crate::fault::Fault;
 
 /// How an answer ended: its events, then nothing or a fault.
-pub(crate) type Told = (Vec<ProviderEvent>, Option<Fault>);
+pub(crate) type AnswerEnd = (Vec<ProviderEvent>, Option<Fault>);
 
 /// Feeds a body in these pieces, and then its end.
-pub(crate) fn read(mut decoder: Decoder, pieces: &[&[u8]]) -> Told {
+pub(crate) fn read(mut decoder: Decoder, pieces: &[&[u8]]) -> AnswerEnd {
     let mut events = Vec::new();
     for piece in pieces {
         if decoder.progress() == Progress::Over {
@@ -27,7 +27,7 @@ pub(crate) fn read(mut decoder: Decoder, pieces: &[&[u8]]) -> Told {
     (events, fault)
 }
 
-pub(crate) fn code(told: &Told) -> Option<FaultCode> {
+pub(crate) fn code(told: &AnswerEnd) -> Option<FaultCode> {
     told.1.as_ref().map(|fault| fault.code)
 }
 

@@ -10,7 +10,7 @@ use super::LocalModel;
 
 /// One server that was asked for its models. Its text is a sentence for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Look {
+pub struct ServerProbe {
     /// The name of its row in [`SPECS`](crate::SPECS).
     pub provider: &'static str,
     /// The name for people.
@@ -18,13 +18,13 @@ pub struct Look {
     /// Its base URL without what may be secret in it; empty when it has none that can be read.
     pub address: String,
     /// What came of it.
-    pub seen: Seen,
+    pub seen: ProbeOutcome,
 }
 
 /// What came of asking a server for its models.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "state", content = "detail")]
-pub enum Seen {
+pub enum ProbeOutcome {
     /// So many models that can hold a conversation; none is possible.
     Models(usize),
     /// Nobody takes a connection there.
@@ -47,7 +47,7 @@ pub enum Seen {
     Unaskable(String),
 }
 
-impl Look {
+impl ServerProbe {
     /// Why a model of this server was chosen.
     pub(super) fn why(&self, model: &LocalModel) -> String {
         let (provider, address) = (self.display_name, &self.address);
@@ -59,21 +59,21 @@ impl Look {
     }
 }
 
-impl fmt::Display for Look {
+impl fmt::Display for ServerProbe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (provider, address) = (self.display_name, &self.address);
         let sentence = match &self.seen {
-            Seen::Models(0) => locale::probe::no_model(provider, address),
-            Seen::Models(count) => locale::probe::models(provider, address, *count as u64),
-            Seen::Nobody => locale::probe::nobody(address, provider),
-            Seen::Late => locale::probe::late(provider, address),
-            Seen::Locked => locale::probe::locked(provider, address),
-            Seen::Status(status) => locale::probe::status(address, provider, status),
-            Seen::NotJson(media) => locale::probe::not_json(address, provider, media),
-            Seen::TooLong => locale::probe::too_long(address, provider),
-            Seen::NoList => locale::probe::no_list(address, provider),
-            Seen::Broken(cause) => locale::probe::broken(address, provider, cause),
-            Seen::Unaskable(cause) => locale::probe::unaskable(provider, cause),
+            ProbeOutcome::Models(0) => locale::probe::no_model(provider, address),
+            ProbeOutcome::Models(count) => locale::probe::models(provider, address, *count as u64),
+            ProbeOutcome::Nobody => locale::probe::nobody(address, provider),
+            ProbeOutcome::Late => locale::probe::late(provider, address),
+            ProbeOutcome::Locked => locale::probe::locked(provider, address),
+            ProbeOutcome::Status(status) => locale::probe::status(address, provider, status),
+            ProbeOutcome::NotJson(media) => locale::probe::not_json(address, provider, media),
+            ProbeOutcome::TooLong => locale::probe::too_long(address, provider),
+            ProbeOutcome::NoList => locale::probe::no_list(address, provider),
+            ProbeOutcome::Broken(cause) => locale::probe::broken(address, provider, cause),
+            ProbeOutcome::Unaskable(cause) => locale::probe::unaskable(provider, cause),
         };
         f.write_str(&sentence)
     }
