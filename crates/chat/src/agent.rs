@@ -127,7 +127,7 @@ struct Worker {
 }
 
 /// What it works with once it was woken.
-struct Awake {
+struct WokenAgent {
     engine: Arc<Engine>,
     watch: CallWatch,
     asking: Asking,
@@ -165,7 +165,7 @@ impl Worker {
         }
     }
 
-    async fn wake_up(&self) -> Result<Awake, Broken> {
+    async fn wake_up(&self) -> Result<WokenAgent, Broken> {
         let parts = &self.parts;
         let leaves = Ports {
             journal: parts.journal.clone(),
@@ -178,7 +178,7 @@ impl Worker {
         };
         let engine = Engine::start(leaves, settings(&parts.settings)).await?;
         let engine = self.engine.get_or_init(|| engine).clone();
-        Ok(Awake {
+        Ok(WokenAgent {
             watch: engine.watch_calls(),
             asking: Asking::new(parts.chat.clone(), &engine, Name::Adaptive),
             engine,
@@ -187,7 +187,7 @@ impl Worker {
     }
 
     /// Does what it was woken for, in a session that is gone afterwards.
-    async fn attend(&self, awake: &mut Awake, wake: &Wake) {
+    async fn attend(&self, awake: &mut WokenAgent, wake: &Wake) {
         if wake.message <= awake.told {
             return; // It came a moment late, and was seen among what was said before.
         }

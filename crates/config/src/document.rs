@@ -8,8 +8,8 @@ use toml::de::{DeInteger, DeTable, DeValue};
 
 use crate::error::{ConfigError, Problem};
 use crate::keys::{Key, Keys, joined};
-use crate::kind::Wrong;
-use crate::layer::{Given, Layer};
+use crate::kind::ValueError;
+use crate::layer::{Layer, LayerValue};
 use crate::nearest::nearest_key;
 use crate::origin::{Origin, Owner};
 
@@ -135,17 +135,17 @@ impl Reader<'_> {
         key: &Key,
         at: usize,
         value: &Spanned<DeValue<'_>>,
-    ) -> Result<Given, ConfigError> {
+    ) -> Result<LayerValue, ConfigError> {
         let raw = Raw::of(value.get_ref());
         let read = key.kind.read(&raw).map_err(|wrong| match wrong {
-            Wrong::Type => self.refuse(at, Problem::wrong_type(key, raw.words())),
-            Wrong::Value => {
+            ValueError::Type => self.refuse(at, Problem::wrong_type(key, raw.words())),
+            ValueError::Value => {
                 let written = || self.text.get(value.span()).unwrap_or_default();
                 let found = value.get_ref().as_str().unwrap_or_else(written);
                 self.refuse(at, Problem::wrong_value(key, found))
             }
         })?;
-        Ok(Given {
+        Ok(LayerValue {
             key: key.name.clone(),
             value: read,
             origin: self.origin(at),

@@ -5,8 +5,8 @@ use std::ffi::{OsStr, OsString};
 
 use crate::error::{ConfigError, Problem};
 use crate::keys::{Key, Keys, VARIABLE_PREFIX};
-use crate::kind::Wrong;
-use crate::layer::{Given, Layer};
+use crate::kind::ValueError;
+use crate::layer::{Layer, LayerValue};
 use crate::nearest::nearest;
 use crate::origin::Origin;
 
@@ -83,17 +83,17 @@ fn refuse_unknown(keys: &Keys, set: &HashMap<&OsStr, &OsStr>) -> Result<(), Conf
     }
 }
 
-fn read(key: &Key, value: &OsStr, origin: Origin) -> Result<Given, ConfigError> {
+fn read(key: &Key, value: &OsStr, origin: Origin) -> Result<LayerValue, ConfigError> {
     // What is no text is not repeated: it may be a key.
     let Some(text) = value.to_str() else {
         return Err(ConfigError::new(origin, Problem::NotText));
     };
     let read = key.kind.parse(text).map_err(|wrong| match wrong {
-        Wrong::Type => Problem::misread(key, text),
-        Wrong::Value => Problem::wrong_value(key, text),
+        ValueError::Type => Problem::misread(key, text),
+        ValueError::Value => Problem::wrong_value(key, text),
     });
     match read {
-        Ok(value) => Ok(Given {
+        Ok(value) => Ok(LayerValue {
             key: key.name.clone(),
             value,
             origin,

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::keys::Key;
-use crate::layer::Given;
+use crate::layer::LayerValue;
 use crate::origin::Origin;
 use crate::settings::MASK;
 
@@ -42,7 +42,7 @@ pub struct Overridden {
 }
 
 impl Explained {
-    pub(crate) fn new(key: &Key, given: &[Given]) -> Self {
+    pub(crate) fn new(key: &Key, given: &[LayerValue]) -> Self {
         let first = given.first();
         let value = first.map(|given| masked(key, &given.value));
         let overrides = given.iter().skip(1).map(|given| Overridden {

@@ -58,7 +58,7 @@ pub enum Kind {
 
 /// What is wrong with a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wrong {
+pub(crate) enum ValueError {
     /// It is something else.
     Type,
     /// It is the right thing, and too much or too little of it, or not one of those there are.
@@ -102,7 +102,7 @@ impl Kind {
     }
 
     /// A value that a file gives.
-    pub(crate) fn read(&self, raw: &Raw) -> Result<Value, Wrong> {
+    pub(crate) fn read(&self, raw: &Raw) -> Result<Value, ValueError> {
         let value = match (self, raw) {
             (
                 Self::Text { .. }
@@ -117,10 +117,10 @@ impl Kind {
             }
             // More digits than any of our numbers has.
             (Self::Integer { .. } | Self::Number { .. }, Raw::Integer(None)) => {
-                return Err(Wrong::Value);
+                return Err(ValueError::Value);
             }
             (Self::Number { .. }, Raw::Float(number)) => {
-                Value::from(Number::from_f64(*number).ok_or(Wrong::Value)?)
+                Value::from(Number::from_f64(*number).ok_or(ValueError::Value)?)
             }
             (Self::Switch, Raw::Switch(on)) => Value::from(*on),
             (Self::List { .. }, Raw::List(texts)) => Value::from(texts.as_slice()),
@@ -140,20 +140,20 @@ impl Kind {
                 | Raw::Switch(_)
                 | Raw::List(_)
                 | Raw::Other(_),
-            ) => return Err(Wrong::Type),
+            ) => return Err(ValueError::Type),
         };
         self.check(value)
     }
 
     /// A value that a variable or a flag gives, where everything is text.
-    pub(crate) fn parse(&self, text: &str) -> Result<Value, Wrong> {
+    pub(crate) fn parse(&self, text: &str) -> Result<Value, ValueError> {
         let raw = match self {
             Self::Text { .. } | Self::Address | Self::Choice(_) | Self::Json { .. } => {
                 Raw::Text(text.trim().to_owned())
             }
             Self::Folder => Raw::Text(text.to_owned()),
             Self::Integer { .. } => Raw::Integer(whole(text.trim())?),
-            Self::Number { .. } => Raw::Float(text.trim().parse().map_err(|_| Wrong::Type)?),
+            Self::Number { .. } => Raw::Float(text.trim().parse().map_err(|_| ValueError::Type)?),
             Self::Switch => Raw::Switch(switch(text.trim())?),
             Self::List { .. } => {
                 let texts = text.split(',').map(str::trim);
@@ -164,7 +164,7 @@ impl Kind {
         self.read(&raw)
     }
 
-    fn check(&self, value: Value) -> Result<Value, Wrong> {
+    fn check(&self, value: Value) -> Result<Value, ValueError> {
         let text = value.as_str().unwrap_or_default();
         let is_right = match self {
             Self::Text { min, max } => is_text(text, *min, *max),
@@ -189,7 +189,7 @@ impl Kind {
                     && serde_json::from_str::<Map<String, Value>>(text).is_ok()
             }
         };
-        is_right.then_some(value).ok_or(Wrong::Value)
+        is_right.then_some(value).ok_or(ValueError::Value)
     }
 }
 
@@ -227,16 +227,16 @@ fn is_plain(text: &str) -> bool {
 }
 
 /// A whole number in decimal; none when it has more digits than any of ours.
-fn whole(text: &str) -> Result<Option<i64>, Wrong> {
+fn whole(text: &str) -> Result<Option<i64>, ValueError> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| text.parse().ok()).ok_or(Wrong::Type)
+    is_number.then(|| text.parse().ok()).ok_or(ValueError::Type)
 }
 
-fn switch(text: &str) -> Result<bool, Wrong> {
+fn switch(text: &str) -> Result<bool, ValueError> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "1" | "yes" | "on" => Ok(true),
         "false" | "0" | "no" | "off" => Ok(false),
-        _ => Err(Wrong::Type),
+        _ => Err(ValueError::Type),
     }
 }

@@ -15,7 +15,7 @@ use crate::file::{self, Content};
 use crate::folders::Folders;
 use crate::keys::{Key, Keys, ProviderNames};
 use crate::kind::Kind;
-use crate::layer::{Given, Layer};
+use crate::layer::{Layer, LayerValue};
 use crate::origin::{Origin, Owner};
 use crate::settings::Settings;
 use crate::trust::Trust;
@@ -46,7 +46,7 @@ pub struct Resolved {
     pub folders: Folders,
     keys: Keys,
     /// What the sources say of each key, what counts most first.
-    given: BTreeMap<String, Vec<Given>>,
+    given: BTreeMap<String, Vec<LayerValue>>,
 }
 
 impl Sources {
@@ -84,7 +84,7 @@ impl Sources {
                 &content,
             )?);
         }
-        let mut given: BTreeMap<String, Vec<Given>> = BTreeMap::new();
+        let mut given: BTreeMap<String, Vec<LayerValue>> = BTreeMap::new();
         for mut one in layers.into_iter().flatten() {
             if let (Some(Kind::Folder), Some(written)) =
                 (keys.get(&one.key).map(|key| &key.kind), one.value.as_str())
@@ -153,7 +153,7 @@ fn base<'a>(origin: &'a Origin, here: &'a Path) -> &'a Path {
 }
 
 /// The types from what counts most at each key.
-fn settings(given: &BTreeMap<String, Vec<Given>>) -> Result<Settings, ConfigError> {
+fn settings(given: &BTreeMap<String, Vec<LayerValue>>) -> Result<Settings, ConfigError> {
     let mut root = Map::new();
     for first in given.values().filter_map(|given| given.first()) {
         let mut names = first.key.split('.').peekable();

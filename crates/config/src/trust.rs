@@ -18,7 +18,7 @@ use crate::explain::masked;
 use crate::file::{self, Content};
 use crate::folders::Folders;
 use crate::keys::Keys;
-use crate::layer::{Given, Layer};
+use crate::layer::{Layer, LayerValue};
 use crate::origin::{Origin, Owner};
 use crate::resolve::{Sources, read_file};
 
@@ -200,8 +200,8 @@ impl Trust {
 }
 
 /// What counts in a trusted file alone. A key that nobody knows would be one of these.
-fn widening<'a>(keys: &'a Keys, layer: &'a Layer) -> impl Iterator<Item = &'a Given> {
-    let widens = |given: &&Given| keys.get(&given.key).is_none_or(|key| key.widens);
+fn widening<'a>(keys: &'a Keys, layer: &'a Layer) -> impl Iterator<Item = &'a LayerValue> {
+    let widens = |given: &&LayerValue| keys.get(&given.key).is_none_or(|key| key.widens);
     layer.iter().filter(widens)
 }
 

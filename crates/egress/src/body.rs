@@ -16,7 +16,7 @@ pub(crate) struct Read {
 }
 
 /// Why a body could not be read.
-pub(crate) enum Unread {
+pub(crate) enum BodyError {
     /// The connection broke off, or what came is no HTTP.
     Broken(String),
     /// It is packed in a way that is not known, or not as it says.
@@ -28,10 +28,10 @@ pub(crate) async fn read(
     headers: &HeaderMap,
     mut body: Incoming,
     max: usize,
-) -> Result<Read, Unread> {
+) -> Result<Read, BodyError> {
     let mut sink = Sink::new(headers, max)?;
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| Unread::Broken(error.to_string()))?;
+        let frame = frame.map_err(|error| BodyError::Broken(error.to_string()))?;
         let Ok(bytes) = frame.into_data() else {
             continue;
         };
@@ -49,7 +49,7 @@ enum Sink {
 }
 
 impl Sink {
-    fn new(headers: &HeaderMap, max: usize) -> Result<Self, Unread> {
+    fn new(headers: &HeaderMap, max: usize) -> Result<Self, BodyError> {
         let bounded = Bounded {
             bytes: Vec::new(),
             max,
@@ -67,11 +67,11 @@ impl Sink {
             {
                 Ok(Self::Gzip(Box::new(MultiGzDecoder::new(bounded))))
             }
-            (Some(_), _) | (None, Some(_)) => Err(Unread::Packing),
+            (Some(_), _) | (None, Some(_)) => Err(BodyError::Packing),
         }
     }
 
-    fn is_full_after(&mut self, bytes: &Bytes) -> Result<bool, Unread> {
+    fn is_full_after(&mut self, bytes: &Bytes) -> Result<bool, BodyError> {
         let (written, bounded) = match self {
             Self::Plain(bounded) => (bounded.write_all(bytes), bounded),
             Self::Gzip(decoder) => (decoder.write_all(bytes), decoder.get_mut()),
@@ -79,11 +79,11 @@ impl Sink {
         match written {
             Ok(()) => Ok(false),
             Err(_) if bounded.is_cut => Ok(true),
-            Err(_) => Err(Unread::Packing),
+            Err(_) => Err(BodyError::Packing),
         }
     }
 
-    fn finish(self) -> Result<Read, Unread> {
+    fn finish(self) -> Result<Read, BodyError> {
         let Bounded { bytes, is_cut, .. } = match self {
             Self::Plain(bounded) => bounded,
             Self::Gzip(mut decoder) => {
@@ -91,7 +91,7 @@ impl Sink {
                 let ended = decoder.try_finish();
                 let bounded = std::mem::take(decoder.get_mut());
                 if ended.is_err() && !bounded.is_cut {
-                    return Err(Unread::Packing);
+                    return Err(BodyError::Packing);
                 }
                 bounded
             }

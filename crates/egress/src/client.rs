@@ -13,7 +13,7 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::task::JoinSet;
 
-use crate::body::{self, Read, Unread};
+use crate::body::{self, BodyError, Read};
 use crate::connect::Connector;
 use crate::failure::{Failure, Problem};
 use crate::range::Range;
@@ -225,12 +225,12 @@ async fn answer(
     let max = if is_wanted { bounds.max_bytes } else { 0 };
     let read = body::read(&head.headers, body, max).await;
     let Read { bytes, is_cut } = read.map_err(|unread| match unread {
-        Unread::Broken(cause) => Problem::Broken {
+        BodyError::Broken(cause) => Problem::Broken {
             server: target.to_string(),
             cause,
         }
         .after_sending(),
-        Unread::Packing => Problem::Encoding {
+        BodyError::Packing => Problem::Encoding {
             status: status.as_u16(),
         }
         .after_sending(),

@@ -20,7 +20,7 @@ use crate::disk_space::DiskSpace;
 use crate::log::{Follower, Log};
 use crate::parts::{Parts, RunningTurn, RunningTurns, damaged, refusal, unknown};
 use crate::projector::Projector;
-use crate::recovered::{self, Ledger, Recovered, Undecided};
+use crate::recovered::{self, Ledger, OpenDecision, Recovered};
 use crate::runner::answer;
 use crate::session::{Letter, Mailbox};
 use crate::settings::{Recovery, Settings};
@@ -30,7 +30,7 @@ mod call;
 mod reads;
 mod resume;
 
-pub use self::resume::{Cut, Resumption, Since, Wanted};
+pub use self::resume::{ReaderPosition, ResumeFrom, Resumption, TurnChoice};
 
 /// How long an engine without turns waits at start for what a former run left. When the history
 /// cannot take it by then, reads show what it has.
@@ -397,7 +397,7 @@ impl Bus {
         self: Arc<Self>,
         id: SessionId,
         mut letters: mpsc::Receiver<Letter>,
-        undecided: Undecided,
+        undecided: OpenDecision,
     ) {
         let loaded = Mailbox::load(self.parts.clone(), id.clone(), self.parts.stop.clone()).await;
         drop(undecided);

@@ -24,8 +24,8 @@ mod settings;
 mod toolbox;
 pub mod turn;
 
-pub use engine::{Attendance, Cut, Engine, Ports, Resumption, Since, Wanted};
-pub use log::{Follower, Lost};
+pub use engine::{Attendance, Engine, Ports, ReaderPosition, ResumeFrom, Resumption, TurnChoice};
+pub use log::{FollowError, Follower};
 pub use open_calls::{CallWatch, OpenCall};
 pub use recovered::Recovered;
 pub use settings::{Recovery, Resume, Retry, Settings};

@@ -13,7 +13,7 @@ use samovar_core::{
 };
 use tokio::sync::watch;
 
-use self::places::Quiet;
+use self::places::TurnGaps;
 use self::tail::Tail;
 use crate::edges;
 
@@ -23,7 +23,7 @@ mod tail;
 pub(crate) mod tests;
 
 pub(crate) use places::TurnPlace;
-pub use tail::{Follower, Lost};
+pub use tail::{FollowError, Follower};
 
 /// The session's own agent, until definitions are built.
 pub(crate) const MASTER: &str = "master";
@@ -63,17 +63,17 @@ struct Shared {
     log: LogNo,
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
-    state: Mutex<State>,
+    state: Mutex<LogState>,
     /// Held by whoever commits: the journal gets a log's commits in the order of their numbers.
     turnstile: tokio::sync::Mutex<()>,
     published: watch::Sender<Seq>,
 }
 
-struct State {
+struct LogState {
     tail: Tail,
     /// Turns that are accepted and not finished, each with the position of its first event.
     open: Vec<(Seq, TurnId)>,
-    quiet: Quiet,
+    quiet: TurnGaps,
     /// What stands for positions that were given to what there was no room for, when later ones were
     /// given out already. The next commit keeps it, so that readers come past (DU-12).
     owed: Vec<Arc<Event>>,
@@ -92,11 +92,11 @@ pub(crate) struct Refused {
 impl Log {
     pub(crate) fn new(origin: Origin, journal: Arc<dyn Journal>, clock: Arc<dyn Clock>) -> Self {
         let tail = Tail::new(origin.head, origin.tail_bytes);
-        let mut quiet = Quiet::default();
+        let mut quiet = TurnGaps::default();
         if origin.open.is_empty() {
             quiet.note(origin.head);
         }
-        let state = State {
+        let state = LogState {
             tail,
             open: origin.open,
             quiet,
@@ -246,12 +246,12 @@ impl Log {
 }
 
 impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LogState> {
         // A panic while the lock was held leaves the numbers consistent: they are set last.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn number_all(&self, state: &mut State, drafts: Vec<Draft>) -> Vec<Arc<Event>> {
+    fn number_all(&self, state: &mut LogState, drafts: Vec<Draft>) -> Vec<Arc<Event>> {
         let (at, epoch) = (self.clock.now(), self.journal.epoch());
         let number = |draft: Draft| {
             let Draft {
@@ -285,7 +285,7 @@ impl Shared {
     }
 
     /// Readers see kept events once all before them are kept, too.
-    fn show(&self, state: &mut State, kept: &[Arc<Event>]) {
+    fn show(&self, state: &mut LogState, kept: &[Arc<Event>]) {
         state.tail.kept(kept);
         let seen = state.tail.advance();
         self.published.send_if_modified(|published| {
@@ -296,7 +296,7 @@ impl Shared {
     }
 }
 
-impl State {
+impl LogState {
     fn check(&self) -> Result<(), Broken> {
         self.broken.clone().map_or(Ok(()), Err)
     }

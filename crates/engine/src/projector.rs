@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::log::{Log, Lost};
+use crate::log::{FollowError, Log};
 use crate::projection;
 
 use self::catch_up::Unprojected;
@@ -356,9 +356,9 @@ pub(crate) async fn read_those(
                 at = more.last().map_or(to, |event| event.seq);
                 events.extend(more.into_iter().filter(|event| is_wanted(event)));
             }
-            Err(Lost::Broken(broken)) => return Err(broken),
-            Err(Lost::Stopping) => return Err(Broken::Io("the log is closed".to_owned())),
-            Err(Lost::Gone(seq)) => {
+            Err(FollowError::Broken(broken)) => return Err(broken),
+            Err(FollowError::Stopping) => return Err(Broken::Io("the log is closed".to_owned())),
+            Err(FollowError::Gone(seq)) => {
                 let lost = format!("{} lacks the events behind {}", log.session(), seq.0);
                 return Err(Broken::Damaged(lost));
             }

@@ -32,7 +32,7 @@ pub(crate) struct Joined {
 
 /// What was found of a message that was to be taken out.
 #[derive(Debug)]
-pub(crate) enum Removed {
+pub(crate) enum Removal {
     /// It waited at this place, and does no more.
     Out(usize, Queued),
     /// The turn that runs has it, and nobody knows yet whether it can be kept there.
@@ -78,14 +78,14 @@ impl Queue {
     }
 
     /// Takes out the message of a turn, so that nobody else does.
-    pub(crate) fn take(&self, turn: &TurnId) -> Removed {
+    pub(crate) fn take(&self, turn: &TurnId) -> Removal {
         let mut waiting = self.lock();
         if waiting.joining.iter().any(|one| one.turn == *turn) {
-            return Removed::Joining;
+            return Removal::Joining;
         }
         let at = waiting.queued.iter().position(|one| one.turn == *turn);
         let taken = at.and_then(|at| Some((at, waiting.queued.remove(at)?)));
-        taken.map_or(Removed::Nothing, |(at, queued)| Removed::Out(at, queued))
+        taken.map_or(Removal::Nothing, |(at, queued)| Removal::Out(at, queued))
     }
 
     /// Puts back what was taken out.

@@ -53,7 +53,7 @@ struct Books {
 }
 
 /// Something that is to be decided; it is when this is dropped.
-pub(crate) struct Undecided(watch::Sender<Books>);
+pub(crate) struct OpenDecision(watch::Sender<Books>);
 
 impl Ledger {
     pub(crate) fn new() -> Self {
@@ -66,9 +66,9 @@ impl Ledger {
     }
 
     /// Something that is to be decided.
-    pub(crate) fn undecided(&self) -> Undecided {
+    pub(crate) fn undecided(&self) -> OpenDecision {
         self.0.send_modify(|books| books.undecided += 1);
-        Undecided(self.0.clone())
+        OpenDecision(self.0.clone())
     }
 
     /// What is counted when all is decided.
@@ -108,7 +108,7 @@ impl Ledger {
     }
 }
 
-impl Drop for Undecided {
+impl Drop for OpenDecision {
     fn drop(&mut self) {
         self.0.send_modify(|books| books.undecided -= 1);
     }

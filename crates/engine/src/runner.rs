@@ -26,7 +26,7 @@ mod recovery;
 mod retry;
 
 pub(crate) use recovery::Continuation;
-pub(crate) use retry::Patience;
+pub(crate) use retry::RetryTime;
 
 /// Who the agent is, by default.
 const SOUL: &str = include_str!("prompt/SOUL.md");
@@ -57,7 +57,7 @@ pub(crate) enum CancelTarget {
 pub(crate) type Reply = oneshot::Sender<Result<Accepted, Error>>;
 
 /// How a run ended, with what the session's mailbox needs back.
-pub(crate) struct Ended {
+pub(crate) struct FinishedRun {
     pub(crate) turn_id: TurnId,
     pub(crate) turn: Turn,
     pub(crate) transcript: Transcript,
@@ -95,7 +95,7 @@ pub(crate) struct Runner {
     pub(crate) queue: Queue,
     /// Set when a stop of the server cut the turn, until the world has answered it again.
     pub(crate) continuation: Option<Continuation>,
-    pub(crate) patience: Patience,
+    pub(crate) patience: RetryTime,
     /// Facts that are not kept yet. They are before anything touches the world.
     pub(crate) pending: Vec<Draft>,
     /// Who is told once the turn's end is kept.
@@ -108,7 +108,7 @@ pub(crate) struct Runner {
 
 impl Runner {
     /// Runs the turn.
-    pub(crate) async fn run(mut self) -> Ended {
+    pub(crate) async fn run(mut self) -> FinishedRun {
         let how = match self.drive().await {
             Ok(how) => how,
             Err(broken) => {
@@ -126,7 +126,7 @@ impl Runner {
             leftover.push(input);
         }
         let (turn_id, turn, transcript) = (self.turn_id, self.turn, self.transcript);
-        Ended {
+        FinishedRun {
             turn_id,
             turn,
             transcript,

@@ -21,8 +21,8 @@ use crate::log::{Draft, Log};
 use crate::parts::{Parts, refusal, unknown};
 use crate::projection;
 use crate::queue::Queue;
-use crate::recovered::Undecided;
-use crate::runner::{Ended, Input, Reply, Transcript, answer};
+use crate::recovered::OpenDecision;
+use crate::runner::{FinishedRun, Input, Reply, Transcript, answer};
 use crate::turn::Turn;
 
 use self::post::Post;
@@ -69,9 +69,9 @@ pub(crate) struct Mailbox {
     open: Option<OpenSession>,
     /// Where a session that is made anew goes on counting.
     last_head: Seq,
-    turns: JoinSet<Ended>,
+    turns: JoinSet<FinishedRun>,
     /// While a turn that was cut is about to go on.
-    undecided: Option<Undecided>,
+    undecided: Option<OpenDecision>,
     stop: CancellationToken,
 }
 

@@ -24,21 +24,21 @@ const FORESIGHT: Duration = Duration::from_secs(10);
 /// The tools that can be called now. Toolsets come and go while the server runs.
 #[derive(Default)]
 pub struct Toolbox {
-    shelf: RwLock<Arc<Shelf>>,
+    shelf: RwLock<Arc<CurrentTools>>,
     /// Whose tools are here as well.
     below: Option<Arc<Toolbox>>,
 }
 
 /// What becomes of a tool whose name is taken.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Taken {
+enum NameConflict {
     Refused,
     Replaced,
 }
 
 /// The tools at one moment, in a stable order.
 #[derive(Default)]
-pub(crate) struct Shelf {
+pub(crate) struct CurrentTools {
     tools: BTreeMap<String, Arc<Tool>>,
     specs: Arc<[Arc<ToolSpec>]>,
 }
@@ -69,7 +69,7 @@ impl Toolbox {
     /// [`Code::InvalidParams`](samovar_core::Code) when a name is taken, is not a name that
     /// providers take, or a schema is not valid.
     pub fn add(&self, toolset: &Arc<dyn Toolset>) -> Result<(), Error> {
-        self.put(toolset, Taken::Refused, Tool::check_schema)
+        self.put(toolset, NameConflict::Refused, Tool::check_schema)
     }
 
     /// Adds all tools of a toolset, in place of those that have their names: whose names those may
@@ -78,7 +78,7 @@ impl Toolbox {
     /// # Errors
     /// As [`Toolbox::add`], but for a name that is taken.
     pub fn replace(&self, toolset: &Arc<dyn Toolset>) -> Result<(), Error> {
-        self.put(toolset, Taken::Replaced, Tool::check_schema)
+        self.put(toolset, NameConflict::Replaced, Tool::check_schema)
     }
 
     /// Adds a toolset of our own, whose schemas are known to be valid: they are made ready by the
@@ -87,7 +87,7 @@ impl Toolbox {
     /// # Errors
     /// As [`Toolbox::add`], but for the schemas.
     pub fn add_built_in(&self, toolset: &Arc<dyn Toolset>) -> Result<(), Error> {
-        self.put(toolset, Taken::Refused, |_| Ok(()))
+        self.put(toolset, NameConflict::Refused, |_| Ok(()))
     }
 
     /// Puts the tools of a toolset in the place of all that are here, at once: for a foreign toolset
@@ -110,7 +110,7 @@ impl Toolbox {
             }
         }
         let mut current = self.shelf.write().unwrap_or_else(PoisonError::into_inner);
-        *current = Arc::new(Shelf::new(tools));
+        *current = Arc::new(CurrentTools::new(tools));
         left_out
     }
 
@@ -126,7 +126,7 @@ impl Toolbox {
     fn put(
         &self,
         toolset: &Arc<dyn Toolset>,
-        taken: Taken,
+        taken: NameConflict,
         check: impl Fn(&Tool) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut current = self.shelf.write().unwrap_or_else(PoisonError::into_inner);
@@ -136,11 +136,11 @@ impl Toolbox {
             let name = spec.name.clone();
             let tool = Arc::new(Tool::new(spec, toolset));
             check(&tool)?;
-            if tools.insert(name.clone(), tool).is_some() && taken == Taken::Refused {
+            if tools.insert(name.clone(), tool).is_some() && taken == NameConflict::Refused {
                 return Err(refused(locale::tool::name_taken(locale::quoted(&name))));
             }
         }
-        *current = Arc::new(Shelf::new(tools));
+        *current = Arc::new(CurrentTools::new(tools));
         Ok(())
     }
 
@@ -149,7 +149,7 @@ impl Toolbox {
         let mut current = self.shelf.write().unwrap_or_else(PoisonError::into_inner);
         let mut tools = current.tools.clone();
         let was_there = tools.remove(name).is_some();
-        *current = Arc::new(Shelf::new(tools));
+        *current = Arc::new(CurrentTools::new(tools));
         was_there
     }
 
@@ -158,7 +158,7 @@ impl Toolbox {
         self.shelf().specs.clone()
     }
 
-    pub(crate) fn shelf(&self) -> Arc<Shelf> {
+    pub(crate) fn shelf(&self) -> Arc<CurrentTools> {
         let own = self.shelf.read().unwrap_or_else(PoisonError::into_inner);
         match &self.below {
             None => own.clone(),
@@ -167,7 +167,7 @@ impl Toolbox {
     }
 }
 
-impl Shelf {
+impl CurrentTools {
     fn new(tools: BTreeMap<String, Arc<Tool>>) -> Self {
         let specs = tools.values().map(|tool| tool.spec.clone()).collect();
         Self { tools, specs }

@@ -47,4 +47,4 @@ mod table;
 #[cfg(feature = "failpoints")]
 pub use armed::{arm, reached};
 #[cfg(feature = "failpoints")]
-pub use table::{POINTS, Point, When};
+pub use table::{LifeStage, POINTS, Point};

@@ -45,4 +45,4 @@ mod table;
 #[cfg(feature = "plant")]
 pub use chosen::{is_planted, plant};
 #[cfg(feature = "plant")]
-pub use table::{FAULTS, Fault, Seen};
+pub use table::{Detection, FAULTS, Fault};

@@ -98,7 +98,7 @@ impl RelayAgent {
             talk: None,
             stopping: stopping.clone(),
             is_leaving: false,
-            mind: Mind {
+            mind: AgentEngine {
                 model: parts.model,
                 journal: parts.journal,
                 models: parts.models,
@@ -143,7 +143,7 @@ impl RelayAgent {
 }
 
 /// What the agent thinks with, once there is something to think about.
-struct Mind {
+struct AgentEngine {
     model: Option<String>,
     journal: Arc<dyn Journal>,
     models: Arc<dyn Models>,
@@ -153,7 +153,7 @@ struct Mind {
     engine: Arc<OnceLock<Arc<Engine>>>,
 }
 
-impl Mind {
+impl AgentEngine {
     async fn wake(&self, toolbox: &Arc<Toolbox>) -> Result<Arc<Engine>, Broken> {
         if let Some(engine) = self.engine.get() {
             return Ok(engine.clone());

@@ -17,11 +17,11 @@ use samovar_core::{Clock, planted};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::log::Synced;
+use crate::log::SyncedFile;
 use crate::logs::{RoomLog, StudyLogs};
-use crate::queue::{Gone, Item, Logged, Queue};
+use crate::queue::{Disconnected, Item, Queue, RowAddress};
 use crate::relay::RoomInfo;
-use crate::room::{Change, Delivery, HostKind, Key, Now, Refusal, Room, Rules, Step, Study};
+use crate::room::{Change, Delivery, HostKind, Key, Refusal, Room, RoomTime, Rules, Step, Study};
 use sync_queue::{Admission, SyncQueue};
 
 /// What all rooms share.
@@ -33,8 +33,8 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    fn now(&self) -> Now {
-        Now {
+    fn now(&self) -> RoomTime {
+        RoomTime {
             wall: self.clock.now(),
             since: self.began.elapsed(),
         }
@@ -62,21 +62,21 @@ struct State {
 }
 
 /// The room was given up in this very moment.
-pub(crate) struct Dead;
+pub(crate) struct RoomClosed;
 
 /// What the step of a member leaves to be waited for.
-pub(crate) type Flushed = Option<JoinHandle<()>>;
+pub(crate) type FlushTask = Option<JoinHandle<()>>;
 
 /// One visit under the room's lock.
 struct RoomGuard<'a> {
     cell: &'a Arc<Cell>,
     state: MutexGuard<'a, State>,
-    now: Now,
+    now: RoomTime,
     /// What the host in this process has to hear.
     to_host: VecDeque<Arc<Envelope>>,
     /// Who is gone, because its queue is full.
     overrun: Vec<Key>,
-    flushed: Flushed,
+    flushed: FlushTask,
     /// Why something could not be kept.
     broken: Option<String>,
 }
@@ -105,7 +105,7 @@ impl Cell {
         (key, queue): (Key, &Arc<Queue>),
         role: RelayRole,
         asked: &Envelope,
-    ) -> Result<bool, Dead> {
+    ) -> Result<bool, RoomClosed> {
         let mut visit = self.visit()?;
         if let Err(refusal) = visit.state.room.has_place(key, role) {
             refuse(queue, &refusal, asked.id.clone());
@@ -125,12 +125,12 @@ impl Cell {
     /// A host in this process takes the host's place.
     ///
     /// # Errors
-    /// [`Dead`]; or why its coming could not be kept.
+    /// [`RoomClosed`]; or why its coming could not be kept.
     pub(crate) fn attach(
         self: &Arc<Self>,
         key: Key,
         host: &mut Option<Box<dyn Host>>,
-    ) -> Result<Result<(), String>, Dead> {
+    ) -> Result<Result<(), String>, RoomClosed> {
         let mut visit = self.visit()?;
         let step = visit.state.room.attached(key, visit.now);
         visit.run(step);
@@ -148,7 +148,7 @@ impl Cell {
     }
 
     /// A member says something.
-    pub(crate) fn said(self: &Arc<Self>, key: Key, envelope: Envelope) -> Flushed {
+    pub(crate) fn said(self: &Arc<Self>, key: Key, envelope: Envelope) -> FlushTask {
         let mut visit = self.visit().ok()?;
         let step = visit.state.room.said(key, envelope, visit.now);
         visit.run(step);
@@ -173,12 +173,12 @@ impl Cell {
     ///
     /// # Errors
     /// Why it did not happen.
-    pub(crate) fn person(self: &Arc<Self>, deed: &PersonDeed) -> Result<(), Unmoved> {
-        let mut visit = self.visit().map_err(|Dead| Unmoved::NoHost)?;
+    pub(crate) fn person(self: &Arc<Self>, deed: &PersonDeed) -> Result<(), PersonError> {
+        let mut visit = self.visit().map_err(|RoomClosed| PersonError::NoHost)?;
         let done = visit.person(deed);
         let broken = visit.broken.take();
         visit.end();
-        done.and(broken.map_or(Ok(()), |why| Err(Unmoved::Broken(why))))
+        done.and(broken.map_or(Ok(()), |why| Err(PersonError::Broken(why))))
     }
 
     /// A member is gone.
@@ -223,7 +223,7 @@ impl Cell {
             let queue = visit.state.queues.get(&key).cloned();
             visit.leave(key);
             if let Some(queue) = queue {
-                queue.close(Gone::Closed);
+                queue.close(Disconnected::Closed);
             }
         }
         visit.state.log.close();
@@ -254,10 +254,10 @@ impl Cell {
         self.state().is_dead
     }
 
-    fn visit(self: &Arc<Self>) -> Result<RoomGuard<'_>, Dead> {
+    fn visit(self: &Arc<Self>) -> Result<RoomGuard<'_>, RoomClosed> {
         let state = self.state();
         if state.is_dead {
-            return Err(Dead);
+            return Err(RoomClosed);
         }
         let mut visit = RoomGuard {
             cell: self,
@@ -279,7 +279,7 @@ impl Cell {
 
 /// Why a person could not do something at a host.
 #[derive(Debug)]
-pub(crate) enum Unmoved {
+pub(crate) enum PersonError {
     /// There is no host in this process.
     NoHost,
     /// It is not to be done now.
@@ -336,14 +336,14 @@ impl RoomGuard<'_> {
     }
 
     /// A person does something at the host in this process.
-    fn person(&mut self, deed: &PersonDeed) -> Result<(), Unmoved> {
+    fn person(&mut self, deed: &PersonDeed) -> Result<(), PersonError> {
         let context = self.context(MessageKind::UserMessage);
         let Some((key, HostKind::BuiltIn)) = self.state.room.host() else {
-            return Err(Unmoved::NoHost);
+            return Err(PersonError::NoHost);
         };
-        let host = self.state.built_in.as_mut().ok_or(Unmoved::NoHost)?;
+        let host = self.state.built_in.as_mut().ok_or(PersonError::NoHost)?;
         let said = host.person(deed, &context);
-        let said = said.map_err(|(code, why)| Unmoved::Refused(code, why))?;
+        let said = said.map_err(|(code, why)| PersonError::Refused(code, why))?;
         self.host_says(key, said);
         Ok(())
     }
@@ -434,7 +434,7 @@ impl RoomGuard<'_> {
                 continue;
             };
             let stale = queue.take_stale();
-            let logged: Vec<Logged> = stale
+            let logged: Vec<RowAddress> = stale
                 .iter()
                 .filter_map(|item| item.logged.clone())
                 .collect();
@@ -446,9 +446,9 @@ impl RoomGuard<'_> {
         taken
     }
 
-    fn deliver(&mut self, deliveries: Vec<Delivery>, first: Option<&Logged>) {
+    fn deliver(&mut self, deliveries: Vec<Delivery>, first: Option<&RowAddress>) {
         for delivery in deliveries {
-            let logged = first.zip(delivery.row).map(|(first, row)| Logged {
+            let logged = first.zip(delivery.row).map(|(first, row)| RowAddress {
                 session: first.session.clone(),
                 index: first.index + row as u64,
             });
@@ -476,7 +476,7 @@ impl RoomGuard<'_> {
             Admission::Goes(item) => self.push(to, item),
             Admission::Waits => {}
             Admission::Overruns => {
-                queue.close(Gone::Overrun);
+                queue.close(Disconnected::Overrun);
                 self.overrun.push(to);
             }
         }
@@ -487,13 +487,13 @@ impl RoomGuard<'_> {
         let Some(queue) = self.state.queues.get(&to) else {
             return;
         };
-        if queue.push(item) == Err(Gone::Overrun) {
+        if queue.push(item) == Err(Disconnected::Overrun) {
             self.overrun.push(to);
         }
     }
 
     /// What comes to the members from now on waits until this file is on the disk.
-    fn flush(&mut self, file: Arc<Synced>) {
+    fn flush(&mut self, file: Arc<SyncedFile>) {
         let syncer = self.cell.shared.logs.syncer();
         let number = self.state.sync_queue.wait();
         let cell = self.cell.clone();
@@ -504,7 +504,7 @@ impl RoomGuard<'_> {
         }
     }
 
-    fn close(&mut self, key: Key, gone: Gone) {
+    fn close(&mut self, key: Key, gone: Disconnected) {
         if let Some(queue) = self.state.queues.remove(&key) {
             queue.close(gone);
         }
@@ -519,7 +519,7 @@ impl RoomGuard<'_> {
     }
 
     /// Lets go of who is gone, and of the room when nobody is left.
-    fn end(mut self) -> Flushed {
+    fn end(mut self) -> FlushTask {
         while let Some(key) = self.overrun.pop() {
             self.leave(key);
         }

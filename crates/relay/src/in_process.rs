@@ -7,7 +7,7 @@ use samovar_core::relay::{Envelope, RelayRole};
 
 use crate::link::{Connector, Disconnect, Link};
 use crate::member::Member;
-use crate::queue::Gone;
+use crate::queue::Disconnected;
 use crate::relay::{Pass, Relay};
 
 /// Leads into one room of a relay in one role, as often as it is gone.
@@ -51,9 +51,9 @@ impl Link for Member {
     fn next(&mut self) -> Future<'_, Result<Arc<Envelope>, Disconnect>> {
         Box::pin(async {
             Member::next(self).await.map_err(|gone| match gone {
-                Gone::Replaced => Disconnect::Replaced,
-                Gone::Overrun => Disconnect::Broken("it took too long to read".to_owned()),
-                Gone::Closed => Disconnect::Broken("the relay has ended".to_owned()),
+                Disconnected::Replaced => Disconnect::Replaced,
+                Disconnected::Overrun => Disconnect::Broken("it took too long to read".to_owned()),
+                Disconnected::Closed => Disconnect::Broken("the relay has ended".to_owned()),
             })
         })
     }

@@ -31,7 +31,7 @@ pub use in_process::InProcess;
 pub use link::{Connector, Disconnect, Link};
 pub use logs::{StudyInfo, StudyLogs};
 pub use member::Member;
-pub use queue::Gone;
+pub use queue::Disconnected;
 pub use relay::{Pass, Relay, RelayConfig, RoomInfo};
 pub use room::HostKind;
 pub use row::Row;

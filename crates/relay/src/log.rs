@@ -15,14 +15,14 @@ use samovar_core::{failpoint, planted};
 use crate::row::{self, NewRow, RowPosition};
 pub(crate) use marker::{Marker, remove as remove_marker};
 pub(crate) use recovery::LogTail;
-pub(crate) use syncing::{Synced, Syncer};
+pub(crate) use syncing::{SyncedFile, Syncer};
 
 #[cfg(test)]
 mod tests;
 
 /// A file that rows are appended to. Its owner is the room that writes it.
 pub(crate) struct LogFile {
-    synced: Arc<Synced>,
+    synced: Arc<SyncedFile>,
     /// Its id, which each row has.
     session: Arc<str>,
     /// The room, which each row has too.
@@ -42,7 +42,7 @@ impl LogFile {
         room: Arc<str>,
     ) -> Self {
         Self {
-            synced: Arc::new(Synced::new(file, folder)),
+            synced: Arc::new(SyncedFile::new(file, folder)),
             session,
             room,
             len: 0,
@@ -95,7 +95,7 @@ impl LogFile {
     }
 
     /// What makes it survive more than a crash of the process.
-    pub(crate) fn synced(&self) -> &Arc<Synced> {
+    pub(crate) fn synced(&self) -> &Arc<SyncedFile> {
         &self.synced
     }
 

@@ -7,7 +7,7 @@ use tokio::time::sleep_until;
 
 use crate::backend_data::strip_backend_data;
 use crate::cell::{Cell, refuse};
-use crate::queue::{Gone, Queue};
+use crate::queue::{Disconnected, Queue};
 use crate::relay::{Pass, Relay, TooMany};
 use crate::room::{Join, Key, Refusal, not_joined, read_join};
 
@@ -74,8 +74,8 @@ impl Member {
     /// the relay.
     ///
     /// # Errors
-    /// [`Gone`]: nothing more comes.
-    pub async fn next(&mut self) -> Result<Arc<Envelope>, Gone> {
+    /// [`Disconnected`]: nothing more comes.
+    pub async fn next(&mut self) -> Result<Arc<Envelope>, Disconnected> {
         loop {
             if let Some(envelope) = self.queue.pop()? {
                 return Ok(envelope);
@@ -90,7 +90,7 @@ impl Member {
             };
             // All are only waited for: what is there is taken above.
             tokio::select! {
-                () = self.relay.closed() => self.queue.close(Gone::Closed),
+                () = self.relay.closed() => self.queue.close(Disconnected::Closed),
                 () = self.queue.changed() => {}
                 () = due => {
                     if let Some(cell) = cell {

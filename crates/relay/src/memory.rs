@@ -16,21 +16,21 @@ const MAX_MESSAGES: usize = 200;
 /// The one session that there is at a time; what another one leaves is forgotten.
 #[derive(Default)]
 pub(crate) struct Memory {
-    held: Mutex<Option<Held>>,
+    held: Mutex<Option<StoredSession>>,
 }
 
-struct Held {
+struct StoredSession {
     row: SessionRow,
     messages: Vec<MessageRow>,
 }
 
 impl Memory {
-    fn with<T>(&self, id: &SessionId, what: impl FnOnce(&mut Held) -> T) -> Option<T> {
+    fn with<T>(&self, id: &SessionId, what: impl FnOnce(&mut StoredSession) -> T) -> Option<T> {
         let mut held = self.lock();
         held.as_mut().filter(|held| held.row.id == *id).map(what)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Held>> {
+    fn lock(&self) -> MutexGuard<'_, Option<StoredSession>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -50,7 +50,7 @@ impl Memory {
                 let is_there = held.as_ref().is_some_and(|held| held.row.id == session);
                 if !is_there {
                     let messages = Vec::new();
-                    *held = Some(Held { row, messages });
+                    *held = Some(StoredSession { row, messages });
                 }
             }
             let is_over = matches!(change, Change::Close);
@@ -84,7 +84,7 @@ fn row(id: &SessionId, model: &str, agent: &str, at: Millis) -> SessionRow {
     }
 }
 
-impl Held {
+impl StoredSession {
     fn take(&mut self, session: &SessionId, change: Change) {
         match change {
             Change::Put {

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 /// Why nothing more comes to a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gone {
+pub enum Disconnected {
     /// Another host has its place.
     Replaced,
     /// It took too little for too long: its queue is full.
@@ -19,7 +19,7 @@ pub enum Gone {
 
 /// Where a state that waits stands in a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Logged {
+pub(crate) struct RowAddress {
     pub(crate) session: Arc<str>,
     pub(crate) index: u64,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Item {
     pub(crate) envelope: Arc<Envelope>,
     /// What it takes in the queue.
     pub(crate) bytes: usize,
-    pub(crate) logged: Option<Logged>,
+    pub(crate) logged: Option<RowAddress>,
 }
 
 /// The queue of one member.
@@ -44,7 +44,7 @@ pub(crate) struct Queue {
 struct State {
     items: VecDeque<Item>,
     bytes: usize,
-    gone: Option<Gone>,
+    gone: Option<Disconnected>,
 }
 
 impl Queue {
@@ -64,8 +64,8 @@ impl Queue {
     /// Puts a message in. When there is no room for it the member is gone, with all that waits.
     ///
     /// # Errors
-    /// [`Gone`], when it was before or is now.
-    pub(crate) fn push(&self, item: Item) -> Result<(), Gone> {
+    /// [`Disconnected`], when it was before or is now.
+    pub(crate) fn push(&self, item: Item) -> Result<(), Disconnected> {
         let mut state = self.state();
         if let Some(gone) = state.gone {
             return Err(gone);
@@ -75,12 +75,12 @@ impl Queue {
         state.bytes = bytes;
         state.items.push_back(item);
         if is_overrun {
-            state.gone = Some(Gone::Overrun);
+            state.gone = Some(Disconnected::Overrun);
         }
         drop(state);
         self.bell.notify_one();
         if is_overrun {
-            return Err(Gone::Overrun);
+            return Err(Disconnected::Overrun);
         }
         Ok(())
     }
@@ -108,7 +108,7 @@ impl Queue {
     }
 
     /// Nothing more comes; what waits is still taken.
-    pub(crate) fn close(&self, gone: Gone) {
+    pub(crate) fn close(&self, gone: Disconnected) {
         self.state().gone.get_or_insert(gone);
         self.bell.notify_one();
     }
@@ -126,11 +126,11 @@ impl Queue {
     /// The next message; none when there is none yet.
     ///
     /// # Errors
-    /// [`Gone`], at once when the queue is full and else when all was taken.
-    pub(crate) fn pop(&self) -> Result<Option<Arc<Envelope>>, Gone> {
+    /// [`Disconnected`], at once when the queue is full and else when all was taken.
+    pub(crate) fn pop(&self) -> Result<Option<Arc<Envelope>>, Disconnected> {
         let mut state = self.state();
-        if state.gone == Some(Gone::Overrun) {
-            return Err(Gone::Overrun);
+        if state.gone == Some(Disconnected::Overrun) {
+            return Err(Disconnected::Overrun);
         }
         match state.items.pop_front() {
             Some(item) => {

@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::cell::{Cell, Shared, Unmoved};
+use crate::cell::{Cell, PersonError, Shared};
 use crate::logs::StudyLogs;
 use crate::member::Member;
 use crate::room::{HostKind, Key, MAX_ROOM_BYTES, Rules, Strictness, shown};
@@ -166,14 +166,14 @@ impl Relay {
     pub fn person(&self, room: &str, deed: &PersonDeed) -> Result<(), Error> {
         let room = room.trim();
         let cell = self.cells().get(room).cloned();
-        let done = cell.map_or(Err(Unmoved::NoHost), |cell| cell.person(deed));
+        let done = cell.map_or(Err(PersonError::NoHost), |cell| cell.person(deed));
         done.map_err(|unmoved| match unmoved {
-            Unmoved::NoHost => Error::new(
+            PersonError::NoHost => Error::new(
                 Code::UnknownRoom,
                 locale::relay::no_built_in_host(shown(room)),
             ),
-            Unmoved::Refused(code, why) => refused(code, why),
-            Unmoved::Broken(cause) => unwritable(&cause),
+            PersonError::Refused(code, why) => refused(code, why),
+            PersonError::Broken(cause) => unwritable(&cause),
         })
     }
 

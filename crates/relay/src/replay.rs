@@ -50,7 +50,7 @@ pub struct Difference {
     /// The row's number, when it can be read.
     pub event_index: Option<u64>,
     /// What of it differs.
-    pub what: What,
+    pub what: Mismatch,
     /// What would be there.
     pub expected: String,
     /// What is there.
@@ -59,7 +59,7 @@ pub struct Difference {
 
 /// What of a row can differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum Mismatch {
     /// It is no row.
     Row,
     /// It means what it did, and is spelled otherwise than the rows around it.
@@ -72,7 +72,7 @@ pub enum What {
     Host,
 }
 
-impl What {
+impl Mismatch {
     /// The kind of difference as a program reads it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -95,11 +95,11 @@ impl Difference {
             ..
         } = self;
         match self.what {
-            What::Row => locale::replay::no_row(line, found),
-            What::Spelling => locale::replay::other_spelling(line),
-            What::Index => locale::replay::other_index(line, found, expected),
-            What::Check => locale::replay::other_check(line),
-            What::Host => locale::replay::other_words(line, found, expected),
+            Mismatch::Row => locale::replay::no_row(line, found),
+            Mismatch::Spelling => locale::replay::other_spelling(line),
+            Mismatch::Index => locale::replay::other_index(line, found, expected),
+            Mismatch::Check => locale::replay::other_check(line),
+            Mismatch::Host => locale::replay::other_words(line, found, expected),
         }
     }
 }
@@ -127,14 +127,15 @@ pub fn replay(mut log: impl BufRead, make_host: impl Fn() -> Box<dyn Host>) -> i
                     players.push(Player::new(View::Agents, &make_host));
                     players.push(Player::new(View::Host, &make_host));
                 }
-                play(&mut players, &row)
-                    .map(|differs| reading.difference(Some(row.event_index), What::Host, differs))
+                play(&mut players, &row).map(|differs| {
+                    reading.difference(Some(row.event_index), Mismatch::Host, differs)
+                })
             }
         };
     }
     let missing = || {
         let missing = players.first().and_then(Player::missing)?;
-        Some(reading.difference(None, What::Host, missing))
+        Some(reading.difference(None, Mismatch::Host, missing))
     };
     let difference = difference.or_else(missing);
     let spelling = reading.spelling();
@@ -186,7 +187,7 @@ impl Verifier {
         });
         let row = row.map_err(|error| {
             let expected = locale::replay::a_row().to_owned();
-            self.difference(None, What::Row, (expected, error.to_string()))
+            self.difference(None, Mismatch::Row, (expected, error.to_string()))
         })?;
         self.number(&row)?;
         self.check(&row)?;
@@ -212,7 +213,7 @@ impl Verifier {
             return Ok(());
         }
         let differs = (next.to_string(), found.to_string());
-        Err(self.difference(Some(found), What::Index, differs))
+        Err(self.difference(Some(found), Mismatch::Index, differs))
     }
 
     fn check(&mut self, row: &Row) -> Result<(), Difference> {
@@ -226,7 +227,7 @@ impl Verifier {
             return Ok(());
         }
         let differs = (expected, row.check.clone());
-        Err(self.difference(Some(row.event_index), What::Check, differs))
+        Err(self.difference(Some(row.event_index), Mismatch::Check, differs))
     }
 
     /// A row that is spelled otherwise, among others that are spelled as they were written.
@@ -235,7 +236,7 @@ impl Verifier {
         Some(Difference {
             line,
             event_index: Some(index),
-            what: What::Spelling,
+            what: Mismatch::Spelling,
             expected: String::new(),
             found: String::new(),
         })
@@ -244,7 +245,7 @@ impl Verifier {
     fn difference(
         &self,
         event_index: Option<u64>,
-        what: What,
+        what: Mismatch,
         (expected, found): Differs,
     ) -> Difference {
         Difference {

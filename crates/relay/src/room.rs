@@ -16,14 +16,14 @@ use std::time::Duration;
 use samovar_core::relay::{Envelope, MessageKind, Payload, RelayCode, RelayRole};
 use serde_json::json;
 
-use crate::queue::{Gone, Logged};
+use crate::queue::{Disconnected, RowAddress};
 use crate::row::{CheckedPayload, NewRow, note};
 pub(crate) use messages::not_joined;
 use pending::Pending;
 pub(crate) use shape::{Join, MAX_ROOM_BYTES, Strictness, join as read_join, shown};
 pub use step::HostKind;
-pub(crate) use step::{Change, Delivery, Key, Move, Now, Refusal, Step, cost};
-use step::{Source, Who, payload};
+pub(crate) use step::{Change, Delivery, Key, Move, Refusal, RoomTime, Step, cost};
+use step::{Source, Subject, payload};
 
 #[cfg(test)]
 mod tests;
@@ -140,9 +140,9 @@ impl Room {
         self.who(key).map(|who| who.role)
     }
 
-    fn who(&self, key: Key) -> Option<Who> {
+    fn who(&self, key: Key) -> Option<Subject> {
         if self.host.is_some_and(|(host, _)| host == key) {
-            return Some(Who {
+            return Some(Subject {
                 key,
                 role: RelayRole::Host,
                 member: None,
@@ -151,16 +151,16 @@ impl Room {
         self.agent(key)
     }
 
-    fn agent(&self, key: Key) -> Option<Who> {
+    fn agent(&self, key: Key) -> Option<Subject> {
         let agent = self.agents.get(&key)?;
-        Some(Who {
+        Some(Subject {
             key,
             role: RelayRole::Agent,
             member: Some(agent.number),
         })
     }
 
-    fn all_agents(&self) -> Vec<Who> {
+    fn all_agents(&self) -> Vec<Subject> {
         let keys = self.agents.keys();
         keys.filter_map(|key| self.agent(*key)).collect()
     }
@@ -178,7 +178,13 @@ impl Room {
 
     /// A member comes in by its `relay.join`, which has a place (see [`Room::has_place`]) and is in no
     /// other role here.
-    pub(crate) fn joined(&self, key: Key, role: RelayRole, asked: &Envelope, now: Now) -> Step {
+    pub(crate) fn joined(
+        &self,
+        key: Key,
+        role: RelayRole,
+        asked: &Envelope,
+        now: RoomTime,
+    ) -> Step {
         let source = Source {
             key,
             id: asked.id.clone(),
@@ -201,22 +207,22 @@ impl Room {
     }
 
     /// A host in this process takes its place.
-    pub(crate) fn attached(&self, key: Key, now: Now) -> Step {
+    pub(crate) fn attached(&self, key: Key, now: RoomTime) -> Step {
         let mut step = Step::new(now.wall, None);
         let who = self.newcomer(key, RelayRole::Host);
         self.enter(&mut step, who, HostKind::BuiltIn);
         step
     }
 
-    fn newcomer(&self, key: Key, role: RelayRole) -> Who {
+    fn newcomer(&self, key: Key, role: RelayRole) -> Subject {
         let member = match role {
             RelayRole::Host => None,
             RelayRole::Agent => Some(self.last_number + 1),
         };
-        Who { key, role, member }
+        Subject { key, role, member }
     }
 
-    fn enter(&self, step: &mut Step, who: Who, kind: HostKind) {
+    fn enter(&self, step: &mut Step, who: Subject, kind: HostKind) {
         match (who.role, self.host) {
             (RelayRole::Host, Some((old, _))) => self.replace(step, old),
             (RelayRole::Host, None) | (RelayRole::Agent, _) => {}
@@ -231,7 +237,7 @@ impl Room {
 
     /// The older host goes for a newer one (RL-4).
     fn replace(&self, step: &mut Step, old: Key) {
-        let who = Who {
+        let who = Subject {
             key: old,
             role: RelayRole::Host,
             member: None,
@@ -242,11 +248,11 @@ impl Room {
         let why = "another host took the place of this one before it answered";
         self.abandon(step, why);
         step.changes.push(Change::Oust(old));
-        step.closes.push((old, Gone::Replaced));
+        step.closes.push((old, Disconnected::Replaced));
     }
 
     /// A member is there no longer; so many messages were on their way to it.
-    pub(crate) fn left(&self, key: Key, undelivered: usize, now: Now) -> Step {
+    pub(crate) fn left(&self, key: Key, undelivered: usize, now: RoomTime) -> Step {
         let mut step = Step::new(now.wall, None);
         let Some(who) = self.who(key) else {
             return step;
@@ -277,9 +283,9 @@ impl Room {
     }
 
     /// Notes that older states were taken out of a member's queue for the one that comes.
-    pub(crate) fn note_coalesced(&self, step: &mut Step, to: Key, logged: &[Logged]) {
+    pub(crate) fn note_coalesced(&self, step: &mut Step, to: Key, logged: &[RowAddress]) {
         let mut by_file: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
-        for Logged { session, index } in logged {
+        for RowAddress { session, index } in logged {
             by_file.entry(session).or_default().push(*index);
         }
         for (session, indexes) in by_file {
@@ -311,7 +317,7 @@ impl Room {
     }
 
     /// Gives up what no host has answered in time.
-    pub(crate) fn tick(&self, now: Now) -> Step {
+    pub(crate) fn tick(&self, now: RoomTime) -> Step {
         let mut step = Step::new(now.wall, None);
         let seconds = self.rules.reply_timeout.as_secs_f64();
         let why = format!("host did not answer in {seconds} s");
@@ -338,7 +344,7 @@ impl Room {
         key: Key,
         refusal: &Refusal,
         reply_to: Option<String>,
-        now: Now,
+        now: RoomTime,
     ) -> Step {
         let id = reply_to.clone();
         let mut step = Step::new(now.wall, Some(Source { key, id }));

@@ -26,12 +26,12 @@ pub(crate) struct TestPeer {
     pub(crate) tell: mpsc::Sender<Arc<Envelope>>,
 }
 
-pub(crate) struct Near {
+pub(crate) struct NearLink {
     tell: mpsc::Sender<Envelope>,
     heard: mpsc::Receiver<Arc<Envelope>>,
 }
 
-impl Link for Near {
+impl Link for NearLink {
     fn say(&mut self, envelope: Envelope) -> Future<'_, Result<(), Disconnect>> {
         Box::pin(async {
             let said = self.tell.send(envelope).await;
@@ -60,7 +60,7 @@ impl Connector for Path {
                 tell: far_tell,
             };
             made.send(far).await.map_err(|_| "shut".to_owned())?;
-            let near: Box<dyn Link> = Box::new(Near { tell, heard });
+            let near: Box<dyn Link> = Box::new(NearLink { tell, heard });
             Ok(near)
         })
     }

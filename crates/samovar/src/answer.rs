@@ -59,7 +59,7 @@ pub(crate) struct Prompt {
 
 enum Input {
     Editor {
-        reading: JoinHandle<io::Result<Came>>,
+        reading: JoinHandle<io::Result<EditorResult>>,
         leave: Arc<AtomicBool>,
     },
     Lines {
@@ -69,7 +69,7 @@ enum Input {
 }
 
 /// What the editor ended with.
-enum Came {
+enum EditorResult {
     Typed(Typed),
     /// It was told to leave; this stood in the line.
     Left(String),
@@ -119,8 +119,8 @@ impl Prompt {
     pub(crate) async fn typed(&mut self) -> io::Result<Typed> {
         match &mut self.input {
             Input::Editor { reading, .. } => match reading.await.map_err(io::Error::other)?? {
-                Came::Typed(typed) => Ok(typed),
-                Came::Left(_) => Ok(Typed::Nothing),
+                EditorResult::Typed(typed) => Ok(typed),
+                EditorResult::Left(_) => Ok(Typed::Nothing),
             },
             Input::Lines { terminal, typed } => answer(terminal, typed).await,
         }
@@ -134,8 +134,10 @@ impl Prompt {
                 let came = reading.await;
                 erase();
                 match came {
-                    Ok(Ok(Came::Left(draft) | Came::Typed(Typed::Answer(draft)))) => draft,
-                    Ok(Ok(Came::Typed(Typed::Nothing | Typed::Stop)) | Err(_)) | Err(_) => {
+                    Ok(Ok(
+                        EditorResult::Left(draft) | EditorResult::Typed(Typed::Answer(draft)),
+                    )) => draft,
+                    Ok(Ok(EditorResult::Typed(Typed::Nothing | Typed::Stop)) | Err(_)) | Err(_) => {
                         String::new()
                     }
                 }
@@ -165,11 +167,11 @@ impl Input {
                     },
                     Signal::CtrlC => Typed::Stop,
                     Signal::CtrlD => Typed::Nothing,
-                    Signal::ExternalBreak(draft) => return Ok(Came::Left(draft)),
+                    Signal::ExternalBreak(draft) => return Ok(EditorResult::Left(draft)),
                     // Signals of keys that are not bound.
                     _ => continue,
                 };
-                return Ok(Came::Typed(typed));
+                return Ok(EditorResult::Typed(typed));
             }
         });
         Self::Editor { reading, leave }

@@ -87,7 +87,7 @@ pub(crate) const WALK: &str = "walk-journal";
 
 /// Where things are.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct Places {
+pub(crate) struct DirArgs {
     #[arg(long, value_name = "DIR", help = help::data_dir())]
     pub(crate) data_dir: Option<PathBuf>,
     #[arg(long, value_name = "DIR", help = help::workspace())]
@@ -96,7 +96,7 @@ pub(crate) struct Places {
 
 /// Who answers.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct Who {
+pub(crate) struct ModelArgs {
     #[arg(long, value_name = "NAME", help = help::model())]
     pub(crate) model: Option<String>,
     #[arg(long, help = help::no_probe())]
@@ -107,9 +107,9 @@ pub(crate) struct Who {
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Talk {
     #[command(flatten)]
-    pub(crate) places: Places,
+    pub(crate) places: DirArgs,
     #[command(flatten)]
-    pub(crate) who: Who,
+    pub(crate) who: ModelArgs,
     #[arg(long, value_name = "ID", help = help::session(), value_parser = arguments::session, conflicts_with = "continue_last")]
     pub(crate) session: Option<String>,
     #[arg(long = "continue", help = help::continue_last())]
@@ -177,7 +177,7 @@ pub(crate) struct Resume {
     #[arg(help = help::session_id(), value_parser = arguments::session)]
     pub(crate) id: String,
     #[command(flatten)]
-    pub(crate) places: Places,
+    pub(crate) places: DirArgs,
     #[command(flatten)]
     pub(crate) show: Show,
 }
@@ -193,9 +193,9 @@ pub(crate) struct Chat {
 #[derive(clap::Args)]
 pub(crate) struct Serve {
     #[command(flatten)]
-    pub(crate) places: Places,
+    pub(crate) places: DirArgs,
     #[command(flatten)]
-    pub(crate) who: Who,
+    pub(crate) who: ModelArgs,
     #[arg(long, value_name = "ADDRESS", help = help::host(), value_parser = address)]
     pub(crate) host: Option<IpAddr>,
     #[arg(long, help = help::port(), value_parser = |typed: &str| whole(typed, 0, u16::MAX))]
@@ -263,7 +263,7 @@ pub(crate) enum Sessions {
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Common {
     #[command(flatten)]
-    pub(crate) places: Places,
+    pub(crate) places: DirArgs,
     #[command(flatten)]
     pub(crate) machine: Machine,
 }
@@ -341,7 +341,7 @@ pub(crate) enum Models {
     #[command(about = help::models_list())]
     List {
         #[command(flatten)]
-        who: Who,
+        who: ModelArgs,
         #[command(flatten)]
         common: Common,
     },
@@ -406,7 +406,7 @@ pub(crate) enum Config {
     #[command(about = help::config_show())]
     Show {
         #[command(flatten)]
-        who: Who,
+        who: ModelArgs,
         #[command(flatten)]
         common: Common,
     },
@@ -415,7 +415,7 @@ pub(crate) enum Config {
         #[arg(help = help::config_key())]
         key: String,
         #[command(flatten)]
-        who: Who,
+        who: ModelArgs,
         #[command(flatten)]
         common: Common,
     },
@@ -444,9 +444,9 @@ pub(crate) struct Init {
 #[derive(clap::Args)]
 pub(crate) struct Doctor {
     #[command(flatten)]
-    pub(crate) places: Places,
+    pub(crate) places: DirArgs,
     #[command(flatten)]
-    pub(crate) who: Who,
+    pub(crate) who: ModelArgs,
     #[arg(long, help = help::json())]
     pub(crate) json: bool,
     #[arg(long, help = help::fix())]

@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::access::{Access, LOOK_EVERY, Purpose, running};
-use crate::args::{Backup, Restore, Who};
+use crate::args::{Backup, ModelArgs, Restore};
 use crate::client::Client;
 use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
@@ -26,7 +26,11 @@ const RESTART: Duration = Duration::from_mins(2);
 
 /// Makes a backup, through the server that holds the data directory, or opens it for that.
 pub(crate) async fn backup(args: Backup) -> Result<Exit, Failure> {
-    let found = config::read(&args.common.places, &Who::default(), LocalData::UseOnly)?;
+    let found = config::read(
+        &args.common.places,
+        &ModelArgs::default(),
+        LocalData::UseOnly,
+    )?;
     found.say_foreign();
     let path = absolute(&args.folder)?;
     let reached = Access::data_dir(&found.config, Purpose::Rows).await?;
@@ -43,7 +47,11 @@ pub(crate) async fn backup(args: Backup) -> Result<Exit, Failure> {
 
 /// Puts a backup in the place of what is there: at once, or through the server, which begins anew.
 pub(crate) async fn restore(args: Restore) -> Result<Exit, Failure> {
-    let found = config::read(&args.common.places, &Who::default(), LocalData::UseOnly)?;
+    let found = config::read(
+        &args.common.places,
+        &ModelArgs::default(),
+        LocalData::UseOnly,
+    )?;
     found.say_foreign();
     let path = absolute(&args.folder)?;
     let replace = if args.force {

@@ -6,8 +6,8 @@ mod lines;
 use samovar_core::command::Text;
 use samovar_locale as text;
 
-use self::command::{Next, Slash};
-use self::lines::{Line, Lines};
+use self::command::{ChatFlow, Slash};
+use self::lines::{InputLine, Lines};
 use crate::answer::Person;
 use crate::args::{self, Delivery};
 use crate::config::{self, LocalData, Setup};
@@ -65,11 +65,11 @@ impl Chat {
                 () = stop.asked() => return Ok(Exit::Interrupted),
             };
             match line {
-                Line::End => return Ok(self.left()),
-                Line::Empty => {}
-                Line::Said(line) => match self.take(&line, stop).await {
-                    Ok(Next::GoOn) => {}
-                    Ok(Next::Leave) => return Ok(self.left()),
+                InputLine::End => return Ok(self.left()),
+                InputLine::Empty => {}
+                InputLine::Said(line) => match self.take(&line, stop).await {
+                    Ok(ChatFlow::GoOn) => {}
+                    Ok(ChatFlow::Leave) => return Ok(self.left()),
                     // What is refused leaves the chat as it is.
                     Err(failure) => {
                         self.last = failure.exit;
@@ -89,7 +89,7 @@ impl Chat {
         }
     }
 
-    async fn take(&mut self, line: &str, stop: &mut Stop) -> Result<Next, Failure> {
+    async fn take(&mut self, line: &str, stop: &mut Stop) -> Result<ChatFlow, Failure> {
         match Slash::read(line)? {
             Some(slash) => {
                 slash
@@ -100,15 +100,17 @@ impl Chat {
         }
     }
 
-    async fn say(&mut self, line: &str, stop: &mut Stop) -> Result<Next, Failure> {
+    async fn say(&mut self, line: &str, stop: &mut Stop) -> Result<ChatFlow, Failure> {
         let said = Text::new(line.to_owned())?;
         let mut view = View::new(TurnFormat::Text, &self.talk.session.id);
         let message = self.talk.message(&said, Delivery::Queue);
         let left = self.talk.say(message, &mut view, stop, None).await?;
         self.last = farewell(&left);
         Ok(match left {
-            TurnEnd::Unread => Next::Leave,
-            TurnEnd::Ended(_) | TurnEnd::Asked | TurnEnd::Late | TurnEnd::Waits(_) => Next::GoOn,
+            TurnEnd::Unread => ChatFlow::Leave,
+            TurnEnd::Ended(_) | TurnEnd::Asked | TurnEnd::Late | TurnEnd::Waits(_) => {
+                ChatFlow::GoOn
+            }
         })
     }
 }

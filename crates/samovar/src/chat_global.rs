@@ -15,10 +15,10 @@ use tokio::time::Instant;
 
 use self::display::{Display, MESSAGE};
 use crate::access::{LOOK_EVERY, PATIENCE, running};
-use crate::args::{ChatGlobal, Places, Who};
+use crate::args::{ChatGlobal, DirArgs, ModelArgs};
 use crate::client::{Client, segment};
 use crate::config::{self, LocalData, Setup};
-use crate::exit::{Exit, Failure, Gone};
+use crate::exit::{Exit, Failure, ServerLoss};
 use crate::output::{self, Format};
 use crate::screen::{Reader, put, say};
 
@@ -58,8 +58,8 @@ pub(crate) async fn chat_global(command: ChatGlobal) -> Result<Exit, Failure> {
     }
 }
 
-fn found(places: &Places) -> Result<Setup, Failure> {
-    let found = config::read(places, &Who::default(), LocalData::UseOnly)?;
+fn found(places: &DirArgs) -> Result<Setup, Failure> {
+    let found = config::read(places, &ModelArgs::default(), LocalData::UseOnly)?;
     found.say_foreign();
     Ok(found)
 }
@@ -105,10 +105,10 @@ async fn post(found: &Setup, said: &Text) -> Result<PostedMessage, Failure> {
     loop {
         let posted = server(found).await?.post(&path, &params).await;
         match posted {
-            Err(failure) if failure.gone == Gone::Untaken && Instant::now() < until => {
+            Err(failure) if failure.gone == ServerLoss::Untaken && Instant::now() < until => {
                 tokio::time::sleep(LOOK_EVERY).await;
             }
-            Err(failure) if failure.gone == Gone::Unsure => {
+            Err(failure) if failure.gone == ServerLoss::Unsure => {
                 let why = text::global_chat::unsure();
                 return Err(Failure::new(failure.exit, failure.code, why));
             }

@@ -15,7 +15,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use samovar_core::Code;
 use samovar_locale as text;
-use samovar_server::{Address, Token, WayIn};
+use samovar_server::{Address, LocalAccess, Token};
 use samovar_wire::agent::{BASE_PATH, ErrorBody};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -23,7 +23,7 @@ use serde_json::Value;
 use sse_stream::SseStream;
 use tower::ServiceExt;
 
-use crate::exit::{Exit, Failure, Gone};
+use crate::exit::{Exit, Failure, ServerLoss};
 
 /// Bytes of an answer that is not a stream, at most.
 const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
@@ -65,7 +65,7 @@ impl Client {
     }
 
     /// A client of what this process has opened itself.
-    pub(crate) fn inside(way_in: WayIn) -> Self {
+    pub(crate) fn inside(way_in: LocalAccess) -> Self {
         Self {
             transport: Transport::Inside(way_in.router),
             authority: way_in.authority,
@@ -225,9 +225,9 @@ impl Client {
                 let sent = client.request(request).await;
                 sent.map_err(|error| {
                     let gone = if error.is_connect() {
-                        Gone::Untaken
+                        ServerLoss::Untaken
                     } else {
-                        Gone::Unsure
+                        ServerLoss::Unsure
                     };
                     unreachable(&error.to_string()).of_gone(gone)
                 })?
@@ -331,7 +331,7 @@ async fn read(response: Response<Body>) -> Result<Bytes, Failure> {
 /// The server went away, or it is none of ours.
 fn unreachable(cause: &str) -> Failure {
     let why = text::client::unreachable(cause);
-    Failure::new(Exit::Busy, "server_unreachable", why).of_gone(Gone::Unsure)
+    Failure::new(Exit::Busy, "server_unreachable", why).of_gone(ServerLoss::Unsure)
 }
 
 impl Failure {
@@ -350,8 +350,8 @@ impl Failure {
                 };
                 let gone = match code {
                     // Who brings the token of an address that has another server now.
-                    Code::Unavailable | Code::Unauthorized => Gone::Untaken,
-                    _ => Gone::No,
+                    Code::Unavailable | Code::Unauthorized => ServerLoss::Untaken,
+                    _ => ServerLoss::No,
                 };
                 Self::from(samovar_core::Error::new(code, why)).of_gone(gone)
             }

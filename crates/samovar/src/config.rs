@@ -17,10 +17,10 @@ use samovar_locale as text;
 use samovar_server::providers::{
     DemoUse, Probing, ProviderConfig, Registry, SPECS, Secret, UNBUILT, Unbuilt, registry,
 };
-use samovar_server::{Config, Durability, Owner, Ownership, Reach, Token};
+use samovar_server::{Config, Durability, FileAccess, Owner, Ownership, Token};
 use tracing_subscriber::EnvFilter;
 
-use crate::args::{Places, Who};
+use crate::args::{DirArgs, ModelArgs};
 use crate::exit::{Exit, Failure};
 use crate::screen::say;
 use crate::walk;
@@ -104,7 +104,7 @@ impl Setup {
 ///
 /// # Errors
 /// There is no folder to stand in: exit code 3.
-pub(crate) fn sources(places: &Places, who: &Who) -> Result<Sources, Failure> {
+pub(crate) fn sources(places: &DirArgs, who: &ModelArgs) -> Result<Sources, Failure> {
     let here = std::env::current_dir().map_err(|error| {
         let why = text::config::here_unreadable(error);
         Failure::new(Exit::Configuration, "workspace_unusable", why)
@@ -159,7 +159,7 @@ pub(crate) fn providers() -> Vec<ProviderNames> {
 /// What holds before a command is known: the language of everything that is said, and how much is
 /// logged. A mistake in the configuration is for the command to tell.
 pub(crate) fn begin() -> EnvFilter {
-    let sources = sources(&Places::default(), &Who::default());
+    let sources = sources(&DirArgs::default(), &ModelArgs::default());
     let resolved = sources.and_then(|sources| Ok(sources.resolve()?));
     let settings = resolved
         .map(|resolved| resolved.settings)
@@ -203,7 +203,7 @@ pub(crate) fn plant() -> Option<String> {
 ///
 /// # Errors
 /// A mistake in the configuration, or no data directory: exit code 3; a flag's is 2.
-pub(crate) fn read(places: &Places, who: &Who, local: LocalData) -> Result<Setup, Failure> {
+pub(crate) fn read(places: &DirArgs, who: &ModelArgs, local: LocalData) -> Result<Setup, Failure> {
     let sources = sources(places, who)?;
     let resolved = sources.resolve()?;
     check_log(&resolved)?;
@@ -283,9 +283,9 @@ fn serve(config: &mut Config, settings: &Settings) {
     config.slow_reader = seconds(settings.stream.patience);
     config.settings.retention = seconds(settings.stream.retention);
     config.reach = if settings.tools.restrict_to_workspace {
-        Reach::Workspace
+        FileAccess::Workspace
     } else {
-        Reach::System
+        FileAccess::System
     };
     let limits = &mut config.settings.limits;
     limits.max_iterations = defaults.max_iterations;
@@ -389,15 +389,15 @@ fn note(config: &Config) -> String {
         workspace.display()
     );
     match config.reach {
-        Reach::Workspace => format!("{begin}."),
-        Reach::System => format!("{begin}; other files of this machine have absolute paths."),
+        FileAccess::Workspace => format!("{begin}."),
+        FileAccess::System => format!("{begin}; other files of this machine have absolute paths."),
     }
 }
 
 fn warnings(config: &Config, resolved: &Resolved) -> Vec<String> {
     match config.reach {
-        Reach::Workspace => Vec::new(),
-        Reach::System => {
+        FileAccess::Workspace => Vec::new(),
+        FileAccess::System => {
             let origin = resolved.origin("tools.restrict_to_workspace");
             vec![text::config::reach_system(origin)]
         }

@@ -7,7 +7,7 @@ use samovar_locale as text;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::args::{Common, Config, Places, Who};
+use crate::args::{Common, Config, DirArgs, ModelArgs};
 use crate::config;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format, table};
@@ -32,7 +32,7 @@ pub(crate) fn configure(command: Config) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-fn show(who: &Who, common: &Common) -> Result<(), Failure> {
+fn show(who: &ModelArgs, common: &Common) -> Result<(), Failure> {
     let resolved = config::sources(&common.places, who)?.resolve()?;
     let keys: Vec<Explained> = resolved.rows().collect();
     output::list(common.machine.format(), "key", &keys, |keys| {
@@ -48,7 +48,7 @@ fn show(who: &Who, common: &Common) -> Result<(), Failure> {
     })
 }
 
-fn explain(key: &str, who: &Who, common: &Common) -> Result<(), Failure> {
+fn explain(key: &str, who: &ModelArgs, common: &Common) -> Result<(), Failure> {
     let resolved = config::sources(&common.places, who)?.resolve()?;
     let explained = resolved.explain(key);
     let explained = explained.map_err(|error| Failure::new(Exit::Usage, error.code(), error))?;
@@ -82,14 +82,14 @@ fn as_text(key: &Explained) -> String {
 
 /// A place that was looked at, for a program.
 #[derive(Serialize)]
-struct Looked {
+struct PathState {
     path: Option<String>,
     #[serde(flatten)]
     state: Value,
 }
 
 fn path(format: Format) -> Result<(), Failure> {
-    let located = config::sources(&Places::default(), &Who::default())?.located();
+    let located = config::sources(&DirArgs::default(), &ModelArgs::default())?.located();
     let shown = |located: &Located| located.path.as_ref().map(|path| path.display().to_string());
     if format == Format::Text {
         let rows = located.iter().map(|located| {
@@ -101,7 +101,7 @@ fn path(format: Format) -> Result<(), Failure> {
         });
         return put(&visible(&table(&rows.collect::<Vec<_>>()))).map(drop);
     }
-    let looked = located.iter().map(|located| Looked {
+    let looked = located.iter().map(|located| PathState {
         path: shown(located),
         state: match &located.state {
             State::Wrong(error) => serde_json::json!({
@@ -128,7 +128,7 @@ fn state(state: &State) -> String {
 
 /// Shows what the file would open, and asks; what was shown is what is trusted.
 fn trust(is_sure: bool) -> Result<(), Failure> {
-    let sources = config::sources(&Places::default(), &Who::default())?;
+    let sources = config::sources(&DirArgs::default(), &ModelArgs::default())?;
     let Some(candidate) = sources.candidate()? else {
         let why = text::config::trust_missing();
         return Err(Failure::new(Exit::Usage, "config_missing", why));

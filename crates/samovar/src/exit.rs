@@ -68,12 +68,12 @@ pub(crate) struct Failure {
     pub(crate) exit: Exit,
     pub(crate) code: String,
     pub(crate) message: String,
-    pub(crate) gone: Gone,
+    pub(crate) gone: ServerLoss,
 }
 
 /// What a failure says of the server that was asked, and of what became of the question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Gone {
+pub(crate) enum ServerLoss {
     /// It is there, or none was asked.
     No,
     /// It is starting, leaving, or was never there: it took nothing in.
@@ -88,12 +88,12 @@ impl Failure {
             exit,
             code: code.into(),
             message: message.to_string(),
-            gone: Gone::No,
+            gone: ServerLoss::No,
         }
     }
 
     /// The same, of a server that has gone.
-    pub(crate) fn of_gone(self, gone: Gone) -> Self {
+    pub(crate) fn of_gone(self, gone: ServerLoss) -> Self {
         Self { gone, ..self }
     }
 

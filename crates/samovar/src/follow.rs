@@ -7,11 +7,11 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::client::{Frame, Frames, cut};
-use crate::exit::{Exit, Failure, Gone};
+use crate::exit::{Exit, Failure, ServerLoss};
 use crate::view::{Ending, View};
 
 /// A stream of a turn.
-pub(crate) struct Followed {
+pub(crate) struct TurnStream {
     frames: Frames,
     at: Option<String>,
     /// When it was lost; none since it has said something.
@@ -26,7 +26,7 @@ pub(crate) enum StreamEvent {
     Reset(Box<Snapshot>, Frame),
 }
 
-impl Followed {
+impl TurnStream {
     /// A stream from behind a frame.
     pub(crate) fn new(frames: Frames, after: Option<&str>) -> Self {
         Self {
@@ -98,13 +98,17 @@ fn read(frame: Frame) -> Result<Option<StreamEvent>, Failure> {
         Some("server-restart") => {
             let code = Code::ServerRestart.as_str();
             let left = Failure::new(Exit::Busy, code, word("message"));
-            Err(left.of_gone(Gone::Unsure))
+            Err(left.of_gone(ServerLoss::Unsure))
         }
         Some("error") => {
             let ended = Failure::new(Exit::Busy, word("code"), word("message"));
             // Its turn goes on, and so does who was held up, such as by a pager.
             let is_stalled = ended.code == Code::ReaderStalled.as_str();
-            Err(ended.of_gone(if is_stalled { Gone::Unsure } else { Gone::No }))
+            Err(ended.of_gone(if is_stalled {
+                ServerLoss::Unsure
+            } else {
+                ServerLoss::No
+            }))
         }
         _ => {
             tracing::debug!(
@@ -123,7 +127,7 @@ mod tests {
 
     use super::*;
 
-    fn followed(said: &[Value]) -> Followed {
+    fn followed(said: &[Value]) -> TurnStream {
         let frames = said.iter().enumerate().map(|(place, said)| {
             let id = Some(format!("1.{}", place + 1));
             let data = said.to_string();
@@ -131,7 +135,7 @@ mod tests {
             Ok(Frame { id, event, data })
         });
         let frames = stream::iter(frames.collect::<Vec<_>>());
-        Followed::new(Box::pin(frames), None)
+        TurnStream::new(Box::pin(frames), None)
     }
 
     // proves DU-8, FC-1
@@ -140,22 +144,22 @@ mod tests {
         for (said, gone) in [
             (
                 json!({"type": "error", "code": "reader_stalled", "message": "go on behind 1.2"}),
-                Gone::Unsure,
+                ServerLoss::Unsure,
             ),
             (
                 json!({"type": "server-restart", "after": "1.2", "message": "go on behind 1.2"}),
-                Gone::Unsure,
+                ServerLoss::Unsure,
             ),
             (
                 json!({"type": "error", "code": "unknown_turn", "message": "it is gone"}),
-                Gone::No,
+                ServerLoss::No,
             ),
         ] {
             let ended = followed(&[said]).next().await.err().unwrap();
             assert_eq!(ended.gone, gone, "{ended:?}");
         }
         let cut = followed(&[]).next().await.err().unwrap();
-        assert_eq!(cut.gone, Gone::Unsure, "{cut:?}");
+        assert_eq!(cut.gone, ServerLoss::Unsure, "{cut:?}");
     }
 
     // proves AS-8

@@ -7,7 +7,7 @@ use samovar_config::{FILE_NAME, Problem, template};
 use samovar_locale as text;
 use serde_json::json;
 
-use crate::args::{self, Places, Who};
+use crate::args::{self, DirArgs, ModelArgs};
 use crate::config;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -17,7 +17,7 @@ use crate::output;
 /// # Errors
 /// It cannot be written: exit code 3.
 pub(crate) fn init(args: &args::Init) -> Result<Exit, Failure> {
-    let here = config::sources(&Places::default(), &Who::default())?.here;
+    let here = config::sources(&DirArgs::default(), &ModelArgs::default())?.here;
     let path = here.join(FILE_NAME);
     // Whatever has the name is left alone, a link to nowhere too.
     let made = OpenOptions::new().write(true).create_new(true).open(&path);

@@ -91,13 +91,13 @@ fn start(args: Args, log: EnvFilter) -> Result<Exit, Failure> {
         .build();
     let runtime = runtime.map_err(|error| Failure::broken(&error))?;
     // Behind a pointer, each command is compiled once, not once for each kind of runtime.
-    let exit = runtime.block_on(Box::pin(obey(args.command)) as Obeyed);
+    let exit = runtime.block_on(Box::pin(obey(args.command)) as CommandResult);
     // A tool that is still busy in a thread of its own does not hold the program up.
     runtime.shutdown_background();
     exit
 }
 
-type Obeyed = Pin<Box<dyn Future<Output = Result<Exit, Failure>>>>;
+type CommandResult = Pin<Box<dyn Future<Output = Result<Exit, Failure>>>>;
 
 async fn obey(command: Option<Command>) -> Result<Exit, Failure> {
     match command {

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::access::{self, Access, FOR_OTHERS, LOOK_EVERY, PATIENCE, Purpose};
 use crate::client::Client;
-use crate::exit::{Exit, Failure, Gone};
+use crate::exit::{Exit, Failure, ServerLoss};
 
 /// How long a command that only looks follows holders that all leave before they answer.
 const FOR_A_LOOK: Duration = Duration::from_mins(1);
@@ -65,9 +65,9 @@ impl Reconnecting {
                 Err(failure) => failure.gone,
             };
             let is_safe = match gone {
-                Gone::No => false,
-                Gone::Untaken => true,
-                Gone::Unsure => repeat == Repeat::Harmless,
+                ServerLoss::No => false,
+                ServerLoss::Untaken => true,
+                ServerLoss::Unsure => repeat == Repeat::Harmless,
             };
             if self.is_here() || !is_safe || !search.goes_on(self.holder(), asked) {
                 return answer;

@@ -13,7 +13,7 @@ use samovar_wire::api::{RelayHost, RelayRoomInfo};
 use serde_json::{Value, json};
 
 use crate::access::running;
-use crate::args::{Common, Relay, Who};
+use crate::args::{Common, ModelArgs, Relay};
 use crate::chat_global::spoken;
 use crate::client::{Client, segment};
 use crate::config::{self, LocalData, Setup};
@@ -61,7 +61,7 @@ fn object(typed: &str) -> Result<Value, Failure> {
 }
 
 fn found(common: &Common) -> Result<Setup, Failure> {
-    let found = config::read(&common.places, &Who::default(), LocalData::UseOnly)?;
+    let found = config::read(&common.places, &ModelArgs::default(), LocalData::UseOnly)?;
     found.say_foreign();
     Ok(found)
 }

@@ -28,7 +28,7 @@ pub(crate) async fn run(args: args::Run) -> Result<Exit, Failure> {
     check_delivery(&args)?;
     let found = config::read(&args.talk.places, &args.talk.who, LocalData::UseOnly)?;
     check_size(prompt.as_str(), found.config.max_body_bytes)?;
-    let what = What::Say(&prompt, args.delivery);
+    let what = TurnSource::Say(&prompt, args.delivery);
     turn(what, &args.talk, &args.show, &found).await
 }
 
@@ -40,7 +40,7 @@ pub(crate) async fn resume(args: args::Resume) -> Result<Exit, Failure> {
         ..args::Talk::default()
     };
     let found = config::read(&talk.places, &talk.who, LocalData::UseOnly)?;
-    let shown = turn(What::Resume, &talk, &args.show, &found).await;
+    let shown = turn(TurnSource::Resume, &talk, &args.show, &found).await;
     shown.map_err(|failure| {
         let code = Code::UnknownSession.as_str();
         if failure.code == code {
@@ -53,13 +53,13 @@ pub(crate) async fn resume(args: args::Resume) -> Result<Exit, Failure> {
 }
 
 /// What brings the turn that is shown.
-enum What<'a> {
+enum TurnSource<'a> {
     Say(&'a Text, args::Delivery),
     Resume,
 }
 
 async fn turn(
-    what: What<'_>,
+    what: TurnSource<'_>,
     args: &args::Talk,
     show: &args::Show,
     found: &Setup,
@@ -85,11 +85,11 @@ async fn turn(
     }
     let mut view = View::new(show.output, &talk.session.id);
     let left = match what {
-        What::Say(text, delivery) => {
+        TurnSource::Say(text, delivery) => {
             let message = talk.message(text, delivery);
             talk.say(message, &mut view, &mut stop, deadline).await
         }
-        What::Resume => talk.resume(&mut view, &mut stop, deadline).await,
+        TurnSource::Resume => talk.resume(&mut view, &mut stop, deadline).await,
     };
     let exit = left.map(|left| {
         if let (TurnEnd::Ended(ending), true) = (&left, args.verbose) {

@@ -85,21 +85,21 @@ pub(crate) async fn run(
         found.config.port = server.address().port();
         let drain = found.config.drain.as_secs();
         match &why {
-            Why::Failed(broken) => {
+            StopReason::Failed(broken) => {
                 give_up(server).await;
                 return again.boot(broken, found.config.port, &mut stop).await;
             }
-            Why::Restart => say(&text::serve::beginning_anew(drain)),
-            Why::Asked => say(&text::serve::stopping(drain)),
+            StopReason::Restart => say(&text::serve::beginning_anew(drain)),
+            StopReason::Asked => say(&text::serve::stopping(drain)),
         }
-        if end(server, &mut stop).await == Ended::AtOnce || matches!(why, Why::Asked) {
+        if end(server, &mut stop).await == StopResult::AtOnce || matches!(why, StopReason::Asked) {
             return Ok(Exit::Ok);
         }
     }
 }
 
 /// Why a server is to end.
-enum Why {
+enum StopReason {
     /// A person, or what started it, asked.
     Asked,
     /// It has something to begin anew with.
@@ -109,12 +109,12 @@ enum Why {
 }
 
 /// Waits until the server is to end.
-async fn until_end(server: &Server, stop: &mut Stop) -> Why {
+async fn until_end(server: &Server, stop: &mut Stop) -> StopReason {
     let ending = async {
         tokio::select! {
-            () = stop.asked() => Why::Asked,
-            () = server.restart_asked() => Why::Restart,
-            broken = server.home().failed() => Why::Failed(broken),
+            () = stop.asked() => StopReason::Asked,
+            () = server.restart_asked() => StopReason::Restart,
+            broken = server.home().failed() => StopReason::Failed(broken),
         }
     };
     tokio::pin!(ending);
@@ -134,25 +134,25 @@ async fn give_up(server: Server) {
 
 /// How a server ended.
 #[derive(PartialEq, Eq)]
-enum Ended {
+enum StopResult {
     InItsTime,
     AtOnce,
 }
 
 /// Gives turns their time to end; asked to stop meanwhile, it stops at once.
-async fn end(server: Server, stop: &mut Stop) -> Ended {
+async fn end(server: Server, stop: &mut Stop) -> StopResult {
     let hurry = server.home().hurry();
     let stopped = server.stop();
     tokio::pin!(stopped);
     tokio::select! {
-        () = &mut stopped => return Ended::InItsTime,
+        () = &mut stopped => return StopResult::InItsTime,
         () = stop.asked() => {}
     }
     let at_once = async { tokio::join!(hurry, stopped) };
     if tokio::time::timeout(LAST_MOMENT, at_once).await.is_err() {
         tracing::warn!("not everything was written out; the next start finds it");
     }
-    Ended::AtOnce
+    StopResult::AtOnce
 }
 
 /// Says what became of the turns that the run before left.

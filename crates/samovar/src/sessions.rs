@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::access::Purpose;
-use crate::args::{Common, Sessions, Who};
+use crate::args::{Common, ModelArgs, Sessions};
 use crate::client::Client;
 use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
@@ -76,7 +76,7 @@ pub(crate) async fn change<A>(
     repeat: Repeat,
     question: impl AsyncFn(&Client) -> Result<A, Failure>,
 ) -> Result<A, Failure> {
-    let found = config::read(&common.places, &Who::default(), LocalData::UseOnly)?;
+    let found = config::read(&common.places, &ModelArgs::default(), LocalData::UseOnly)?;
     found.say_foreign();
     once(&found, repeat, question).await
 }
@@ -96,7 +96,7 @@ pub(crate) async fn once<A>(
 /// A session in the list.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Listed {
+struct ListedSession {
     #[serde(flatten)]
     session: SessionInfo,
     /// Its turn that a stop of the server cut, and that has not gone on.
@@ -104,14 +104,14 @@ struct Listed {
     waiting_turn_id: Option<TurnId>,
 }
 
-async fn list(common: &Common, params: &Value) -> Result<PaginatedResult<Listed>, Failure> {
+async fn list(common: &Common, params: &Value) -> Result<PaginatedResult<ListedSession>, Failure> {
     look(common, async |client| {
         let page: PaginatedResult<SessionInfo> = client.agent("listSessions", params).await?;
         let recovery: RecoveryInfo = client.get("/api/recovery").await?;
         let listed = page.items.into_iter().map(|session| {
             let cut = recovery.of(&session.id);
             let waiting_turn_id = cut.map(|cut| cut.turn_id.clone());
-            Listed {
+            ListedSession {
                 session,
                 waiting_turn_id,
             }
@@ -126,7 +126,7 @@ async fn list(common: &Common, params: &Value) -> Result<PaginatedResult<Listed>
 
 /// Ends the turn that runs in a session, or that waits to go on.
 async fn cancel(id: &str, common: &Common) -> Result<(), Failure> {
-    let found = config::read(&common.places, &Who::default(), LocalData::UseOnly)?;
+    let found = config::read(&common.places, &ModelArgs::default(), LocalData::UseOnly)?;
     found.say_foreign();
     let params = json!({ "sessionId": id });
     let mut way = Reconnecting::new(&found.config, Purpose::Turns);
@@ -144,7 +144,11 @@ async fn cancel(id: &str, common: &Common) -> Result<(), Failure> {
     })
 }
 
-fn show_page(format: Format, page: &PaginatedResult<Listed>, offset: u32) -> Result<(), Failure> {
+fn show_page(
+    format: Format,
+    page: &PaginatedResult<ListedSession>,
+    offset: u32,
+) -> Result<(), Failure> {
     match format {
         Format::Text => {
             let rows = page.items.iter().map(|listed| {

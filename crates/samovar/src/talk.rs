@@ -23,8 +23,8 @@ use crate::answer::Person;
 use crate::args::{self, Delivery};
 use crate::client::Client;
 use crate::config::Setup;
-use crate::exit::{Exit, Failure, Gone, complaint};
-use crate::follow::Followed;
+use crate::exit::{Exit, Failure, ServerLoss, complaint};
+use crate::follow::TurnStream;
 use crate::reconnecting::{Reconnecting, Repeat};
 use crate::screen::say;
 use crate::stop::Stop;
@@ -76,12 +76,12 @@ pub(crate) enum TurnEnd {
 }
 
 /// A message as it is posted.
-pub(crate) struct Posted(Value);
+pub(crate) struct MessageBody(Value);
 
 /// What brings a turn.
 enum Source {
     /// A message; said again, it brings the same turn.
-    Message(Posted),
+    Message(MessageBody),
     /// The session: its turn that runs.
     Running,
 }
@@ -167,7 +167,7 @@ impl Talk {
     /// The refusal, or that the server went away.
     pub(crate) async fn say(
         &mut self,
-        message: Posted,
+        message: MessageBody,
         view: &mut View,
         stop: &mut Stop,
         deadline: Option<Instant>,
@@ -274,7 +274,7 @@ impl Talk {
             Err(failure) => {
                 view.hush();
                 let _said = view.end_line().and(Ok(()));
-                if failure.gone != Gone::No {
+                if failure.gone != ServerLoss::No {
                     let why = text::run::server_left(&self.session.id);
                     return Err(Failure::new(Exit::Busy, failure.code, why));
                 }
@@ -286,7 +286,7 @@ impl Talk {
     }
 
     /// A message, under an id of its own: however often it is posted, it is said once.
-    pub(crate) fn message(&self, text: &Text, delivery: Delivery) -> Posted {
+    pub(crate) fn message(&self, text: &Text, delivery: Delivery) -> MessageBody {
         let mut said = json!({
             "sessionId": self.session.id,
             "content": text.as_str(),
@@ -299,18 +299,18 @@ impl Talk {
             said["budgetTokens"] = json!(self.bounds.budget_tokens);
         }
         said["delivery"] = delivery.as_str().into();
-        Posted(without_nulls(said))
+        MessageBody(without_nulls(said))
     }
 
     /// A turn from behind a frame. A server that has gone meanwhile is looked for again.
-    async fn open(&mut self, source: &Source, after: Option<&str>) -> Result<Followed, Failure> {
+    async fn open(&mut self, source: &Source, after: Option<&str>) -> Result<TurnStream, Failure> {
         let session = &self.session.id;
         let asked = async |client: &Client| {
             let frames = match source {
-                Source::Message(Posted(message)) => client.say(message, after).await?,
+                Source::Message(MessageBody(message)) => client.say(message, after).await?,
                 Source::Running => client.read(session.as_str(), after).await?,
             };
-            Ok(Followed::new(frames, after))
+            Ok(TurnStream::new(frames, after))
         };
         self.way.ask(Repeat::Harmless, asked).await
     }
@@ -320,7 +320,7 @@ impl Talk {
     async fn watch(
         &mut self,
         source: &Source,
-        turn: &mut Followed,
+        turn: &mut TurnStream,
         view: &mut View,
         stop: &mut Stop,
         mut late: Pin<&mut impl Future<Output = ()>>,
@@ -338,7 +338,7 @@ impl Talk {
             };
             questions.lose_server().await;
             let lost = match left {
-                Err(lost) if lost.gone != Gone::No => lost,
+                Err(lost) if lost.gone != ServerLoss::No => lost,
                 left => return left,
             };
             // A server that cut off who took nothing for long is still there.
@@ -357,13 +357,13 @@ impl Talk {
                         return Ok(TurnEnd::Waits(self.session.id.clone()));
                     }
                 }
-                Ok(Err(refused)) if refused.gone == Gone::No => return Err(refused),
+                Ok(Err(refused)) if refused.gone == ServerLoss::No => return Err(refused),
                 Ok(Err(_)) | Err(_) => return Err(lost),
             }
         }
     }
 
-    async fn find_again(&mut self, source: &Source, turn: &mut Followed) -> Result<(), Failure> {
+    async fn find_again(&mut self, source: &Source, turn: &mut TurnStream) -> Result<(), Failure> {
         self.way.lose(COMES_BACK).await;
         let again = self.open(source, turn.at()).await?;
         turn.go_on(again);
@@ -392,7 +392,7 @@ impl Talk {
     async fn cancel(
         &mut self,
         source: &Source,
-        followed: &mut Followed,
+        followed: &mut TurnStream,
         view: &mut View,
         stop: &mut Stop,
     ) -> Result<(), Failure> {
@@ -418,7 +418,7 @@ impl Talk {
     async fn tell_to_stop(
         &mut self,
         source: &Source,
-        followed: &mut Followed,
+        followed: &mut TurnStream,
         view: &mut View,
     ) -> Result<(), Failure> {
         if view.turn().is_none() {
@@ -434,11 +434,11 @@ impl Talk {
     async fn hear(
         &mut self,
         source: &Source,
-        turn: &mut Followed,
+        turn: &mut TurnStream,
         view: &mut View,
     ) -> Result<Option<Ending>, Failure> {
         let told = match turn.next().await {
-            Err(lost) if lost.gone != Gone::No => {
+            Err(lost) if lost.gone != ServerLoss::No => {
                 let again = self.open(source, turn.at()).await?;
                 turn.go_on(again);
                 turn.next().await

@@ -66,7 +66,11 @@ async fn run(call: CallTool) -> Result<Exit, Failure> {
     if !args.is_object() {
         return Err(Failure::usage(text::tools::args_no_object()));
     }
-    let found = config::read(&common.places, &args::Who::default(), LocalData::UseOnly)?;
+    let found = config::read(
+        &common.places,
+        &args::ModelArgs::default(),
+        LocalData::UseOnly,
+    )?;
     let level = approval.map_or(found.approval, Into::into);
     found.warn();
     let path = format!("/api/tools/{}/call", segment(&name));

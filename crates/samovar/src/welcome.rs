@@ -16,7 +16,7 @@ use crate::screen::{put, say, written};
 
 /// Talks, at a terminal where a model answers; else says what is there and what to type next.
 pub(crate) async fn welcome() -> Result<Exit, Failure> {
-    let (places, who) = (args::Places::default(), args::Who::default());
+    let (places, who) = (args::DirArgs::default(), args::ModelArgs::default());
     let found = config::read(&places, &who, LocalData::UseOnly)?;
     let models = models::overview(&found.registry).await;
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();

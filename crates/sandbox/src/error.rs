@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::io::Errno;
 use samovar_locale as locale;
 
-use crate::place;
+use crate::path;
 
 /// Why the jail refused.
 ///
@@ -127,23 +127,23 @@ impl JailError {
         match errno {
             Errno::NOENT => JailError::not_found(path),
             Errno::LOOP => JailError::Symlink {
-                path: place::shown(path),
+                path: path::shown(path),
             },
             Errno::NOTDIR => JailError::NotADirectory {
-                path: place::shown(path),
+                path: path::shown(path),
             },
             Errno::ISDIR => JailError::IsADirectory {
-                path: place::shown(path),
+                path: path::shown(path),
             },
             Errno::ILSEQ => JailError::NotUtf8 {
-                path: place::shown(path),
+                path: path::shown(path),
             },
             Errno::XDEV => JailError::Outside {
-                path: place::shown(path),
+                path: path::shown(path),
             },
             Errno::NAMETOOLONG => JailError::NameTooLong {
-                path: place::shown(path),
-                max: place::MAX_NAME_BYTES,
+                path: path::shown(path),
+                max: path::MAX_NAME_BYTES,
             },
             other => JailError::io(path, other),
         }
@@ -151,22 +151,22 @@ impl JailError {
 
     /// Nothing at `path`, whose parent is there.
     pub(crate) fn not_found(path: &Path) -> JailError {
-        if place::was_lossy(path.as_os_str()) {
+        if path::was_lossy(path.as_os_str()) {
             return JailError::NotUtf8 {
-                path: place::shown(path),
+                path: path::shown(path),
             };
         }
         let nearest = path.parent().unwrap_or(Path::new(""));
         JailError::NotFound {
-            path: place::shown(path),
-            nearest: place::shown(nearest),
+            path: path::shown(path),
+            nearest: path::shown(nearest),
         }
     }
 
     /// A failure with no meaning of its own here.
     pub(crate) fn io(path: &Path, source: impl Into<io::Error>) -> JailError {
         JailError::Io {
-            path: place::shown(path),
+            path: path::shown(path),
             source: source.into(),
         }
     }

@@ -13,15 +13,15 @@ use rustix::fs::{self, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::error::JailError;
-use crate::place::{self, Place};
+use crate::path::{self, JailPath};
 use crate::sys::{self, Id};
 
 use guard::Guard;
 pub use guard::Protected;
 pub use list::{Entry, Kind, Listing};
 pub use read::OpenFile;
-pub use walk::{Visit, WalkLimits, Walked};
-pub use write::Written;
+pub use walk::{Visit, WalkLimits, WalkOmissions};
+pub use write::WriteResult;
 
 /// A folder in which tools read and write, and which no path leads out of, unless the operator opens
 /// the rest of the system beside it.
@@ -73,7 +73,7 @@ impl Jail {
             .map_err(|errno| JailError::from_errno(errno, root))?;
         sys::open_beneath(&held, ".", sys::STAND).map_err(|errno| match errno {
             errno if sys::lacks_openat2(errno) => JailError::Unsupported {
-                path: place::shown(root),
+                path: path::shown(root),
                 source: errno.into(),
             },
             errno => JailError::from_errno(errno, root),
@@ -85,7 +85,7 @@ impl Jail {
             .map_err(|errno| JailError::io(root, errno))?
         {
             return Err(JailError::InsideHidden {
-                path: place::shown(root),
+                path: path::shown(root),
             });
         }
         Ok(Jail {
@@ -109,15 +109,15 @@ impl Jail {
     /// # Errors
     /// [`JailError::Outside`], [`JailError::NameTooLong`] above 4,096 bytes or 255 for one name,
     /// [`JailError::Nul`].
-    pub fn place(&self, raw: &str) -> Result<Place, JailError> {
+    pub fn place(&self, raw: &str) -> Result<JailPath, JailError> {
         let written = Path::new(raw);
-        let beneath = Place::parse(raw, from_root(&self.spellings, written).unwrap_or(written));
+        let beneath = JailPath::parse(raw, from_root(&self.spellings, written).unwrap_or(written));
         match beneath {
             Err(JailError::Outside { .. }) if self.system.is_some() => {
-                let anywhere = Place::of_system(raw, &self.spellings[0].join(written))?;
+                let anywhere = JailPath::of_system(raw, &self.spellings[0].join(written))?;
                 // It may have come back in on the way.
                 match from_root(&self.spellings, anywhere.as_path()) {
-                    Some(relative) => Place::parse(raw, relative),
+                    Some(relative) => JailPath::parse(raw, relative),
                     None => Ok(anywhere),
                 }
             }
@@ -144,7 +144,7 @@ impl Jail {
         let (top, reached, names) = match (folder.strip_prefix("/"), &self.system) {
             (Ok(names), Some(system)) => (system, PathBuf::from("/"), names),
             (Ok(_), None) => {
-                let path = place::shown(folder);
+                let path = path::shown(folder);
                 return Err(JailError::Outside { path });
             }
             (Err(_), _) => (&self.root, PathBuf::new(), folder),
@@ -169,7 +169,7 @@ fn step(dir: &OwnedFd, name: impl AsRef<Path>) -> Result<(OwnedFd, Id), Errno> {
 }
 
 /// Refuses everything but a regular file at `place`.
-fn require_regular(stat: &Stat, place: &Place) -> Result<(), JailError> {
+fn require_regular(stat: &Stat, place: &JailPath) -> Result<(), JailError> {
     let path = place.to_string();
     let kind = match sys::file_type(stat) {
         FileType::RegularFile if place.names_folder() => {
@@ -187,7 +187,7 @@ fn require_regular(stat: &Stat, place: &Place) -> Result<(), JailError> {
 }
 
 /// Refuses a file whose content the kernel makes up.
-fn require_stored(file: BorrowedFd<'_>, place: &Place) -> Result<(), JailError> {
+fn require_stored(file: BorrowedFd<'_>, place: &JailPath) -> Result<(), JailError> {
     match sys::is_kernel_door(file.as_fd()) {
         Ok(false) => Ok(()),
         Ok(true) => Err(JailError::NotRegular {

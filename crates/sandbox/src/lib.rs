@@ -3,7 +3,7 @@
 //! Here: the path jail, in which file tools see one folder and nothing else; the lock that gives a
 //! data directory one holder, the mark that identifies its owner, and its small files. Not here:
 //! what a tool does with a file, who may call it, and running commands. Start at [`Jail::open`]; a
-//! path from a model becomes a [`Place`] first, and every operation takes a `Place`.
+//! path from a model becomes a [`JailPath`] first, and every operation takes a `JailPath`.
 //!
 //! Every function blocks; callers on an async runtime move the work to a blocking thread. Linux 5.6
 //! or newer only, for `openat2`; if the kernel lacks it, [`Jail::open`] refuses.
@@ -12,16 +12,16 @@ mod error;
 mod jail;
 mod lock;
 mod owner;
-mod place;
+mod path;
 mod small;
 mod sys;
 mod temp;
 
 pub use error::JailError;
 pub use jail::{
-    Entry, Jail, Kind, Listing, OpenFile, Protected, Visit, WalkLimits, Walked, Written,
+    Entry, Jail, Kind, Listing, OpenFile, Protected, Visit, WalkLimits, WalkOmissions, WriteResult,
 };
 pub use lock::{DirLock, LockError};
 pub use owner::{Foreign, Owner, Ownership};
-pub use place::Place;
+pub use path::JailPath;
 pub use small::{SmallFiles, Survival, close_to_others};

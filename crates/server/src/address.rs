@@ -23,7 +23,7 @@ pub struct Address {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct AddressRecord {
     address: SocketAddr,
     token: String,
     pid: u32,
@@ -36,7 +36,7 @@ impl Address {
             .ok()?
             .read(NAME, MAX_BYTES)
             .ok()??;
-        let written: Written = serde_json::from_str(&text).ok()?;
+        let written: AddressRecord = serde_json::from_str(&text).ok()?;
         let token = Token::new(&written.token)?;
         let address = written.address;
         // The token goes to no other machine, whatever the file says.
@@ -56,7 +56,7 @@ impl AddressFile {
     /// # Errors
     /// What the system said.
     pub(crate) fn write(files: SmallFiles, address: &Address) -> std::io::Result<Self> {
-        let written = Written {
+        let written = AddressRecord {
             address: address.address,
             token: address.token.expose().to_owned(),
             pid: std::process::id(),

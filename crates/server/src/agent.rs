@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::http::Response;
 use samovar_core::history::{MessageQuery, SessionQuery};
 use samovar_core::{Accepted, Action, Approval, Code, Command, Error, Seq, SessionId, TurnId};
-use samovar_engine::{Attendance, Engine, Wanted};
+use samovar_engine::{Attendance, Engine, TurnChoice};
 use samovar_locale as locale;
 use samovar_wire::agent::{
     AgentMessage, AgentStreamEvent, BASE_PATH, CancelParams, CancelResult, Collector,
@@ -19,7 +19,7 @@ use samovar_wire::params;
 use crate::clock::UuidV7;
 use crate::endpoint;
 use crate::reply::fitting;
-use crate::stream::{self, Cursor, Manner};
+use crate::stream::{self, Cursor, StreamSettings};
 use crate::tokens::{Guest, Scope};
 
 /// The server's own approval level is all that these handlers need beside the engine.
@@ -103,7 +103,7 @@ async fn create_session(call: Call, params: CreateSessionParams) -> Result<Sessi
 }
 
 /// A turn that was accepted, and a position in front of its first event.
-struct Posted {
+struct AcceptedTurn {
     session: SessionId,
     turn: TurnId,
     after: Seq,
@@ -112,7 +112,7 @@ struct Posted {
     _here: Attendance,
 }
 
-async fn post(call: &Call, params: SendMessageParams) -> Result<Posted, Error> {
+async fn post(call: &Call, params: SendMessageParams) -> Result<AcceptedTurn, Error> {
     let (session, action) = params.into_action()?;
     if let Action::Post { bounds, .. } = &action {
         check_level(&call.by, bounds.approval, call.state)?;
@@ -122,7 +122,7 @@ async fn post(call: &Call, params: SendMessageParams) -> Result<Posted, Error> {
     let Accepted::Posted { turn, after, .. } = submit(call, &session, action).await? else {
         return Err(Error::new(Code::Internal, locale::message::not_taken()));
     };
-    Ok(Posted {
+    Ok(AcceptedTurn {
         session,
         turn,
         after,
@@ -146,17 +146,17 @@ fn check_level(by: &Guest, asked: Option<Approval>, server: Approval) -> Result<
 async fn stream_message(call: Call, params: SendMessageParams) -> Result<Response<Body>, Error> {
     let StreamParams { profile, after } = params::from_query(call.query.clone())?;
     let cursor = Cursor::read(call.last_event_id.as_deref(), after.as_deref());
-    let manner = manner(&call, profile);
+    let settings = settings(&call, profile);
     let posted = post(&call, params).await?;
-    let Posted { session, turn, .. } = &posted;
+    let AcceptedTurn { session, turn, .. } = &posted;
     if cursor == Cursor::None {
         let reader = posted.engine.follow(session, posted.after).await?;
-        return Ok(stream::of_turn(turn.clone(), reader, manner));
+        return Ok(stream::of_turn(turn.clone(), reader, settings));
     }
-    let wanted = Wanted::Turn(turn.clone(), posted.after);
+    let wanted = TurnChoice::Turn(turn.clone(), posted.after);
     let resumed = posted.engine.resume(session, wanted, cursor.since());
     Ok(match resumed.await? {
-        Some(resumption) => stream::resumed(session.clone(), resumption, cursor, manner),
+        Some(resumption) => stream::resumed(session.clone(), resumption, cursor, settings),
         None => stream::nothing_left(session.clone()),
     })
 }
@@ -169,19 +169,19 @@ async fn resume_message(call: Call, params: ResumeParams) -> Result<Response<Bod
     } = params;
     let cursor = Cursor::read(call.last_event_id.as_deref(), after.as_deref());
     let engine = call.engine().await?;
-    let resumed = engine.resume(&session, Wanted::Latest, cursor.since());
+    let resumed = engine.resume(&session, TurnChoice::Latest, cursor.since());
     match (resumed.await?, cursor) {
         (Some(resumption), _) => {
-            let manner = manner(&call, profile);
-            Ok(stream::resumed(session, resumption, cursor, manner))
+            let settings = settings(&call, profile);
+            Ok(stream::resumed(session, resumption, cursor, settings))
         }
         (None, Cursor::None) => Err(events_gone()),
         (None, Cursor::Frame(_) | Cursor::Garbage) => Ok(stream::nothing_left(session)),
     }
 }
 
-fn manner(call: &Call, profile: Profile) -> Manner {
-    Manner {
+fn settings(call: &Call, profile: Profile) -> StreamSettings {
+    StreamSettings {
         profile,
         ping_every: call.ping_every,
         stalled: call.stalled.clone(),

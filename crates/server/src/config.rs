@@ -47,7 +47,7 @@ pub struct Config {
     /// The folder that tools work in.
     pub workspace: PathBuf,
     /// How far file tools reach.
-    pub reach: Reach,
+    pub reach: FileAccess,
     /// Folders that file tools neither see nor change, besides the data directory. They need not be
     /// there.
     pub private: Vec<PathBuf>,
@@ -206,7 +206,7 @@ impl std::fmt::Debug for ConfiguredTool {
 
 /// How far file tools reach.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reach {
+pub enum FileAccess {
     /// No further than the workspace.
     #[default]
     Workspace,
@@ -220,7 +220,7 @@ impl Config {
         Self {
             data_dir,
             workspace,
-            reach: Reach::default(),
+            reach: FileAccess::default(),
             private: Vec::new(),
             guarded: Vec::new(),
             owner: None,

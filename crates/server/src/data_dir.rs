@@ -14,7 +14,7 @@ use crate::clock::SystemClock;
 use crate::config::Config;
 use crate::error::OpenError;
 
-pub use samovar_stores::backup::{Backup, Replace, Restored, last as last_backup};
+pub use samovar_stores::backup::{Backup, Replace, RestoreReport, last as last_backup};
 pub use samovar_stores::damage::{Damage, damages};
 pub use samovar_stores::{Run, RunState};
 
@@ -33,7 +33,7 @@ pub fn restore(
     backup: &Path,
     path: &Path,
     replace: Replace,
-) -> Result<Result<Restored, Error>, OpenError> {
+) -> Result<Result<RestoreReport, Error>, OpenError> {
     let _lock = DirLock::acquire(path)?;
     let dir = unheld(path);
     Ok(samovar_stores::backup::restore(backup, &dir, replace))

@@ -24,7 +24,7 @@ use crate::address::{Address, AddressFile};
 use crate::api;
 use crate::chatting::Chatting;
 use crate::clock::{SystemClock, UuidV7};
-use crate::config::{Config, Reach, Token};
+use crate::config::{Config, FileAccess, Token};
 use crate::data_dir;
 use crate::engine_cell::{EngineCell, Filler};
 use crate::error::OpenError;
@@ -76,7 +76,7 @@ pub struct Home {
 }
 
 /// The routes of an opened data directory, and what opens them to the owner's own commands.
-pub struct WayIn {
+pub struct LocalAccess {
     /// The routes.
     pub router: Router,
     /// The `Host` that they answer to.
@@ -292,9 +292,9 @@ impl Home {
     }
 
     /// The routes without a socket, for this very process.
-    pub fn way_in(&self) -> WayIn {
+    pub fn way_in(&self) -> LocalAccess {
         let authority = "samovar.local".to_owned();
-        WayIn {
+        LocalAccess {
             router: router::router(&self.shared, std::slice::from_ref(&authority)),
             authority,
             token: self.local.clone(),
@@ -439,8 +439,8 @@ fn toolbox(config: &Config, client: &Client) -> Result<Toolbox, OpenError> {
             .collect(),
     };
     let jail = Arc::new(match config.reach {
-        Reach::Workspace => Jail::open(workspace, &protected)?,
-        Reach::System => Jail::open_to_system(workspace, &protected)?,
+        FileAccess::Workspace => Jail::open(workspace, &protected)?,
+        FileAccess::System => Jail::open_to_system(workspace, &protected)?,
     });
     let toolbox = Toolbox::default();
     let client = client.clone();

@@ -56,9 +56,9 @@ mod tokens;
 mod upgrade;
 
 pub use address::Address;
-pub use config::{ChatAgent, ChatConfig, Config, ConfiguredTool, Reach, RelaySettings, Token};
+pub use config::{ChatAgent, ChatConfig, Config, ConfiguredTool, FileAccess, RelaySettings, Token};
 pub use error::OpenError;
-pub use home::{Home, Opening, WayIn};
+pub use home::{Home, LocalAccess, Opening};
 pub use listener::{Server, StartError};
 pub use relaying::relay_agent;
 pub use samovar_chat::{Chat, ChatState};

@@ -23,7 +23,7 @@ use crate::error::OpenError;
 use crate::home::{Home, Opening};
 use crate::pace::{self, Paced};
 use crate::router;
-use crate::upgrade::Place;
+use crate::upgrade::ConnectionGuard;
 
 #[cfg(test)]
 mod tests;
@@ -180,7 +180,7 @@ impl Socket {
             cut: CancellationToken::new(),
             tasks: TaskTracker::new(),
         };
-        let accepting = Accepting {
+        let accepting = AcceptLoop {
             router,
             stop: socket.stop.clone(),
             cut: socket.cut.clone(),
@@ -216,7 +216,7 @@ impl Drop for Socket {
 }
 
 /// The task that accepts connections.
-struct Accepting {
+struct AcceptLoop {
     router: Router,
     stop: CancellationToken,
     cut: CancellationToken,
@@ -226,7 +226,7 @@ struct Accepting {
     slow_reader: Duration,
 }
 
-impl Accepting {
+impl AcceptLoop {
     async fn run(self, listener: TcpListener) {
         loop {
             // Who comes when all places are taken waits in the system's queue.
@@ -255,8 +255,8 @@ impl Accepting {
     }
 
     /// What a connection has here, and whoever goes on with it after an upgrade.
-    fn place(&self, permit: OwnedSemaphorePermit) -> Place {
-        Place::new(
+    fn place(&self, permit: OwnedSemaphorePermit) -> ConnectionGuard {
+        ConnectionGuard::new(
             permit,
             self.tasks.token(),
             self.stop.clone(),
@@ -264,7 +264,11 @@ impl Accepting {
         )
     }
 
-    fn connection(&self, stream: TcpStream, place: Place) -> impl Future<Output = ()> + use<> {
+    fn connection(
+        &self,
+        stream: TcpStream,
+        place: ConnectionGuard,
+    ) -> impl Future<Output = ()> + use<> {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection keeps its delay");
         }

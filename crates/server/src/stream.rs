@@ -9,7 +9,7 @@ use axum::http::{HeaderName, HeaderValue, Response, header};
 use bytes::Bytes;
 use futures_util::stream;
 use samovar_core::{Broken, Code, Error, Event, Seq, SessionId, TurnId, planted};
-use samovar_engine::{Cut, Follower, Lost, Resumption, Since};
+use samovar_engine::{FollowError, Follower, ReaderPosition, ResumeFrom, Resumption};
 use samovar_locale as locale;
 use samovar_wire::agent::{Encoder, Profile, Snapshot, SnapshotFold, TurnState};
 use samovar_wire::sse::{self, FrameId};
@@ -40,11 +40,11 @@ impl Cursor {
     }
 
     /// The same without the place inside an event, which the log does not know.
-    pub(crate) fn since(self) -> Since {
+    pub(crate) fn since(self) -> ReaderPosition {
         match self {
-            Self::None => Since::Start,
-            Self::Frame(id) => Since::Event(id.event),
-            Self::Garbage => Since::Unknown,
+            Self::None => ReaderPosition::Start,
+            Self::Frame(id) => ReaderPosition::Event(id.event),
+            Self::Garbage => ReaderPosition::Unknown,
         }
     }
 
@@ -58,21 +58,21 @@ impl Cursor {
 
 /// How a stream is made, whatever it shows.
 #[derive(Clone, Debug)]
-pub(crate) struct Manner {
+pub(crate) struct StreamSettings {
     pub(crate) profile: Profile,
     pub(crate) ping_every: Duration,
     pub(crate) stalled: Stalled,
 }
 
 /// The stream of one turn from its start.
-pub(crate) fn of_turn(turn: TurnId, reader: Follower, manner: Manner) -> Response<Body> {
-    response(Reading {
-        encoder: Encoder::new(turn, manner.profile),
+pub(crate) fn of_turn(turn: TurnId, reader: Follower, settings: StreamSettings) -> Response<Body> {
+    response(TurnStream {
+        encoder: Encoder::new(turn, settings.profile),
         reader,
-        ping_every: manner.ping_every,
-        stalled: manner.stalled,
+        ping_every: settings.ping_every,
+        stalled: settings.stalled,
         at: None,
-        stage: Stage::Live,
+        playback: Playback::Live,
     })
 }
 
@@ -81,35 +81,35 @@ pub(crate) fn resumed(
     session: SessionId,
     resumption: Resumption,
     cursor: Cursor,
-    manner: Manner,
+    settings: StreamSettings,
 ) -> Response<Body> {
     let Resumption {
         turn,
         reader,
-        cut,
+        from,
         settled,
         is_over,
     } = resumption;
-    let retold = || Retold {
+    let replay = || SnapshotReplay {
         fold: SnapshotFold::new(session, turn.clone()),
         settled,
         is_over,
     };
-    let (stage, at) = match (cut, cursor.frame()) {
-        (Cut::Behind(_), Some(id)) => (Stage::Behind(id, retold()), Some(id)),
-        (Cut::Start, None | Some(FrameId { part: None, .. })) => (Stage::Live, None),
+    let (playback, at) = match (from, cursor.frame()) {
+        (ResumeFrom::After(_), Some(id)) => (Playback::After(id, replay()), Some(id)),
+        (ResumeFrom::Start, None | Some(FrameId { part: None, .. })) => (Playback::Live, None),
         // An event of no turn, or of another one, makes no frames here, so it has no places inside.
-        (Cut::Start, Some(_)) | (Cut::Behind(_), None) | (Cut::Anew, _) => {
-            (Stage::Anew(retold()), None)
+        (ResumeFrom::Start, Some(_)) | (ResumeFrom::After(_), None) | (ResumeFrom::Snapshot, _) => {
+            (Playback::Snapshot(replay()), None)
         }
     };
-    response(Reading {
-        encoder: Encoder::new(turn, manner.profile),
+    response(TurnStream {
+        encoder: Encoder::new(turn, settings.profile),
         reader,
-        ping_every: manner.ping_every,
-        stalled: manner.stalled,
+        ping_every: settings.ping_every,
+        stalled: settings.stalled,
         at,
-        stage,
+        playback,
     })
 }
 
@@ -121,34 +121,34 @@ pub(crate) fn nothing_left(session: SessionId) -> Response<Body> {
     with_headers(Body::from(out))
 }
 
-struct Reading {
+struct TurnStream {
     encoder: Encoder,
     reader: Follower,
     ping_every: Duration,
     stalled: Stalled,
     /// The last frame that the client has, or that stands for what it need not have.
     at: Option<FrameId>,
-    stage: Stage,
+    playback: Playback,
 }
 
 /// What becomes of the events that are read. What was shown before is read again, from the turn's
 /// start, because it decides what the frames behind it say.
-enum Stage {
+enum Playback {
     /// Up to this frame, all was shown before.
-    Behind(FrameId, Retold),
+    After(FrameId, SnapshotReplay),
     /// It is not known what was shown before; a snapshot tells it again.
-    Anew(Retold),
+    Snapshot(SnapshotReplay),
     /// All of it is shown.
     Live,
 }
 
-struct Retold {
+struct SnapshotReplay {
     fold: SnapshotFold,
     settled: Seq,
     is_over: bool,
 }
 
-fn response(reading: Reading) -> Response<Body> {
+fn response(reading: TurnStream) -> Response<Body> {
     let chunks = stream::unfold(reading, |mut reading| async move {
         let chunk = reading.next().await?;
         Some((Ok::<_, Infallible>(chunk), reading))
@@ -170,7 +170,7 @@ pub(crate) fn with_headers(body: Body) -> Response<Body> {
     response
 }
 
-impl Reading {
+impl TurnStream {
     /// The next bytes to send; none when the stream is over.
     async fn next(&mut self) -> Option<Bytes> {
         if self.encoder.is_over() {
@@ -195,17 +195,17 @@ impl Reading {
     }
 
     fn take(&mut self, event: &Event, out: &mut Vec<u8>) {
-        self.stage = match std::mem::replace(&mut self.stage, Stage::Live) {
-            Stage::Live => self.show(event, 0, out),
-            Stage::Behind(id, retold) => self.pass_by(event, id, retold, out),
-            Stage::Anew(retold) => self.retell(event, retold, out),
+        self.playback = match std::mem::replace(&mut self.playback, Playback::Live) {
+            Playback::Live => self.show(event, 0, out),
+            Playback::After(id, replay) => self.pass_by(event, id, replay, out),
+            Playback::Snapshot(replay) => self.retell(event, replay, out),
         };
     }
 
-    fn show(&mut self, event: &Event, shown: usize, out: &mut Vec<u8>) -> Stage {
+    fn show(&mut self, event: &Event, shown: usize, out: &mut Vec<u8>) -> Playback {
         self.encoder.encode_behind(event, shown, out);
         self.at = Some(FrameId::whole(event));
-        Stage::Live
+        Playback::Live
     }
 
     /// Takes in what was shown before. A place inside an event that does not make so many frames
@@ -214,13 +214,13 @@ impl Reading {
         &mut self,
         event: &Event,
         id: FrameId,
-        mut retold: Retold,
+        mut replay: SnapshotReplay,
         out: &mut Vec<u8>,
-    ) -> Stage {
+    ) -> Playback {
         planted!("resume-skips", {
             if event.seq == id.event.seq.next() {
                 self.encoder.pass(event, out);
-                return Stage::Behind(id, retold);
+                return Playback::After(id, replay);
             }
         });
         planted!("resume-repeats", {
@@ -234,37 +234,37 @@ impl Reading {
             Some(part) if part < self.encoder.count(event) => self.show(event, part, out),
             Some(_) => {
                 self.at = None;
-                self.retell(event, retold, out)
+                self.retell(event, replay, out)
             }
             None => {
                 self.encoder.pass(event, out);
                 if id.part.is_some() {
-                    retold.fold.take(event);
+                    replay.fold.take(event);
                 }
-                Stage::Behind(id, retold)
+                Playback::After(id, replay)
             }
         }
     }
 
     /// Takes in what a snapshot tells, and writes that when it is complete.
-    fn retell(&mut self, event: &Event, mut retold: Retold, out: &mut Vec<u8>) -> Stage {
-        if event.seq > retold.settled {
-            self.reset(retold, out);
+    fn retell(&mut self, event: &Event, mut replay: SnapshotReplay, out: &mut Vec<u8>) -> Playback {
+        if event.seq > replay.settled {
+            self.reset(replay, out);
             return self.show(event, 0, out);
         }
         self.encoder.pass(event, out);
-        retold.fold.take(event);
-        if event.seq < retold.settled {
-            return Stage::Anew(retold);
+        replay.fold.take(event);
+        if event.seq < replay.settled {
+            return Playback::Snapshot(replay);
         }
-        self.reset(retold, out);
+        self.reset(replay, out);
         self.at = Some(FrameId::whole(event));
-        Stage::Live
+        Playback::Live
     }
 
-    fn reset(&mut self, retold: Retold, out: &mut Vec<u8>) {
-        let mut snapshot = retold.fold.snapshot();
-        if retold.is_over {
+    fn reset(&mut self, replay: SnapshotReplay, out: &mut Vec<u8>) {
+        let mut snapshot = replay.fold.snapshot();
+        if replay.is_over {
             snapshot.state = TurnState::Finished;
         }
         planted!("no-reset-after-loss", {
@@ -273,8 +273,8 @@ impl Reading {
         self.encoder.reset(&snapshot, out);
     }
 
-    fn end(&mut self, why: Lost, out: &mut Vec<u8>) {
-        let is_stop = matches!(why, Lost::Stopping);
+    fn end(&mut self, why: FollowError, out: &mut Vec<u8>) {
+        let is_stop = matches!(why, FollowError::Stopping);
         let error = lost(why, self.at);
         if is_stop {
             self.encoder.leave(&error, self.at, out);
@@ -292,19 +292,19 @@ fn stalled(at: Option<FrameId>) -> Error {
 }
 
 /// Why a reader cannot go on, as a client sees it.
-pub(crate) fn lost(why: Lost, at: Option<FrameId>) -> Error {
+pub(crate) fn lost(why: FollowError, at: Option<FrameId>) -> Error {
     match why {
-        Lost::Stopping => {
+        FollowError::Stopping => {
             let left = || locale::turn::stream_left().to_owned();
             let why = at.map_or_else(left, locale::turn::stream_left_at);
             Error::new(Code::ServerRestart, why)
         }
-        Lost::Gone(_) => Error::new(Code::UnknownTurn, locale::turn::events_gone()),
-        Lost::Broken(Broken::Damaged(why)) => {
+        FollowError::Gone(_) => Error::new(Code::UnknownTurn, locale::turn::events_gone()),
+        FollowError::Broken(Broken::Damaged(why)) => {
             tracing::error!(why, "a stream broke off");
             Error::new(Code::SessionDamaged, locale::session::damaged())
         }
-        Lost::Broken(broken) => {
+        FollowError::Broken(broken) => {
             tracing::error!(%broken, "a stream broke off");
             Error::new(Code::Internal, locale::store::broke())
         }

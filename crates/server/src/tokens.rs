@@ -98,13 +98,13 @@ pub(crate) struct Tokens {
     /// For the owner's own commands, which find it in the data directory.
     local: TokenHash,
     /// What every request is held against. Its lock is never held while something is written.
-    named: RwLock<Arc<[Named]>>,
+    named: RwLock<Arc<[TokenRecord]>>,
     /// One change after the other, each until it is kept.
     change: Mutex<()>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Named {
+pub(crate) struct TokenRecord {
     name: TokenName,
     scope: TokenScope,
     created_at: Millis,
@@ -158,7 +158,7 @@ impl Tokens {
     /// The named ones, oldest first.
     pub(crate) fn list(&self) -> Vec<TokenInfo> {
         let named = self.named();
-        named.iter().map(Named::info).collect()
+        named.iter().map(TokenRecord::info).collect()
     }
 
     /// Makes a token. It is shown this once, and only its hash is kept.
@@ -174,7 +174,7 @@ impl Tokens {
     ) -> Result<(TokenInfo, Token), Error> {
         let _change = self.change.lock().unwrap_or_else(PoisonError::into_inner);
         let named = self.named();
-        let is_taken = |other: &Named| other.name == name;
+        let is_taken = |other: &TokenRecord| other.name == name;
         if matches!(name.as_str(), "owner" | "public") || named.iter().any(is_taken) {
             let why = locale::token::name_taken(locale::quoted(name.as_str()));
             return Err(Error::new(Code::InvalidParams, why));
@@ -184,7 +184,7 @@ impl Tokens {
             return Err(Error::new(Code::InvalidParams, why));
         }
         let token = token::fresh().map_err(|error| not_kept(&error))?;
-        let fresh = Named {
+        let fresh = TokenRecord {
             name,
             scope,
             created_at: now,
@@ -213,13 +213,13 @@ impl Tokens {
         self.keep(fewer)
     }
 
-    fn named(&self) -> Arc<[Named]> {
+    fn named(&self) -> Arc<[TokenRecord]> {
         let named = self.named.read().unwrap_or_else(PoisonError::into_inner);
         named.clone()
     }
 
     /// Kept first: what counts here must count after the next start, too.
-    fn keep(&self, changed: Vec<Named>) -> Result<(), Error> {
+    fn keep(&self, changed: Vec<TokenRecord>) -> Result<(), Error> {
         let text = serde_json::to_vec(&changed).map_err(|error| not_kept(&error.into()))?;
         let kept = self.files.write(NAME, &text, Survival::Crash);
         kept.map_err(|error| not_kept(&error))?;
@@ -229,7 +229,7 @@ impl Tokens {
     }
 }
 
-impl Named {
+impl TokenRecord {
     fn guest(&self) -> Guest {
         let (scope, seat) = match &self.scope {
             TokenScope::Read => (Scope::Read, None),
@@ -261,7 +261,7 @@ impl Named {
 ///
 /// # Errors
 /// What the system said, or that the list is damaged.
-pub(crate) fn named(files: &SmallFiles) -> std::io::Result<Vec<Named>> {
+pub(crate) fn named(files: &SmallFiles) -> std::io::Result<Vec<TokenRecord>> {
     match files.read(NAME, MAX_BYTES)? {
         Some(text) => Ok(serde_json::from_str(&text)?),
         None => Ok(Vec::new()),

@@ -1,8 +1,9 @@
-//! Connections that go on as a WebSocket: how a request becomes one, what it may send, when it is cut.
+//! WebSocket connections: how a request becomes one, what it may send, and when it is cut.
 //!
-//! A route takes the [`Upgrade`] out of its call and speaks over the [`Line`] that comes of it; the
-//! request has passed the door by then like every other. A line keeps its connection's [`Place`], so
-//! it counts among the connections, is paced like them, and the server's stop waits for it and cuts it.
+//! A route takes the [`Upgrade`] out of its call and speaks over the [`Channel`] that it gives; the
+//! request has passed the door like every other. The channel holds its connection's
+//! [`ConnectionGuard`]: it counts as a connection and is paced like one, and the server's stop waits
+//! for it and then cuts it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -38,13 +39,13 @@ const GOODBYE: Duration = Duration::from_secs(1);
 /// A connection's place in the server. As long as a clone of it is there, the connection counts among
 /// those that there may be at once, and the server's stop waits for it.
 #[derive(Clone, Default)]
-pub(crate) struct Place {
+pub(crate) struct ConnectionGuard {
     _held: Option<Arc<(OwnedSemaphorePermit, TaskTrackerToken)>>,
     stop: CancellationToken,
     cut: CancellationToken,
 }
 
-impl Place {
+impl ConnectionGuard {
     /// `stop` asks whoever has it to end, `cut` ends it where it is.
     pub(crate) fn new(
         permit: OwnedSemaphorePermit,
@@ -63,7 +64,7 @@ impl Place {
 /// A request's wish to go on as a WebSocket.
 pub(crate) struct Upgrade {
     handshake: Result<WebSocketUpgrade, Error>,
-    place: Place,
+    place: ConnectionGuard,
     pace: Pace,
 }
 
@@ -94,7 +95,10 @@ impl Upgrade {
         Some(Self {
             handshake,
             // None where another program serves the routes.
-            place: parts.extensions.remove::<Place>().unwrap_or_default(),
+            place: parts
+                .extensions
+                .remove::<ConnectionGuard>()
+                .unwrap_or_default(),
             pace,
         })
     }
@@ -115,7 +119,7 @@ impl Upgrade {
     pub(crate) fn accept<F>(
         self,
         max_bytes: usize,
-        serve: impl FnOnce(Line) -> F + Send + 'static,
+        serve: impl FnOnce(Channel) -> F + Send + 'static,
     ) -> Result<Response<Body>, Error>
     where
         F: Future<Output = ()> + Send,
@@ -129,7 +133,7 @@ impl Upgrade {
             .write_buffer_size(CHUNK_BYTES)
             .on_failed_upgrade(|error| tracing::debug!(%error, "an upgrade came to nothing"));
         Ok(handshake.on_upgrade(|socket| async move {
-            let line = Line::new(socket, pace, place.stop.clone());
+            let line = Channel::new(socket, pace, place.stop.clone());
             tokio::select! {
                 () = serve(line) => {}
                 () = place.cut.cancelled() => {}
@@ -163,7 +167,7 @@ fn has_key(headers: &HeaderMap) -> bool {
 
 /// A WebSocket as its route sees it: whole messages both ways. It asks by itself whether a silent
 /// client is still there.
-pub(crate) struct Line {
+pub(crate) struct Channel {
     socket: WebSocket,
     pace: Pace,
     stop: CancellationToken,
@@ -175,14 +179,14 @@ pub(crate) struct Line {
 
 /// What a client says.
 #[derive(Debug)]
-pub(crate) enum Heard {
+pub(crate) enum ClientMessage {
     /// A text.
     Text(Utf8Bytes),
     /// Bytes, which may be a text too.
     Binary(Bytes),
 }
 
-impl Heard {
+impl ClientMessage {
     /// What it says, byte by byte.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         match self {
@@ -194,7 +198,7 @@ impl Heard {
 
 /// Why a line is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum CloseReason {
     /// The client left, or cannot be reached.
     Gone,
     /// What came is no message, in the words of RFC 6455.
@@ -211,7 +215,7 @@ pub(crate) enum End {
     Overrun,
 }
 
-impl Line {
+impl Channel {
     fn new(socket: WebSocket, pace: Pace, stop: CancellationToken) -> Self {
         Self {
             socket,
@@ -225,8 +229,8 @@ impl Line {
     /// What the client says next. Safe to drop halfway: a message is taken whole or not at all.
     ///
     /// # Errors
-    /// [`End`]: nothing will come.
-    pub(crate) async fn hear(&mut self) -> Result<Heard, End> {
+    /// [`CloseReason`]: nothing will come.
+    pub(crate) async fn hear(&mut self) -> Result<ClientMessage, CloseReason> {
         loop {
             let ask = self.asked + self.pace.ping_every;
             let lost = self.owed.map(|since| since + self.pace.patience);
@@ -234,11 +238,11 @@ impl Line {
             let heard = tokio::select! {
                 // What has come is heard before the client is given up, and the stop before both.
                 biased;
-                () = self.stop.cancelled() => return Err(End::Stopping),
+                () = self.stop.cancelled() => return Err(CloseReason::Stopping),
                 heard = self.socket.recv() => heard,
                 () = tokio::time::sleep_until(wake) => {
                     if lost == Some(wake) {
-                        return Err(End::Gone);
+                        return Err(CloseReason::Gone);
                     }
                     self.ping().await?;
                     continue;
@@ -246,16 +250,16 @@ impl Line {
             };
             self.owed = None;
             match heard {
-                Some(Ok(Message::Text(text))) => return Ok(Heard::Text(text)),
-                Some(Ok(Message::Binary(bytes))) => return Ok(Heard::Binary(bytes)),
+                Some(Ok(Message::Text(text))) => return Ok(ClientMessage::Text(text)),
+                Some(Ok(Message::Binary(bytes))) => return Ok(ClientMessage::Binary(bytes)),
                 // A ping is answered below.
                 Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
                 Some(Ok(Message::Close(_))) => {
                     // Its answer lies ready, and says that all before it has arrived.
                     let _was_heard = self.socket.flush().await.is_ok();
-                    return Err(End::Gone);
+                    return Err(CloseReason::Gone);
                 }
-                None => return Err(End::Gone),
+                None => return Err(CloseReason::Gone),
                 Some(Err(error)) => return Err(unreadable(error)),
             }
         }
@@ -265,11 +269,11 @@ impl Line {
     /// here, and nothing piles up behind it.
     ///
     /// # Errors
-    /// [`End`]: the client takes no more.
+    /// [`CloseReason`]: the client takes no more.
     pub(crate) async fn say(
         &mut self,
         texts: impl IntoIterator<Item = String> + Send,
-    ) -> Result<(), End> {
+    ) -> Result<(), CloseReason> {
         let said = async {
             for text in texts {
                 self.socket.feed(Message::Text(text.into())).await?;
@@ -280,23 +284,23 @@ impl Line {
         self.written(&said)
     }
 
-    async fn ping(&mut self) -> Result<(), End> {
+    async fn ping(&mut self) -> Result<(), CloseReason> {
         self.asked = Instant::now();
         self.owed.get_or_insert(self.asked);
         let sent = self.socket.send(Message::Ping(Bytes::new())).await;
         self.written(&sent)
     }
 
-    fn written(&self, written: &Result<(), axum::Error>) -> Result<(), End> {
+    fn written(&self, written: &Result<(), axum::Error>) -> Result<(), CloseReason> {
         match written {
-            Err(_) => Err(End::Gone),
-            Ok(()) if self.pace.stalled.is_set() => Err(End::Stalled),
+            Err(_) => Err(CloseReason::Gone),
+            Ok(()) if self.pace.stalled.is_set() => Err(CloseReason::Stalled),
             Ok(()) => Ok(()),
         }
     }
 
     /// Says why it is over, and waits a moment for the answer, so that what was said before arrives.
-    pub(crate) async fn end(mut self, why: End) {
+    pub(crate) async fn end(mut self, why: CloseReason) {
         let Some(code) = why.close_code() else {
             return;
         };
@@ -316,7 +320,7 @@ impl Line {
     }
 }
 
-impl End {
+impl CloseReason {
     fn close_code(self) -> Option<CloseCode> {
         match self {
             Self::Gone => None,
@@ -330,7 +334,7 @@ impl End {
 }
 
 /// The reason beside the number of a close: a code as everywhere.
-impl fmt::Display for End {
+impl fmt::Display for CloseReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Gone => Ok(()),
@@ -344,15 +348,15 @@ impl fmt::Display for End {
     }
 }
 
-fn unreadable(error: axum::Error) -> End {
+fn unreadable(error: axum::Error) -> CloseReason {
     use tungstenite::Error as Fault;
     match error.into_inner().downcast_ref() {
-        Some(Fault::Capacity(_)) => End::Unreadable(close_code::SIZE),
-        Some(Fault::Utf8(_)) => End::Unreadable(close_code::INVALID),
+        Some(Fault::Capacity(_)) => CloseReason::Unreadable(close_code::SIZE),
+        Some(Fault::Utf8(_)) => CloseReason::Unreadable(close_code::INVALID),
         Some(Fault::Protocol(tungstenite::error::ProtocolError::ResetWithoutClosingHandshake)) => {
-            End::Gone
+            CloseReason::Gone
         }
-        Some(Fault::Protocol(_)) => End::Unreadable(close_code::PROTOCOL),
-        Some(_) | None => End::Gone,
+        Some(Fault::Protocol(_)) => CloseReason::Unreadable(close_code::PROTOCOL),
+        Some(_) | None => CloseReason::Gone,
     }
 }

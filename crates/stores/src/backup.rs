@@ -27,9 +27,9 @@ use crate::journal::LmdbJournal;
 use crate::open::blocking;
 
 pub use files::Backup;
-use files::{Listed, Manifest};
+use files::{BackupFile, Manifest};
 use restore::stage;
-pub use restore::{Replace, Restored, finish, restore};
+pub use restore::{Replace, RestoreReport, finish, restore};
 
 /// The files of a backup.
 const HISTORY: &str = "history.db";
@@ -162,7 +162,7 @@ impl Backups {
         let (part, epoch) = (part.to_owned(), self.journal.epoch().0);
         let now = self.dir.clock.now();
         blocking(move || {
-            let list = |name: &str| Listed::of(&part, name);
+            let list = |name: &str| BackupFile::of(&part, name);
             let files = [HISTORY, JOURNAL_FILE].map(list).into_iter();
             let files = files.collect::<io::Result<_>>().map_err(from_io)?;
             let manifest = Manifest::new(now, epoch, files);

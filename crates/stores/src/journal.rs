@@ -23,10 +23,10 @@ mod pages;
 mod row;
 mod run;
 mod sweep;
+mod sync_marker;
 mod tables;
 #[cfg(test)]
 mod tests;
-mod unsynced;
 mod walk;
 mod writer;
 
@@ -45,11 +45,11 @@ pub use boot::{Hole, Recovered};
 pub use copy::Pause;
 pub(crate) use fault::from_io;
 use keep::{Marks, PackedBatch};
-use row::{Place, Row};
+use row::{Row, RowKey};
+pub use sync_marker::Durability;
+use sync_marker::EarlierWrites;
 use tables::Tables;
-pub use unsynced::Durability;
-use unsynced::Left;
-pub use walk::{Walked, walk};
+pub use walk::{WalkReport, walk};
 use writer::{Job, Jobs};
 
 /// The environment's one file.
@@ -162,30 +162,33 @@ impl LmdbJournal {
         let (journal_dir, spool_dir) = (dir.join("journal"), dir.join("spool"));
         spool::make_dir(&journal_dir)?;
         spool::make_dir(&spool_dir)?;
-        let boot_id = settings.boot_id.clone().unwrap_or_else(unsynced::boot_id);
-        let left = unsynced::look(&journal_dir, &boot_id)?;
-        if left == Left::Torn {
+        let boot_id = settings
+            .boot_id
+            .clone()
+            .unwrap_or_else(sync_marker::boot_id);
+        let left = sync_marker::look(&journal_dir, &boot_id)?;
+        if left == EarlierWrites::Torn {
             tracing::error!(
                 dir = %dir.display(),
                 "the system stopped while the journal was not synced: its turns are lost"
             );
-            unsynced::wipe(&journal_dir)?;
+            sync_marker::wipe(&journal_dir)?;
             spool::clear(&spool_dir)?;
         }
         // Where an earlier run of this kernel said it, it stands there still.
-        if settings.durability == Durability::Process && left != Left::InMemory {
-            unsynced::begin(&journal_dir, &boot_id)?;
+        if settings.durability == Durability::Process && left != EarlierWrites::InMemory {
+            sync_marker::begin(&journal_dir, &boot_id)?;
         }
         let tables = Tables::open(&journal_dir, settings)?;
         // LMDB syncs its file, not the folders through which it is found.
         sync_dir(&journal_dir)?;
         sync_dir(dir)?;
-        let began = boot::Began::new(now_seconds, boot_id);
+        let began = boot::ServerStart::new(now_seconds, boot_id);
         let (epoch, next_log, mut recovered) = boot::recover(&tables, &spool_dir, began)?;
-        recovered.was_wiped = left == Left::Torn;
-        if settings.durability == Durability::Power && left != Left::Synced {
+        recovered.was_wiped = left == EarlierWrites::Torn;
+        if settings.durability == Durability::Power && left != EarlierWrites::Synced {
             tables.sync()?;
-            unsynced::end(&journal_dir)?;
+            sync_marker::end(&journal_dir)?;
         }
         let shared = Arc::new(Shared {
             tables,
@@ -213,7 +216,7 @@ impl LmdbJournal {
     /// [`Broken::Damaged`] when they do not; [`Broken::Io`] when they cannot be read.
     pub fn check(dir: &Path, max_bytes: u64) -> Result<(), Broken> {
         let journal_dir = dir.join("journal");
-        if unsynced::is_torn(&journal_dir)? {
+        if sync_marker::is_torn(&journal_dir)? {
             return Ok(());
         }
         pages::check(&journal_dir.join(FILE), max_bytes).map(drop)
@@ -248,7 +251,7 @@ impl LmdbJournal {
     ) -> Result<Seq, Broken> {
         let tables = self.shared.tables()?;
         let txn = tables.read_txn()?;
-        let start = tables.covering(&txn, Place::new(log, Seq(after.0.saturating_add(1))))?;
+        let start = tables.covering(&txn, RowKey::new(log, Seq(after.0.saturating_add(1))))?;
         let mut seen = None;
         for row in tables.rows(&txn, start)? {
             let (place, bytes) = row?;
@@ -265,7 +268,7 @@ impl LmdbJournal {
         }
         let seen = seen.unwrap_or(after);
         if tables.is_short(&txn, log, seen)? {
-            return Err(gap(Place::new(log, seen.next())));
+            return Err(gap(RowKey::new(log, seen.next())));
         }
         Ok(seen)
     }
@@ -413,7 +416,7 @@ impl Shared {
 }
 
 /// Rows that nobody removed are not there.
-fn gap(place: Place) -> Broken {
+fn gap(place: RowKey) -> Broken {
     Broken::Damaged(format!(
         "{place}: the rows before it or from it on are missing"
     ))

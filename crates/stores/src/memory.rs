@@ -27,7 +27,7 @@ pub struct MemoryJournal {
 
 /// How much a journal in memory holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct MemoryUse {
     /// Logs of which something is known.
     pub logs: usize,
     /// Events, live ones too.
@@ -71,10 +71,10 @@ impl MemoryJournal {
     }
 
     /// How much it holds now.
-    pub fn held(&self) -> Held {
+    pub fn held(&self) -> MemoryUse {
         let state = self.state();
         let rows = || state.logs.values().flat_map(|log| log.events.values());
-        Held {
+        MemoryUse {
             logs: state.logs.len(),
             events: rows().count(),
             bytes: rows().map(|row| row.bytes).sum(),

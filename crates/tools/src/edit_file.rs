@@ -5,7 +5,7 @@ mod document;
 mod nearest;
 
 use samovar_core::{Outcome, Probed};
-use samovar_sandbox::Place;
+use samovar_sandbox::JailPath;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -84,7 +84,7 @@ struct Edit {
 }
 
 impl EditFile {
-    fn edit(&self, workspace: &Workspace, place: &Place) -> Result<Edit, Refusal> {
+    fn edit(&self, workspace: &Workspace, place: &JailPath) -> Result<Edit, Refusal> {
         let old = Document::parse(&self.old);
         let new = Document::parse(&self.new);
         refuse_idle(old.text(), new.text())?;
@@ -96,7 +96,7 @@ impl EditFile {
 
     /// The difference that the edit made, which its text after it and the places are enough for; none
     /// when they are not.
-    fn difference(&self, place: &Place, foresight: &Foresight, now: &[u8]) -> Option<String> {
+    fn difference(&self, place: &JailPath, foresight: &Foresight, now: &[u8]) -> Option<String> {
         let (old, new) = (Document::parse(&self.old), Document::parse(&self.new));
         let (old, new) = (old.text(), new.text());
         let after = Document::parse(str::from_utf8(now).ok()?);
@@ -117,7 +117,7 @@ impl EditFile {
     }
 }
 
-fn told(place: &Place, replacements: usize, diff: Option<&str>, content: &[u8]) -> Outcome {
+fn told(place: &JailPath, replacements: usize, diff: Option<&str>, content: &[u8]) -> Outcome {
     let path = path(place);
     let count = plural(replacements, "replacement", "replacements");
     let shown = diff.unwrap_or("[what changed can no longer be told]\n");
@@ -141,7 +141,7 @@ fn refuse_idle(old: &str, new: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn open(workspace: &Workspace, place: &Place) -> Result<Document, Refusal> {
+fn open(workspace: &Workspace, place: &JailPath) -> Result<Document, Refusal> {
     let file = workspace.jail().open_file(place)?;
     let bytes = file.into_bytes(MAX_CONTENT_BYTES)?;
     let text = str::from_utf8(&bytes).map_err(|_| {
@@ -152,7 +152,12 @@ fn open(workspace: &Workspace, place: &Place) -> Result<Document, Refusal> {
 }
 
 /// Where `old` is to be replaced: at its one place, or at all of them.
-fn find(document: &Document, place: &Place, old: &str, all: bool) -> Result<Vec<usize>, Refusal> {
+fn find(
+    document: &Document,
+    place: &JailPath,
+    old: &str,
+    all: bool,
+) -> Result<Vec<usize>, Refusal> {
     let at = if all {
         document.occurrences(old)
     } else {

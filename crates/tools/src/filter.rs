@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use globset::{Error, ErrorKind, GlobBuilder, GlobSet, GlobSetBuilder};
-use samovar_sandbox::Place;
+use samovar_sandbox::JailPath;
 
 use crate::tool::Refusal;
 
@@ -25,7 +25,7 @@ impl Filter {
     }
 
     /// Whether `place`, found below `folder`, is wanted.
-    pub(crate) fn takes(&self, place: &Place, folder: &Place) -> bool {
+    pub(crate) fn takes(&self, place: &JailPath, folder: &JailPath) -> bool {
         let Some(glob) = &self.glob else {
             return true;
         };
@@ -37,7 +37,7 @@ impl Filter {
 }
 
 /// The path of `place` below `folder`.
-pub(crate) fn below<'p>(place: &'p Place, folder: &Place) -> &'p Path {
+pub(crate) fn below<'p>(place: &'p JailPath, folder: &JailPath) -> &'p Path {
     let path = place.as_path();
     path.strip_prefix(folder.as_path()).unwrap_or(path)
 }

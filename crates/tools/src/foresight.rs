@@ -2,7 +2,7 @@
 //! tells whether it was done.
 
 use samovar_core::{Outcome, Probed};
-use samovar_sandbox::{JailError, Place};
+use samovar_sandbox::{JailError, JailPath};
 use serde::{Deserialize, Serialize};
 
 use crate::text::sha256;
@@ -54,7 +54,7 @@ impl Foresight {
     pub(crate) fn compare(
         &self,
         workspace: &Workspace,
-        place: &Place,
+        place: &JailPath,
         tell: impl FnOnce(&[u8]) -> Outcome,
     ) -> Probed {
         let Ok(now) = content(workspace, place) else {
@@ -70,7 +70,7 @@ impl Foresight {
 }
 
 /// What a file holds; none when it is not there.
-pub(crate) fn content(workspace: &Workspace, place: &Place) -> Result<Option<Vec<u8>>, Refusal> {
+pub(crate) fn content(workspace: &Workspace, place: &JailPath) -> Result<Option<Vec<u8>>, Refusal> {
     match workspace.jail().open_file(place) {
         Ok(file) => Ok(Some(file.into_bytes(MAX_SEEN_BYTES)?)),
         Err(JailError::NotFound { .. }) => Ok(None),

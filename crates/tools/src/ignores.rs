@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use samovar_sandbox::{Entry, Jail, Kind, Place};
+use samovar_sandbox::{Entry, Jail, JailPath, Kind};
 
 use crate::filter::below;
 
@@ -22,14 +22,14 @@ pub(crate) struct Ignores<'a> {
 }
 
 struct Level {
-    folder: Place,
+    folder: JailPath,
     /// Read when the first entry of the folder is looked at.
     rules: Option<Gitignore>,
 }
 
 impl<'a> Ignores<'a> {
     /// For a walk that begins in `folder`, which is itself walked whatever is said of it.
-    pub(crate) fn beginning_in(jail: &'a Jail, folder: &Place) -> Self {
+    pub(crate) fn beginning_in(jail: &'a Jail, folder: &JailPath) -> Self {
         let mut ignores = Self {
             jail,
             levels: Vec::new(),
@@ -39,7 +39,7 @@ impl<'a> Ignores<'a> {
             ignores.enter(folder);
             return ignores;
         }
-        let mut reached = Place::root();
+        let mut reached = JailPath::root();
         ignores.enter(&reached);
         for name in folder.as_path() {
             match name.to_str().map(|name| reached.join(name)) {
@@ -52,7 +52,7 @@ impl<'a> Ignores<'a> {
     }
 
     /// Goes into a folder; its entries are looked at next.
-    pub(crate) fn enter(&mut self, folder: &Place) {
+    pub(crate) fn enter(&mut self, folder: &JailPath) {
         self.levels.push(Level {
             folder: folder.clone(),
             rules: None,
@@ -83,7 +83,7 @@ impl<'a> Ignores<'a> {
 }
 
 /// The rules of one folder; a file or a line that makes no sense says nothing.
-fn read(jail: &Jail, folder: &Place) -> Gitignore {
+fn read(jail: &Jail, folder: &JailPath) -> Gitignore {
     let bytes = folder
         .join(".gitignore")
         .and_then(|place| jail.open_file(&place))

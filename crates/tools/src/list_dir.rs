@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use samovar_core::Outcome;
-use samovar_sandbox::{Entry, Kind, Place};
+use samovar_sandbox::{Entry, JailPath, Kind};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -63,7 +63,7 @@ fn bytes_of(entry: &Entry) -> &[u8] {
     entry.place.as_path().as_os_str().as_encoded_bytes()
 }
 
-fn present(folder: &Place, entries: &[Entry], left_out: &LeftOut) -> Outcome {
+fn present(folder: &JailPath, entries: &[Entry], left_out: &LeftOut) -> Outcome {
     let mut lines = String::new();
     let mut shown = 0;
     for entry in entries.iter().take(MAX_SHOWN) {
@@ -90,7 +90,7 @@ fn present(folder: &Place, entries: &[Entry], left_out: &LeftOut) -> Outcome {
 }
 
 /// A line feed, then the entry.
-fn line(entry: &Entry, folder: &Place) -> String {
+fn line(entry: &Entry, folder: &JailPath) -> String {
     let below = below(&entry.place, folder);
     let (size, mark) = match entry.kind {
         Kind::File => (entry.size.to_string(), ""),

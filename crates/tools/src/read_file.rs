@@ -6,7 +6,7 @@ mod page;
 use std::io::Read;
 
 use samovar_core::Outcome;
-use samovar_sandbox::{OpenFile, Place};
+use samovar_sandbox::{JailPath, OpenFile};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -74,7 +74,7 @@ fn read(file: OpenFile, mut page: Page, stop: &Stop) -> std::io::Result<Page> {
     Ok(page)
 }
 
-fn binary(place: &Place, bytes: u64) -> Outcome {
+fn binary(place: &JailPath, bytes: u64) -> Outcome {
     let path = place.to_string();
     let data = json!({
         "path": path, "from": 0, "to": 0, "lines": 0, "bytes": bytes, "binary": true,
@@ -82,7 +82,7 @@ fn binary(place: &Place, bytes: u64) -> Outcome {
     Outcome::done(format!("[binary file, {bytes} bytes]")).with_data(data)
 }
 
-fn present(place: &Place, bytes: u64, page: Page) -> Result<Outcome, Refusal> {
+fn present(place: &JailPath, bytes: u64, page: Page) -> Result<Outcome, Refusal> {
     let is_counted = bytes <= MAX_COUNTED_BYTES;
     let (from, to, lines) = (page.first(), page.last(), page.lines());
     if bytes > 0 && from > lines {

@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use samovar_sandbox::{Entry, Kind, Place, Visit, WalkLimits};
+use samovar_sandbox::{Entry, JailPath, Kind, Visit, WalkLimits};
 
 use crate::ignores::Ignores;
 use crate::text::{grouped, plural};
@@ -25,7 +25,7 @@ pub(crate) struct LeftOut {
 pub(crate) fn survey(
     workspace: &Workspace,
     stop: &Stop,
-    folder: &Place,
+    folder: &JailPath,
     depth: usize,
     mut visit: impl FnMut(&Entry) -> ControlFlow<()>,
 ) -> Result<LeftOut, Refusal> {

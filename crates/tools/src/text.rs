@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use samovar_sandbox::Place;
+use samovar_sandbox::JailPath;
 use sha2::{Digest, Sha256};
 
 /// A path relative to the workspace, `.` for the workspace itself, on one line.
-pub(crate) fn path(place: &Place) -> String {
+pub(crate) fn path(place: &JailPath) -> String {
     escape(&place.to_string(), char::is_control).into_owned()
 }
 

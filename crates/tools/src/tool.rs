@@ -83,20 +83,20 @@ impl From<JailError> for Refusal {
 
 /// Puts a tool into the form in which it is listed and called.
 pub(crate) fn shelve<T: FileTool>(workspace: &Arc<Workspace>) -> Arc<dyn Toolset> {
-    Arc::new(Shelved::<T> {
+    Arc::new(RegisteredTool::<T> {
         spec: Arc::new(spec::<T>()),
         workspace: workspace.clone(),
         tool: PhantomData,
     })
 }
 
-struct Shelved<T> {
+struct RegisteredTool<T> {
     spec: Arc<ToolSpec>,
     workspace: Arc<Workspace>,
     tool: PhantomData<fn() -> T>,
 }
 
-impl<T: FileTool> Toolset for Shelved<T> {
+impl<T: FileTool> Toolset for RegisteredTool<T> {
     fn specs(&self) -> Vec<Arc<ToolSpec>> {
         vec![self.spec.clone()]
     }

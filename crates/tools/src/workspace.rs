@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use samovar_sandbox::{Jail, Place};
+use samovar_sandbox::{Jail, JailPath};
 
 use crate::tool::Refusal;
 
@@ -36,7 +36,7 @@ impl Workspace {
     ///
     /// Control characters are refused, although the disk takes them: such a name looks like another
     /// one, or commands the terminal that it is shown on.
-    pub(crate) fn place(&self, path: &str) -> Result<Place, Refusal> {
+    pub(crate) fn place(&self, path: &str) -> Result<JailPath, Refusal> {
         if path.contains(char::is_control) {
             let why = format!("the path {path:?} has a control character; give one without");
             return Err(why.into());
@@ -48,7 +48,7 @@ impl Workspace {
     ///
     /// Whoever changes a file holds this from before it reads what it changes until it has written,
     /// or a change by another session in between would be lost. A call holds one at most.
-    pub(crate) fn lock(&self, place: &Place) -> MutexGuard<'_, ()> {
+    pub(crate) fn lock(&self, place: &JailPath) -> MutexGuard<'_, ()> {
         let hash = self.hasher.hash_one(place.as_path());
         let index = usize::try_from(hash % LOCKS as u64).unwrap_or_default();
         // A call that panicked left nothing behind: a file is written whole or not at all.

@@ -1,7 +1,7 @@
 //! `write_file`: gives a file its content.
 
 use samovar_core::{Outcome, Probed};
-use samovar_sandbox::{Place, Written};
+use samovar_sandbox::{JailPath, WriteResult};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -48,18 +48,18 @@ impl FileTool for WriteFile {
     fn probe(self, workspace: &Workspace, foresight: &Foresight) -> Result<Probed, Refusal> {
         let place = workspace.place(&self.path)?;
         let written = match foresight.before {
-            None => Written::Created,
-            Some(_) => Written::Replaced,
+            None => WriteResult::Created,
+            Some(_) => WriteResult::Replaced,
         };
         let tell = |now: &[u8]| told(&place, now, written);
         Ok(foresight.compare(workspace, &place, tell))
     }
 }
 
-fn told(place: &Place, content: &[u8], written: Written) -> Outcome {
+fn told(place: &JailPath, content: &[u8], written: WriteResult) -> Outcome {
     let (verb, is_created) = match written {
-        Written::Created => ("created", true),
-        Written::Replaced => ("wrote", false),
+        WriteResult::Created => ("created", true),
+        WriteResult::Replaced => ("wrote", false),
     };
     let bytes = content.len();
     let path = place.to_string();

@@ -82,7 +82,7 @@ where
     T: DeserializeOwned,
     V: Deserializer<'static, Error = serde_json::Error>,
 {
-    let given = Given {
+    let given = ParamPairs {
         pairs: given.into_iter(),
         open: None,
     };
@@ -96,12 +96,12 @@ where
 }
 
 /// Named values on their way into a type; errors carry the name.
-struct Given<I, V> {
+struct ParamPairs<I, V> {
     pairs: I,
     open: Option<(String, V)>,
 }
 
-impl<I, V> MapAccess<'static> for Given<I, V>
+impl<I, V> MapAccess<'static> for ParamPairs<I, V>
 where
     I: Iterator<Item = (String, V)>,
     V: Deserializer<'static, Error = serde_json::Error>,

@@ -23,7 +23,7 @@ const MAX_SHOWN_BYTES: usize = 100;
 
 /// A message that is not an envelope; its sender gets `INVALID_MESSAGE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Malformed {
+pub struct MalformedEnvelope {
     /// The message's id, if it had one.
     pub reply_to: Option<String>,
     /// What is wrong with it.
@@ -34,16 +34,16 @@ pub struct Malformed {
 /// order; `v` is optional.
 ///
 /// # Errors
-/// [`Malformed`] if it is not JSON, is nested deeper than [`MAX_DEPTH`], or violates RL-1.
-pub fn decode(message: &[u8]) -> Result<Envelope, Malformed> {
-    let mut given = read(message).map_err(|why| Malformed {
+/// [`MalformedEnvelope`] if it is not JSON, is nested deeper than [`MAX_DEPTH`], or violates RL-1.
+pub fn decode(message: &[u8]) -> Result<Envelope, MalformedEnvelope> {
+    let mut given = read(message).map_err(|why| MalformedEnvelope {
         reply_to: None,
         why,
     })?;
     let id = given.remove("id").map(|id| text("id", id)).transpose();
     let reply_to = id.clone().ok().flatten();
     let envelope = id.and_then(|id| understand(id, given));
-    envelope.map_err(|why| Malformed { reply_to, why })
+    envelope.map_err(|why| MalformedEnvelope { reply_to, why })
 }
 
 /// Writes an envelope, with the protocol's version.

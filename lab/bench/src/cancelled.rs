@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::SetOnce;
 use tokio::time::{Instant, timeout};
 
-use crate::client::{Client, PATIENCE, WayIn, share_out};
+use crate::client::{Client, PATIENCE, ServerAccess, share_out};
 use crate::model::Model;
 use crate::program::Program;
 use crate::sample::{Sample, percentiles};
@@ -69,7 +69,7 @@ async fn cancels(program: &Program<'_>) -> Result<f64> {
 }
 
 async fn cancel(
-    way_in: &WayIn,
+    way_in: &ServerAccess,
     client: &mut Client,
     number: u32,
     hung_up: &HungUp,

@@ -29,15 +29,15 @@ pub(crate) fn cpu_of_process(process: u32) -> Result<Duration> {
 }
 
 /// The CPU time of a process from here on.
-pub(crate) struct Spent {
+pub(crate) struct CpuUse {
     process: u32,
     before: Duration,
 }
 
-impl Spent {
-    pub(crate) fn by(process: u32) -> Result<Spent> {
+impl CpuUse {
+    pub(crate) fn by(process: u32) -> Result<CpuUse> {
         let before = cpu_of_process(process)?;
-        Ok(Spent { process, before })
+        Ok(CpuUse { process, before })
     }
 
     /// What each of so many operations took, in microseconds.

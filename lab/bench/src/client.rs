@@ -29,14 +29,14 @@ const STREAM: &str = "/services/agent/sendMessage/stream";
 
 /// Where a server listens, and the token of its owner.
 #[derive(Clone, Deserialize)]
-pub(crate) struct WayIn {
+pub(crate) struct ServerAccess {
     pub(crate) address: SocketAddr,
     token: String,
 }
 
 /// A client with one connection for one request after another; dropped, it hangs up.
 pub(crate) struct Client {
-    way_in: WayIn,
+    way_in: ServerAccess,
     requests: SendRequest<Full<Bytes>>,
     connection: JoinSet<()>,
 }
@@ -47,7 +47,7 @@ pub(crate) struct Events {
     _connection: JoinSet<()>,
 }
 
-impl WayIn {
+impl ServerAccess {
     pub(crate) fn authorization(&self) -> String {
         format!("Bearer {}", self.token)
     }
@@ -60,7 +60,7 @@ impl WayIn {
 }
 
 impl Client {
-    pub(crate) async fn connect(way_in: &WayIn) -> Result<Client> {
+    pub(crate) async fn connect(way_in: &ServerAccess) -> Result<Client> {
         let stream = TokioIo::new(way_in.connect().await?);
         let (requests, driver) = http1::handshake(stream).await?;
         let mut connection = JoinSet::new();
@@ -223,7 +223,7 @@ pub(crate) async fn at_once<T: Send + 'static>(
 
 /// Divides the numbers below `count` among connected clients that work at the same time.
 pub(crate) async fn share_out<T, F>(
-    way_in: &WayIn,
+    way_in: &ServerAccess,
     clients: u32,
     count: u32,
     work: impl Fn(Client, Range<u32>) -> F,

@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use tokio::time::{Instant, sleep};
 
 use crate::children;
-use crate::client::{Client, Events, WayIn, share_out};
+use crate::client::{Client, Events, ServerAccess, share_out};
 use crate::model::Model;
 use crate::program::{Program, Serving};
 use crate::sample::{Sample, milliseconds};
@@ -61,7 +61,7 @@ async fn kill(program: &Program<'_>) -> Result<[Duration; 3]> {
 }
 
 /// The streams of unfinished turns of which all deltas were read, and are therefore stored.
-async fn start_turns(way_in: &WayIn) -> Result<Vec<Events>> {
+async fn start_turns(way_in: &ServerAccess) -> Result<Vec<Events>> {
     let turns = share_out(way_in, CLIENTS, TURNS, |mut client, numbers| {
         let way_in = way_in.clone();
         async move {

@@ -174,7 +174,7 @@ fn event(delta: &Value, finish_reason: Option<&str>) -> Result<Bytes> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::{Client, WayIn};
+    use crate::client::{Client, ServerAccess};
 
     #[tokio::test]
     async fn answers_as_its_row_says_and_notices_who_hangs_up() {
@@ -198,7 +198,7 @@ mod tests {
             }
         });
         let model = model.await.unwrap();
-        let way_in: WayIn =
+        let way_in: ServerAccess =
             serde_json::from_value(json!({"address": model.address, "token": ""})).unwrap();
         let ask = async |content: &str| {
             let messages = json!([{"role": "user", "content": "first"},

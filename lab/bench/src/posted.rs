@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::children::{self, Spent};
-use crate::client::{Client, Events, WayIn, at_once, share_out};
+use crate::children::{self, CpuUse};
+use crate::client::{Client, Events, ServerAccess, at_once, share_out};
 use crate::figures::megabytes;
 use crate::program::{Program, Serving};
 use crate::sample::{Sample, percentiles};
@@ -74,7 +74,7 @@ pub(crate) async fn delivered(program: &Program<'_>) -> Result<Vec<Sample>> {
             Client::connect(way_in).await?.read_chat(0).await?,
         ));
     }
-    let spent = Spent::by(serving.process()?)?;
+    let spent = CpuUse::by(serving.process()?)?;
     let (wrong, ()) = tokio::try_join!(at_once(reading), fill(way_in, MESSAGES, "hello"))?;
     let each = spent.microseconds_each(MESSAGES * READERS)?;
     serving.stop().await?;
@@ -89,12 +89,12 @@ async fn next(reader: &mut Events) -> Result<Option<u32>> {
 
 /// How far a reader is, and how many messages were not the next.
 #[derive(Default)]
-struct Line {
+struct ReaderProgress {
     last: u32,
     wrong: u32,
 }
 
-impl Line {
+impl ReaderProgress {
     fn read(&mut self, id: Option<u32>) {
         self.wrong += u32::from(id != Some(self.last + 1));
         self.last = id.unwrap_or(self.last);
@@ -103,7 +103,7 @@ impl Line {
 
 /// Reads up to the last message, and counts those that are not the next.
 async fn out_of_line(mut reader: Events) -> Result<u32> {
-    let mut line = Line::default();
+    let mut line = ReaderProgress::default();
     while line.last < MESSAGES {
         line.read(next(&mut reader).await?);
     }
@@ -126,7 +126,7 @@ pub(crate) async fn read(program: &Program<'_>) -> Result<Vec<Sample>> {
 }
 
 /// Posts messages at a steady pace, after so many earlier ones.
-async fn paced(way_in: &WayIn, before: u32) -> Result<Vec<Duration>> {
+async fn paced(way_in: &ServerAccess, before: u32) -> Result<Vec<Duration>> {
     let posted: Arc<Vec<OnceLock<Instant>>> =
         Arc::new((0..PACED).map(|_| OnceLock::new()).collect());
     let mut reading = Vec::new();
@@ -168,7 +168,7 @@ async fn timed(
 pub(crate) async fn kept(program: &Program<'_>) -> Result<Vec<Sample>> {
     let (text, long) = ("x".repeat(TEXT_BYTES), "x".repeat(LONG_BYTES));
     let serving = with_short_messages(program).await?;
-    let spent = Spent::by(serving.process()?)?;
+    let spent = CpuUse::by(serving.process()?)?;
     let first = grown(&serving, FIRST, &text).await?;
     let all = first + grown(&serving, ALL - FIRST, &text).await?;
     let each = spent.microseconds_each(ALL)?;
@@ -197,7 +197,7 @@ async fn grown(serving: &Serving, times: u32, text: &str) -> Result<f64> {
 }
 
 /// Posts the same text many times, by several clients at the same time.
-async fn fill(way_in: &WayIn, times: u32, text: &str) -> Result<()> {
+async fn fill(way_in: &ServerAccess, times: u32, text: &str) -> Result<()> {
     let posts = share_out(way_in, CLIENTS, times, |mut client, numbers| {
         let text = text.to_owned();
         async move {
@@ -230,7 +230,7 @@ mod tests {
             (&[Some(1), None, Some(2)], 1),
             (&[Some(2), Some(1), Some(3)], 3),
         ] {
-            let mut line = Line::default();
+            let mut line = ReaderProgress::default();
             for id in ids {
                 line.read(*id);
             }

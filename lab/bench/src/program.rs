@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, timeout};
 
-use crate::client::{Client, WayIn};
+use crate::client::{Client, ServerAccess};
 use crate::model::{MODEL, Model};
 
 /// Time limit for a command, or for the first answer of a server.
@@ -60,7 +60,7 @@ pub(crate) struct Serving {
     process: Child,
     /// From its start to the first `200` of `/readyz`.
     pub(crate) ready_after: Duration,
-    pub(crate) way_in: WayIn,
+    pub(crate) way_in: ServerAccess,
 }
 
 impl Bench {
@@ -222,8 +222,8 @@ impl<'a> Program<'a> {
 }
 
 /// The server that has written its address, if it is ready.
-async fn ready(note: &Path) -> Option<WayIn> {
-    let way_in: WayIn = serde_json::from_slice(&fs::read(note).ok()?).ok()?;
+async fn ready(note: &Path) -> Option<ServerAccess> {
+    let way_in: ServerAccess = serde_json::from_slice(&fs::read(note).ok()?).ok()?;
     let mut client = Client::connect(&way_in).await.ok()?;
     client.is_ready().await.then_some(way_in)
 }

@@ -18,8 +18,8 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::protocol::Role;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-use crate::children::{self, Spent};
-use crate::client::{PATIENCE, WayIn, at_once};
+use crate::children::{self, CpuUse};
+use crate::client::{PATIENCE, ServerAccess, at_once};
 use crate::program::Program;
 use crate::sample::{Sample, percentiles};
 
@@ -43,7 +43,7 @@ const IDLE: Duration = Duration::from_secs(1);
 /// and the CPU time of the server for a call in microseconds.
 pub(crate) async fn crowded(program: &Program<'_>) -> Result<Vec<Sample>> {
     let serving = program.without_agent().serve().await?;
-    let spent = Spent::by(serving.process()?)?;
+    let spent = CpuUse::by(serving.process()?)?;
     let rooms = (0..ROOMS).map(|room| crowd(serving.way_in.clone(), room.to_string()));
     let rooms = at_once(rooms).await?;
     let each = spent.microseconds_each(ROOMS * AGENTS * CALLS)?;
@@ -66,7 +66,7 @@ struct Room {
 }
 
 /// A room in which agents call at the same time and under the same ids.
-async fn crowd(way_in: WayIn, name: String) -> Result<Room> {
+async fn crowd(way_in: ServerAccess, name: String) -> Result<Room> {
     let mut host = Guest::join(&way_in, "host", &name).await?;
     let mut agents = Vec::new();
     for _ in 0..AGENTS {
@@ -160,7 +160,7 @@ pub(crate) async fn idle(program: &Program<'_>) -> Result<Vec<Sample>> {
 struct Guest(WebSocketStream<TcpStream>);
 
 impl Guest {
-    async fn join(way_in: &WayIn, role: &str, room: &str) -> Result<Guest> {
+    async fn join(way_in: &ServerAccess, role: &str, room: &str) -> Result<Guest> {
         let stream = way_in.connect().await?;
         let mut request = format!("ws://{}{PATH}", way_in.address).into_client_request()?;
         let authorization = way_in.authorization().parse()?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use crate::children::Spent;
+use crate::children::CpuUse;
 use crate::client::{Client, share_out};
 use crate::model::Model;
 use crate::program::Program;
@@ -31,7 +31,7 @@ pub(crate) async fn measure(program: &Program<'_>) -> Result<Vec<Sample>> {
     let serving = program.asking(&model)?.serve().await?;
     let mut client = Client::connect(&serving.way_in).await?;
     client.make_session("s").await?;
-    let spent = Spent::by(serving.process()?)?;
+    let spent = CpuUse::by(serving.process()?)?;
     let submit = |mut client: Client, numbers| async move {
         let message = json!({"sessionId": "s", "messageId": "m", "content": "go"});
         let mut turns = BTreeSet::new();

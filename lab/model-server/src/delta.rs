@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 use crate::{
     matcher::Matched,
     script::{
-        CallIdRule, Delivery, Failure, Finish, Index, Part, Said, TokenCounts, ToolCall, Usage,
+        CallIdRule, Delivery, Failure, Finish, Index, ModelOutput, Part, TokenCounts, ToolCall,
+        Usage,
     },
 };
 
@@ -36,7 +37,7 @@ pub(crate) enum Delta {
 
 /// Everything that a reply sends in a stream, up to its first error; the ids that the server makes for its calls are
 /// `PREFIX_PLACE`.
-pub(crate) fn deltas(said: &Said, delivery: &Delivery, id_prefix: String) -> Vec<Delta> {
+pub(crate) fn deltas(said: &ModelOutput, delivery: &Delivery, id_prefix: String) -> Vec<Delta> {
     let mut cutter = Cutter {
         chars: delivery.delta_chars.map(usize::from),
         id_prefix,
@@ -66,7 +67,7 @@ pub(crate) enum Block {
 
 /// The blocks of a reply that is not streamed, or the error in its place; parts of one kind that
 /// follow one another are one block.
-pub(crate) fn blocks(said: &Said, id_prefix: String) -> Result<Vec<Block>, Failure> {
+pub(crate) fn blocks(said: &ModelOutput, id_prefix: String) -> Result<Vec<Block>, Failure> {
     let whole = Delivery {
         delta_chars: None,
         ..Delivery::default()
@@ -108,7 +109,7 @@ pub(crate) fn blocks(said: &Said, id_prefix: String) -> Result<Vec<Block>, Failu
 
 /// The reply's reason to finish, in a dialect's words: for a stop, for tool calls, for the limit
 /// on tokens, for a filter.
-pub(crate) fn finish(said: &Said, words: [&str; 4]) -> Option<String> {
+pub(crate) fn finish(said: &ModelOutput, words: [&str; 4]) -> Option<String> {
     let [stop, tool_calls, length, content_filter] = words;
     let word = match &said.finish {
         Finish::Absent => return None,
@@ -123,7 +124,7 @@ pub(crate) fn finish(said: &Said, words: [&str; 4]) -> Option<String> {
 }
 
 /// The tokens that a reply reports.
-pub(crate) fn usage(said: &Said, matched: &Matched) -> Option<TokenCounts> {
+pub(crate) fn usage(said: &ModelOutput, matched: &Matched) -> Option<TokenCounts> {
     match said.usage {
         Usage::Absent => None,
         Usage::Given(counts) => Some(counts),
@@ -149,7 +150,7 @@ pub(crate) fn indexed(index: Option<usize>, rest: Value) -> Value {
     }
 }
 
-fn tool_calls(said: &Said) -> impl Iterator<Item = &ToolCall> {
+fn tool_calls(said: &ModelOutput) -> impl Iterator<Item = &ToolCall> {
     said.parts.iter().flat_map(|part| match part {
         Part::Call(call) => std::slice::from_ref(call),
         Part::Interleaved(calls) => calls,
@@ -241,7 +242,7 @@ impl Cutter {
 }
 
 /// The tokens of a reply by length, four bytes a token.
-fn counted(said: &Said, matched: &Matched) -> TokenCounts {
+fn counted(said: &ModelOutput, matched: &Matched) -> TokenCounts {
     const BYTES_A_TOKEN: usize = 4;
     let tokens = |bytes: usize| u64::try_from(bytes.div_ceil(BYTES_A_TOKEN)).unwrap_or(u64::MAX);
     let (mut reasoning, mut spoken) = (0, 0);

@@ -15,7 +15,7 @@ use crate::{
     matcher::Matched,
     model::Model,
     prompt::Prompt,
-    script::{Delivery, Failure, Said},
+    script::{Delivery, Failure, ModelOutput},
     sse::Event,
 };
 
@@ -33,9 +33,9 @@ pub(crate) struct Dialect {
     /// The refusal of a model that the server does not have.
     pub(crate) unknown_model: fn(&str) -> Failure,
     /// The events of a streamed reply, each spelled when it is sent: a long reply begins at once.
-    pub(crate) events: fn(&Said, &Delivery, &Matched) -> Events,
+    pub(crate) events: fn(&ModelOutput, &Delivery, &Matched) -> Events,
     /// The body of a reply that is not streamed.
-    pub(crate) whole: fn(&Said, &Matched) -> Value,
+    pub(crate) whole: fn(&ModelOutput, &Matched) -> Value,
     /// The body of an error, given the number of the request.
     pub(crate) failure: fn(&Failure, u64) -> Value,
     models: fn(&[Model]) -> Value,

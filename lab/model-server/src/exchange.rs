@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 /// How the answer to a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum ExchangeEnd {
     /// All of it was given to the kernel.
     Complete,
     /// It was broken off because the script says so.
@@ -35,7 +35,7 @@ struct Progress {
     all_handed: bool,
     settled: u64,
     written_deltas: usize,
-    ended: Option<Ended>,
+    ended: Option<ExchangeEnd>,
 }
 
 impl Exchange {
@@ -69,7 +69,7 @@ impl Exchange {
         progress.settled = progress.handed;
         progress.written_deltas = progress.handed_deltas;
         if ends {
-            progress.ended = Some(Ended::Complete);
+            progress.ended = Some(ExchangeEnd::Complete);
         }
         drop(progress);
         self.settled.notify_one();
@@ -90,7 +90,7 @@ impl Exchange {
     }
 
     /// Ends the exchange; the first end counts.
-    pub(crate) fn end(&self, ended: Ended) {
+    pub(crate) fn end(&self, ended: ExchangeEnd) {
         let mut progress = self.progress();
         if progress.ended.is_none() {
             progress.ended = Some(ended);
@@ -103,7 +103,7 @@ impl Exchange {
         self.progress().written_deltas
     }
 
-    pub(crate) fn ended(&self) -> Option<Ended> {
+    pub(crate) fn ended(&self) -> Option<ExchangeEnd> {
         self.progress().ended
     }
 

@@ -30,14 +30,15 @@ mod sse;
 mod surface;
 
 pub use crate::{
-    exchange::Ended,
+    exchange::ExchangeEnd,
     matcher::UnknownGate,
     model::Model,
     request::{Answered, Request},
     script::{
-        Answer, Arguments, CallIdRule, Cut, Delivery, Ending, Failure, Finish, Gate, Hold, Index,
-        Newline, Page, Part, Point, Reply, Rule, Said, Script, Terminal, Times, TokenCounts,
-        ToolCall, Usage, When, call, endless, fail, hang_up, page, reset, say, silent, think,
+        Answer, Arguments, BreakOff, CallIdRule, Delivery, Ending, Failure, Finish, Gate, Hold,
+        Index, ModelOutput, Newline, Page, Part, Point, Reply, Rule, Script, Terminal, Times,
+        TokenCounts, ToolCall, Usage, When, call, endless, fail, hang_up, page, reset, say, silent,
+        think,
     },
     server::{Builder, ModelServer},
     surface::Surface,

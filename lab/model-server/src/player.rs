@@ -8,10 +8,10 @@ use futures_util::stream;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use crate::{
-    exchange::{Ended, Exchange},
+    exchange::{Exchange, ExchangeEnd},
     matcher::Gates,
     script::{Delivery, Ending, Gate, Point, Reply},
-    socket::{Connection, Cut},
+    socket::{CloseMode, Connection},
     sse::Frame,
 };
 
@@ -33,7 +33,7 @@ pub(crate) fn play(frames: Box<dyn Iterator<Item = Frame> + Send>, stage: Stage)
     let mut player = Player {
         frames: frames.peekable(),
         acts: VecDeque::new(),
-        place: Place::default(),
+        place: BodyPosition::default(),
         beat: None,
         ended: false,
         stage,
@@ -48,7 +48,7 @@ pub(crate) fn play(frames: Box<dyn Iterator<Item = Frame> + Send>, stage: Stage)
 struct Player {
     frames: Peekable<Box<dyn Iterator<Item = Frame> + Send>>,
     acts: VecDeque<Act>,
-    place: Place,
+    place: BodyPosition,
     beat: Option<Interval>,
     ended: bool,
     stage: Stage,
@@ -60,7 +60,7 @@ enum Act {
     Send { bytes: Bytes, deltas: usize },
     Hold(Gate),
     Split,
-    BreakOff(Ending),
+    Cut(Ending),
 }
 
 impl Player {
@@ -75,7 +75,7 @@ impl Player {
                 }
                 Some(Act::Hold(gate)) => self.stage.gates.pass(&gate).await,
                 Some(Act::Split) => self.stage.exchange.settled().await,
-                Some(Act::BreakOff(how)) => return self.break_off(how).await,
+                Some(Act::Cut(how)) => return self.break_off(how).await,
                 None => self.plan_next_frame(),
             }
         }
@@ -120,12 +120,12 @@ impl Player {
         self.ended = true;
         // hyper throws away what it has not written when a body fails.
         self.stage.exchange.settled().await;
-        self.stage.exchange.end(Ended::Cut);
+        self.stage.exchange.end(ExchangeEnd::Cut);
         match how {
             Ending::Body => None,
             Ending::Close => Some(Err(io::ErrorKind::ConnectionAborted.into())),
             Ending::Reset => {
-                self.stage.connection.cut(Cut::Reset);
+                self.stage.connection.cut(CloseMode::Reset);
                 Some(Err(io::ErrorKind::ConnectionAborted.into()))
             }
         }
@@ -155,13 +155,13 @@ fn plan(frame: &Frame, stops: Vec<(usize, Act)>, acts: &mut VecDeque<Act>) {
 
 /// How much of the body lies before the frame that comes next.
 #[derive(Default)]
-struct Place {
+struct BodyPosition {
     deltas: usize,
     bytes: usize,
     characters: usize,
 }
 
-impl Place {
+impl BodyPosition {
     /// Moves past `frame` and returns the stops inside it, in order of their offsets.
     fn enter(&mut self, frame: &Frame, delivery: &Delivery) -> Vec<(usize, Act)> {
         let holds = delivery
@@ -169,7 +169,7 @@ impl Place {
             .iter()
             .map(|hold| (hold.at, Act::Hold(hold.gate.clone())));
         let splits = delivery.splits.iter().map(|at| (*at, Act::Split));
-        let cut = delivery.cut.map(|cut| (cut.at, Act::BreakOff(cut.how)));
+        let cut = delivery.cut.map(|cut| (cut.at, Act::Cut(cut.how)));
         let mut stops: Vec<_> = holds
             .chain(splits)
             .chain(cut)

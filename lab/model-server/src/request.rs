@@ -7,7 +7,7 @@ use http::{HeaderMap, Method};
 use serde_json::Value;
 
 use crate::{
-    exchange::{Ended, Exchange},
+    exchange::{Exchange, ExchangeEnd},
     matcher::Received,
     script::Failure,
 };
@@ -107,7 +107,7 @@ impl Request {
     }
 
     /// How its answer ended, if it has.
-    pub fn ended(&self) -> Option<Ended> {
+    pub fn ended(&self) -> Option<ExchangeEnd> {
         self.0.exchange.ended()
     }
 
@@ -124,7 +124,7 @@ impl Request {
     }
 
     /// Waits until its answer has ended, and says how.
-    pub async fn end(&self) -> Ended {
+    pub async fn end(&self) -> ExchangeEnd {
         let exchange = &self.0.exchange;
         exchange.until(|| exchange.ended()).await
     }

@@ -7,9 +7,9 @@ mod rule;
 
 pub use self::{
     build::{call, endless, fail, hang_up, page, reset, say, silent, think},
-    delivery::{Cut, Delivery, Ending, Gate, Hold, Newline, Point, Terminal},
+    delivery::{BreakOff, Delivery, Ending, Gate, Hold, Newline, Point, Terminal},
     reply::{
-        Answer, Arguments, CallIdRule, Failure, Finish, Index, Page, Part, Reply, Said,
+        Answer, Arguments, CallIdRule, Failure, Finish, Index, ModelOutput, Page, Part, Reply,
         TokenCounts, ToolCall, Usage,
     },
     rule::{Rule, Script, Times, When},

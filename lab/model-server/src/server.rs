@@ -7,7 +7,7 @@ use tokio::{net::TcpListener, task::JoinSet};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
-    exchange::{Ended, until},
+    exchange::{ExchangeEnd, until},
     matcher::{Matcher, Settings, UnknownGate},
     model::Model,
     request::{Request, Requests},
@@ -155,7 +155,7 @@ impl ModelServer {
     pub async fn wait_for_disconnect(&self) -> Request {
         let look = || {
             let mut requests = self.requests().into_iter();
-            requests.find(|request| request.ended() == Some(Ended::ClientLeft))
+            requests.find(|request| request.ended() == Some(ExchangeEnd::ClientLeft))
         };
         until(&self.matcher.changed, look).await
     }

@@ -12,11 +12,11 @@ use http::{StatusCode, header};
 
 use crate::{
     dialect::request_id,
-    exchange::Ended,
+    exchange::ExchangeEnd,
     matcher::{Matched, Matcher, Received},
     player::{Stage, play},
     script::{Answer, Failure},
-    socket::{Connection, Cut},
+    socket::{CloseMode, Connection},
     sse::{self, Frame},
 };
 
@@ -50,8 +50,8 @@ pub(crate) async fn answer(
     let dialect = matched.dialect;
     let (status, content_type, body) = match &matched.reply.answer {
         Answer::Silent => return future::pending().await,
-        Answer::HungUp => return cut(&connection, &matched, Cut::Closed),
-        Answer::Reset => return cut(&connection, &matched, Cut::Reset),
+        Answer::HungUp => return cut(&connection, &matched, CloseMode::Closed),
+        Answer::Reset => return cut(&connection, &matched, CloseMode::Reset),
         Answer::Said(said) if matched.prompt.streams => {
             let events = (dialect.events)(said, delivery, &matched);
             (
@@ -103,9 +103,9 @@ pub(crate) async fn answer(
     head.map(|()| play(body.frames, stage))
 }
 
-fn cut(connection: &Connection, matched: &Matched, cut: Cut) -> Response {
+fn cut(connection: &Connection, matched: &Matched, cut: CloseMode) -> Response {
     connection.cut(cut);
-    matched.exchange.end(Ended::Cut);
+    matched.exchange.end(ExchangeEnd::Cut);
     Response::default()
 }
 

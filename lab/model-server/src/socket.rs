@@ -20,7 +20,7 @@ use tokio::{
 };
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use crate::exchange::{Ended, Exchange};
+use crate::exchange::{Exchange, ExchangeEnd};
 
 /// Connections open at once; further ones wait to be accepted.
 const MAX_CONNECTIONS: usize = 8_192;
@@ -71,12 +71,12 @@ pub(crate) struct Connection(Arc<Mutex<State>>);
 struct State {
     exchange: Option<Arc<Exchange>>,
     write_bytes: Option<NonZeroUsize>,
-    cut: Option<Cut>,
+    cut: Option<CloseMode>,
 }
 
 /// How a connection ends that writes nothing more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cut {
+pub(crate) enum CloseMode {
     Closed,
     Reset,
 }
@@ -101,7 +101,7 @@ impl Connection {
     }
 
     /// Writes nothing more: the next write ends the connection.
-    pub(crate) fn cut(&self, cut: Cut) {
+    pub(crate) fn cut(&self, cut: CloseMode) {
         self.state().cut = Some(cut);
     }
 
@@ -172,7 +172,7 @@ impl AsyncWrite for Socket {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.connection.state().cut == Some(Cut::Reset) {
+        if self.connection.state().cut == Some(CloseMode::Reset) {
             return Poll::Ready(Ok(()));
         }
         Pin::new(&mut self.stream).poll_shutdown(context)
@@ -184,9 +184,9 @@ impl Drop for Socket {
         let mut state = self.connection.state();
         if let Some(exchange) = state.exchange.take() {
             // Whatever else ends a connection has ended the exchange before.
-            exchange.end(Ended::ClientLeft);
+            exchange.end(ExchangeEnd::ClientLeft);
         }
-        if state.cut == Some(Cut::Reset) {
+        if state.cut == Some(CloseMode::Reset) {
             // A socket that cannot linger at zero is closed instead, which is as final.
             self.stream.set_zero_linger().ok();
         }
@@ -238,7 +238,7 @@ mod tests {
 
         socket.connection.attach(exchange(), None);
 
-        assert_eq!(first.ended(), Some(Ended::Complete));
+        assert_eq!(first.ended(), Some(ExchangeEnd::Complete));
     }
 
     #[tokio::test]
@@ -249,7 +249,7 @@ mod tests {
 
         drop(socket);
 
-        assert_eq!(exchange.ended(), Some(Ended::ClientLeft));
+        assert_eq!(exchange.ended(), Some(ExchangeEnd::ClientLeft));
         assert_eq!(exchange.written_deltas(), 0);
     }
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::client::{Address, Gone};
+use crate::client::{Address, ServerGone};
 use crate::dice::Dice;
-use crate::observed::{Ending, Envelope, Incident, Said};
+use crate::observed::{Ending, Envelope, Incident, SentMessage};
 use crate::rooms::BUILT_IN;
 use crate::socket::{Socket, spell};
 use crate::stage::Stage;
@@ -39,15 +39,15 @@ impl Agent {
             match self.visit(&at, is_last).await {
                 Ok(()) if is_last => return,
                 Ok(()) => tokio::time::sleep(self.dice.millis(5..=120)).await,
-                Err(Gone) => self.stage.has_lost(&at, REST).await,
+                Err(ServerGone) => self.stage.has_lost(&at, REST).await,
             }
         }
     }
 
-    async fn visit(&mut self, at: &Address, is_last: bool) -> Result<(), Gone> {
+    async fn visit(&mut self, at: &Address, is_last: bool) -> Result<(), ServerGone> {
         let socket = match Socket::open(&self.stage.client, at).await? {
             Ok(socket) => socket,
-            Err(refusal) if self.stage.is_put_off(&refusal) => return Err(Gone),
+            Err(refusal) if self.stage.is_put_off(&refusal) => return Err(ServerGone),
             Err(refusal) => {
                 self.refused(&refusal.body);
                 return Ok(());
@@ -91,7 +91,7 @@ struct Visit<'a> {
     place: usize,
     said: u64,
     /// What is not answered yet.
-    open: Vec<Said>,
+    open: Vec<SentMessage>,
     /// What was on the screen last.
     items: Vec<String>,
     /// The study session, as the host told of it last.
@@ -99,7 +99,7 @@ struct Visit<'a> {
 }
 
 impl Visit<'_> {
-    async fn talk(&mut self, is_last: bool) -> Result<(), Gone> {
+    async fn talk(&mut self, is_last: bool) -> Result<(), ServerGone> {
         self.come_in().await?;
         match (is_last, &self.study) {
             (false, _) => self.work().await,
@@ -108,7 +108,7 @@ impl Visit<'_> {
         }
     }
 
-    async fn come_in(&mut self) -> Result<(), Gone> {
+    async fn come_in(&mut self) -> Result<(), ServerGone> {
         let room = self.agent.room;
         let join = json!({ "role": "agent", "sessionId": room });
         self.ask("relay.join", join).await?;
@@ -117,7 +117,7 @@ impl Visit<'_> {
         self.hear_all().await
     }
 
-    async fn work(&mut self) -> Result<(), Gone> {
+    async fn work(&mut self) -> Result<(), ServerGone> {
         if self.study.is_none() && self.percent(70) {
             let study = json!({ "studyId": "prove", "participantId": self.agent.name });
             self.ask("session.start", study).await?;
@@ -137,7 +137,7 @@ impl Visit<'_> {
         Ok(())
     }
 
-    async fn do_something(&mut self) -> Result<(), Gone> {
+    async fn do_something(&mut self) -> Result<(), ServerGone> {
         match self.agent.dice.within(0..=9) {
             0 => self.ask("snapshot.get", json!({})).await,
             1 => self.ask("agent.message", json!({ "text": "a word" })).await,
@@ -168,7 +168,7 @@ impl Visit<'_> {
         json!({ "toolName": tool, "params": params })
     }
 
-    async fn end(&mut self) -> Result<(), Gone> {
+    async fn end(&mut self) -> Result<(), ServerGone> {
         self.ask("session.end", json!({ "reason": "enough" }))
             .await?;
         self.hear_all().await
@@ -176,12 +176,12 @@ impl Visit<'_> {
 
     /// Says something under an id that other agents of the room use, too, and with a mark that nobody
     /// else has.
-    async fn ask(&mut self, kind: &str, mut payload: Value) -> Result<(), Gone> {
+    async fn ask(&mut self, kind: &str, mut payload: Value) -> Result<(), ServerGone> {
         self.said += 1;
         let id = format!("{}.{}.{}", self.life, self.agent.visits, self.said);
         let mark = format!("{}-{id}", self.agent.name);
         payload["mark"] = mark.as_str().into();
-        let said = Said {
+        let said = SentMessage {
             mark,
             id,
             kind: kind.to_owned(),
@@ -196,7 +196,7 @@ impl Visit<'_> {
     }
 
     /// Hears on until all is answered.
-    async fn hear_all(&mut self) -> Result<(), Gone> {
+    async fn hear_all(&mut self) -> Result<(), ServerGone> {
         while let Some(said) = self.open.first() {
             let heard = tokio::time::timeout(self.agent.patience, self.socket.next());
             let Ok(heard) = heard.await else {
@@ -228,7 +228,7 @@ impl Visit<'_> {
             }
             _ => {}
         }
-        let is_it = |said: &Said| got.reply_to.as_ref() == Some(&said.id);
+        let is_it = |said: &SentMessage| got.reply_to.as_ref() == Some(&said.id);
         if let Some(place) = self.open.iter().position(is_it) {
             let said = self.open.remove(place);
             if got.kind == "session.ended" {
@@ -246,7 +246,7 @@ impl Visit<'_> {
     }
 
     /// Who is told the end of a study may read all of it at once.
-    fn look_for_log(&self, said: Said, got: &Envelope) {
+    fn look_for_log(&self, said: SentMessage, got: &Envelope) {
         let log_file = got.payload["logFile"].as_str().unwrap_or_default();
         let path = self.agent.data.join(log_file);
         let text = std::fs::read_to_string(path).unwrap_or_default();

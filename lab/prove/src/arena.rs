@@ -21,7 +21,7 @@ use crate::driver::Driver;
 use crate::effects::World;
 use crate::killer::Ending;
 use crate::listener::Listener;
-use crate::observed::{Asked, ChatAgent, Incident, Observed, Spool, Stored};
+use crate::observed::{ChatAgent, Incident, Observed, ObservedPrompt, Spool, Stored};
 use crate::orphans;
 use crate::passer::Passer;
 use crate::person::Person;
@@ -29,7 +29,7 @@ use crate::plan::{Needs, Plan, Point};
 use crate::retelling;
 use crate::rooms;
 use crate::scene;
-use crate::server::{Folders, Keeping, Orders, Server, Started};
+use crate::server::{Folders, Orders, Retention, Server, StartResult};
 use crate::stage::Stage;
 use crate::ticker::Ticker;
 
@@ -64,7 +64,7 @@ pub(crate) struct Arena {
     dice: Dice,
     lives: u64,
     /// What the model was asked so far; it forgets.
-    asked: Vec<Asked>,
+    asked: Vec<ObservedPrompt>,
 }
 
 /// What became of one life.
@@ -73,14 +73,14 @@ pub(crate) struct Life {
     /// From its start to its serving; none when it was ended before.
     pub(crate) ready_after: Option<Duration>,
     /// How it ended.
-    pub(crate) end: End,
+    pub(crate) end: LifeEnd,
     /// Whether there can be another one.
     pub(crate) is_last: bool,
 }
 
 /// How a life ended.
 #[derive(Debug, Default)]
-pub(crate) enum End {
+pub(crate) enum LifeEnd {
     /// By itself, because it was asked to.
     #[default]
     Stopped,
@@ -152,30 +152,30 @@ impl Arena {
     /// One life of the server, to its end by force.
     pub(crate) async fn live(&mut self, ending: &Ending) -> io::Result<Life> {
         let mut life = Life::default();
-        let mut server = self.start(ending.failpoint(), Keeping::Long)?;
+        let mut server = self.start(ending.failpoint(), Retention::Long)?;
         let up = server.is_up(&self.folders, &self.stage.client);
         let started = match ending {
             Ending::Starting(after) => timeout(*after, up).await.ok(),
             Ending::Point { .. } | Ending::Asked { .. } | Ending::Serving(_) => Some(up.await),
         };
         match started {
-            Some(Started::Serving(address, took)) => {
+            Some(StartResult::Serving(address, took)) => {
                 life.ready_after = Some(took);
                 self.address.send_replace(Some(address));
                 serve_until(&mut server, ending).await?;
             }
-            Some(Started::Hanging) => {
+            Some(StartResult::Hanging) => {
                 life.is_last = true;
                 self.note_hanging();
             }
             // How it ended is looked at below.
-            Some(Started::Ended) | None => {}
+            Some(StartResult::Ended) | None => {}
         }
         let by_itself = server.kill().await;
         self.address.send_replace(None);
         match by_itself {
             Some(status) => self.explain(ending, status, &mut life),
-            None => life.end = End::Killed,
+            None => life.end = LifeEnd::Killed,
         }
         self.between().await?;
         Ok(life)
@@ -184,9 +184,9 @@ impl Arena {
     /// A last life, in which every turn comes to its end; then everything is read again.
     pub(crate) async fn settle(&mut self) -> io::Result<()> {
         self.is_closing.send_replace(true);
-        let mut server = self.start(None, Keeping::Long)?;
+        let mut server = self.start(None, Retention::Long)?;
         match server.is_up(&self.folders, &self.stage.client).await {
-            Started::Serving(address, _) => {
+            StartResult::Serving(address, _) => {
                 self.address.send_replace(Some(address.clone()));
                 let all_read = async { while self.drivers.join_next().await.is_some() {} };
                 if timeout(self.plan.patience, all_read).await.is_err() {
@@ -198,7 +198,7 @@ impl Arena {
                 self.people.shutdown().await;
                 retelling::read_again(&self.stage, &address, self.plan.patience).await;
             }
-            Started::Ended | Started::Hanging => {
+            StartResult::Ended | StartResult::Hanging => {
                 self.drivers.abort_all();
                 let why = self.folders.last_words();
                 self.stage.note(Incident::NotServing(why));
@@ -217,26 +217,26 @@ impl Arena {
             visit: 1,
             at_last: SWEEPING,
         };
-        let mut server = self.start(ending.failpoint(), Keeping::Never)?;
+        let mut server = self.start(ending.failpoint(), Retention::Never)?;
         match server.is_up(&self.folders, &self.stage.client).await {
-            Started::Serving(_, took) => {
+            StartResult::Serving(_, took) => {
                 life.ready_after = Some(took);
                 serve_until(&mut server, &ending).await?;
             }
-            Started::Hanging => self.note_hanging(),
+            StartResult::Hanging => self.note_hanging(),
             // How it ended is looked at below.
-            Started::Ended => {}
+            StartResult::Ended => {}
         }
         match server.kill().await {
             Some(status) => self.explain(&ending, status, &mut life),
-            None => life.end = End::Killed,
+            None => life.end = LifeEnd::Killed,
         }
-        let mut server = self.start(None, Keeping::Long)?;
+        let mut server = self.start(None, Retention::Long)?;
         match server.is_up(&self.folders, &self.stage.client).await {
-            Started::Serving(at, _) => self.look_for_lost_rows(&at).await,
-            Started::Hanging => self.note_hanging(),
+            StartResult::Serving(at, _) => self.look_for_lost_rows(&at).await,
+            StartResult::Hanging => self.note_hanging(),
             // What ends unasked is noted below.
-            Started::Ended => {}
+            StartResult::Ended => {}
         }
         self.end(server).await;
         Ok(life)
@@ -305,7 +305,7 @@ impl Arena {
         self.folder.close()
     }
 
-    fn start(&mut self, point: Option<String>, keeping: Keeping) -> io::Result<Server> {
+    fn start(&mut self, point: Option<String>, keeping: Retention) -> io::Result<Server> {
         self.lives += 1;
         let orders = Orders {
             binary: &self.plan.binary,
@@ -322,7 +322,7 @@ impl Arena {
         const KILL: i32 = 9;
         match ending {
             Ending::Point { point, .. } if status.signal() == Some(KILL) => {
-                life.end = End::Point(point.name.clone());
+                life.end = LifeEnd::Point(point.name.clone());
             }
             Ending::Asked { .. } if status.success() => {}
             Ending::Point { point, .. } if status.success() && is_asked(point) => {}
@@ -333,7 +333,7 @@ impl Arena {
                 let how = format!("{status}: {}", self.folders.last_words());
                 let is_up = life.ready_after.is_some();
                 life.is_last = !is_up;
-                life.end = End::Unasked;
+                life.end = LifeEnd::Unasked;
                 self.stage.note(if is_up {
                     Incident::Ended(how)
                 } else {

@@ -40,7 +40,7 @@ pub(crate) struct Address {
 
 /// The server has gone, or is not the one that was meant.
 #[derive(Debug)]
-pub(crate) struct Gone;
+pub(crate) struct ServerGone;
 
 /// An answer that is not what was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Refusal {
 
 /// What a server has answered.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct ServerAnswer {
     pub(crate) value: Value,
     /// The boot that an answer of the global chat names; empty elsewhere.
     pub(crate) boot: String,
@@ -70,7 +70,7 @@ pub(crate) struct Found {
 
 /// How a place in the global chat is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Behind {
+pub(crate) enum ChatCursor {
     Query(u64),
     Header(u64),
 }
@@ -96,7 +96,7 @@ impl Client {
         at: &Address,
         method: &str,
         params: &Value,
-    ) -> Result<Result<Value, Refusal>, Gone> {
+    ) -> Result<Result<Value, Refusal>, ServerGone> {
         let path = format!("/services/agent/{method}");
         let asked = async {
             let response = self
@@ -106,7 +106,7 @@ impl Client {
         };
         tokio::time::timeout(PATIENCE, asked)
             .await
-            .map_err(|_| Gone)?
+            .map_err(|_| ServerGone)?
     }
 
     /// Posts a message and streams its turn, from its start or behind an id.
@@ -116,7 +116,7 @@ impl Client {
         params: &Value,
         profile: Profile,
         after: Option<&str>,
-    ) -> Result<Result<Frames, Refusal>, Gone> {
+    ) -> Result<Result<Frames, Refusal>, ServerGone> {
         let path = format!("{STREAM}?profile={}", word(profile));
         frames(self.send(at, Method::POST, &path, Some(params), after)).await
     }
@@ -128,7 +128,7 @@ impl Client {
         session: &str,
         after: &str,
         profile: Profile,
-    ) -> Result<Result<Frames, Refusal>, Gone> {
+    ) -> Result<Result<Frames, Refusal>, ServerGone> {
         let path = format!("{STREAM}?sessionId={session}&profile={}", word(profile));
         frames(self.send(at, Method::GET, &path, None, Some(after))).await
     }
@@ -140,7 +140,7 @@ impl Client {
         session: &str,
         after: &str,
         profile: Profile,
-    ) -> Result<Result<Frames, Refusal>, Gone> {
+    ) -> Result<Result<Frames, Refusal>, ServerGone> {
         let path = format!(
             "{STREAM}?sessionId={session}&after={after}&profile={}",
             word(profile)
@@ -153,7 +153,7 @@ impl Client {
         &self,
         at: &Address,
         path: &str,
-    ) -> Result<Result<Found, Refusal>, Gone> {
+    ) -> Result<Result<ServerAnswer, Refusal>, ServerGone> {
         found(self.send(at, Method::GET, path, None, None)).await
     }
 
@@ -163,7 +163,7 @@ impl Client {
         at: &Address,
         path: &str,
         params: &Value,
-    ) -> Result<Result<Found, Refusal>, Gone> {
+    ) -> Result<Result<ServerAnswer, Refusal>, ServerGone> {
         found(self.send(at, Method::POST, path, Some(params), None)).await
     }
 
@@ -171,11 +171,11 @@ impl Client {
     pub(crate) async fn listen(
         &self,
         at: &Address,
-        after: &Behind,
-    ) -> Result<Result<(Frames, String), Refusal>, Gone> {
+        after: &ChatCursor,
+    ) -> Result<Result<(Frames, String), Refusal>, ServerGone> {
         let (path, id) = match after {
-            Behind::Query(id) => (format!("/chat/stream?after={id}"), None),
-            Behind::Header(id) => ("/chat/stream".to_owned(), Some(id.to_string())),
+            ChatCursor::Query(id) => (format!("/chat/stream?after={id}"), None),
+            ChatCursor::Header(id) => ("/chat/stream".to_owned(), Some(id.to_string())),
         };
         let mut boot = String::new();
         let sent = async {
@@ -199,15 +199,15 @@ impl Client {
     pub(crate) async fn upgrade(
         &self,
         request: Request<Full<Bytes>>,
-    ) -> Result<Result<Upgraded, Refusal>, Gone> {
-        let response = self.pool.request(request).await.map_err(|_| Gone)?;
+    ) -> Result<Result<Upgraded, Refusal>, ServerGone> {
+        let response = self.pool.request(request).await.map_err(|_| ServerGone)?;
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             let upgraded = hyper::upgrade::on(response).await;
-            return upgraded.map(Ok).map_err(|_| Gone);
+            return upgraded.map(Ok).map_err(|_| ServerGone);
         }
         match read(response).await? {
             Err(refusal) => Ok(Err(refusal)),
-            Ok(_) => Err(Gone),
+            Ok(_) => Err(ServerGone),
         }
     }
 
@@ -218,7 +218,7 @@ impl Client {
         path: &str,
         params: Option<&Value>,
         after: Option<&str>,
-    ) -> Result<Response<Incoming>, Gone> {
+    ) -> Result<Response<Incoming>, ServerGone> {
         let mut request = Request::builder()
             .method(verb)
             .uri(format!("http://{}{path}", at.socket))
@@ -233,8 +233,8 @@ impl Client {
             }
             None => Bytes::new(),
         };
-        let request = request.body(Full::new(body)).map_err(|_| Gone)?;
-        self.pool.request(request).await.map_err(|_| Gone)
+        let request = request.body(Full::new(body)).map_err(|_| ServerGone)?;
+        self.pool.request(request).await.map_err(|_| ServerGone)
     }
 }
 
@@ -246,11 +246,11 @@ fn word(profile: Profile) -> &'static str {
 }
 
 async fn frames(
-    sent: impl Future<Output = Result<Response<Incoming>, Gone>>,
-) -> Result<Result<Frames, Refusal>, Gone> {
+    sent: impl Future<Output = Result<Response<Incoming>, ServerGone>>,
+) -> Result<Result<Frames, Refusal>, ServerGone> {
     let response = tokio::time::timeout(PATIENCE, sent)
         .await
-        .map_err(|_| Gone)??;
+        .map_err(|_| ServerGone)??;
     if response.status() == 200 {
         return Ok(Ok(Frames {
             body: response.into_body(),
@@ -258,24 +258,24 @@ async fn frames(
         }));
     }
     let refused = tokio::time::timeout(PATIENCE, read(response)).await;
-    match refused.map_err(|_| Gone)?? {
+    match refused.map_err(|_| ServerGone)?? {
         Err(refusal) => Ok(Err(refusal)),
-        Ok(_) => Err(Gone),
+        Ok(_) => Err(ServerGone),
     }
 }
 
 async fn found(
-    sent: impl Future<Output = Result<Response<Incoming>, Gone>>,
-) -> Result<Result<Found, Refusal>, Gone> {
+    sent: impl Future<Output = Result<Response<Incoming>, ServerGone>>,
+) -> Result<Result<ServerAnswer, Refusal>, ServerGone> {
     let asked = async {
         let response = sent.await?;
         let boot = boot_of(&response);
         let read = read(response).await?;
-        Ok(read.map(|value| Found { value, boot }))
+        Ok(read.map(|value| ServerAnswer { value, boot }))
     };
     tokio::time::timeout(PATIENCE, asked)
         .await
-        .map_err(|_| Gone)?
+        .map_err(|_| ServerGone)?
 }
 
 fn boot_of(response: &Response<Incoming>) -> String {
@@ -284,18 +284,18 @@ fn boot_of(response: &Response<Incoming>) -> String {
     boot.unwrap_or_default().to_owned()
 }
 
-async fn read(response: Response<Incoming>) -> Result<Result<Value, Refusal>, Gone> {
+async fn read(response: Response<Incoming>) -> Result<Result<Value, Refusal>, ServerGone> {
     let status = response.status();
     let says_when = response.headers().contains_key(header::RETRY_AFTER);
     let body = Limited::new(response.into_body(), MAX_ANSWER_BYTES).collect();
-    let body = body.await.map_err(|_| Gone)?.to_bytes();
+    let body = body.await.map_err(|_| ServerGone)?.to_bytes();
     let value: Value = serde_json::from_slice(&body).unwrap_or_default();
     if status.is_success() {
         return Ok(Ok(value));
     }
     // Another arena's server may have taken the port of one that was killed; it knows no such token.
     if status == 401 {
-        return Err(Gone);
+        return Err(ServerGone);
     }
     Ok(Err(Refusal {
         status: status.as_u16(),
@@ -313,7 +313,7 @@ pub(crate) struct Frames {
 
 /// What came next.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Came {
+pub(crate) enum StreamItem {
     Frame(Frame),
     /// `[DONE]`.
     Done,
@@ -326,13 +326,13 @@ pub(crate) enum Came {
 impl Frames {
     /// What a dead server has still sent: the next frame of it, until there is none. A connection
     /// that stays open although its server is dead is broken off.
-    pub(crate) async fn rest(&mut self) -> Came {
+    pub(crate) async fn rest(&mut self) -> StreamItem {
         let came = tokio::time::timeout(LAST_BYTES, self.next()).await;
-        came.unwrap_or(Came::Broken)
+        came.unwrap_or(StreamItem::Broken)
     }
 
     /// The next frame. Safe to drop halfway.
-    pub(crate) async fn next(&mut self) -> Came {
+    pub(crate) async fn next(&mut self) -> StreamItem {
         loop {
             if let Some(came) = self.parser.take() {
                 return came;
@@ -343,7 +343,7 @@ impl Frames {
                         self.parser.feed(&bytes);
                     }
                 }
-                Some(Err(_)) | None => return Came::Broken,
+                Some(Err(_)) | None => return StreamItem::Broken,
             }
         }
     }
@@ -360,7 +360,7 @@ impl Parser {
         self.bytes.extend_from_slice(bytes);
     }
 
-    fn take(&mut self) -> Option<Came> {
+    fn take(&mut self) -> Option<StreamItem> {
         loop {
             let end = self.bytes.windows(2).position(|pair| pair == b"\n\n")?;
             let block: Vec<u8> = self.bytes.drain(..end + 2).collect();
@@ -372,21 +372,21 @@ impl Parser {
     }
 }
 
-fn frame(block: &str) -> Came {
+fn frame(block: &str) -> StreamItem {
     let (id, data) = match block.split_once('\n') {
         Some((id, data)) => match id.strip_prefix("id: ") {
             Some(id) => (Some(id.to_owned()), data),
-            None => return Came::Malformed(block.to_owned()),
+            None => return StreamItem::Malformed(block.to_owned()),
         },
         None => (None, block),
     };
     match data.strip_prefix("data: ") {
-        Some("[DONE]") if id.is_none() => Came::Done,
-        Some(data) if !data.contains('\n') => Came::Frame(Frame {
+        Some("[DONE]") if id.is_none() => StreamItem::Done,
+        Some(data) if !data.contains('\n') => StreamItem::Frame(Frame {
             id,
             data: data.to_owned(),
         }),
-        Some(_) | None => Came::Malformed(block.to_owned()),
+        Some(_) | None => StreamItem::Malformed(block.to_owned()),
     }
 }
 
@@ -404,19 +404,19 @@ mod tests {
             came.extend(parser.take());
         }
         let frame = |id: Option<&str>, data: &str| {
-            Came::Frame(Frame {
+            StreamItem::Frame(Frame {
                 id: id.map(str::to_owned),
                 data: data.to_owned(),
             })
         };
-        let malformed = Came::Malformed("event: x\ndata: {}".to_owned());
+        let malformed = StreamItem::Malformed("event: x\ndata: {}".to_owned());
         assert_eq!(
             came,
             [
                 frame(Some("1.2"), "{\"a\":1}"),
                 frame(None, "{}"),
                 malformed,
-                Came::Done
+                StreamItem::Done
             ]
         );
     }

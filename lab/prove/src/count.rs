@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::told::End;
+use crate::turn_record::TurnEnd;
 
 /// Numbers of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -51,7 +51,7 @@ pub struct Counts {
     pub doubts_told: u64,
     /// Questions and their answers.
     #[serde(flatten)]
-    pub chat: Asked,
+    pub chat: QuestionCounts,
     /// The relay's studies.
     pub relay: Studies,
     /// Connections that read a stream.
@@ -66,7 +66,7 @@ pub struct Counts {
 
 /// Numbers of questions, and of what was said to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Asked {
+pub struct QuestionCounts {
     /// Questions that turns have asked a person in the global chat.
     pub questions: u64,
     /// How often one was asked again in a later life, because it was open still.
@@ -108,10 +108,10 @@ impl Counts {
         self.points.values().sum::<u64>() + self.random_kills
     }
 
-    pub(crate) fn end(&mut self, end: &End) {
+    pub(crate) fn end(&mut self, end: &TurnEnd) {
         let word = match end {
-            End::Model(word) | End::Fault(word) | End::Other(word) => word.as_str(),
-            End::Cancelled => "cancelled",
+            TurnEnd::Model(word) | TurnEnd::Fault(word) | TurnEnd::Other(word) => word.as_str(),
+            TurnEnd::Cancelled => "cancelled",
         };
         *self.ends.entry(word.to_owned()).or_default() += 1;
     }
@@ -179,7 +179,7 @@ impl Counts {
     }
 }
 
-impl Asked {
+impl QuestionCounts {
     fn add(&mut self, other: &Self) {
         let Self {
             questions,

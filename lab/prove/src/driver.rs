@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time::{Duration, Instant};
 
-use crate::client::{Address, Frames, Gone, Refusal};
+use crate::client::{Address, Frames, Refusal, ServerGone};
 use crate::dice::Dice;
 use crate::observed::{Delivery, Incident, Post, Profile, Scene};
 use crate::reader::{Reader, Subject};
@@ -63,7 +63,7 @@ impl Driver {
                 Ok(Err(refusal)) => {
                     return self.refused(&self.session, &refusal.body);
                 }
-                Err(Gone) => self.stage.is_over(at.life).await,
+                Err(ServerGone) => self.stage.is_over(at.life).await,
             }
         }
     }
@@ -120,45 +120,45 @@ impl Driver {
         }
         let reader = self.reader(&subject);
         match self.post(&subject, reader.profile, is_idle).await {
-            Posted::Accepted(first) => {
+            PostResult::Accepted(first) => {
                 self.stage.acked(place);
                 readers.spawn(reader.read(Some(first)));
                 for _ in 0..self.dice.within(0..=2) {
                     readers.spawn(self.reader(&subject).read(None));
                 }
             }
-            Posted::Rejected => self.stage.rejected(place),
-            Posted::Refused => {}
+            PostResult::Rejected => self.stage.rejected(place),
+            PostResult::Refused => {}
         }
     }
 
-    async fn post(&mut self, subject: &Subject, profile: Profile, is_idle: bool) -> Posted {
+    async fn post(&mut self, subject: &Subject, profile: Profile, is_idle: bool) -> PostResult {
         let params = subject.params();
         let mut busy_since = None;
         loop {
             let at = self.stage.server().await;
             let posted = self.stage.client.post(&at, &params, profile, None).await;
             match posted {
-                Ok(Ok(frames)) => return Posted::Accepted((at, frames)),
+                Ok(Ok(frames)) => return PostResult::Accepted((at, frames)),
                 // Servers that start or stop are tried again.
                 Ok(Err(refusal)) if self.stage.is_put_off(&refusal) => self.rest().await,
                 Ok(Err(refusal)) if is_busy(&refusal, subject) => {
                     // Who has read all ends may be a moment faster than the session is free.
                     let since = *busy_since.get_or_insert_with(Instant::now);
                     if !is_idle {
-                        return Posted::Rejected;
+                        return PostResult::Rejected;
                     }
                     if since.elapsed() > BUSY {
                         self.refused(&subject.message, &refusal.body);
-                        return Posted::Refused;
+                        return PostResult::Refused;
                     }
                     self.rest().await;
                 }
                 Ok(Err(refusal)) => {
                     self.refused(&subject.message, &refusal.body);
-                    return Posted::Refused;
+                    return PostResult::Refused;
                 }
-                Err(Gone) => self.stage.is_over(at.life).await,
+                Err(ServerGone) => self.stage.is_over(at.life).await,
             }
         }
     }
@@ -181,7 +181,7 @@ impl Driver {
             Ok(Err(refusal)) if refusal.status == 429 && refusal.code == "busy" => {}
             Ok(Err(refusal)) => self.refused(&self.session, &refusal.body),
             // What a dead server was asked is done or will never be.
-            Err(Gone) => self.stage.is_over(at.life).await,
+            Err(ServerGone) => self.stage.is_over(at.life).await,
         }
         self.stage.has_stopped(place, is_confirmed);
     }
@@ -213,7 +213,7 @@ impl Driver {
 }
 
 /// What became of what was said.
-enum Posted {
+enum PostResult {
     /// The server has it, and tells its turn here.
     Accepted((Address, Frames)),
     /// Its session was busy, and it did not want to wait.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use crate::client::{Address, Gone};
+use crate::client::{Address, ServerGone};
 use crate::dice::Dice;
 use crate::observed::{Envelope, Incident};
 use crate::socket::{Socket, spell};
@@ -37,19 +37,19 @@ impl Host {
             let at = self.stage.server().await;
             match self.visit(&at).await {
                 Ok(()) => tokio::time::sleep(self.dice.millis(0..=40)).await,
-                Err(Gone) => self.stage.has_lost(&at, REST).await,
+                Err(ServerGone) => self.stage.has_lost(&at, REST).await,
             }
         }
     }
 
-    async fn visit(&mut self, at: &Address) -> Result<(), Gone> {
+    async fn visit(&mut self, at: &Address) -> Result<(), ServerGone> {
         let mut socket = match Socket::open(&self.stage.client, at).await? {
             Ok(socket) => socket,
-            Err(refusal) if self.stage.is_put_off(&refusal) => return Err(Gone),
+            Err(refusal) if self.stage.is_put_off(&refusal) => return Err(ServerGone),
             Err(refusal) => {
                 let (message, why) = (self.room.to_owned(), refusal.body);
                 self.stage.note(Incident::Refused { message, why });
-                return Err(Gone);
+                return Err(ServerGone);
             }
         };
         let served = self.serve(&mut socket).await;
@@ -59,7 +59,7 @@ impl Host {
         served
     }
 
-    async fn serve(&mut self, socket: &mut Socket) -> Result<(), Gone> {
+    async fn serve(&mut self, socket: &mut Socket) -> Result<(), ServerGone> {
         let role = if self.dice.percent(50) {
             "host"
         } else {

@@ -39,13 +39,13 @@ mod socket;
 mod stage;
 mod table;
 mod ticker;
-mod told;
+mod turn_record;
 mod violation;
 mod words;
 
-pub use count::{Asked, Counts, Studies};
+pub use count::{Counts, QuestionCounts, Studies};
 pub use observed::Spool;
 pub use plan::{AtBroken, Needs, Plan, Point};
-pub use report::{MOST_TOLD, Report, Starts, Told};
+pub use report::{MOST_TOLD, Report, ReportedViolation, StartTimes};
 pub use run::Proof;
 pub use violation::{Broken, Violation};

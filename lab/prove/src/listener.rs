@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::client::{Address, Behind, Came, Frames, Gone};
+use crate::client::{Address, ChatCursor, Frames, ServerGone, StreamItem};
 use crate::dice::Dice;
 use crate::observed::{ChatMessage, Frame, Incident};
 use crate::stage::Stage;
@@ -25,8 +25,8 @@ impl Listener {
                 (life, last) = (at.life, 0);
             }
             let after = match self.dice.within(0..=1) {
-                0 if last > 0 => Behind::Header(last),
-                _ => Behind::Query(last),
+                0 if last > 0 => ChatCursor::Header(last),
+                _ => ChatCursor::Query(last),
             };
             match self.stage.client.listen(&at, &after).await {
                 Ok(Ok((frames, boot))) => {
@@ -38,7 +38,7 @@ impl Listener {
                     let (message, why) = ("/chat/stream".to_owned(), refusal.body);
                     self.stage.note(Incident::Refused { message, why });
                 }
-                Err(Gone) => self.stage.is_over(life).await,
+                Err(ServerGone) => self.stage.is_over(life).await,
             }
             tokio::time::sleep(self.dice.millis(2..=15)).await;
         }
@@ -57,9 +57,9 @@ impl Listener {
                 () = self.stage.is_over(at.life) => frames.rest().await,
             };
             let message = match came {
-                Came::Frame(frame) => message_of(&frame).ok_or_else(|| format!("{frame:?}")),
-                Came::Malformed(text) => Err(text),
-                Came::Done | Came::Broken => break,
+                StreamItem::Frame(frame) => message_of(&frame).ok_or_else(|| format!("{frame:?}")),
+                StreamItem::Malformed(text) => Err(text),
+                StreamItem::Done | StreamItem::Broken => break,
             };
             let message = match message {
                 Ok(message) => message,

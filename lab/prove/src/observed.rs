@@ -5,8 +5,10 @@ mod relay;
 
 use std::collections::BTreeMap;
 
-pub(crate) use chat::{Chat, ChatAgent, ChatMessage, Fate, Heard, Open, Reply, Way};
-pub(crate) use relay::{Ending, Envelope, Link, LogFile, Relay, Said};
+pub(crate) use chat::{
+    AnswerRoute, AnswerStatus, Chat, ChatAgent, ChatConnection, ChatMessage, Open, Reply,
+};
+pub(crate) use relay::{Ending, Envelope, Link, LogFile, Relay, SentMessage};
 
 /// A moment, by its place among all that were noted in one arena.
 pub(crate) type Tick = u64;
@@ -18,9 +20,9 @@ pub(crate) struct Observed {
     pub(crate) spool: Spool,
     pub(crate) posts: Vec<Post>,
     /// Streams as readers saw them while the server lived and died.
-    pub(crate) readings: Vec<Reading>,
+    pub(crate) readings: Vec<ReaderConnection>,
     /// Streams read again from their start, when all was over.
-    pub(crate) retold: Vec<Reading>,
+    pub(crate) retold: Vec<ReaderConnection>,
     /// Stops that were asked for, in order.
     pub(crate) stops: Vec<Stop>,
     /// What `getMessages` answered in the end.
@@ -32,7 +34,7 @@ pub(crate) struct Observed {
     /// What webhooks were asked to do, in order.
     pub(crate) effects: Vec<Effect>,
     /// What the model was asked, in order.
-    pub(crate) asked: Vec<Asked>,
+    pub(crate) asked: Vec<ObservedPrompt>,
     /// How many prompts had come when a reader first saw an answer finished, by the answer's id.
     pub(crate) answered: BTreeMap<String, u64>,
     /// The global chat, and the questions in it.
@@ -152,7 +154,7 @@ pub(crate) struct Tokens {
 
 /// One connection of one reader.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Reading {
+pub(crate) struct ReaderConnection {
     pub(crate) message: String,
     pub(crate) profile: Profile,
     /// The id behind which it was to go on; none for the turn's start.
@@ -218,7 +220,7 @@ pub(crate) enum Class {
 
 /// A prompt that the model was given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct ObservedPrompt {
     /// The message that stands last in it.
     pub(crate) message: String,
     /// Results of tools behind that message, which tell how far its turn is.

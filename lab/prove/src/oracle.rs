@@ -22,8 +22,8 @@ use streams::count;
 pub(crate) use streams::place;
 
 use crate::count::Counts;
-use crate::observed::{Frame, Incident, Observed, Post, Profile, Reading};
-use crate::told::{End, Told, tell};
+use crate::observed::{Frame, Incident, Observed, Post, Profile, ReaderConnection};
+use crate::turn_record::{TurnEnd, TurnRecord, tell};
 use crate::violation::{Broken, Violation};
 
 /// How a turn may end without anybody's fault: it was cut too often.
@@ -70,16 +70,16 @@ pub(crate) struct Streams<'o> {
     own: ByMessage<'o>,
 }
 
-type ByMessage<'o> = BTreeMap<Profile, BTreeMap<&'o str, Whole<'o>>>;
+type ByMessage<'o> = BTreeMap<Profile, BTreeMap<&'o str, WholeStream<'o>>>;
 
 /// A stream from its start, and what it tells.
-pub(crate) struct Whole<'o> {
-    pub(crate) reading: Cow<'o, Reading>,
-    pub(crate) told: Told,
+pub(crate) struct WholeStream<'o> {
+    pub(crate) reading: Cow<'o, ReaderConnection>,
+    pub(crate) told: TurnRecord,
 }
 
-impl<'o> Whole<'o> {
-    fn of(reading: Cow<'o, Reading>) -> Self {
+impl<'o> WholeStream<'o> {
+    fn of(reading: Cow<'o, ReaderConnection>) -> Self {
         let told = tell(reading.profile, &reading.frames);
         Self { reading, told }
     }
@@ -87,7 +87,7 @@ impl<'o> Whole<'o> {
 
 /// What became of a message, by its stream in the full profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum MessageTurn {
     /// It began a turn of its own.
     Own,
     /// It has joined another message's turn.
@@ -113,38 +113,38 @@ impl<'o> Streams<'o> {
         streams
     }
 
-    pub(crate) fn get(&self, message: &str, profile: Profile) -> Option<&Whole<'o>> {
+    pub(crate) fn get(&self, message: &str, profile: Profile) -> Option<&WholeStream<'o>> {
         self.whole.get(&profile)?.get(message)
     }
 
     /// Those of turns that are over.
-    pub(crate) fn over(&self, message: &str, profile: Profile) -> Option<&Whole<'o>> {
+    pub(crate) fn over(&self, message: &str, profile: Profile) -> Option<&WholeStream<'o>> {
         let whole = self.get(message, profile);
         whole.filter(|whole| whole.reading.is_done)
     }
 
     /// What was seen of the turn that a message had before it joined another's.
-    pub(crate) fn own(&self, message: &str, profile: Profile) -> Option<&Whole<'o>> {
+    pub(crate) fn own(&self, message: &str, profile: Profile) -> Option<&WholeStream<'o>> {
         self.own.get(&profile)?.get(message)
     }
 
-    pub(crate) fn fate(&self, message: &str) -> Fate {
+    pub(crate) fn fate(&self, message: &str) -> MessageTurn {
         let whole = self.get(message, Profile::Full);
         let told = whole.map(|whole| &whole.told);
         let Some((told, opener)) = told.and_then(|told| Some((told, told.opener.as_ref()?))) else {
-            return Fate::Own;
+            return MessageTurn::Own;
         };
         if opener.message == message {
-            Fate::Own
+            MessageTurn::Own
         } else if told.joined.iter().any(|said| said.message == message) {
-            Fate::Joined
+            MessageTurn::Joined
         } else {
-            Fate::Strange
+            MessageTurn::Strange
         }
     }
 
     /// The stream that a connection is a part of, as it is in the end.
-    pub(crate) fn canon(&self, reading: &Reading) -> Option<&Whole<'o>> {
+    pub(crate) fn canon(&self, reading: &ReaderConnection) -> Option<&WholeStream<'o>> {
         if self.is_of_own(reading) {
             self.own(&reading.message, reading.profile)
         } else {
@@ -153,18 +153,18 @@ impl<'o> Streams<'o> {
     }
 
     /// The message whose turn a connection has read.
-    pub(crate) fn owner<'r>(&'r self, reading: &'r Reading) -> &'r str {
+    pub(crate) fn owner<'r>(&'r self, reading: &'r ReaderConnection) -> &'r str {
         let message = reading.message.as_str();
         let host = || self.get(message, Profile::Full)?.told.opener.as_ref();
-        let is_guest = self.fate(message) == Fate::Joined && !self.is_of_own(reading);
+        let is_guest = self.fate(message) == MessageTurn::Joined && !self.is_of_own(reading);
         host()
             .filter(|_| is_guest)
             .map_or(message, |said| &said.message)
     }
 
     /// Whether a connection has read the turn that its message had before it joined another's.
-    fn is_of_own(&self, reading: &Reading) -> bool {
-        if self.fate(&reading.message) != Fate::Joined {
+    fn is_of_own(&self, reading: &ReaderConnection) -> bool {
+        if self.fate(&reading.message) != MessageTurn::Joined {
             return false;
         }
         let told = tell(reading.profile, &reading.frames);
@@ -173,19 +173,19 @@ impl<'o> Streams<'o> {
             Profile::Full => {
                 told.turn.is_some() && host.is_some_and(|host| told.turn != host.told.turn)
             }
-            Profile::Default => told.ends.first() == Some(&End::Other(STEERED.to_owned())),
+            Profile::Default => told.ends.first() == Some(&TurnEnd::Other(STEERED.to_owned())),
         }
     }
 
     /// The streams of turns that messages began, in the full profile.
-    pub(crate) fn turns(&self) -> impl Iterator<Item = (&str, &Whole<'o>)> {
+    pub(crate) fn turns(&self) -> impl Iterator<Item = (&str, &WholeStream<'o>)> {
         let all = self.all();
         let full = all.filter(|(_, profile, _)| *profile == Profile::Full);
-        let own = full.filter(|(message, ..)| self.fate(message) == Fate::Own);
+        let own = full.filter(|(message, ..)| self.fate(message) == MessageTurn::Own);
         own.map(|(message, _, whole)| (message, whole))
     }
 
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, Profile, &Whole<'o>)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, Profile, &WholeStream<'o>)> {
         let all = self.whole.iter();
         all.flat_map(|(profile, streams)| {
             let streams = streams.iter();
@@ -197,12 +197,12 @@ impl<'o> Streams<'o> {
     pub(crate) fn of_session<'s>(
         &'s self,
         posts: &'s [&'o Post],
-    ) -> Option<Vec<(&'o Post, &'s Told)>> {
+    ) -> Option<Vec<(&'o Post, &'s TurnRecord)>> {
         let mut turns = Vec::new();
         for post in posts.iter().filter(|post| !post.is_rejected) {
             let whole = self.over(&post.message, Profile::Full);
             let whole = whole.filter(|_| post.acked_at.is_some())?;
-            if self.fate(&post.message) == Fate::Own {
+            if self.fate(&post.message) == MessageTurn::Own {
                 turns.push((*post, &whole.told));
             }
         }
@@ -219,15 +219,15 @@ pub(crate) fn by_session(observed: &Observed) -> BTreeMap<&str, Vec<&Post>> {
     sessions
 }
 
-type Longest<'o> = BTreeMap<(&'o str, Profile), &'o Reading>;
+type Longest<'o> = BTreeMap<(&'o str, Profile), &'o ReaderConnection>;
 
 /// The longest reading from the start of each message's stream.
-fn longest<'o>(readings: impl Iterator<Item = &'o Reading>) -> Longest<'o> {
+fn longest<'o>(readings: impl Iterator<Item = &'o ReaderConnection>) -> Longest<'o> {
     let mut longest = Longest::new();
     for reading in readings.filter(|reading| reading.after.is_none()) {
         let key = (reading.message.as_str(), reading.profile);
         let best = longest.entry(key).or_insert(reading);
-        let weight = |one: &Reading| (one.is_done, one.frames.len());
+        let weight = |one: &ReaderConnection| (one.is_done, one.frames.len());
         if weight(reading) > weight(best) {
             *best = reading;
         }
@@ -239,13 +239,13 @@ fn told(readings: Longest<'_>) -> ByMessage<'_> {
     let mut streams = ByMessage::new();
     for ((message, profile), reading) in readings {
         let of_profile = streams.entry(profile).or_default();
-        of_profile.insert(message, Whole::of(Cow::Borrowed(reading)));
+        of_profile.insert(message, WholeStream::of(Cow::Borrowed(reading)));
     }
     streams
 }
 
 /// What was seen of each message's stream, by all of its readers together.
-fn together<'o>(readings: impl Iterator<Item = &'o Reading>) -> ByMessage<'o> {
+fn together<'o>(readings: impl Iterator<Item = &'o ReaderConnection>) -> ByMessage<'o> {
     let mut frames: BTreeMap<(&str, Profile), (BTreeMap<_, &Frame>, bool)> = BTreeMap::new();
     for reading in readings {
         let key = (reading.message.as_str(), reading.profile);
@@ -259,15 +259,15 @@ fn together<'o>(readings: impl Iterator<Item = &'o Reading>) -> ByMessage<'o> {
     }
     let mut streams = ByMessage::new();
     for ((message, profile), (frames, is_done)) in frames {
-        let reading = Reading {
+        let reading = ReaderConnection {
             message: message.to_owned(),
             profile,
             frames: frames.into_values().cloned().collect(),
             is_done,
-            ..Reading::default()
+            ..ReaderConnection::default()
         };
         let of_profile = streams.entry(profile).or_default();
-        of_profile.insert(message, Whole::of(Cow::Owned(reading)));
+        of_profile.insert(message, WholeStream::of(Cow::Owned(reading)));
     }
     streams
 }

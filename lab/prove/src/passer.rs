@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::client::Gone;
+use crate::client::ServerGone;
 use crate::dice::Dice;
 use crate::observed::{Delivery, Incident, Profile, Scene};
 use crate::reader::Subject;
@@ -75,7 +75,7 @@ impl Passer {
                     });
                     return false;
                 }
-                Err(Gone) => self.stage.is_over(at.life).await,
+                Err(ServerGone) => self.stage.is_over(at.life).await,
             }
             is_again = true;
         }

@@ -7,9 +7,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::client::{Address, Found, Gone, Refusal};
+use crate::client::{Address, Refusal, ServerAnswer, ServerGone};
 use crate::dice::Dice;
-use crate::observed::{Fate, Incident, Open, Way};
+use crate::observed::{AnswerRoute, AnswerStatus, Incident, Open};
 use crate::scene::ASK;
 use crate::stage::Stage;
 
@@ -44,20 +44,20 @@ impl Person {
                 60..=84 => self.by_call(&at).await,
                 _ => self.both_ways(&at).await,
             };
-            if let Err(Gone) = done {
+            if let Err(ServerGone) = done {
                 self.stage.is_over(at.life).await;
             }
         }
     }
 
     /// Says something although nobody may have asked.
-    async fn stray(&mut self, at: &Address) -> Result<(), Gone> {
+    async fn stray(&mut self, at: &Address) -> Result<(), ServerGone> {
         let text = self.words("nothing that anybody asked");
         self.say(at, text).await
     }
 
     /// Answers what the chat waits for.
-    async fn in_chat(&mut self, at: &Address) -> Result<(), Gone> {
+    async fn in_chat(&mut self, at: &Address) -> Result<(), ServerGone> {
         let Some(question) = self.pending(at).await? else {
             return Ok(());
         };
@@ -70,7 +70,7 @@ impl Person {
     }
 
     /// Answers one of the open calls, once the chat has asked it; sometimes before.
-    async fn by_call(&mut self, at: &Address) -> Result<(), Gone> {
+    async fn by_call(&mut self, at: &Address) -> Result<(), ServerGone> {
         let calls = self.calls(at).await?;
         let Some(open) = self.dice.one_of(&calls) else {
             return Ok(());
@@ -86,7 +86,7 @@ impl Person {
     }
 
     /// Answers the same question in both ways at once.
-    async fn both_ways(&mut self, at: &Address) -> Result<(), Gone> {
+    async fn both_ways(&mut self, at: &Address) -> Result<(), ServerGone> {
         let Some(pending) = self.pending(at).await? else {
             return Ok(());
         };
@@ -102,7 +102,7 @@ impl Person {
     }
 
     /// What the chat waits for now.
-    async fn pending(&self, at: &Address) -> Result<Option<String>, Gone> {
+    async fn pending(&self, at: &Address) -> Result<Option<String>, ServerGone> {
         let Some(state) = self.get(at, "/chat/state").await? else {
             return Ok(None);
         };
@@ -120,7 +120,7 @@ impl Person {
     }
 
     /// The questions whose calls are open, oldest first.
-    async fn calls(&self, at: &Address) -> Result<Vec<Open>, Gone> {
+    async fn calls(&self, at: &Address) -> Result<Vec<Open>, ServerGone> {
         let listed = self.get(at, CALLS).await?.unwrap_or_default();
         let items = listed.value["items"].as_array().map(Vec::as_slice);
         let questions = items.unwrap_or_default().iter();
@@ -149,7 +149,7 @@ impl Person {
             // What is open no more need not be asked.
             match self.calls(at).await {
                 Ok(open) if open.iter().any(|open| open.question == question) => {}
-                Ok(_) | Err(Gone) => return false,
+                Ok(_) | Err(ServerGone) => return false,
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
@@ -159,7 +159,7 @@ impl Person {
 
     /// Whether what the chat waits for is an open call. What is none any more is withdrawn, unless
     /// that is forgotten.
-    async fn is_waited_for(&self, at: &Address, question: &str) -> Result<bool, Gone> {
+    async fn is_waited_for(&self, at: &Address, question: &str) -> Result<bool, ServerGone> {
         let began = Instant::now();
         while began.elapsed() < self.patience {
             let open = self.calls(at).await?;
@@ -176,17 +176,17 @@ impl Person {
     }
 
     /// Says something in the chat.
-    async fn say(&self, at: &Address, text: String) -> Result<(), Gone> {
+    async fn say(&self, at: &Address, text: String) -> Result<(), ServerGone> {
         let params = json!({ "text": text });
-        let place = self.stage.says(at.life, Way::Chat, text);
+        let place = self.stage.says(at.life, AnswerRoute::Chat, text);
         match self.stage.client.give(at, SAY, &params).await? {
             Ok(found) => {
                 self.stage.boots(at.life, &found.boot);
                 let id = found.value["id"].as_u64();
-                self.stage.replied(place, Fate::Taken(id));
+                self.stage.replied(place, AnswerStatus::Taken(id));
             }
             Err(refusal) => {
-                self.stage.replied(place, Fate::Refused);
+                self.stage.replied(place, AnswerStatus::Refused);
                 self.refused(SAY, &refusal);
             }
         }
@@ -194,18 +194,18 @@ impl Person {
     }
 
     /// Settles a question's call with this, as its result or as why there is none.
-    async fn settle(&self, at: &Address, way: Way, text: String) -> Result<(), Gone> {
+    async fn settle(&self, at: &Address, way: AnswerRoute, text: String) -> Result<(), ServerGone> {
         let (field, call) = match &way {
-            Way::Chat => return Ok(()),
-            Way::Result(call) => ("result", call),
-            Way::Error(call) => ("error", call),
+            AnswerRoute::Chat => return Ok(()),
+            AnswerRoute::Result(call) => ("result", call),
+            AnswerRoute::Error(call) => ("error", call),
         };
         let (path, params) = (format!("{CALLS}/{call}"), json!({ field: text }));
         let place = self.stage.says(at.life, way, text);
         match self.stage.client.give(at, &path, &params).await? {
-            Ok(_) => self.stage.replied(place, Fate::Taken(None)),
+            Ok(_) => self.stage.replied(place, AnswerStatus::Taken(None)),
             Err(refusal) => {
-                self.stage.replied(place, Fate::Refused);
+                self.stage.replied(place, AnswerStatus::Refused);
                 // Somebody was faster, or the turn is over.
                 if refusal.code != "unknown_call" {
                     self.refused(&path, &refusal);
@@ -216,17 +216,17 @@ impl Person {
     }
 
     /// How a call is settled.
-    fn way(&mut self, open: &Open) -> Way {
+    fn way(&mut self, open: &Open) -> AnswerRoute {
         let is_error = self.dice.percent(20);
         if is_error {
-            Way::Error(open.call.clone())
+            AnswerRoute::Error(open.call.clone())
         } else {
-            Way::Result(open.call.clone())
+            AnswerRoute::Result(open.call.clone())
         }
     }
 
     /// What is at this path; nothing when the server puts that off.
-    async fn get(&self, at: &Address, path: &str) -> Result<Option<Found>, Gone> {
+    async fn get(&self, at: &Address, path: &str) -> Result<Option<ServerAnswer>, ServerGone> {
         match self.stage.client.get(at, path).await? {
             Ok(found) => {
                 if !found.boot.is_empty() {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::client::{Address, Came, Frames, Gone, Refusal};
+use crate::client::{Address, Frames, Refusal, ServerGone, StreamItem};
 use crate::dice::Dice;
-use crate::observed::{Delivery, Frame, Incident, Profile, Reading};
+use crate::observed::{Delivery, Frame, Incident, Profile, ReaderConnection};
 use crate::scene;
 use crate::stage::Stage;
 
@@ -81,7 +81,7 @@ impl Reader {
                     let why = format!("{}: {}", refusal.status, refusal.body);
                     return self.stage.note(Incident::Refused { message, why });
                 }
-                Err((life, Gone)) => self.stage.is_over(life).await,
+                Err((life, ServerGone)) => self.stage.is_over(life).await,
             }
         }
     }
@@ -89,7 +89,7 @@ impl Reader {
     async fn open(
         &mut self,
         after: Option<String>,
-    ) -> Result<Result<(Address, Frames, Option<String>), Refusal>, (u64, Gone)> {
+    ) -> Result<Result<(Address, Frames, Option<String>), Refusal>, (u64, ServerGone)> {
         let address = self.stage.server().await;
         let (client, at) = (&self.stage.client, &address);
         let Subject { session, .. } = &self.subject;
@@ -108,12 +108,17 @@ impl Reader {
     }
 
     /// Reads one connection until it ends, breaks off, is left, or tells that what it has is void.
-    async fn follow(&mut self, at: &Address, mut frames: Frames, after: Option<String>) -> Reading {
-        let mut reading = Reading {
+    async fn follow(
+        &mut self,
+        at: &Address,
+        mut frames: Frames,
+        after: Option<String>,
+    ) -> ReaderConnection {
+        let mut reading = ReaderConnection {
             message: self.subject.message.clone(),
             profile: self.profile,
             after,
-            ..Reading::default()
+            ..ReaderConnection::default()
         };
         let leaves_at = self.dice.percent(35).then(|| self.dice.within(1..=40));
         loop {
@@ -124,7 +129,7 @@ impl Reader {
                 () = self.stage.is_over(at.life) => frames.rest().await,
             };
             match came {
-                Came::Frame(frame) => {
+                StreamItem::Frame(frame) => {
                     self.stage.sees(&reading.message, reading.profile, &frame);
                     let is_void = frame.is_reset();
                     reading.frames.push(frame);
@@ -132,13 +137,13 @@ impl Reader {
                         return reading;
                     }
                 }
-                Came::Done => {
+                StreamItem::Done => {
                     // A stream that says that its server stops is done, and its turn is not.
                     reading.is_done = reading.frames.last().is_none_or(|last| last.id.is_some());
                     return reading;
                 }
-                Came::Broken => return reading,
-                Came::Malformed(text) => self.stage.note(Incident::Malformed(text)),
+                StreamItem::Broken => return reading,
+                StreamItem::Malformed(text) => self.stage.note(Incident::Malformed(text)),
             }
             let seen = u64::try_from(reading.frames.len()).unwrap_or(u64::MAX);
             if leaves_at.is_some_and(|count| seen >= count) {

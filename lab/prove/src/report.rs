@@ -32,18 +32,18 @@ pub struct Report {
     /// How often each promise was broken, by its code.
     pub broken: BTreeMap<String, u64>,
     /// The first [`MOST_TOLD`] of them, each with the folder that was kept for it.
-    pub violations: Vec<Told>,
+    pub violations: Vec<ReportedViolation>,
     /// How many named points servers were to end at.
     pub points_wanted: u64,
     /// Named points that no server has reached.
     pub unreached: BTreeSet<String>,
     /// From a server's start to its serving.
-    pub starts: Starts,
+    pub starts: StartTimes,
 }
 
 /// A broken promise.
 #[derive(Clone, Debug, Serialize)]
-pub struct Told {
+pub struct ReportedViolation {
     /// What was broken.
     #[serde(flatten)]
     pub violation: Violation,
@@ -53,7 +53,7 @@ pub struct Told {
 
 /// Times from a server's start to its serving.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Starts {
+pub struct StartTimes {
     /// How many were measured.
     pub count: u64,
     /// Half of them took no longer, in milliseconds.
@@ -77,12 +77,13 @@ impl Report {
         let code = violation.kind.code().to_owned();
         *self.broken.entry(code).or_default() += 1;
         if self.violations.len() < MOST_TOLD {
-            self.violations.push(Told { violation, kept_in });
+            self.violations
+                .push(ReportedViolation { violation, kept_in });
         }
     }
 }
 
-impl Starts {
+impl StartTimes {
     pub(crate) fn of(times: &[Duration]) -> Self {
         let mut times = times.to_vec();
         times.sort_unstable();

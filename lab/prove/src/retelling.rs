@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
-use crate::client::{Address, Came, Frames, Gone, Refusal};
+use crate::client::{Address, Frames, Refusal, ServerGone, StreamItem};
 use crate::listener;
-use crate::observed::{Incident, Profile, Reading, Stored, Tokens, Totals};
+use crate::observed::{Incident, Profile, ReaderConnection, Stored, Tokens, Totals};
 use crate::reader::Subject;
 use crate::stage::Stage;
 
@@ -44,7 +44,7 @@ pub(crate) async fn read_again(stage: &Arc<Stage>, at: &Address, patience: Durat
             Ok(Ok(_)) => stage.came_back(session),
             Ok(Err(refusal)) if refusal.code == "unknown_session" => {}
             Ok(Err(refusal)) => refused(stage, &session, refusal),
-            Err(Gone) => stage.note(Incident::Unfinished(session)),
+            Err(ServerGone) => stage.note(Incident::Unfinished(session)),
         }
     }
 }
@@ -55,32 +55,32 @@ async fn whole(
     subject: &Subject,
     profile: Profile,
     end: Instant,
-) -> Option<Reading> {
+) -> Option<ReaderConnection> {
     let mut frames = match open(stage, at, subject, profile, end).await {
         Ok(Ok(frames)) => frames,
         Ok(Err(refusal)) => {
             refused(stage, &subject.message, refusal);
             return None;
         }
-        Err(Gone) => {
+        Err(ServerGone) => {
             stage.note(Incident::Unfinished(subject.message.clone()));
             return None;
         }
     };
-    let mut reading = Reading {
+    let mut reading = ReaderConnection {
         message: subject.message.clone(),
         profile,
-        ..Reading::default()
+        ..ReaderConnection::default()
     };
     loop {
         match timeout_at(end, frames.next()).await {
-            Ok(Came::Frame(frame)) => reading.frames.push(frame),
-            Ok(Came::Done) => {
+            Ok(StreamItem::Frame(frame)) => reading.frames.push(frame),
+            Ok(StreamItem::Done) => {
                 reading.is_done = true;
                 return Some(reading);
             }
-            Ok(Came::Malformed(text)) => stage.note(Incident::Malformed(text)),
-            Ok(Came::Broken) | Err(_) => return Some(reading),
+            Ok(StreamItem::Malformed(text)) => stage.note(Incident::Malformed(text)),
+            Ok(StreamItem::Broken) | Err(_) => return Some(reading),
         }
     }
 }
@@ -91,7 +91,7 @@ async fn open(
     subject: &Subject,
     profile: Profile,
     end: Instant,
-) -> Result<Result<Frames, Refusal>, Gone> {
+) -> Result<Result<Frames, Refusal>, ServerGone> {
     loop {
         let posted = stage
             .client
@@ -120,7 +120,7 @@ pub(crate) async fn rows(stage: &Stage, at: &Address, session: &str) -> Vec<Stor
                 refused(stage, session, refusal);
                 return rows;
             }
-            Err(Gone) => {
+            Err(ServerGone) => {
                 stage.note(Incident::Unfinished(session.to_owned()));
                 return rows;
             }
@@ -148,7 +148,7 @@ async fn totals(stage: &Stage, at: &Address, session: &str) {
             stage.counts(session, totals);
         }
         Ok(Err(refusal)) => refused(stage, session, refusal),
-        Err(Gone) => stage.note(Incident::Unfinished(session.to_owned())),
+        Err(ServerGone) => stage.note(Incident::Unfinished(session.to_owned())),
     }
 }
 
@@ -168,7 +168,7 @@ async fn chat(stage: &Stage, at: &Address, end: Instant) {
             }
         }
         Ok(Err(refusal)) => refused(stage, path, refusal),
-        Err(Gone) => stage.note(Incident::Unfinished(path.to_owned())),
+        Err(ServerGone) => stage.note(Incident::Unfinished(path.to_owned())),
     }
     if let Some(state) = still_waits(stage, at, end).await {
         stage.is_left(&state);
@@ -202,7 +202,7 @@ async fn damage(stage: &Stage, at: &Address) {
             }
         }
         Ok(Err(refusal)) => refused(stage, "/api/damage", refusal),
-        Err(Gone) => stage.note(Incident::Unfinished("/api/damage".to_owned())),
+        Err(ServerGone) => stage.note(Incident::Unfinished("/api/damage".to_owned())),
     }
 }
 

@@ -10,13 +10,13 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::arena::{Arena, End, Life};
+use crate::arena::{Arena, Life, LifeEnd};
 use crate::dice::Dice;
 use crate::killer::{Killer, Lane};
 use crate::observed::{ChatAgent, Observed, Spool};
 use crate::oracle::judge;
 use crate::plan::{AtBroken, Plan};
-use crate::report::{Report, Starts};
+use crate::report::{Report, StartTimes};
 
 /// A run, which can be looked at from outside while it goes on.
 #[derive(Clone)]
@@ -94,7 +94,7 @@ impl Proof {
         let took = tally.began.elapsed().as_millis();
         Report {
             took_ms: u64::try_from(took).unwrap_or(u64::MAX),
-            starts: Starts::of(&tally.starts),
+            starts: StartTimes::of(&tally.starts),
             ..tally.report.clone()
         }
     }
@@ -195,16 +195,16 @@ impl Tally {
         self.starts.extend(life.ready_after);
         let counts = &mut self.report.counts;
         match &life.end {
-            End::Point(point) => {
+            LifeEnd::Point(point) => {
                 *counts.points.entry(point.clone()).or_default() += 1;
                 self.report.unreached.remove(point);
             }
-            End::Killed => counts.random_kills += 1,
+            LifeEnd::Killed => counts.random_kills += 1,
             // It counts against the kills that are to be, or a program that always dies would never
             // be done with.
-            End::Unasked => {}
+            LifeEnd::Unasked => {}
             // Nobody was killed.
-            End::Stopped => {
+            LifeEnd::Stopped => {
                 counts.stopped += 1;
                 self.begun -= 1;
             }

@@ -8,7 +8,7 @@ use samovar_model_server::{Ending, Failure, Reply, Request, Rule, When, fail, re
 use serde_json::{Value, json};
 
 use crate::dice::Dice;
-use crate::observed::{Asked, Delivery, Scene};
+use crate::observed::{Delivery, ObservedPrompt, Scene};
 use crate::words;
 
 pub(crate) use questions::{ASK, POST, is_signal};
@@ -123,9 +123,9 @@ impl Batch {
 }
 
 /// What a prompt to the model was about.
-pub(crate) fn asked(request: &Request) -> Option<Asked> {
+pub(crate) fn asked(request: &Request) -> Option<ObservedPrompt> {
     let (_, tail) = request.last_user().rsplit_once('[')?;
-    Some(Asked {
+    Some(ObservedPrompt {
         message: tail.trim_end_matches(']').to_owned(),
         results: request.results_since_user(),
         number: request.prompt()?,

@@ -88,12 +88,12 @@ pub(crate) struct Orders<'o> {
     /// The fault that is planted in it.
     pub(crate) plant: Option<&'o str>,
     /// Whether it may remove turns as soon as they are finished.
-    pub(crate) keeping: Keeping,
+    pub(crate) keeping: Retention,
 }
 
 /// How long a server keeps turns that are finished, event by event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Keeping {
+pub(crate) enum Retention {
     /// As long as is usual.
     Long,
     /// Not at all.
@@ -108,7 +108,7 @@ pub(crate) struct Server {
 }
 
 /// What became of a start.
-pub(crate) enum Started {
+pub(crate) enum StartResult {
     /// It serves, so long after its start.
     Serving(Address, Duration),
     /// It ended before.
@@ -147,7 +147,7 @@ impl Server {
         if let Some(plant) = orders.plant {
             command.env("SAMOVAR_PLANT", plant);
         }
-        if orders.keeping == Keeping::Never {
+        if orders.keeping == Retention::Never {
             command.env("SAMOVAR__STREAM__RETENTION", "0");
         }
         Ok(Self {
@@ -158,19 +158,19 @@ impl Server {
     }
 
     /// Waits until it serves, or has ended.
-    pub(crate) async fn is_up(&mut self, folders: &Folders, client: &Client) -> Started {
+    pub(crate) async fn is_up(&mut self, folders: &Folders, client: &Client) -> StartResult {
         while self.began.elapsed() < PATIENCE {
             if let Ok(Some(_)) = self.child.try_wait() {
-                return Started::Ended;
+                return StartResult::Ended;
             }
             if let Some(address) = self.address(&folders.note())
                 && client.is_ready(&address).await
             {
-                return Started::Serving(address, self.began.elapsed());
+                return StartResult::Serving(address, self.began.elapsed());
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
-        Started::Hanging
+        StartResult::Hanging
     }
 
     /// Kills it as `kill -9` does, and waits until it is gone. Gives how it ended, when it had by

@@ -13,7 +13,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
-use crate::client::{Address, Client, Gone, Refusal};
+use crate::client::{Address, Client, Refusal, ServerGone};
 use crate::observed::Envelope;
 
 /// Where agents and hosts meet.
@@ -29,7 +29,10 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) struct Socket(WebSocketStream<TokioIo<Upgraded>>);
 
 impl Socket {
-    pub(crate) async fn open(client: &Client, at: &Address) -> Result<Result<Self, Refusal>, Gone> {
+    pub(crate) async fn open(
+        client: &Client,
+        at: &Address,
+    ) -> Result<Result<Self, Refusal>, ServerGone> {
         let request = Request::builder()
             .uri(format!("http://{}{PATH}", at.socket))
             .header(header::AUTHORIZATION, format!("Bearer {}", at.token))
@@ -38,7 +41,7 @@ impl Socket {
             .header(header::SEC_WEBSOCKET_VERSION, "13")
             .header(header::SEC_WEBSOCKET_KEY, KEY)
             .body(Full::new(Bytes::new()))
-            .map_err(|_| Gone)?;
+            .map_err(|_| ServerGone)?;
         let opened = async {
             let upgraded = match client.upgrade(request).await? {
                 Ok(upgraded) => TokioIo::new(upgraded),
@@ -49,24 +52,24 @@ impl Socket {
         };
         tokio::time::timeout(PATIENCE, opened)
             .await
-            .map_err(|_| Gone)?
+            .map_err(|_| ServerGone)?
     }
 
     /// Says an envelope.
-    pub(crate) async fn say(&mut self, envelope: &Value) -> Result<(), Gone> {
+    pub(crate) async fn say(&mut self, envelope: &Value) -> Result<(), ServerGone> {
         let message = Message::text(envelope.to_string());
-        self.0.send(message).await.map_err(|_| Gone)
+        self.0.send(message).await.map_err(|_| ServerGone)
     }
 
     /// The next envelope; what is none as one of the kind `""`. Safe to drop halfway.
-    pub(crate) async fn next(&mut self) -> Result<Envelope, Gone> {
+    pub(crate) async fn next(&mut self) -> Result<Envelope, ServerGone> {
         loop {
             match self.0.next().await {
                 Some(Ok(Message::Text(text))) => return Ok(envelope(&text)),
                 // The next read answers them.
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Close(_))) => {}
                 Some(Ok(Message::Binary(_) | Message::Frame(_)) | Err(_)) | None => {
-                    return Err(Gone);
+                    return Err(ServerGone);
                 }
             }
         }

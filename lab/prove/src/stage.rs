@@ -14,7 +14,9 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::client::{Address, Client, Refusal};
-use crate::observed::{Frame, Incident, Observed, Post, Profile, Reading, Stop, Stored, Totals};
+use crate::observed::{
+    Frame, Incident, Observed, Post, Profile, ReaderConnection, Stop, Stored, Totals,
+};
 use crate::ticker::Ticker;
 
 /// The clients' side of an arena.
@@ -150,7 +152,7 @@ impl Stage {
     }
 
     /// Notes what a connection has shown.
-    pub(crate) fn saw(&self, reading: Reading) {
+    pub(crate) fn saw(&self, reading: ReaderConnection) {
         let mut notes = self.notes();
         let now = self.ticker.next();
         let mut posts = notes.observed.posts.iter_mut();
@@ -162,7 +164,7 @@ impl Stage {
     }
 
     /// Notes a stream that was read again when all was over.
-    pub(crate) fn retold(&self, reading: Reading) {
+    pub(crate) fn retold(&self, reading: ReaderConnection) {
         self.notes().observed.retold.push(reading);
     }
 

@@ -21,7 +21,7 @@ pub use app::{App, AppBuilder};
 pub use disk::SmallDisk;
 pub use program::{Finished, Program, Serving, Signal, send};
 pub use samovar_doubles::TestTool;
-pub use socket::{Heard, Socket};
+pub use socket::{Socket, SocketMessage};
 pub use stream::{EventStream, Frame};
 pub use terminal::{LeftTerminal, Seat, Terminal, keys};
 

@@ -18,7 +18,7 @@ pub struct Socket {
 
 /// What a server says over a WebSocket.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Heard {
+pub enum SocketMessage {
     /// A text frame's JSON; a string when it is none.
     Json(Value),
     /// The server asks whether we are there.
@@ -81,24 +81,26 @@ impl Socket {
     }
 
     /// What comes next, answers to our own pings aside.
-    pub async fn next(&mut self) -> Heard {
+    pub async fn next(&mut self) -> SocketMessage {
         loop {
             match self.stream.next().await {
                 Some(Ok(Message::Text(text))) => {
                     let json = serde_json::from_str(&text);
-                    return Heard::Json(json.unwrap_or_else(|_| Value::from(text.as_str())));
+                    return SocketMessage::Json(
+                        json.unwrap_or_else(|_| Value::from(text.as_str())),
+                    );
                 }
-                Some(Ok(Message::Ping(_))) => return Heard::Ping,
+                Some(Ok(Message::Ping(_))) => return SocketMessage::Ping,
                 Some(Ok(Message::Close(frame))) => {
                     // The answer to it.
                     let _was_heard = self.stream.flush().await.is_ok();
                     let (code, reason) = frame.map_or((0, String::new()), |frame| {
                         (frame.code.into(), frame.reason.to_string())
                     });
-                    return Heard::Close(code, reason);
+                    return SocketMessage::Close(code, reason);
                 }
                 Some(Ok(_)) => {}
-                Some(Err(_)) | None => return Heard::Gone,
+                Some(Err(_)) | None => return SocketMessage::Gone,
             }
         }
     }
@@ -107,19 +109,19 @@ impl Socket {
     pub async fn json(&mut self) -> Option<Value> {
         loop {
             match self.next().await {
-                Heard::Json(json) => return Some(json),
-                Heard::Ping => {}
-                Heard::Close(..) | Heard::Gone => return None,
+                SocketMessage::Json(json) => return Some(json),
+                SocketMessage::Ping => {}
+                SocketMessage::Close(..) | SocketMessage::Gone => return None,
             }
         }
     }
 
     /// Reads to the end, and gives how the server closed.
-    pub async fn end(&mut self) -> Heard {
+    pub async fn end(&mut self) -> SocketMessage {
         loop {
             match self.next().await {
-                Heard::Json(_) | Heard::Ping => {}
-                end @ (Heard::Close(..) | Heard::Gone) => return end,
+                SocketMessage::Json(_) | SocketMessage::Ping => {}
+                end @ (SocketMessage::Close(..) | SocketMessage::Gone) => return end,
             }
         }
     }
@@ -130,7 +132,7 @@ impl Socket {
     }
 
     /// Leaves with a word, and gives how the server answered that.
-    pub async fn leave(mut self) -> Heard {
+    pub async fn leave(mut self) -> SocketMessage {
         let goodbye = CloseFrame {
             code: CloseCode::Normal,
             reason: "".into(),

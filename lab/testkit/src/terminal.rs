@@ -45,7 +45,7 @@ pub struct Seat {
 pub struct Terminal {
     child: Child,
     strokes: mpsc::Sender<Vec<u8>>,
-    seen: watch::Receiver<Seen>,
+    seen: watch::Receiver<TerminalContent>,
     /// Moves bytes to and fro, as long as the program lasts.
     _player: JoinSet<()>,
 }
@@ -125,7 +125,7 @@ impl Seat {
             .expect("the terminal takes its size");
         let child = self.command.spawn(pts).expect("the program starts");
         let (strokes, typed) = mpsc::channel(STROKES);
-        let (shown, seen) = watch::channel(Seen::of(self.rows, self.columns));
+        let (shown, seen) = watch::channel(TerminalContent::of(self.rows, self.columns));
         let mut player = JoinSet::new();
         player.spawn(play(pty, typed, shown));
         Terminal {
@@ -227,12 +227,12 @@ impl Terminal {
 }
 
 /// What has come to the terminal so far.
-struct Seen {
+struct TerminalContent {
     parser: Parser<Answers>,
     written: Vec<u8>,
 }
 
-impl Seen {
+impl TerminalContent {
     fn of(rows: u16, columns: u16) -> Self {
         let size = |length| NonZeroU16::new(length).expect("a terminal that is not empty");
         let (rows, columns) = (size(rows), size(columns));
@@ -276,7 +276,11 @@ impl Callbacks for Answers {
 }
 
 /// Shows what the program writes, and types what the test types.
-async fn play(mut pty: Pty, mut typed: mpsc::Receiver<Vec<u8>>, shown: watch::Sender<Seen>) {
+async fn play(
+    mut pty: Pty,
+    mut typed: mpsc::Receiver<Vec<u8>>,
+    shown: watch::Sender<TerminalContent>,
+) {
     let mut bytes = Vec::new();
     loop {
         let stroke = tokio::select! {

@@ -10,11 +10,11 @@ use samovar_core::{
     Action, ChatMessage, ChatMeta, ChatRole, Delivery, Error, Event, FinishReason, Kind, Role,
     SessionId, TurnId,
 };
-use samovar_engine::{Follower, Lost};
+use samovar_engine::{FollowError, Follower};
 use samovar_locale as locale;
 
 use super::words::{is_own, pieces, spoken};
-use super::{Awake, Worker};
+use super::{WokenAgent, Worker};
 use crate::chat::{ADAPTIVE_AGENT, MAX_TEXT_BYTES, Wake};
 
 /// Turns that run or wait, about: with as many, further reasons wait in the chat.
@@ -23,7 +23,7 @@ pub(super) const MAX_TURNS: usize = 8;
 /// A session while its turns are not over.
 pub(super) struct Burst<'a> {
     worker: &'a Worker,
-    awake: &'a mut Awake,
+    awake: &'a mut WokenAgent,
     session: SessionId,
     follower: Follower,
     /// The turns that are not over, each with the message of the chat that it is for.
@@ -39,7 +39,7 @@ impl<'a> Burst<'a> {
     /// The engine's refusal; nothing runs then.
     pub(super) async fn begin(
         worker: &'a Worker,
-        awake: &'a mut Awake,
+        awake: &'a mut WokenAgent,
         session: SessionId,
         message: &ChatMessage,
     ) -> Result<Self, Error> {
@@ -200,10 +200,10 @@ impl<'a> Burst<'a> {
     }
 
     /// The session cannot be read to its end.
-    async fn lost(self, lost: Lost) {
+    async fn lost(self, lost: FollowError) {
         match lost {
-            Lost::Stopping => {}
-            lost @ (Lost::Gone(_) | Lost::Broken(_)) => {
+            FollowError::Stopping => {}
+            lost @ (FollowError::Gone(_) | FollowError::Broken(_)) => {
                 tracing::error!(%lost, "the chat's agent lost its own session");
                 let note = locale::global_chat::agent_broke_off(locale::turn::broken());
                 self.worker.note(self.answers, &note);
@@ -214,7 +214,7 @@ impl<'a> Burst<'a> {
 
     /// Lets go of the session, and of what it still asks.
     async fn close(self) {
-        let Awake { engine, asking, .. } = self.awake;
+        let WokenAgent { engine, asking, .. } = self.awake;
         asking.look(self.session.clone(), Vec::new()).await;
         if let Err(error) = engine.act(&self.session, Action::Close).await
             && !engine.is_stopping()

@@ -21,7 +21,7 @@ const AGENT: &str = "master";
 /// The history of the one session that there is at a time.
 pub(super) struct ChatHistory {
     chat: Chat,
-    now: Mutex<Option<Held>>,
+    now: Mutex<Option<ChatSession>>,
 }
 
 /// What a session begins with.
@@ -33,7 +33,7 @@ pub(super) struct Conversation {
     pub(super) before: u64,
 }
 
-struct Held {
+struct ChatSession {
     conversation: Conversation,
     projected: Seq,
 }
@@ -47,7 +47,7 @@ impl ChatHistory {
     /// From here on there is this session, and no other.
     pub(super) fn begin(&self, conversation: Conversation) {
         let projected = Seq::default();
-        *self.lock() = Some(Held {
+        *self.lock() = Some(ChatSession {
             conversation,
             projected,
         });
@@ -61,7 +61,7 @@ impl ChatHistory {
     fn row(&self, id: &SessionId) -> Option<SessionRow> {
         let now = self.lock();
         let held = now.as_ref();
-        let Held {
+        let ChatSession {
             conversation,
             projected,
         } = held.filter(|held| held.conversation.session == *id)?;
@@ -102,7 +102,7 @@ impl ChatHistory {
             .collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Held>> {
+    fn lock(&self) -> MutexGuard<'_, Option<ChatSession>> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

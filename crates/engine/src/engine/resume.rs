@@ -8,7 +8,7 @@ use crate::parts::unknown;
 
 /// What a reader has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Since {
+pub enum ReaderPosition {
     /// Nothing.
     Start,
     /// All up to this event, it says.
@@ -19,7 +19,7 @@ pub enum Since {
 
 /// Which turn a reader asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum TurnChoice {
     /// That of the event up to which it has all; else the one that runs; else the last one.
     Latest,
     /// This one, whose first event stands behind this position.
@@ -33,7 +33,7 @@ pub struct Resumption {
     /// Stands in front of the turn's first event: who makes frames of events needs all of them.
     pub reader: Follower,
     /// What is to be shown.
-    pub cut: Cut,
+    pub from: ResumeFrom,
     /// The last position that a snapshot can stand for: readers can see it, and the turn's end, if
     /// it has one, is behind it.
     pub settled: Seq,
@@ -43,13 +43,13 @@ pub struct Resumption {
 
 /// What is to be shown of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
+pub enum ResumeFrom {
     /// All of it.
     Start,
     /// What is behind this event. It is kept, and it is where it says.
-    Behind(EventId),
+    After(EventId),
     /// A snapshot, and what is behind that: what the reader has is not known.
-    Anew,
+    Snapshot,
 }
 
 impl Engine {
@@ -63,29 +63,29 @@ impl Engine {
     pub async fn resume(
         &self,
         session: &SessionId,
-        wanted: Wanted,
-        since: Since,
+        wanted: TurnChoice,
+        since: ReaderPosition,
     ) -> Result<Option<Resumption>, Error> {
         let log = self.log(session).await?;
         let log = log.ok_or_else(|| unknown(session))?;
         let found = match wanted {
-            Wanted::Turn(turn, after) => named(&log, &turn, after, since).await,
-            Wanted::Latest => latest(&log, since).await,
+            TurnChoice::Turn(turn, after) => named(&log, &turn, after, since).await,
+            TurnChoice::Latest => latest(&log, since).await,
         };
         let found = found.map_err(|broken| self.broke_in(session, &broken))?;
-        Ok(found.and_then(|(place, cut)| self.resumption(&log, place, cut)))
+        Ok(found.and_then(|(place, from)| self.resumption(&log, place, from)))
     }
 
-    fn resumption(&self, log: &Log, place: TurnPlace, cut: Cut) -> Option<Resumption> {
+    fn resumption(&self, log: &Log, place: TurnPlace, from: ResumeFrom) -> Option<Resumption> {
         let first = place.first?;
-        let cut = match cut {
-            Cut::Behind(id) if id.seq < first => Cut::Start,
-            cut => cut,
+        let from = match from {
+            ResumeFrom::After(id) if id.seq < first => ResumeFrom::Start,
+            from => from,
         };
         Some(Resumption {
             reader: self.reader(log, Seq(first.0 - 1)),
             turn: place.turn,
-            cut,
+            from,
             settled: place.settled,
             is_over: place.finished.is_some(),
         })
@@ -97,40 +97,43 @@ async fn named(
     log: &Log,
     turn: &TurnId,
     after: Seq,
-    since: Since,
-) -> Result<Option<(TurnPlace, Cut)>, Broken> {
-    let cut = match since {
-        Since::Start => Cut::Start,
-        Since::Unknown => Cut::Anew,
-        Since::Event(id) => match log.find(id).await? {
-            Some(_) => Cut::Behind(id),
-            None => Cut::Anew,
+    since: ReaderPosition,
+) -> Result<Option<(TurnPlace, ResumeFrom)>, Broken> {
+    let from = match since {
+        ReaderPosition::Start => ResumeFrom::Start,
+        ReaderPosition::Unknown => ResumeFrom::Snapshot,
+        ReaderPosition::Event(id) => match log.find(id).await? {
+            Some(_) => ResumeFrom::After(id),
+            None => ResumeFrom::Snapshot,
         },
     };
     let turns = log.turns_from(after.next()).await?;
     let mut turns = turns.into_iter();
     Ok(turns
         .find(|place| place.turn == *turn)
-        .map(|place| (place, cut)))
+        .map(|place| (place, from)))
 }
 
 /// The turn of the event up to which the reader has all, else the one that runs, else the last.
-async fn latest(log: &Log, since: Since) -> Result<Option<(TurnPlace, Cut)>, Broken> {
-    let cut = match since {
-        Since::Start => Cut::Start,
-        Since::Unknown => Cut::Anew,
-        Since::Event(id) => match turn_at(log, id).await? {
-            Found::Turn(place) => return Ok(Some((place, Cut::Behind(id)))),
-            Found::NoTurn => Cut::Behind(id),
-            Found::Nothing => Cut::Anew,
+async fn latest(
+    log: &Log,
+    since: ReaderPosition,
+) -> Result<Option<(TurnPlace, ResumeFrom)>, Broken> {
+    let from = match since {
+        ReaderPosition::Start => ResumeFrom::Start,
+        ReaderPosition::Unknown => ResumeFrom::Snapshot,
+        ReaderPosition::Event(id) => match turn_at(log, id).await? {
+            EventTurn::Turn(place) => return Ok(Some((place, ResumeFrom::After(id)))),
+            EventTurn::NoTurn => ResumeFrom::After(id),
+            EventTurn::Nothing => ResumeFrom::Snapshot,
         },
     };
     let place = log.latest_turn().await?;
-    Ok(place.map(|place| (place, cut)))
+    Ok(place.map(|place| (place, from)))
 }
 
 /// What an id stands for.
-enum Found {
+enum EventTurn {
     /// An event of this turn, or of a turn below it.
     Turn(TurnPlace),
     /// An event that belongs to no turn.
@@ -139,12 +142,12 @@ enum Found {
     Nothing,
 }
 
-async fn turn_at(log: &Log, id: EventId) -> Result<Found, Broken> {
+async fn turn_at(log: &Log, id: EventId) -> Result<EventTurn, Broken> {
     let Some(event) = log.find(id).await? else {
-        return Ok(Found::Nothing);
+        return Ok(EventTurn::Nothing);
     };
     let Some(turn) = &event.turn else {
-        return Ok(Found::NoTurn);
+        return Ok(EventTurn::NoTurn);
     };
     let turns = log.turns_from(id.seq).await?.into_iter();
     let place = if event.agent.depth() == 0 {
@@ -155,5 +158,5 @@ async fn turn_at(log: &Log, id: EventId) -> Result<Found, Broken> {
         begun.find(|place| place.started.is_some_and(|started| started < id.seq))
     };
     let place = place.filter(|place| place.first.is_some());
-    Ok(place.map_or(Found::Nothing, Found::Turn))
+    Ok(place.map_or(EventTurn::Nothing, EventTurn::Turn))
 }

@@ -29,9 +29,9 @@ pub(crate) struct TurnPlace {
 
 /// Positions at which no turn was unfinished: no turn stands on both sides of one. The newest last.
 #[derive(Default)]
-pub(super) struct Quiet(VecDeque<Seq>);
+pub(super) struct TurnGaps(VecDeque<Seq>);
 
-impl Quiet {
+impl TurnGaps {
     /// Nothing is unfinished at this position.
     pub(super) fn note(&mut self, seq: Seq) {
         if self.0.len() == MAX_QUIET {

@@ -272,7 +272,7 @@ pub struct Follower {
 
 /// Why a follower cannot go on.
 #[derive(Debug, thiserror::Error)]
-pub enum Lost {
+pub enum FollowError {
     /// The events behind its position are no longer kept.
     #[error("{}", locale::session::events_gone(.0.0))]
     Gone(Seq),
@@ -312,16 +312,16 @@ impl Follower {
     /// Dropping the future halfway loses nothing.
     ///
     /// # Errors
-    /// [`Lost`] when the position is too old or the store fails.
-    pub async fn next(&mut self) -> Result<Vec<Arc<Event>>, Lost> {
+    /// [`FollowError`] when the position is too old or the store fails.
+    pub async fn next(&mut self) -> Result<Vec<Arc<Event>>, FollowError> {
         loop {
             if *self.published.borrow_and_update() > self.at {
                 let events = self.pull().await.map_err(|lost| match lost {
                     // The stores are closed last: not everybody has read all by then.
-                    Lost::Broken(_) if self.stop.is_cancelled() => Lost::Stopping,
+                    FollowError::Broken(_) if self.stop.is_cancelled() => FollowError::Stopping,
                     lost => self.told(lost),
                 })?;
-                let last = events.last().ok_or(Lost::Gone(self.at))?;
+                let last = events.last().ok_or(FollowError::Gone(self.at))?;
                 self.at = last.seq;
                 planted!("double-publish", {
                     return Ok(events.iter().chain([last]).cloned().collect());
@@ -333,21 +333,21 @@ impl Follower {
                 biased;
                 changed = self.published.changed() => {
                     // The sender lives in the log, which this follower holds.
-                    changed.map_err(|_| Lost::Stopping)?;
+                    changed.map_err(|_| FollowError::Stopping)?;
                 }
-                () = self.stop.cancelled() => return Err(Lost::Stopping),
+                () = self.stop.cancelled() => return Err(FollowError::Stopping),
             }
         }
     }
 
-    fn told(&self, lost: Lost) -> Lost {
-        if let (Lost::Broken(Broken::Damaged(why)), Some(damages)) = (&lost, &self.damages) {
+    fn told(&self, lost: FollowError) -> FollowError {
+        if let (FollowError::Broken(Broken::Damaged(why)), Some(damages)) = (&lost, &self.damages) {
             damages.session(self.log.session(), why);
         }
         lost
     }
 
-    async fn pull(&self) -> Result<Vec<Arc<Event>>, Lost> {
+    async fn pull(&self) -> Result<Vec<Arc<Event>>, FollowError> {
         let (after, shared) = (self.at, self.log.shared.clone());
         let in_memory = shared.state().tail.read(after, PULL_BYTES);
         if let Some(events) = in_memory {

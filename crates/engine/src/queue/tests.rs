@@ -37,8 +37,8 @@ fn order(queue: &Queue) -> Vec<String> {
 
 fn take(queue: &Queue, name: &str) -> (usize, Queued) {
     match queue.take(&turn(name)) {
-        Removed::Out(at, queued) => (at, queued),
-        other @ (Removed::Joining | Removed::Nothing) => panic!("{other:?}"),
+        Removal::Out(at, queued) => (at, queued),
+        other @ (Removal::Joining | Removal::Nothing) => panic!("{other:?}"),
     }
 }
 
@@ -68,7 +68,7 @@ fn what_is_taken_out_is_nobody_elses_until_it_is_put_back_at_its_place() {
     let queue = queue(&MIXED);
 
     let (at, taken) = take(&queue, "s");
-    assert!(matches!(queue.take(&turn("s")), Removed::Nothing));
+    assert!(matches!(queue.take(&turn("s")), Removal::Nothing));
     assert_eq!(queue.take_steering().len(), 0);
     queue.put_back(at, taken);
 
@@ -88,7 +88,7 @@ fn what_joins_a_turn_counts_as_waiting_and_can_neither_begin_nor_be_cancelled() 
 
     assert_eq!(steering.len(), 1);
     assert_eq!(queue.len(), 5, "it may come back");
-    assert!(matches!(queue.take(&turn("s")), Removed::Joining));
+    assert!(matches!(queue.take(&turn("s")), Removal::Joining));
     assert_eq!(queue.take_steering().len(), 0, "it joins once");
     assert_eq!(order(&queue), ["i", "j", "a", "b"]);
     assert!(!queue.is_empty());
@@ -104,7 +104,7 @@ fn what_has_joined_is_told_once_and_waits_no_more() {
 
     queue.give_back();
     assert!(queue.is_empty());
-    assert!(matches!(queue.take(&turn("s")), Removed::Nothing));
+    assert!(matches!(queue.take(&turn("s")), Removal::Nothing));
     let joined = queue.joined();
     let told = joined.iter().map(|one| (&one.was, &one.now, one.after));
     let (s, t, running) = (turn("s"), turn("t"), turn("running"));

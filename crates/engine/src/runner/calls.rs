@@ -15,13 +15,13 @@ use tokio::task::{Id, JoinError, JoinSet};
 use super::{Input, Runner};
 use crate::edges;
 use crate::gate::{self, Verdict};
-use crate::toolbox::{Shelf, Tool, outcome_of};
+use crate::toolbox::{CurrentTools, Tool, outcome_of};
 use crate::turn;
 
 /// The calls of one step while they run.
 pub(super) struct Calls<'a> {
     runner: &'a mut Runner,
-    shelf: Arc<Shelf>,
+    shelf: Arc<CurrentTools>,
     waiting: VecDeque<ToolCall>,
     running: JoinSet<Said>,
     known: HashMap<Id, Running>,

@@ -10,8 +10,8 @@ use samovar_core::{
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{Input, Runner};
-use crate::recovered::Undecided;
-use crate::toolbox::Shelf;
+use crate::recovered::OpenDecision;
+use crate::toolbox::CurrentTools;
 use crate::turn::{InterruptedCall, unknown};
 
 /// How long a probe may look.
@@ -27,7 +27,7 @@ pub(crate) struct Continuation {
     /// Given back once the world has answered, so that another turn may take up its work.
     pub(crate) _room: OwnedSemaphorePermit,
     /// Given back once it is decided about every call that had begun.
-    pub(crate) undecided: Option<Undecided>,
+    pub(crate) undecided: Option<OpenDecision>,
 }
 
 impl Runner {
@@ -105,7 +105,7 @@ impl Runner {
 
 /// The outcome of a call that had begun; none when it is to be run again, under the same key.
 async fn look(
-    shelf: Arc<Shelf>,
+    shelf: Arc<CurrentTools>,
     cut: InterruptedCall,
     context: CallContext,
 ) -> (InterruptedCall, Option<Outcome>) {

@@ -43,13 +43,13 @@ enum Next {
 /// How long a turn has spent on passes that failed. Of this run alone: attempts are counted over
 /// any number of crashes, time is not.
 #[derive(Debug, Default)]
-pub(crate) struct Patience {
+pub(crate) struct RetryTime {
     spent: Duration,
     /// Since when the pass fails that is on.
     since: Option<Instant>,
 }
 
-impl Patience {
+impl RetryTime {
     fn fails(&mut self) {
         self.since.get_or_insert_with(Instant::now);
     }

@@ -15,8 +15,8 @@ use super::{Current, CurrentState, Mailbox};
 use crate::log::Draft;
 use crate::parts::refusal;
 use crate::projector::read_all;
-use crate::queue::Removed;
-use crate::runner::{CancelTarget, Ended, Input, Reply, RunEnd, answer, not_open};
+use crate::queue::Removal;
+use crate::runner::{CancelTarget, FinishedRun, Input, Reply, RunEnd, answer, not_open};
 use crate::turn::Turn;
 
 impl Mailbox {
@@ -134,13 +134,13 @@ impl Mailbox {
             return self.forward(Input::Cancel(whom, reply)).await;
         }
         // Taken out, it can neither begin nor join the turn that runs.
-        let taken = turn.map_or(Removed::Nothing, |turn| open.queue.take(&turn));
+        let taken = turn.map_or(Removal::Nothing, |turn| open.queue.take(&turn));
         let (at, queued) = match taken {
-            Removed::Out(at, queued) => (at, queued),
-            Removed::Joining => {
+            Removal::Out(at, queued) => (at, queued),
+            Removal::Joining => {
                 return answer(reply, Err(Error::new(Code::Busy, locale::turn::joining())));
             }
-            Removed::Nothing => {
+            Removal::Nothing => {
                 return answer(reply, Ok(Accepted::Cancelled { stopped: false }));
             }
         };
@@ -170,7 +170,7 @@ impl Mailbox {
         self.forward(Input::Cancel(CancelTarget::This, told)).await;
     }
 
-    pub(super) async fn turn_ended(&mut self, ended: Result<Ended, JoinError>) {
+    pub(super) async fn turn_ended(&mut self, ended: Result<FinishedRun, JoinError>) {
         let ended = match ended {
             Ok(ended) => ended,
             Err(error) => {

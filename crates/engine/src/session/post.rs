@@ -16,7 +16,7 @@ use crate::log::{Draft, master};
 use crate::parts::{Parts, refusal};
 use crate::projection;
 use crate::queue::Queued;
-use crate::runner::{Continuation, Input, Patience, Runner, answer, not_open};
+use crate::runner::{Continuation, Input, RetryTime, Runner, answer, not_open};
 use crate::turn::{Step, Turn};
 
 /// What is said.
@@ -182,7 +182,7 @@ impl Mailbox {
             inbox,
             queue: open.queue.clone(),
             continuation,
-            patience: Patience::default(),
+            patience: RetryTime::default(),
             pending: Vec::new(),
             stopped_for: Vec::new(),
             is_stopped: false,

@@ -123,11 +123,11 @@ fn shown(id: &MessageId) -> impl Display {
 /// What was accepted lately.
 #[derive(Default)]
 pub(super) struct Recent {
-    seen: VecDeque<Seen>,
+    seen: VecDeque<ResentMessage>,
 }
 
 /// A message that was accepted: what joins its turn again.
-pub(super) struct Seen {
+pub(super) struct ResentMessage {
     id: MessageId,
     content: [u8; 32],
     pub(super) turn: TurnId,
@@ -142,7 +142,7 @@ impl Recent {
         }
         let content = digest(&message.text());
         let id = message.id.clone();
-        self.seen.push_back(Seen {
+        self.seen.push_back(ResentMessage {
             id,
             content,
             turn,
@@ -163,12 +163,12 @@ impl Recent {
         }
     }
 
-    pub(super) fn recall(&self, id: &MessageId) -> Option<&Seen> {
+    pub(super) fn recall(&self, id: &MessageId) -> Option<&ResentMessage> {
         self.seen.iter().find(|post| post.id == *id)
     }
 }
 
-impl Seen {
+impl ResentMessage {
     pub(super) fn says(&self, text: &str) -> bool {
         self.content == digest(text)
     }

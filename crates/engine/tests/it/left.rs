@@ -17,12 +17,12 @@ use crate::rig::{self, Rig, named, said_as, send, settings, texts_of};
 
 /// Stores whose journal has two sessions that no history knows: in `waiting` a message waits for its
 /// turn, in `running` a turn had begun. No run gives an id out again.
-struct Left {
+struct LeftStores {
     disk: Disk,
     ids: Arc<CountedIds>,
 }
 
-impl Left {
+impl LeftStores {
     async fn new() -> Self {
         let disk = rig::disk();
         let running = vec![
@@ -102,7 +102,7 @@ async fn listed(rig: &Rig) -> Vec<String> {
 // proves CH-10
 #[tokio::test(start_paused = true)]
 async fn who_looks_for_open_calls_or_closes_one_uses_no_session_but_that_of_the_call() {
-    let left = Left::new().await;
+    let left = LeftStores::new().await;
     let (call, of) = (CallId::new("call_1").unwrap(), Some("t3"));
     let [answer, begun] = asks(&call);
     let asking = vec![
@@ -145,7 +145,7 @@ async fn reads_see_what_a_killed_server_accepted_in_sessions_that_nobody_uses() 
         Recovery::UsedSessions,
         Recovery::NoTurns,
     ] {
-        let left = Left::new().await;
+        let left = LeftStores::new().await;
 
         let rig = left.open(recovery).await;
 
@@ -161,7 +161,7 @@ async fn reads_see_what_a_killed_server_accepted_in_sessions_that_nobody_uses() 
 
 #[tokio::test(start_paused = true)]
 async fn where_no_turns_run_none_begins_ends_or_goes_on_whatever_is_touched() {
-    let left = Left::new().await;
+    let left = LeftStores::new().await;
     let rig = left.open(Recovery::NoTurns).await;
 
     for session in ["running", "waiting"] {
@@ -203,7 +203,7 @@ async fn where_no_turns_run_none_begins_ends_or_goes_on_whatever_is_touched() {
 // proves AS-19
 #[tokio::test(start_paused = true)]
 async fn where_no_turns_run_a_session_with_an_unfinished_turn_can_be_deleted() {
-    let left = Left::new().await;
+    let left = LeftStores::new().await;
     let rig = left.open(Recovery::NoTurns).await;
     assert_eq!(
         send(&rig.engine, named("running"), Action::Close).await,
@@ -236,7 +236,7 @@ async fn a_turn_stays_taken_back_when_only_the_journal_knows_that_it_was() {
         messages: 1,
     };
     for is_turn_projected in [false, true] {
-        let left = Left::new().await;
+        let left = LeftStores::new().await;
         let talk = vec![
             (None, opened()),
             (Some("t"), said("m", "never mind")),
@@ -273,7 +273,7 @@ async fn a_turn_stays_taken_back_when_only_the_journal_knows_that_it_was() {
 
 #[tokio::test(start_paused = true)]
 async fn where_no_turns_run_a_turn_that_is_over_can_be_taken_back_and_no_other() {
-    let left = Left::new().await;
+    let left = LeftStores::new().await;
     let rig = left.open(Recovery::EverySession).await;
     rig.world.model.seen(1).await;
     stop(rig).await;

@@ -21,7 +21,7 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
 use self::mortal::{Life, MortalHistory, MortalJournal};
-use self::world::{Outside, Wish, World};
+use self::world::{ModelScript, Outside, World};
 
 mod judge;
 mod mortal;
@@ -35,7 +35,7 @@ const SESSIONS: usize = 2;
 #[derive(Clone, Debug)]
 enum Op {
     /// Says something new.
-    Say(usize, Wish),
+    Say(usize, ModelScript),
     /// Sends something again that was sent before.
     Again(usize),
     /// Sends something else under an id that was used before.
@@ -54,7 +54,7 @@ enum Op {
 
 fn op() -> impl Strategy<Value = Op> {
     let wish = (0..16_u8, prop::bool::weighted(0.2));
-    let wish = wish.prop_map(|(tools, fails)| Wish { tools, fails });
+    let wish = wish.prop_map(|(tools, fails)| ModelScript { tools, fails });
     prop_oneof![
         8 => (0..SESSIONS, wish).prop_map(|(session, wish)| Op::Say(session, wish)),
         3 => (0..20_usize).prop_map(Op::Again),
@@ -94,7 +94,7 @@ impl Post {
 }
 
 /// What readers saw of each session, by position.
-type Seen = Arc<Mutex<HashMap<(usize, u64), Arc<Event>>>>;
+type SeenEvents = Arc<Mutex<HashMap<(usize, u64), Arc<Event>>>>;
 
 struct Machine {
     folder: TempDir,
@@ -103,12 +103,12 @@ struct Machine {
     ids: Arc<CountedIds>,
     deaths: VecDeque<(i64, bool)>,
     posts: Vec<Post>,
-    seen: Seen,
-    alive: Option<Alive>,
+    seen: SeenEvents,
+    alive: Option<Process>,
 }
 
 /// A process.
-struct Alive {
+struct Process {
     runtime: Runtime,
     engine: Arc<Engine>,
     life: Arc<Life>,
@@ -123,7 +123,7 @@ impl Machine {
             ids: Arc::default(),
             deaths: deaths.into(),
             posts: Vec::new(),
-            seen: Seen::default(),
+            seen: SeenEvents::default(),
             alive: None,
         };
         machine.live();
@@ -140,7 +140,7 @@ impl Machine {
                 .build()
                 .unwrap();
             let engine = runtime.block_on(self.open(&life));
-            let alive = Alive {
+            let alive = Process {
                 runtime,
                 engine,
                 life,
@@ -188,7 +188,7 @@ impl Machine {
         Engine::start(ports, settings).await.unwrap()
     }
 
-    fn alive(&self) -> &Alive {
+    fn alive(&self) -> &Process {
         self.alive.as_ref().unwrap()
     }
 
@@ -222,7 +222,7 @@ impl Machine {
         }
     }
 
-    fn say(&mut self, session: usize, wish: Wish) {
+    fn say(&mut self, session: usize, wish: ModelScript) {
         let number = self.posts.len();
         self.posts.push(Post {
             session,
@@ -312,7 +312,7 @@ impl Machine {
     }
 }
 
-impl Alive {
+impl Process {
     /// What comes of this; none when the process dies before.
     fn until_death<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         self.runtime.block_on(async {
@@ -330,7 +330,7 @@ impl Alive {
     }
 
     /// Opens a session and lets somebody read it; whether the process lived so long.
-    fn begin(&self, session: usize, seen: &Seen) -> bool {
+    fn begin(&self, session: usize, seen: &SeenEvents) -> bool {
         let open = Action::Open {
             model: None,
             metadata: Map::new(),
@@ -364,7 +364,7 @@ impl Alive {
 }
 
 /// Reads a session from its start for as long as the process lives.
-async fn watch(engine: Arc<Engine>, session: usize, seen: Seen) {
+async fn watch(engine: Arc<Engine>, session: usize, seen: SeenEvents) {
     // The server may be asked to stop before anybody reads.
     let Ok(mut reader) = engine.follow(&named(session), Seq(0)).await else {
         return;
@@ -415,7 +415,7 @@ proptest! {
 fn a_message_that_is_sent_a_hundred_thousand_times_begins_one_turn() {
     let mut machine = Machine::new(Vec::new());
     let (tools, fails) = (15, true);
-    machine.say(0, Wish { tools, fails });
+    machine.say(0, ModelScript { tools, fails });
     let post = machine.posts[0].clone();
     let alive = machine.alive();
     let mut clients = JoinSet::new();

@@ -6,14 +6,14 @@ pub struct Point {
     /// Its name, as it stands in the code.
     pub name: &'static str,
     /// In which part of a server's life it is reached.
-    pub when: When,
+    pub when: LifeStage,
     /// What is true there, in a few words.
     pub here: &'static str,
 }
 
 /// In which part of a server's life a point is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
+pub enum LifeStage {
     /// By every start, before anybody is served.
     Start,
     /// By a start that finds a turn which was cut in the middle of a step, as it is at this point.
@@ -30,16 +30,16 @@ pub enum When {
     Care,
 }
 
-const fn point(when: When, name: &'static str, here: &'static str) -> Point {
+const fn point(when: LifeStage, name: &'static str, here: &'static str) -> Point {
     Point { name, when, here }
 }
 
-use When::{Care, Relay, Resume, Run, Start, Stop, Sweep};
+use LifeStage::{Care, Relay, Resume, Run, Start, Stop, Sweep};
 
 /// In the middle of an answer.
-const ASKING: When = Resume("show.after");
+const ASKING: LifeStage = Resume("show.after");
 /// In the middle of a call that can be looked at.
-const CALLING: When = Resume("file.sync.before");
+const CALLING: LifeStage = Resume("file.sync.before");
 
 /// All of them, in the order in which a life of the server comes to them.
 pub const POINTS: &[Point] = &[

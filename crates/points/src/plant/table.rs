@@ -8,12 +8,12 @@ pub struct Fault {
     /// What goes wrong with it, in a few words.
     pub wrong: &'static str,
     /// What it takes to see that.
-    pub seen: Seen,
+    pub seen: Detection,
 }
 
 /// What it takes to see a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum Detection {
     /// Servers that are killed at random, or at any point.
     ByKills,
     /// A kill at this named point; at random it would take long.
@@ -22,11 +22,11 @@ pub enum Seen {
     ByCuts,
 }
 
-const fn fault(name: &'static str, seen: Seen, wrong: &'static str) -> Fault {
+const fn fault(name: &'static str, seen: Detection, wrong: &'static str) -> Fault {
     Fault { name, wrong, seen }
 }
 
-use Seen::{At, ByCuts, ByKills};
+use Detection::{At, ByCuts, ByKills};
 
 /// All of them.
 pub const FAULTS: &[Fault] = &[

@@ -8,7 +8,7 @@ use samovar_core::provider::is_refusal;
 use samovar_core::{
     Action, CallId, Delivery, Error, Event, FinishReason, Kind, Role, Seq, SessionId, TurnId,
 };
-use samovar_engine::{Engine, Follower, Lost};
+use samovar_engine::{Engine, FollowError, Follower};
 use samovar_locale as locale;
 use serde_json::Map;
 
@@ -94,7 +94,7 @@ impl Talk {
     }
 
     /// The next events; never while no turn runs. Dropping the future halfway loses nothing.
-    pub(super) async fn next(&mut self) -> Result<Vec<Arc<Event>>, Lost> {
+    pub(super) async fn next(&mut self) -> Result<Vec<Arc<Event>>, FollowError> {
         match &mut self.follower {
             Some(follower) => follower.next().await,
             None => std::future::pending().await,

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use samovar_core::relay::{Envelope, MessageKind};
 use samovar_core::{Code, Error, Event, SessionId};
-use samovar_engine::Lost;
+use samovar_engine::FollowError;
 use samovar_locale as locale;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::Mind;
+use super::AgentEngine;
 use super::state::{AgentState, Call, FollowUp, Phase};
 use super::talk::Talk;
 use super::tools::{Ask, Tools};
@@ -26,14 +26,14 @@ pub(super) struct Worker {
     pub(super) talk: Option<Talk>,
     pub(super) stopping: CancellationToken,
     pub(super) is_leaving: bool,
-    pub(super) mind: Mind,
+    pub(super) mind: AgentEngine,
 }
 
 /// What the worker wakes up for.
-enum Happening {
+enum WorkerEvent {
     Connection(LinkEvent),
     PendingRequest(Ask),
-    Told(Result<Vec<Arc<Event>>, Lost>),
+    Told(Result<Vec<Arc<Event>>, FollowError>),
     Late,
     Leave,
 }
@@ -47,22 +47,22 @@ impl Worker {
                 return;
             }
             match self.next().await {
-                Happening::Connection(heard) => self.hear(heard),
-                Happening::PendingRequest(ask) => self.waiting = Some(ask),
-                Happening::Told(Ok(events)) => self.tell(&events),
-                Happening::Told(Err(lost)) => self.lost(&lost),
-                Happening::Late => {
+                WorkerEvent::Connection(heard) => self.hear(heard),
+                WorkerEvent::PendingRequest(ask) => self.waiting = Some(ask),
+                WorkerEvent::Told(Ok(events)) => self.tell(&events),
+                WorkerEvent::Told(Err(lost)) => self.lost(&lost),
+                WorkerEvent::Late => {
                     let effect = self.state.late(Instant::now());
                     self.follow_up(effect);
                 }
-                Happening::Leave => self.is_leaving = true,
+                WorkerEvent::Leave => self.is_leaving = true,
             }
             self.call();
             self.attend().await;
         }
     }
 
-    async fn next(&mut self) -> Happening {
+    async fn next(&mut self) -> WorkerEvent {
         let takes_calls = self.waiting.is_none() && self.state.phase.is_sure();
         let deadline = self.state.deadline();
         let late = async {
@@ -80,11 +80,11 @@ impl Worker {
         };
         // All are safe to drop halfway: each takes nothing before it has it.
         tokio::select! {
-            heard = self.line.next() => Happening::Connection(heard),
-            Some(ask) = self.asked.recv(), if takes_calls => Happening::PendingRequest(ask),
-            told = told => Happening::Told(told),
-            () = late => Happening::Late,
-            () = self.stopping.cancelled(), if !self.is_leaving => Happening::Leave,
+            heard = self.line.next() => WorkerEvent::Connection(heard),
+            Some(ask) = self.asked.recv(), if takes_calls => WorkerEvent::PendingRequest(ask),
+            told = told => WorkerEvent::Told(told),
+            () = late => WorkerEvent::Late,
+            () = self.stopping.cancelled(), if !self.is_leaving => WorkerEvent::Leave,
         }
     }
 
@@ -175,13 +175,13 @@ impl Worker {
         }
     }
 
-    fn lost(&mut self, lost: &Lost) {
+    fn lost(&mut self, lost: &FollowError) {
         if let Some(talk) = &mut self.talk {
             talk.lost();
         }
         match lost {
-            Lost::Stopping => {}
-            Lost::Gone(_) | Lost::Broken(_) => {
+            FollowError::Stopping => {}
+            FollowError::Gone(_) | FollowError::Broken(_) => {
                 tracing::error!(%lost, "the agent of a room lost its own session");
                 let broken = locale::relay::agent_broke_off(locale::turn::broken());
                 self.state.say(&broken);

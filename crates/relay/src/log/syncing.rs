@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 const EVERY: Duration = Duration::from_secs(1);
 
 /// A file whose writes reach the disk later.
-pub(crate) struct Synced {
+pub(crate) struct SyncedFile {
     file: File,
     /// The folder in which the file is new.
     folder: Mutex<Option<OwnedFd>>,
@@ -26,7 +26,7 @@ pub(crate) struct Synced {
     failed: OnceLock<String>,
 }
 
-impl Synced {
+impl SyncedFile {
     pub(crate) fn new(file: File, folder: Option<OwnedFd>) -> Self {
         Self {
             file,
@@ -79,13 +79,13 @@ pub(crate) struct Syncer {
 
 #[derive(Default)]
 struct Dirty {
-    files: Vec<Arc<Synced>>,
+    files: Vec<Arc<SyncedFile>>,
     is_watched: bool,
 }
 
 impl Syncer {
     /// Something was written.
-    pub(crate) fn wrote(self: &Arc<Self>, file: &Arc<Synced>) {
+    pub(crate) fn wrote(self: &Arc<Self>, file: &Arc<SyncedFile>) {
         if file.is_dirty.swap(true, Ordering::Relaxed) {
             return;
         }
@@ -128,7 +128,7 @@ impl Syncer {
     /// How that ended, when there are no such threads: then it was synced here, and nothing was done.
     pub(crate) fn blocking(
         &self,
-        file: Arc<Synced>,
+        file: Arc<SyncedFile>,
         then: impl FnOnce(io::Result<()>) + Send + 'static,
     ) -> Result<JoinHandle<()>, io::Result<()>> {
         let Ok(runtime) = Handle::try_current() else {
@@ -157,7 +157,7 @@ impl Syncer {
     }
 }
 
-fn sync_all(files: &[Arc<Synced>]) {
+fn sync_all(files: &[Arc<SyncedFile>]) {
     for file in files {
         if let Err(error) = file.sync() {
             tracing::error!(%error, "a study log is stopped");

@@ -9,8 +9,8 @@ use samovar_core::{Millis, failpoint, planted};
 
 use super::StudyLogs;
 use super::files::{Folder, is_id, marker_name, room_id};
-use crate::log::{LogFile, Marker, Synced, remove_marker};
-use crate::queue::Logged;
+use crate::log::{LogFile, Marker, SyncedFile, remove_marker};
+use crate::queue::RowAddress;
 use crate::room::{Move, Step};
 use crate::row::{CheckedPayload, Direction, NewRow, Row, note};
 
@@ -18,13 +18,13 @@ use crate::row::{CheckedPayload, Direction, NewRow, Row, note};
 const TRIES: usize = 1000;
 
 /// What was kept of a step.
-pub(crate) struct Kept {
+pub(crate) struct KeptRows {
     /// Where its first row stands; the others follow.
-    pub(crate) first: Logged,
+    pub(crate) first: RowAddress,
     /// The id of the study session that began with it.
     pub(crate) begun: Option<String>,
     /// The file of the one that ended with it.
-    pub(crate) ended: Option<Arc<Synced>>,
+    pub(crate) ended: Option<Arc<SyncedFile>>,
 }
 
 /// The log of a room. Its owner is the room.
@@ -121,7 +121,7 @@ impl RoomLog {
     ///
     /// # Errors
     /// What the system said; then none of them is kept, and a study session that was to begin has not.
-    pub(crate) fn keep(&mut self, step: &Step) -> io::Result<Kept> {
+    pub(crate) fn keep(&mut self, step: &Step) -> io::Result<KeptRows> {
         match &step.log {
             Move::Begins(announced) => self.begin(step, announced.as_deref()),
             Move::Stays => self.keep_rows(&step.rows),
@@ -129,25 +129,25 @@ impl RoomLog {
                 let kept = self.keep_rows(&step.rows)?;
                 let ended = self.close_study();
                 failpoint!("relay.study.ended");
-                Ok(Kept { ended, ..kept })
+                Ok(KeptRows { ended, ..kept })
             }
         }
     }
 
-    fn keep_rows(&mut self, rows: &[NewRow]) -> io::Result<Kept> {
+    fn keep_rows(&mut self, rows: &[NewRow]) -> io::Result<KeptRows> {
         let first = match self.study.take() {
             Some(mut file) => {
                 let index = self.append(&mut file, rows);
                 let session = file.session().clone();
                 self.study = Some(file);
-                Logged {
+                RowAddress {
                     session,
                     index: index?,
                 }
             }
             None => self.keep_own(rows)?,
         };
-        Ok(Kept {
+        Ok(KeptRows {
             first,
             begun: None,
             ended: None,
@@ -155,7 +155,7 @@ impl RoomLog {
     }
 
     /// Keeps rows in the room's own file; when that has no room it is moved away, and the next begins.
-    fn keep_own(&mut self, rows: &[NewRow]) -> io::Result<Logged> {
+    fn keep_own(&mut self, rows: &[NewRow]) -> io::Result<RowAddress> {
         let mut file = self.take_own()?;
         let mut index = self.append(&mut file, rows);
         if matches!(&index, Err(error) if error.kind() == io::ErrorKind::FileTooLarge)
@@ -166,7 +166,7 @@ impl RoomLog {
             index = self.append(&mut file, rows);
         }
         self.own = Some(file);
-        Ok(Logged {
+        Ok(RowAddress {
             session: self.id.clone(),
             index: index?,
         })
@@ -192,7 +192,7 @@ impl RoomLog {
         Ok(file)
     }
 
-    fn begin(&mut self, step: &Step, announced: Option<&str>) -> io::Result<Kept> {
+    fn begin(&mut self, step: &Step, announced: Option<&str>) -> io::Result<KeptRows> {
         let (study, (file, folder), why) = self.new_study(step.at, announced)?;
         let mut file = LogFile::new(
             (file, Some(folder)),
@@ -222,8 +222,8 @@ impl RoomLog {
         let session = file.session().clone();
         self.sync_soon(&file);
         self.study = Some(file);
-        Ok(Kept {
-            first: Logged { session, index: 0 },
+        Ok(KeptRows {
+            first: RowAddress { session, index: 0 },
             begun: Some(study),
             ended: None,
         })
@@ -271,7 +271,7 @@ impl RoomLog {
     }
 
     /// Nothing more comes to the study session's file, which is open no longer.
-    pub(crate) fn close_study(&mut self) -> Option<Arc<Synced>> {
+    pub(crate) fn close_study(&mut self) -> Option<Arc<SyncedFile>> {
         let file = self.study.take()?;
         self.logs.names().open.remove(&**file.session());
         if let Err(error) = self.unmark() {

@@ -49,7 +49,7 @@ fn played(log: &[u8]) -> Report {
 }
 
 /// The line, and what of it differs.
-fn differs(report: &Report) -> Option<(u64, What)> {
+fn differs(report: &Report) -> Option<(u64, Mismatch)> {
     let difference = report.difference.as_ref()?;
     assert!(!difference.sentence().is_empty());
     assert!(difference.expected.len() < 300 && difference.found.len() < 300);
@@ -143,20 +143,20 @@ fn rows_that_are_missing_or_moved_or_there_twice_are_found() {
         let found = |rows: &[&str]| differs(&played(rows.concat().as_bytes()));
         let mut doubled = rows.clone();
         doubled.insert(at, rows[at]);
-        assert_eq!(found(&doubled), Some((line + 1, What::Index)));
+        assert_eq!(found(&doubled), Some((line + 1, Mismatch::Index)));
         if at + 1 == rows.len() {
             break;
         }
         let mut missing = rows.clone();
         missing.remove(at);
         // A log cannot begin without a check, so the first row is missed by its number too.
-        assert_eq!(found(&missing), Some((line, What::Index)));
+        assert_eq!(found(&missing), Some((line, Mismatch::Index)));
         let difference = played(missing.concat().as_bytes()).difference.unwrap();
         let numbers = format!("number {line}, but {at} is next");
         assert!(difference.sentence().contains(&numbers), "{difference:?}");
         let mut swapped = rows.clone();
         swapped.swap(at, at + 1);
-        assert_eq!(found(&swapped), Some((line, What::Index)));
+        assert_eq!(found(&swapped), Some((line, Mismatch::Index)));
     }
     // Numbers alone help nobody: with them put right the checks differ.
     let rows = movie(1).book().rows();
@@ -165,7 +165,10 @@ fn rows_that_are_missing_or_moved_or_there_twice_are_found() {
     text = text
         .replace(&ninth, "")
         .replace("\"eventIndex\":10,", "\"eventIndex\":9,");
-    assert_eq!(differs(&played(text.as_bytes())), Some((9, What::Check)));
+    assert_eq!(
+        differs(&played(text.as_bytes())),
+        Some((9, Mismatch::Check))
+    );
 }
 
 // proves RL-17
@@ -181,13 +184,16 @@ fn an_end_that_is_missing_is_missed_where_the_host_has_not_answered() {
     let cut = write(&rows[..=told]);
     assert_eq!(
         differs(&played(cut.as_bytes())),
-        Some((lines(&cut), What::Host))
+        Some((lines(&cut), Mismatch::Host))
     );
     let log = write(&rows);
     let torn = &log.as_bytes()[..log.len() - 20];
-    assert_eq!(differs(&played(torn)), Some((lines(&log), What::Row)));
+    assert_eq!(differs(&played(torn)), Some((lines(&log), Mismatch::Row)));
     let bare = &log.as_bytes()[..log.len() - 1];
-    assert_eq!(differs(&played(bare)), Some((lines(&log), What::Spelling)));
+    assert_eq!(
+        differs(&played(bare)),
+        Some((lines(&log), Mismatch::Spelling))
+    );
 }
 
 // proves RL-17
@@ -198,7 +204,7 @@ fn a_log_in_which_nobody_is_ever_answered_is_not_read_to_its_end() {
     let look = rows[1].clone();
     rows.extend(vec![look; 6000]);
     let report = played(write_seed(&rows).as_bytes());
-    assert_eq!(report.difference.unwrap().what, What::Host);
+    assert_eq!(report.difference.unwrap().what, Mismatch::Host);
     assert!(report.rows < 5000, "{}", report.rows);
 }
 
@@ -265,7 +271,7 @@ fn a_log_goes_on_behind_a_restart_and_with_another_host() {
     let mut rows = log.rows();
     rows.retain(|row| row.kind != row::note::ENTERED && row.kind != row::note::RESTARTED);
     let found = differs(&played(write(&rows).as_bytes())).unwrap();
-    assert_eq!(found.1, What::Host);
+    assert_eq!(found.1, Mismatch::Host);
 }
 
 // proves RL-17
@@ -279,7 +285,7 @@ fn a_log_that_was_forged_with_its_checks_is_found_by_what_the_host_says() {
         .unwrap();
     forged[at].payload["uiSpec"]["state"]["selected"] = "m2".into();
     let report = played(write(&forged).as_bytes());
-    assert_eq!(differs(&report), Some((at as u64 + 1, What::Host)));
+    assert_eq!(differs(&report), Some((at as u64 + 1, Mismatch::Host)));
     let difference = report.difference.unwrap();
     assert_eq!(
         difference.expected,
@@ -296,12 +302,12 @@ fn a_log_that_was_forged_with_its_checks_is_found_by_what_the_host_says() {
     unasked.insert(at, log[at].clone());
     assert_eq!(
         differs(&played(write(&unasked).as_bytes())).unwrap().1,
-        What::Host
+        Mismatch::Host
     );
     let mut elsewhere = log.clone();
     elsewhere[at].reply_to = Some("r9".to_owned());
     let found = differs(&played(write(&elsewhere).as_bytes()));
-    assert_eq!(found, Some((at as u64 + 1, What::Host)));
+    assert_eq!(found, Some((at as u64 + 1, Mismatch::Host)));
 }
 
 // proves RL-17
@@ -324,14 +330,17 @@ fn a_log_of_the_agents_alone_replays_without_checks() {
         assert!(report.compared > 20);
 
         let forged = seed.replacen("The Salt Road", "The Salt Roads", 1);
-        assert_eq!(differs(&played(forged.as_bytes())).unwrap().1, What::Host);
+        assert_eq!(
+            differs(&played(forged.as_bytes())).unwrap().1,
+            Mismatch::Host
+        );
         // Rows that are taken out of a longer log keep their numbers.
         let sparse = seed.replace("\"eventIndex\":", "\"eventIndex\":1");
         assert_eq!(differs(&played(sparse.as_bytes())), None);
         let back = format!("{seed}{}", seed.lines().next().unwrap());
         assert_eq!(
             differs(&played(back.as_bytes())),
-            Some((lines(&seed) + 1, What::Index))
+            Some((lines(&seed) + 1, Mismatch::Index))
         );
     }
 }
@@ -355,7 +364,10 @@ fn the_file_of_a_room_is_held_against_its_checks_alone() {
     let report = played(write(&rows).as_bytes());
     assert_eq!((report.difference, report.compared), (None, 0));
     let forged = write(&rows).replacen("The Salt Road", "The Salt Roads", 1);
-    assert_eq!(differs(&played(forged.as_bytes())).unwrap().1, What::Check);
+    assert_eq!(
+        differs(&played(forged.as_bytes())).unwrap().1,
+        Mismatch::Check
+    );
 }
 
 // proves RL-17
@@ -385,17 +397,20 @@ fn what_is_no_log_is_told_with_its_line() {
     for text in junk {
         assert_eq!(
             differs(&played(text.as_bytes())),
-            Some((1, What::Row)),
+            Some((1, Mismatch::Row)),
             "{text}"
         );
         let second = format!("{row}\n{text}");
         assert_eq!(
             differs(&played(second.as_bytes())),
-            Some((2, What::Row)),
+            Some((2, Mismatch::Row)),
             "{text}"
         );
     }
     let endless = vec![b' '; 9 << 20];
-    assert_eq!(differs(&played(&endless)), Some((1, What::Row)));
-    assert_eq!(differs(&played(&[0xFF, 0xFE, b'\n'])), Some((1, What::Row)));
+    assert_eq!(differs(&played(&endless)), Some((1, Mismatch::Row)));
+    assert_eq!(
+        differs(&played(&[0xFF, 0xFE, b'\n'])),
+        Some((1, Mismatch::Row))
+    );
 }

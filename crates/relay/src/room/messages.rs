@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::pending::Request;
 use super::shape::{self, Strictness};
 use super::step::{
-    Change, Delivery, Key, Move, Now, Refusal, Source, Step, Who, answers, cost, payload,
+    Change, Delivery, Key, Move, Refusal, RoomTime, Source, Step, Subject, answers, cost, payload,
 };
 use super::{Room, Starting, Study};
 use crate::backend_data::strip_backend_data;
@@ -17,14 +17,14 @@ use crate::row::{CheckedPayload, Direction, note};
 
 /// What a host said, free of what must not leave it.
 struct HostMessage {
-    who: Who,
+    who: Subject,
     envelope: Envelope,
     told: Arc<CheckedPayload>,
 }
 
 impl Room {
     /// A member says something that is no join.
-    pub(crate) fn said(&self, key: Key, envelope: Envelope, now: Now) -> Step {
+    pub(crate) fn said(&self, key: Key, envelope: Envelope, now: RoomTime) -> Step {
         let id = envelope.id.clone();
         let mut step = Step::new(now.wall, Some(Source { key, id }));
         match self.who(key) {
@@ -37,7 +37,7 @@ impl Room {
         step
     }
 
-    fn agent_said(&self, step: &mut Step, who: Who, envelope: Envelope, now: Now) {
+    fn agent_said(&self, step: &mut Step, who: Subject, envelope: Envelope, now: RoomTime) {
         let told = Arc::new(CheckedPayload::of(&envelope.payload));
         if let Err(refusal) = shape::payload_kept(&envelope.payload, told.bytes()) {
             return step.refuse_unread(who, &refusal, (&envelope, told.bytes()));
@@ -97,7 +97,7 @@ impl Room {
     }
 
     /// Whether there is a host, and room for one more request of this agent.
-    fn judge_room(&self, who: Who) -> Result<Who, Refusal> {
+    fn judge_room(&self, who: Subject) -> Result<Subject, Refusal> {
         let Some((key, _)) = self.host else {
             let why = "no host is in this room; wait until one has joined";
             return Err(Refusal::inactive(why));
@@ -107,7 +107,7 @@ impl Room {
             let why = format!("{open} requests are open; wait until some are answered");
             return Err(Refusal::new(RelayCode::ToolExecutionFailed, why));
         }
-        Ok(Who {
+        Ok(Subject {
             key,
             role: RelayRole::Host,
             member: None,
@@ -117,9 +117,9 @@ impl Room {
     fn forward(
         &self,
         step: &mut Step,
-        (who, host): (Who, Who),
+        (who, host): (Subject, Subject),
         (envelope, told): (Envelope, Arc<CheckedPayload>),
-        now: Now,
+        now: RoomTime,
     ) {
         let kind = envelope.kind;
         let (id, made) = self.pending.id_for(envelope.id.as_deref());
@@ -162,7 +162,7 @@ impl Room {
         step.changes.push(Change::Remember(id, request, made));
     }
 
-    fn host_said(&self, step: &mut Step, who: Who, mut envelope: Envelope) {
+    fn host_said(&self, step: &mut Step, who: Subject, mut envelope: Envelope) {
         strip_backend_data(&mut envelope.payload);
         let told = Arc::new(CheckedPayload::of(&envelope.payload));
         let judged = shape::payload_kept(&envelope.payload, told.bytes())
@@ -206,7 +206,7 @@ impl Room {
             let given = (&heard.envelope, heard.told.bytes());
             return step.refuse_unread(heard.who, &Refusal::message(why), given);
         }
-        let to: Vec<Who> = self.agent(request.agent).into_iter().collect();
+        let to: Vec<Subject> = self.agent(request.agent).into_iter().collect();
         let asked_as = request.asked_as.clone();
         planted!("relay-reply-to-all", {
             step.changes.push(Change::Answered(id.clone()));
@@ -241,7 +241,7 @@ impl Room {
         &self,
         step: &mut Step,
         heard: HostMessage,
-        to: &[Who],
+        to: &[Subject],
         (request, reply_to): (Option<String>, Option<String>),
     ) {
         let starting = self.starting.as_ref();
@@ -263,7 +263,7 @@ impl Room {
         }
     }
 
-    fn end(&self, step: &mut Step, heard: HostMessage, to: &[Who], reply_to: Option<String>) {
+    fn end(&self, step: &mut Step, heard: HostMessage, to: &[Subject], reply_to: Option<String>) {
         let HostMessage {
             who,
             envelope,
@@ -296,7 +296,7 @@ impl Room {
 }
 
 /// Notes what was received, and delivers it.
-fn send(step: &mut Step, heard: HostMessage, to: &[Who], reply_to: Option<String>) {
+fn send(step: &mut Step, heard: HostMessage, to: &[Subject], reply_to: Option<String>) {
     let HostMessage {
         who,
         envelope,

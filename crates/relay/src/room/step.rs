@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::Starting;
 use super::pending::Request;
-use crate::queue::Gone;
+use crate::queue::Disconnected;
 use crate::row::{CheckedPayload, Direction, NewRow};
 
 /// A member of any room, by the number of its connection.
@@ -20,7 +20,7 @@ const COST: usize = 128;
 
 /// When something happens.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Now {
+pub(crate) struct RoomTime {
     /// By the clock.
     pub(crate) wall: Millis,
     /// Since the relay began; it does not go back.
@@ -117,12 +117,12 @@ pub(crate) struct Step {
     pub(crate) changes: Vec<Change>,
     pub(crate) deliveries: Vec<Delivery>,
     /// To whom nothing comes after that.
-    pub(crate) closes: Vec<(Key, Gone)>,
+    pub(crate) closes: Vec<(Key, Disconnected)>,
 }
 
 /// Who a row is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Who {
+pub(crate) struct Subject {
     pub(crate) key: Key,
     pub(crate) role: RelayRole,
     /// The number of an agent.
@@ -151,7 +151,7 @@ impl Step {
     pub(crate) fn row(
         &self,
         direction: Direction,
-        who: Who,
+        who: Subject,
         envelope: &Envelope,
         told: &Arc<CheckedPayload>,
     ) -> NewRow {
@@ -168,13 +168,18 @@ impl Step {
     }
 
     /// Notes what was received.
-    pub(crate) fn received(&mut self, who: Who, envelope: &Envelope, told: &Arc<CheckedPayload>) {
+    pub(crate) fn received(
+        &mut self,
+        who: Subject,
+        envelope: &Envelope,
+        told: &Arc<CheckedPayload>,
+    ) {
         let row = self.row(Direction::In, who, envelope, told);
         self.rows.push(row);
     }
 
     /// Notes something of the relay's own.
-    pub(crate) fn note(&mut self, kind: &'static str, who: Option<Who>, payload: &Payload) {
+    pub(crate) fn note(&mut self, kind: &'static str, who: Option<Subject>, payload: &Payload) {
         self.rows.push(NewRow {
             at: self.at,
             direction: Direction::Internal,
@@ -188,7 +193,12 @@ impl Step {
     }
 
     /// Delivers a message, and notes that.
-    pub(crate) fn deliver(&mut self, to: Who, envelope: Arc<Envelope>, told: &Arc<CheckedPayload>) {
+    pub(crate) fn deliver(
+        &mut self,
+        to: Subject,
+        envelope: Arc<Envelope>,
+        told: &Arc<CheckedPayload>,
+    ) {
         let row = self.row(Direction::Out, to, &envelope, told);
         self.rows.push(row);
         self.deliveries.push(Delivery {
@@ -202,7 +212,7 @@ impl Step {
     /// The same of a message of which no more is noted than what it was.
     pub(crate) fn refuse_unread(
         &mut self,
-        to: Who,
+        to: Subject,
         refusal: &Refusal,
         (given, bytes): (&Envelope, usize),
     ) {
@@ -218,7 +228,7 @@ impl Step {
     }
 
     /// Delivers a refusal, and notes that it is one of the relay's own.
-    pub(crate) fn refuse(&mut self, to: Who, refusal: &Refusal, reply_to: Option<String>) {
+    pub(crate) fn refuse(&mut self, to: Subject, refusal: &Refusal, reply_to: Option<String>) {
         let Refusal { code, why } = refusal;
         let noted = payload([("code", code.as_str().into()), ("message", json!(why))]);
         self.note(crate::row::note::REFUSED, Some(to), &noted);
@@ -226,7 +236,7 @@ impl Step {
     }
 
     /// Delivers an error.
-    pub(crate) fn error(&mut self, to: Who, refusal: &Refusal, reply_to: Option<String>) {
+    pub(crate) fn error(&mut self, to: Subject, refusal: &Refusal, reply_to: Option<String>) {
         let envelope = refusal.envelope(reply_to);
         let told = Arc::new(CheckedPayload::of(&envelope.payload));
         self.deliver(to, Arc::new(envelope), &told);

@@ -20,8 +20,8 @@ pub(super) const RULES: Rules = Rules {
     max_open: 256,
 };
 
-pub(super) fn at(seconds: u64) -> Now {
-    Now {
+pub(super) fn at(seconds: u64) -> RoomTime {
+    RoomTime {
         wall: samovar_core::Millis(1_770_978_137_000),
         since: Duration::from_secs(seconds),
     }
@@ -55,7 +55,7 @@ fn fitting(kind: MessageKind) -> Value {
 /// A room to which things happen.
 struct Scene {
     room: Room,
-    now: Now,
+    now: RoomTime,
 }
 
 impl Scene {

@@ -10,7 +10,7 @@ use samovar_core::{
     Action, CallId, Delivery, Error, Event, Kind, Outcome, SessionId, Status, ToolCall, ToolSpec,
     TurnId,
 };
-use samovar_engine::{Engine, Follower, Lost};
+use samovar_engine::{Engine, FollowError, Follower};
 use samovar_locale as locale;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -173,7 +173,7 @@ impl Driver {
 
     /// What comes of the call that runs; never while none does. Dropping the future halfway loses
     /// nothing.
-    pub(super) async fn next(&mut self) -> Result<Vec<Arc<Event>>, Lost> {
+    pub(super) async fn next(&mut self) -> Result<Vec<Arc<Event>>, FollowError> {
         match &mut self.running {
             Some(running) => running.follower.next().await,
             None => std::future::pending().await,
@@ -181,7 +181,10 @@ impl Driver {
     }
 
     /// Takes in what came of it; the call, once it is over.
-    pub(super) async fn take_in(&mut self, came: Result<Vec<Arc<Event>>, Lost>) -> Option<Over> {
+    pub(super) async fn take_in(
+        &mut self,
+        came: Result<Vec<Arc<Event>>, FollowError>,
+    ) -> Option<Over> {
         let running = self.running.as_mut()?;
         let events = match came {
             Ok(events) => events,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use samovar_core::relay::{Envelope, MessageKind, Payload, RelayCode, RelayRole};
 use samovar_core::{Clock, Event};
-use samovar_engine::Lost;
+use samovar_engine::FollowError;
 use samovar_locale as locale;
 use serde_json::{Value, json};
 
@@ -31,9 +31,9 @@ pub(super) struct Worker {
     pub(super) notes: Notes,
 }
 
-enum Happening {
+enum WorkerEvent {
     Connection(LinkEvent),
-    Came(Result<Vec<Arc<Event>>, Lost>),
+    Came(Result<Vec<Arc<Event>>, FollowError>),
 }
 
 impl Worker {
@@ -42,21 +42,21 @@ impl Worker {
         loop {
             // Both are safe to drop halfway: each takes nothing before it has it.
             let happening = tokio::select! {
-                heard = self.line.next() => Happening::Connection(heard),
-                came = self.driver.next() => Happening::Came(came),
+                heard = self.line.next() => WorkerEvent::Connection(heard),
+                came = self.driver.next() => WorkerEvent::Came(came),
             };
             match happening {
-                Happening::Connection(LinkEvent::Up) => self.join().await,
-                Happening::Connection(LinkEvent::Said(said)) => self.hear(&said).await,
-                Happening::Connection(LinkEvent::Lost(Disconnect::Replaced)) => {
+                WorkerEvent::Connection(LinkEvent::Up) => self.join().await,
+                WorkerEvent::Connection(LinkEvent::Said(said)) => self.hear(&said).await,
+                WorkerEvent::Connection(LinkEvent::Lost(Disconnect::Replaced)) => {
                     tracing::warn!(room = self.room, "another host took the room of the tools");
                     return;
                 }
-                Happening::Connection(LinkEvent::Lost(Disconnect::Broken(why))) => {
+                WorkerEvent::Connection(LinkEvent::Lost(Disconnect::Broken(why))) => {
                     tracing::info!(room = self.room, why, "the host of tools lost its room");
                     self.driver.forget();
                 }
-                Happening::Came(came) => {
+                WorkerEvent::Came(came) => {
                     if let Some(over) = self.driver.take_in(came).await {
                         self.answer(over).await;
                         self.show().await;

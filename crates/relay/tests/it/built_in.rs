@@ -11,9 +11,9 @@ use serde_json::json;
 use crate::support::{Bench, error_of, fields, gets, is_quiet, kinds, message};
 
 /// Answers a snapshot with whatever is wrong, and all that it hears of its own faults.
-struct Wrong;
+struct WrongHost;
 
-impl Host for Wrong {
+impl Host for WrongHost {
     fn hear(&mut self, said: &Envelope, _: &HostContext) -> Vec<Envelope> {
         let reply_to = said.id.clone();
         vec![
@@ -89,7 +89,7 @@ async fn a_booking_at_a_host_of_this_process_goes_through_its_room() {
 #[tokio::test]
 async fn a_host_of_this_process_is_refused_what_every_host_is_and_never_in_a_circle() {
     let bench = Bench::new();
-    bench.relay.attach("r", Box::new(Wrong)).unwrap();
+    bench.relay.attach("r", Box::new(WrongHost)).unwrap();
     let mut agent = bench.joins("agent", "r").await;
     agent
         .say(message("snapshot.get", Some("q"), json!({})))
@@ -134,7 +134,7 @@ async fn a_host_of_this_process_is_refused_what_every_host_is_and_never_in_a_cir
 #[tokio::test]
 async fn a_host_on_a_socket_takes_the_place_of_one_of_this_process_and_the_other_way_round() {
     let bench = Bench::new();
-    bench.relay.attach("r", Box::new(Wrong)).unwrap();
+    bench.relay.attach("r", Box::new(WrongHost)).unwrap();
     let agent = bench.joins("agent", "r").await;
     let mut host = bench.joins("host", "r").await;
     assert_eq!(bench.relay.rooms()[0].host, Some(HostKind::Socket));
@@ -147,7 +147,7 @@ async fn a_host_on_a_socket_takes_the_place_of_one_of_this_process_and_the_other
         .say(message("snapshot.get", Some("q"), json!({})))
         .await;
     assert_eq!(gets(&mut host).await, "snapshot.get q> {}");
-    bench.relay.attach("r", Box::new(Wrong)).unwrap();
+    bench.relay.attach("r", Box::new(WrongHost)).unwrap();
     assert_eq!(error_of(&mut host).await.0, "SESSION_NOT_ACTIVE");
     drop(host);
     assert_eq!(bench.relay.rooms()[0].host, Some(HostKind::BuiltIn));
@@ -187,7 +187,7 @@ async fn a_hundred_rooms_with_two_agents_of_the_same_ids_mix_nothing_up() {
     let mut pairs = Vec::new();
     for n in 0..100 {
         let room = format!("room {n}");
-        bench.relay.attach(&room, Box::new(Wrong)).unwrap();
+        bench.relay.attach(&room, Box::new(WrongHost)).unwrap();
         pairs.push((
             bench.joins("agent", &room).await,
             bench.joins("agent", &room).await,

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use samovar_core::failpoint::{self, POINTS, When};
+use samovar_core::failpoint::{self, LifeStage, POINTS};
 use samovar_core::relay::RelayRole;
 use samovar_relay::row::{Direction, Row};
 use samovar_relay::{Member, RelayConfig};
@@ -174,7 +174,7 @@ async fn a_kill_in_the_middle_of_any_step_loses_no_row_that_somebody_got() {
         failpoint::arm(end_here).unwrap();
         return studies(&Bench::at(&dir, RelayConfig::default())).await;
     }
-    for point in POINTS.iter().filter(|point| point.when == When::Relay) {
+    for point in POINTS.iter().filter(|point| point.when == LifeStage::Relay) {
         let mut visit = 1;
         loop {
             let dir = tempfile::tempdir().unwrap();

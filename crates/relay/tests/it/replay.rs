@@ -2,7 +2,7 @@
 
 use samovar_core::relay::{Payload, PersonDeed};
 use samovar_movie_host::MovieHost;
-use samovar_relay::replay::{Report, What, replay};
+use samovar_relay::replay::{Mismatch, Report, replay};
 use samovar_relay::{Member, RelayConfig};
 use serde_json::{Value, json};
 
@@ -101,7 +101,7 @@ async fn a_study_that_a_relay_has_logged_replays_also_over_a_restart() {
         let line = log[..at].split(|byte| *byte == b'\n').count() as u64;
         let difference = played(&changed).difference.unwrap();
         assert_eq!(difference.line, line, "byte {at}");
-        assert_ne!(difference.what, What::Host);
+        assert_ne!(difference.what, Mismatch::Host);
     }
 }
 

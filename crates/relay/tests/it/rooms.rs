@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use samovar_core::relay::RelayRole;
 use samovar_relay::row::{Direction, Row};
-use samovar_relay::{Gone, HostKind, Pass, RelayConfig};
+use samovar_relay::{Disconnected, HostKind, Pass, RelayConfig};
 use serde_json::json;
 
 use crate::support::{Bench, error_of, gets, gone, is_quiet, join, kinds, message, passes, reply};
@@ -66,11 +66,11 @@ async fn a_room_is_made_by_who_joins_and_gone_with_who_leaves() {
         error_of(&mut host).await,
         ("SESSION_NOT_ACTIVE".to_owned(), None)
     );
-    assert_eq!(gone(&mut host).await, Gone::Replaced);
+    assert_eq!(gone(&mut host).await, Disconnected::Replaced);
     host.say(join("host", "r")).await;
     assert_eq!(
         gone(&mut host).await,
-        Gone::Replaced,
+        Disconnected::Replaced,
         "it does not come back on this way"
     );
     drop(host);
@@ -225,7 +225,7 @@ async fn a_full_queue_closes_its_member_and_older_states_make_room_for_newer_one
         host.say(message("user.message", None, json!({"text": text})))
             .await;
     }
-    assert_eq!(gone(&mut slow).await, Gone::Overrun);
+    assert_eq!(gone(&mut slow).await, Disconnected::Overrun);
     let rows = bench.room_rows();
     let left = rows.iter().find(|row| row.kind == "relay.left").unwrap();
     assert_eq!(
@@ -277,12 +277,12 @@ async fn a_relay_that_closes_tells_everybody_and_writes_all_of_it() {
         gets(&mut host).await.starts_with("agent.message"),
         "what waits is still taken"
     );
-    assert_eq!(gone(&mut host).await, Gone::Closed);
-    assert_eq!(gone(&mut idle).await, Gone::Closed);
+    assert_eq!(gone(&mut host).await, Disconnected::Closed);
+    assert_eq!(gone(&mut idle).await, Disconnected::Closed);
     let mut late = bench.relay.enter(Pass::Any);
     late.say(join("agent", "r")).await;
     error_of(&mut late).await;
-    assert_eq!(gone(&mut late).await, Gone::Closed);
+    assert_eq!(gone(&mut late).await, Disconnected::Closed);
     drop((host, agent));
     let rows = kinds(&bench.room_rows());
     let last = ["internal relay.left host", "internal relay.left agent.1"];

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use samovar_core::Millis;
 use samovar_core::relay::{Envelope, MessageKind, Payload};
 use samovar_doubles::TestClock;
-use samovar_relay::{Gone, Member, Pass, Relay, RelayConfig, Row, row};
+use samovar_relay::{Disconnected, Member, Pass, Relay, RelayConfig, Row, row};
 use serde_json::{Value, json};
 
 /// 2026-02-13T10:22:17Z.
@@ -175,7 +175,7 @@ pub(crate) async fn is_quiet(member: &mut Member) -> bool {
 }
 
 /// Why nothing more comes to a member.
-pub(crate) async fn gone(member: &mut Member) -> Gone {
+pub(crate) async fn gone(member: &mut Member) -> Disconnected {
     member.next().await.unwrap_err()
 }
 

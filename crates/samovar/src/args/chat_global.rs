@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use samovar_locale::help;
 
-use super::Places;
+use super::DirArgs;
 use crate::arguments::whole;
 use crate::output::Machine;
 
@@ -17,7 +17,7 @@ pub(crate) enum ChatGlobal {
         #[arg(long, help = help::jsonl())]
         jsonl: bool,
         #[command(flatten)]
-        places: Places,
+        places: DirArgs,
     },
     #[command(about = help::chat_global_say())]
     Say {
@@ -26,7 +26,7 @@ pub(crate) enum ChatGlobal {
         #[command(flatten)]
         machine: Machine,
         #[command(flatten)]
-        places: Places,
+        places: DirArgs,
     },
     #[command(about = help::chat_global_history())]
     History {
@@ -37,6 +37,6 @@ pub(crate) enum ChatGlobal {
         #[command(flatten)]
         machine: Machine,
         #[command(flatten)]
-        places: Places,
+        places: DirArgs,
     },
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use samovar_locale::help;
 
-use super::{Common, Places, Who};
+use super::{Common, DirArgs, ModelArgs};
 use crate::arguments::{self, whole};
 use crate::output::Machine;
 
@@ -86,9 +86,9 @@ pub(crate) struct Join {
     #[arg(long, value_name = "FILE", help = help::relay_token_file(), requires = "url")]
     pub(crate) token_file: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) who: Who,
+    pub(crate) who: ModelArgs,
     #[command(flatten)]
-    pub(crate) places: Places,
+    pub(crate) places: DirArgs,
 }
 
 /// `samovar relay logs`.

@@ -18,7 +18,7 @@ use crate::timestamps::moment;
 const SHOWN: u32 = 20;
 
 /// What happens behind a line.
-pub(super) enum Next {
+pub(super) enum ChatFlow {
     GoOn,
     /// The person has left, or nobody reads what is said.
     Leave,
@@ -65,7 +65,7 @@ impl Slash {
         talk: &mut Talk,
         found: &Setup,
         lines: &mut Lines,
-    ) -> Result<Next, Failure> {
+    ) -> Result<ChatFlow, Failure> {
         match self {
             Self::Sessions(None) => list(talk).await?,
             Self::Sessions(Some(id)) => enter(talk, &id).await?,
@@ -82,9 +82,9 @@ impl Slash {
             Self::Undo => undo(talk, lines).await?,
             Self::Cost => cost(talk).await?,
             Self::Help => say(text::chat::help()),
-            Self::Quit => return Ok(Next::Leave),
+            Self::Quit => return Ok(ChatFlow::Leave),
         }
-        Ok(Next::GoOn)
+        Ok(ChatFlow::GoOn)
     }
 }
 

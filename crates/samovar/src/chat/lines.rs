@@ -17,7 +17,7 @@ const REMEMBERED: usize = 1000;
 const MAX_LINE_BYTES: u64 = 1024 * 1024;
 
 /// What came.
-pub(super) enum Line {
+pub(super) enum InputLine {
     /// Something to say or to do.
     Said(String),
     /// Nothing.
@@ -67,7 +67,7 @@ impl Lines {
     }
 
     /// The next line. Reading waits in a thread of its own.
-    pub(super) async fn next(&mut self) -> Result<Line, Failure> {
+    pub(super) async fn next(&mut self) -> Result<InputLine, Failure> {
         let line = match self {
             Self::Pipe => {
                 let read = tokio::task::spawn_blocking(from_pipe).await;
@@ -75,7 +75,7 @@ impl Lines {
             }
             Self::Editor(editor) => {
                 let Some(mut taken) = editor.take() else {
-                    return Ok(Line::End);
+                    return Ok(InputLine::End);
                 };
                 let read = tokio::task::spawn_blocking(move || {
                     let line = taken.read();
@@ -93,26 +93,26 @@ impl Lines {
 }
 
 impl Editor {
-    fn read(&mut self) -> io::Result<Line> {
+    fn read(&mut self) -> io::Result<InputLine> {
         if let Some(ready) = self.ready.take() {
             let insert = reedline::EditCommand::InsertString(ready);
             self.reedline.run_edit_commands(&[insert]);
         }
         match self.reedline.read_line(&Sign::default())? {
-            Signal::Success(line) if line.trim().is_empty() => Ok(Line::Empty),
-            Signal::Success(line) => Ok(Line::Said(line)),
+            Signal::Success(line) if line.trim().is_empty() => Ok(InputLine::Empty),
+            Signal::Success(line) => Ok(InputLine::Said(line)),
             Signal::CtrlC => {
                 say(text::chat::how_to_leave());
-                Ok(Line::Empty)
+                Ok(InputLine::Empty)
             }
-            Signal::CtrlD => Ok(Line::End),
+            Signal::CtrlD => Ok(InputLine::End),
             // Signals of keys that are not bound.
-            _ => Ok(Line::Empty),
+            _ => Ok(InputLine::Empty),
         }
     }
 }
 
-fn from_pipe() -> Result<Line, Failure> {
+fn from_pipe() -> Result<InputLine, Failure> {
     let mut line = Vec::new();
     let mut stdin = io::Read::take(io::stdin().lock(), MAX_LINE_BYTES + 1);
     let read = stdin.read_until(b'\n', &mut line).map_err(unreadable)?;
@@ -123,9 +123,9 @@ fn from_pipe() -> Result<Line, Failure> {
     let not_text = |_| Failure::usage(text::run::prompt_not_text());
     let line = String::from_utf8(line).map_err(not_text)?;
     Ok(match (read, line.trim()) {
-        (0, _) => Line::End,
-        (_, "") => Line::Empty,
-        (_, said) => Line::Said(said.to_owned()),
+        (0, _) => InputLine::End,
+        (_, "") => InputLine::Empty,
+        (_, said) => InputLine::Said(said.to_owned()),
     })
 }
 

@@ -13,7 +13,7 @@ use super::{server, state};
 use crate::access::running;
 use crate::client::{Client, Frame, Frames, cut, segment};
 use crate::config::Setup;
-use crate::exit::{Exit, Failure, Gone};
+use crate::exit::{Exit, Failure, ServerLoss};
 use crate::output::Format;
 use crate::screen::{Reader, put, say};
 use crate::stop::Stop;
@@ -74,7 +74,7 @@ impl Tail {
                 }
                 Err(failure) => failure,
             };
-            if lost.gone == Gone::No {
+            if lost.gone == ServerLoss::No {
                 return Err(lost);
             }
             if !std::mem::replace(&mut is_lost, true) {

@@ -3,7 +3,7 @@
 use samovar_core::Models as _;
 use samovar_locale::{self as locale, doctor as text};
 use samovar_server::models;
-use samovar_server::providers::{Idle, IdleKey, SPECS, Way};
+use samovar_server::providers::{Alternative, Idle, IdleKey, SPECS};
 use samovar_wire::api::ModelReason;
 use serde_json::Value;
 
@@ -104,9 +104,11 @@ pub(super) fn idle(key: &IdleKey) -> Finding {
     let finding = Finding::good("key", key.to_string(), text::key_idle());
     match &key.reason {
         Idle::Unbuilt {
-            way: Way::Custom(address),
+            way: Alternative::Custom(address),
         } => finding.with_command(format!("export CUSTOM_BASE_URL={address}")),
-        Idle::Unbuilt { way: Way::Gateway } => finding,
+        Idle::Unbuilt {
+            way: Alternative::Gateway,
+        } => finding,
         Idle::NoAddress { set } => finding.with_command(format!("export {set}=ADDRESS")),
     }
 }

@@ -86,15 +86,15 @@ fn refused(code: &str, why: String) -> Failure {
 
 #[cfg(feature = "failpoints")]
 fn points() -> Vec<Point> {
-    use samovar_points::failpoint::{POINTS, When};
+    use samovar_points::failpoint::{LifeStage, POINTS};
     let point = |point: &samovar_points::failpoint::Point| {
         let needs = match point.when {
-            When::Start | When::Run | When::Relay => Needs::Load,
-            When::Resume(cut_at) => Needs::Cut(cut_at.to_owned()),
-            When::Stop => Needs::Stop,
-            When::Sweep => Needs::Sweep,
+            LifeStage::Start | LifeStage::Run | LifeStage::Relay => Needs::Load,
+            LifeStage::Resume(cut_at) => Needs::Cut(cut_at.to_owned()),
+            LifeStage::Stop => Needs::Stop,
+            LifeStage::Sweep => Needs::Sweep,
             // No load comes there.
-            When::Care => return None,
+            LifeStage::Care => return None,
         };
         let name = point.name.to_owned();
         Some(Point { name, needs })

@@ -45,7 +45,7 @@ pub(super) async fn agent(join: Join) -> Result<Exit, Failure> {
     };
     let chosen = models::choice(&found.registry).await?;
     say(&model::line(&chosen, &found));
-    let way = Announcing {
+    let way = AnnouncedLink {
         place,
         first: Mutex::new(Some(first)),
         room: room.clone(),
@@ -101,14 +101,14 @@ fn unwelcome(place: &Endpoint, closed: &Closed) -> Failure {
 }
 
 /// A way to the relay on which is told what is said there.
-struct Announcing {
+struct AnnouncedLink {
     place: Endpoint,
     /// The socket that was opened to see whether it is there.
     first: Mutex<Option<Socket>>,
     room: String,
 }
 
-impl Connector for Announcing {
+impl Connector for AnnouncedLink {
     fn open(&self) -> Future<'static, Result<Box<dyn Link>, String>> {
         let first = self
             .first
@@ -121,17 +121,17 @@ impl Connector for Announcing {
                 Some(socket) => socket,
                 None => place.open().await.map_err(|closed| closed.to_string())?,
             };
-            Ok(Box::new(ToldLink { socket, room }) as Box<dyn Link>)
+            Ok(Box::new(PrintedLink { socket, room }) as Box<dyn Link>)
         })
     }
 }
 
-struct ToldLink {
+struct PrintedLink {
     socket: Socket,
     room: String,
 }
 
-impl Link for ToldLink {
+impl Link for PrintedLink {
     fn say(&mut self, envelope: Envelope) -> Future<'_, Result<(), Disconnect>> {
         tell_said(&envelope);
         self.socket.say(envelope)

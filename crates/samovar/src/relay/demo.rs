@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::ROOMS;
 use crate::access::running;
-use crate::args::{Demo, Who};
+use crate::args::{Demo, ModelArgs};
 use crate::client::{Client, segment};
 use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
@@ -49,7 +49,7 @@ pub(super) async fn demo(demo: Demo) -> Result<Exit, Failure> {
         format: demo.common.machine.format(),
     };
     for local in [LocalData::UseOnly, LocalData::Make] {
-        let found = config::read(&demo.common.places, &Who::default(), local)?;
+        let found = config::read(&demo.common.places, &ModelArgs::default(), local)?;
         if let Some(client) = running(&found.config).await {
             found.say_foreign();
             attach(&client, &typed.room).await?;
@@ -57,7 +57,7 @@ pub(super) async fn demo(demo: Demo) -> Result<Exit, Failure> {
             return Ok(Exit::Ok);
         }
     }
-    let mut found = config::read(&demo.common.places, &Who::default(), LocalData::Make)?;
+    let mut found = config::read(&demo.common.places, &ModelArgs::default(), LocalData::Make)?;
     found.config.port = demo.port.unwrap_or(found.config.port);
     if !found.config.relay.movie_rooms.contains(&typed.room) {
         found.config.relay.movie_rooms.push(typed.room.clone());

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::csv;
 use crate::access::Purpose;
-use crate::args::{Logs, Who};
+use crate::args::{Logs, ModelArgs};
 use crate::client::{Client, segment};
 use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
@@ -37,7 +37,7 @@ const STDOUT: &str = "-";
 /// Lists the logs, or shows one.
 pub(super) async fn logs(logs: Logs) -> Result<Exit, Failure> {
     let places = &logs.common.places;
-    let found = config::read(places, &Who::default(), LocalData::UseOnly)?;
+    let found = config::read(places, &ModelArgs::default(), LocalData::UseOnly)?;
     found.say_foreign();
     let format = logs.common.machine.format();
     let Some(id) = logs.id else {

@@ -4,11 +4,11 @@ use samovar_core::Code;
 use samovar_locale as text;
 use serde_json::Value;
 
-use super::questions::{Closing, Next, Questions};
+use super::questions::{Closing, QuestionStep, Questions};
 use super::{Talk, TurnEnd};
 use crate::client::{Client, segment};
 use crate::exit::Failure;
-use crate::follow::Followed;
+use crate::follow::TurnStream;
 use crate::reconnecting::Repeat;
 use crate::screen::{Reader, say};
 use crate::view::View;
@@ -17,7 +17,7 @@ impl Talk {
     /// Shows a turn until its stream ends, and lets the person answer what it asks.
     pub(super) async fn listen(
         &mut self,
-        turn: &mut Followed,
+        turn: &mut TurnStream,
         view: &mut View,
         questions: &mut Questions,
     ) -> Result<TurnEnd, Failure> {
@@ -31,9 +31,9 @@ impl Talk {
                     }
                 }
                 next = questions.next() => match next {
-                    Next::Show => self.put_question(view, questions).await?,
-                    Next::Close(closing) => self.close(closing, questions).await?,
-                    Next::Stop => return Ok(TurnEnd::Asked),
+                    QuestionStep::Show => self.put_question(view, questions).await?,
+                    QuestionStep::Close(closing) => self.close(closing, questions).await?,
+                    QuestionStep::Stop => return Ok(TurnEnd::Asked),
                 },
                 () = view.tick(), if !questions.is_prompting() => {}
             }

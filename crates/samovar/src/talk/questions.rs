@@ -63,7 +63,7 @@ enum QuestionState {
 }
 
 /// What is to be done about a question.
-pub(super) enum Next {
+pub(super) enum QuestionStep {
     /// It is to be shown.
     Show,
     /// Its call is to be closed.
@@ -112,7 +112,7 @@ impl Questions {
     }
 
     /// Waits for something that is to be done. Safe to drop halfway.
-    pub(super) async fn next(&mut self) -> Next {
+    pub(super) async fn next(&mut self) -> QuestionStep {
         loop {
             let Some(question) = self.open.front() else {
                 return std::future::pending().await;
@@ -120,7 +120,7 @@ impl Questions {
             match (&question.state, self.person) {
                 (QuestionState::New, _) => {
                     tokio::time::sleep_until(self.told_at + CALM).await;
-                    return Next::Show;
+                    return QuestionStep::Show;
                 }
                 (QuestionState::Shown, Person::AtEditor | Person::AtTerminal) => {
                     if let Some(next) = self.ask().await {
@@ -200,7 +200,7 @@ impl Questions {
     }
 
     /// Lets the person type; none where another way to ask has to be found.
-    async fn ask(&mut self) -> Option<Next> {
+    async fn ask(&mut self) -> Option<QuestionStep> {
         let question = self.open.front()?;
         if self.prompt.is_none() {
             match Prompt::open(self.person, &question.draft) {
@@ -213,21 +213,21 @@ impl Questions {
         let answer = match typed {
             Ok(Typed::Answer(answer)) => Ok(answer),
             Ok(Typed::Nothing) => Err(DECLINED),
-            Ok(Typed::Stop) => return Some(Next::Stop),
+            Ok(Typed::Stop) => return Some(QuestionStep::Stop),
             Err(error) => return self.worse(&error),
         };
         let call = self.open.front()?.call.clone();
-        Some(Next::Close(Closing { call, answer }))
+        Some(QuestionStep::Close(Closing { call, answer }))
     }
 
     /// Without an editor there are still plain lines, and without a terminal nobody is here.
-    fn worse(&mut self, error: &std::io::Error) -> Option<Next> {
+    fn worse(&mut self, error: &std::io::Error) -> Option<QuestionStep> {
         tracing::debug!(%error, person = ?self.person, "nobody can be asked this way");
         self.person = match self.person {
             Person::AtEditor => Person::AtTerminal,
             Person::AtTerminal | Person::Absent => Person::Absent,
         };
-        self.is_unheard().then_some(Next::Show)
+        self.is_unheard().then_some(QuestionStep::Show)
     }
 
     fn apply(&mut self, event: &ShownEvent) {

@@ -28,14 +28,18 @@ const BEFORE: &str = "one tea\nand one more\n";
 const PERSONS: &str = "a person was here\n";
 
 /// What a kill at this point leaves.
-struct Cut {
+struct CutWrite {
     program: Program,
     /// What the file held when the server was gone.
     left: String,
 }
 
 /// A server that was killed at a point while a turn called a file tool.
-async fn cut(point: &str, tool: &str, args: Value) -> (Cut, samovar_model_server::ModelServer) {
+async fn cut(
+    point: &str,
+    tool: &str,
+    args: Value,
+) -> (CutWrite, samovar_model_server::ModelServer) {
     let last = || When::Not(Box::new(When::user("the last")));
     let (program, model) = with_model([
         call(tool, args)
@@ -56,10 +60,10 @@ async fn cut(point: &str, tool: &str, args: Value) -> (Cut, samovar_model_server
     assert_eq!(server.end().await.code, None, "{point}");
     let program = armed.set("SAMOVAR_FAILPOINT", "");
     let left = std::fs::read_to_string(program.folder().join(FILE)).unwrap();
-    (Cut { program, left }, model)
+    (CutWrite { program, left }, model)
 }
 
-impl Cut {
+impl CutWrite {
     fn content(&self) -> String {
         std::fs::read_to_string(self.program.folder().join(FILE)).unwrap()
     }

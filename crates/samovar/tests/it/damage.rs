@@ -21,7 +21,7 @@ const FLIPS: usize = 32;
 const AT_ONCE: usize = 4;
 
 /// A data directory that a killed server left, and what it had accepted.
-pub(crate) struct Left {
+pub(crate) struct KilledData {
     program: Program,
     pub(crate) data: PathBuf,
     /// Session and message.
@@ -29,7 +29,7 @@ pub(crate) struct Left {
     _model: ModelServer,
 }
 
-impl Left {
+impl KilledData {
     pub(crate) async fn new() -> Self {
         let never = Gate::new("never");
         let (program, model) = with_model([
@@ -180,7 +180,7 @@ pub(crate) const JOURNAL: &str = "journal/data.mdb";
 // proves DU-13
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_byte_that_flips_in_a_record_costs_its_session_at_most_and_is_told() {
-    assert!(Left::new().await.flip_records(FLIPS).await > 0);
+    assert!(KilledData::new().await.flip_records(FLIPS).await > 0);
 }
 
 /// Changes a file of a data directory.
@@ -189,7 +189,7 @@ type Change = fn(&Path);
 // proves DU-13
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_history_that_is_no_history_is_moved_aside_and_made_again_of_the_journal() {
-    let left = Left::new().await;
+    let left = KilledData::new().await;
     let half = |data: &Path| {
         let path = data.join("history.db");
         let bytes = fs::read(&path).unwrap();
@@ -234,7 +234,7 @@ async fn a_history_that_is_no_history_is_moved_aside_and_made_again_of_the_journ
 // proves DU-13
 #[tokio::test]
 async fn a_damaged_session_is_refused_can_be_deleted_and_made_anew() {
-    let left = Left::new().await;
+    let left = KilledData::new().await;
     let (session, _) = &left.accepted[1];
     let needle = b"what was said here 1";
     let data = left.changed(0, JOURNAL, |bytes| {
@@ -279,7 +279,7 @@ async fn a_damaged_session_is_refused_can_be_deleted_and_made_anew() {
 // proves DU-13
 #[tokio::test]
 async fn a_start_that_died_is_followed_by_one_that_lets_another_process_read_first() {
-    let left = Left::new().await;
+    let left = KilledData::new().await;
     let data = left.changed(0, JOURNAL, |_| {});
     fs::write(data.join("run.json"), r#"{"state":"starting","epoch":7}"#).unwrap();
     assert_eq!(left.check(&data, "a sound journal").await, 0);
@@ -294,7 +294,7 @@ async fn a_start_that_died_is_followed_by_one_that_lets_another_process_read_fir
 // proves DU-13
 #[tokio::test]
 async fn kill_after_kill_the_stores_are_looked_at_and_what_the_look_leaves_is_no_damage() {
-    let left = Left::new().await;
+    let left = KilledData::new().await;
     let data = left.changed(0, JOURNAL, |_| {});
     assert!(data.join("history.db-wal").exists());
     let run = r#"{"state":"ready","epoch":7,"unclean":5}"#;

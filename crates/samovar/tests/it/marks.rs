@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use samovar_core::failpoint::POINTS;
-use samovar_core::plant::{FAULTS, Seen};
+use samovar_core::plant::{Detection, FAULTS};
 
 /// The names behind this in all sources, as often as they stand there.
 fn marks(before: &str) -> Vec<String> {
@@ -56,7 +56,7 @@ fn every_planted_fault_stands_in_the_table_and_in_the_code() {
 #[test]
 fn a_fault_is_seen_at_a_point_that_there_is() {
     for fault in FAULTS {
-        if let Seen::At(name) = fault.seen {
+        if let Detection::At(name) = fault.seen {
             assert!(POINTS.iter().any(|point| point.name == name), "{fault:?}");
         }
     }

@@ -13,7 +13,7 @@ const READERS: u64 = 8;
 const STREAM: &str = "/services/agent/sendMessage/stream";
 
 /// Where the server is, and its token; none while it is away.
-type Place = Option<(String, String)>;
+type ServerAddress = Option<(String, String)>;
 
 /// A reader that takes a few frames, goes away, and comes back behind the last of them.
 struct Reader {
@@ -23,7 +23,7 @@ struct Reader {
 }
 
 impl Reader {
-    async fn read(mut self, session: String, mut place: watch::Receiver<Place>) -> Self {
+    async fn read(mut self, session: String, mut place: watch::Receiver<ServerAddress>) -> Self {
         loop {
             let at = place.wait_for(Option::is_some).await.unwrap().clone();
             let (address, token) = at.unwrap();

@@ -10,7 +10,7 @@ use tokio::process::Child;
 use crate::setup::{ended_with, messages, says, with_model};
 
 /// A turn of a server, shown by `run` up to the middle of its answer.
-struct Cut {
+struct CutTurn {
     program: Program,
     model: ModelServer,
     server: Serving,
@@ -20,7 +20,7 @@ struct Cut {
     shown: String,
 }
 
-impl Cut {
+impl CutTurn {
     /// The model's next answer is whole.
     async fn in_mid_answer(output: &str) -> Self {
         Self::with(output, "auto").await
@@ -72,7 +72,7 @@ async fn ended(shown: &str, run: Child) -> Finished {
 // proves FC-1, DU-6
 #[tokio::test]
 async fn a_run_whose_server_is_killed_and_stays_away_ends_its_turn_itself() {
-    let cut = Cut::in_mid_answer("text").await;
+    let cut = CutTurn::in_mid_answer("text").await;
 
     cut.server.kill().await;
     let said = ended(&cut.shown, cut.run).await;
@@ -106,7 +106,7 @@ async fn a_run_whose_server_is_killed_and_stays_away_ends_its_turn_itself() {
 // proves FC-1, DU-10
 #[tokio::test]
 async fn a_run_that_is_stopped_while_its_server_is_away_has_stopped_its_turn() {
-    let mut cut = Cut::in_mid_answer("text").await;
+    let mut cut = CutTurn::in_mid_answer("text").await;
     cut.server.kill().await;
     says(&mut cut.run, "lost the connection to the server").await;
 
@@ -123,7 +123,7 @@ async fn a_run_that_is_stopped_while_its_server_is_away_has_stopped_its_turn() {
 // proves FC-1
 #[tokio::test]
 async fn a_run_that_nobody_hears_when_it_is_stopped_does_not_say_that_its_turn_was() {
-    let cut = Cut::in_mid_answer("text").await;
+    let cut = CutTurn::in_mid_answer("text").await;
     cut.server.send(Signal::STOP);
 
     send(Signal::INT, &cut.run);
@@ -140,7 +140,7 @@ async fn a_run_that_nobody_hears_when_it_is_stopped_does_not_say_that_its_turn_w
 // proves FC-1, DU-7
 #[tokio::test]
 async fn a_run_whose_server_is_killed_and_comes_back_goes_on_at_the_very_next_event() {
-    let cut = Cut::in_mid_answer("jsonl").await;
+    let cut = CutTurn::in_mid_answer("jsonl").await;
 
     cut.server.kill().await;
     let server = cut.program.serve(&[]).await;
@@ -153,7 +153,7 @@ async fn a_run_whose_server_is_killed_and_comes_back_goes_on_at_the_very_next_ev
 // proves FC-1, DU-11
 #[tokio::test]
 async fn a_run_whose_server_is_stopped_and_started_again_goes_on() {
-    let cut = Cut::in_mid_answer("jsonl").await;
+    let cut = CutTurn::in_mid_answer("jsonl").await;
 
     cut.server.send(Signal::TERM);
     assert_eq!(cut.server.end().await.code, Some(0));
@@ -167,7 +167,7 @@ async fn a_run_whose_server_is_stopped_and_started_again_goes_on() {
 // proves FC-1, DU-6
 #[tokio::test]
 async fn a_turn_that_waits_is_listed_and_goes_on_when_somebody_says_so() {
-    let cut = Cut::with("text", "ask").await;
+    let cut = CutTurn::with("text", "ask").await;
     cut.server.kill().await;
     let server = cut.program.serve(&[]).await;
     let said = ended(&cut.shown, cut.run).await;
@@ -198,7 +198,7 @@ async fn a_turn_that_waits_is_listed_and_goes_on_when_somebody_says_so() {
 // proves FC-1, DU-6
 #[tokio::test]
 async fn a_turn_that_waits_can_be_ended_instead() {
-    let cut = Cut::with("text", "ask").await;
+    let cut = CutTurn::with("text", "ask").await;
     cut.server.kill().await;
     drop(cut.run);
     let _server = cut.program.serve(&[]).await;
@@ -218,7 +218,7 @@ async fn a_turn_that_waits_can_be_ended_instead() {
 // proves FC-1, DU-6
 #[tokio::test]
 async fn what_a_killed_server_left_is_listed_and_goes_on_without_another_server() {
-    let cut = Cut::in_mid_answer("text").await;
+    let cut = CutTurn::in_mid_answer("text").await;
     cut.server.kill().await;
     drop(cut.run);
 

@@ -19,16 +19,16 @@ use samovar_testkit::{Finished, Program};
 use crate::setup::program;
 
 /// What was done, and what is said about it.
-struct Wrong {
+struct WrongInput {
     args: Vec<OsString>,
-    given: Vec<Given>,
+    given: Vec<Precondition>,
     exit: i32,
     code: &'static str,
     sentence: &'static str,
 }
 
 /// What was there before.
-enum Given {
+enum Precondition {
     Variable(String, OsString),
     File(&'static str, &'static [u8]),
     Stdin(Vec<u8>),
@@ -37,8 +37,8 @@ enum Given {
 }
 
 /// These arguments.
-fn wrong<A: Into<OsString>>(args: impl IntoIterator<Item = A>) -> Wrong {
-    Wrong {
+fn wrong<A: Into<OsString>>(args: impl IntoIterator<Item = A>) -> WrongInput {
+    WrongInput {
         args: args.into_iter().map(Into::into).collect(),
         given: Vec::new(),
         exit: 0,
@@ -48,33 +48,34 @@ fn wrong<A: Into<OsString>>(args: impl IntoIterator<Item = A>) -> Wrong {
 }
 
 /// These arguments, separated by blanks.
-fn line(args: &str) -> Wrong {
+fn line(args: &str) -> WrongInput {
     wrong(args.split(' '))
 }
 
-impl Wrong {
+impl WrongInput {
     /// With a variable.
     fn with(mut self, name: &str, value: impl Into<OsString>) -> Self {
         self.given
-            .push(Given::Variable(name.to_owned(), value.into()));
+            .push(Precondition::Variable(name.to_owned(), value.into()));
         self
     }
 
     /// With a file, and the folders around it, in the folder that it is started in.
     fn beside(mut self, name: &'static str, content: &'static [u8]) -> Self {
-        self.given.push(Given::File(name, content));
+        self.given.push(Precondition::File(name, content));
         self
     }
 
     /// With this on stdin, which else is empty.
     fn reading(mut self, stdin: impl Into<Vec<u8>>) -> Self {
-        self.given.push(Given::Stdin(stdin.into()));
+        self.given.push(Precondition::Stdin(stdin.into()));
         self
     }
 
     /// After a command that went well.
     fn after(mut self, args: impl IntoIterator<Item = &'static str>) -> Self {
-        self.given.push(Given::Ran(args.into_iter().collect()));
+        self.given
+            .push(Precondition::Ran(args.into_iter().collect()));
         self
     }
 
@@ -108,10 +109,10 @@ impl Wrong {
         let mut input = None;
         for given in &self.given {
             match given {
-                Given::Variable(name, value) => drop(command.env(name, value)),
-                Given::File(name, content) => drop(program.file(name, content)),
-                Given::Stdin(bytes) => input = Some(bytes.clone()),
-                Given::Ran(args) => {
+                Precondition::Variable(name, value) => drop(command.env(name, value)),
+                Precondition::File(name, content) => drop(program.file(name, content)),
+                Precondition::Stdin(bytes) => input = Some(bytes.clone()),
+                Precondition::Ran(args) => {
                     let said = program.run(args).await;
                     assert_eq!(said.code, Some(0), "{args:?}: {said:?}");
                 }
@@ -129,7 +130,7 @@ fn is_context(line: &str) -> bool {
 }
 
 /// Checks all rows, and shows every one that differs.
-async fn check(rows: impl IntoIterator<Item = Wrong>) {
+async fn check(rows: impl IntoIterator<Item = WrongInput>) {
     let mut different = Vec::new();
     for row in rows {
         different.extend(row.differs().await);

@@ -8,7 +8,7 @@ use rustix::io;
 
 use super::from_root;
 use crate::error::JailError;
-use crate::place::Place;
+use crate::path::JailPath;
 use crate::sys::{self, Id};
 
 /// What a jail protects from every tool, in every mode.
@@ -27,7 +27,7 @@ pub struct Protected {
 #[derive(Debug)]
 pub(super) struct Guard {
     hidden: Vec<HiddenDir>,
-    read_only: Vec<Place>,
+    read_only: Vec<JailPath>,
 }
 
 #[derive(Debug)]
@@ -50,8 +50,8 @@ impl Guard {
         let read_only = protected.read_only.iter().map(|path| {
             let (raw, beneath) = (path.to_string_lossy(), from_root(spellings, path));
             match beneath {
-                None if path.is_absolute() => Place::of_system(&raw, path),
-                beneath => Place::parse(&raw, beneath.unwrap_or(path)),
+                None if path.is_absolute() => JailPath::of_system(&raw, path),
+                beneath => JailPath::parse(&raw, beneath.unwrap_or(path)),
             }
         });
         Ok(Guard {
@@ -84,7 +84,7 @@ impl Guard {
     }
 
     /// Whether `place` is by its name a read-only place or inside one.
-    pub(super) fn is_read_only(&self, place: &Place) -> bool {
+    pub(super) fn is_read_only(&self, place: &JailPath) -> bool {
         self.read_only
             .iter()
             .any(|guarded| place.is_within(guarded))
@@ -107,7 +107,7 @@ impl Guard {
     /// A file that does not exist yet has no identity to compare, and file systems differ in
     /// what they fold: case, ignorable characters, dots at the end. So a new file is refused
     /// when its letters and digits are those of a protected name.
-    pub(super) fn resembles(&self, place: &Place) -> bool {
+    pub(super) fn resembles(&self, place: &JailPath) -> bool {
         let folded = fold(place);
         self.read_only.iter().any(|guarded| fold(guarded) == folded)
     }
@@ -122,7 +122,7 @@ impl HiddenDir {
 }
 
 /// The letters and digits, without their case. Upper first: it also joins `ſ` with `s`.
-fn fold(place: &Place) -> String {
+fn fold(place: &JailPath) -> String {
     place
         .to_string()
         .chars()

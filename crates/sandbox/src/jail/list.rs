@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::Jail;
 use crate::error::JailError;
-use crate::place::Place;
+use crate::path::JailPath;
 use crate::sys::{self, Id};
 use crate::temp;
 
@@ -32,8 +32,8 @@ pub enum Kind {
 /// One name in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Where it is; [`Place::is_lossy`] marks a name that is not UTF-8.
-    pub place: Place,
+    /// Where it is; [`JailPath::is_lossy`] marks a name that is not UTF-8.
+    pub place: JailPath,
     /// What it is.
     pub kind: Kind,
     /// Bytes, for a file; otherwise 0.
@@ -58,7 +58,7 @@ impl Jail {
     /// # Errors
     /// [`JailError::NotFound`], [`JailError::Symlink`], [`JailError::NotADirectory`],
     /// [`JailError::Io`].
-    pub fn list(&self, place: &Place, cap: usize) -> Result<Listing, JailError> {
+    pub fn list(&self, place: &JailPath, cap: usize) -> Result<Listing, JailError> {
         let failed = |errno| JailError::io(place.as_path(), errno);
         let stand = self.descend(place.as_path())?;
         let dir = sys::listable(&stand).map_err(failed)?;
@@ -74,7 +74,7 @@ impl Jail {
     }
 
     /// The entry of this name; none when it is hidden, or gone since its name was read.
-    fn entry(&self, dir: &OwnedFd, place: &Place, name: &OsStr) -> Option<Entry> {
+    fn entry(&self, dir: &OwnedFd, place: &JailPath, name: &OsStr) -> Option<Entry> {
         let stat = sys::stat_in(dir, name).ok()?;
         if self.guard.hides(Id::of(&stat)) {
             return None;

@@ -10,14 +10,14 @@ use rustix::fs;
 
 use super::{Jail, require_regular, require_stored};
 use crate::error::JailError;
-use crate::place::Place;
+use crate::path::JailPath;
 use crate::sys::{self, Id};
 
 /// A regular file of the jail, open for reading.
 #[derive(Debug)]
 pub struct OpenFile {
     file: File,
-    place: Place,
+    place: JailPath,
     len: u64,
     modified: SystemTime,
     mode: u32,
@@ -29,7 +29,7 @@ impl Jail {
     /// # Errors
     /// [`JailError::NotFound`], [`JailError::Symlink`], [`JailError::NotRegular`],
     /// [`JailError::IsADirectory`], [`JailError::NotADirectory`], [`JailError::Io`].
-    pub fn open_file(&self, place: &Place) -> Result<OpenFile, JailError> {
+    pub fn open_file(&self, place: &JailPath) -> Result<OpenFile, JailError> {
         let refused = |errno| JailError::from_errno(errno, place.as_path());
         let Some((folder, name)) = place.split() else {
             return Err(JailError::IsADirectory {
@@ -53,7 +53,7 @@ impl Jail {
 }
 
 impl OpenFile {
-    fn new(file: File, place: &Place) -> io::Result<OpenFile> {
+    fn new(file: File, place: &JailPath) -> io::Result<OpenFile> {
         let meta = file.metadata()?;
         let (len, modified, mode) = (meta.len(), meta.modified()?, meta.mode() & 0o7777);
         Ok(OpenFile {

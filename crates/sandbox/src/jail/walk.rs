@@ -2,7 +2,7 @@
 
 use super::{Entry, Jail, Kind};
 use crate::error::JailError;
-use crate::place::Place;
+use crate::path::JailPath;
 
 /// What the visitor of an entry wants next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct WalkLimits {
 
 /// What a walk left out; all zero when it saw everything that it was let into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Walked {
+pub struct WalkOmissions {
     /// Entries beyond [`WalkLimits::entries`], at least.
     pub more: usize,
     /// Directories that the visitor wanted to enter and [`WalkLimits::depth`] did not allow.
@@ -45,11 +45,11 @@ impl Jail {
     /// As [`Jail::list`] for `from`; a directory further down that cannot be listed is counted.
     pub fn walk(
         &self,
-        from: &Place,
+        from: &JailPath,
         limits: WalkLimits,
         mut visit: impl FnMut(&Entry) -> Visit,
-    ) -> Result<Walked, JailError> {
-        let mut walked = Walked::default();
+    ) -> Result<WalkOmissions, JailError> {
+        let mut walked = WalkOmissions::default();
         let first = self.list(from, limits.entries)?;
         let mut budget = limits.entries - first.entries.len();
         walked.more += first.more;

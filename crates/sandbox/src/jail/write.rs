@@ -11,13 +11,13 @@ use samovar_points::failpoint;
 
 use super::{Jail, require_regular, step};
 use crate::error::JailError;
-use crate::place::{self, Place};
+use crate::path::{self, JailPath};
 use crate::sys::{self, Id};
 use crate::temp::{self, TempFile};
 
 /// What a write did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Written {
+pub enum WriteResult {
     /// There was no such file.
     Created,
     /// The file had other content before.
@@ -36,7 +36,12 @@ impl Jail {
     /// [`JailError::HardLinked`], [`JailError::Symlink`], [`JailError::NotRegular`],
     /// [`JailError::IsADirectory`], [`JailError::NotADirectory`], [`JailError::Io`].
     /// The file is then as it was, unless the very last step, syncing its folder, is what failed.
-    pub fn write(&self, place: &Place, content: &[u8], cap: u64) -> Result<Written, JailError> {
+    pub fn write(
+        &self,
+        place: &JailPath,
+        content: &[u8],
+        cap: u64,
+    ) -> Result<WriteResult, JailError> {
         let refused = |errno| JailError::from_errno(errno, place.as_path());
         let (folder, name) = self.admit(place)?;
         let size = content.len() as u64;
@@ -59,11 +64,11 @@ impl Jail {
         failpoint!("file.rename.after");
         sys::sync_dir(&dir).map_err(refused)?;
         failpoint!("file.write.after");
-        Ok(old.map_or(Written::Created, |_| Written::Replaced))
+        Ok(old.map_or(WriteResult::Created, |_| WriteResult::Replaced))
     }
 
     /// The folder and name of a file that may be written, as far as the path alone tells.
-    fn admit<'p>(&self, place: &'p Place) -> Result<(&'p Path, &'p OsStr), JailError> {
+    fn admit<'p>(&self, place: &'p JailPath) -> Result<(&'p Path, &'p OsStr), JailError> {
         let protected = || JailError::Protected {
             path: place.to_string(),
         };
@@ -97,7 +102,7 @@ impl Jail {
         &self,
         dir: &OwnedFd,
         name: &OsStr,
-        place: &Place,
+        place: &JailPath,
     ) -> Result<Option<Stat>, JailError> {
         let path = place.to_string();
         let stat = match sys::stat_in(dir, name) {
@@ -105,7 +110,7 @@ impl Jail {
             Err(Errno::NOENT) if self.guard.resembles(place) => {
                 return Err(JailError::Protected { path });
             }
-            Err(Errno::NOENT) if place::was_lossy(name) => return Err(JailError::NotUtf8 { path }),
+            Err(Errno::NOENT) if path::was_lossy(name) => return Err(JailError::NotUtf8 { path }),
             Err(Errno::NOENT) => return Ok(None),
             Err(errno) => return Err(JailError::from_errno(errno, place.as_path())),
         };
@@ -124,7 +129,7 @@ impl Jail {
     fn refuse_guarded(&self, id: Id, path: &Path) -> Result<(), JailError> {
         if self.guard.hides(id) || self.guard.leads_to(&self.root, id) {
             return Err(JailError::Protected {
-                path: place::shown(path),
+                path: path::shown(path),
             });
         }
         Ok(())
@@ -134,7 +139,7 @@ impl Jail {
 fn step_making(dir: &OwnedFd, name: &OsStr) -> Result<(OwnedFd, Id), Errno> {
     match step(dir, name) {
         // Not a new folder beside the one whose name could not be shown.
-        Err(Errno::NOENT) if place::was_lossy(name) => return Err(Errno::ILSEQ),
+        Err(Errno::NOENT) if path::was_lossy(name) => return Err(Errno::ILSEQ),
         Err(Errno::NOENT) => {}
         found => return found,
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{self as rfs, Mode, OFlags};
-use samovar_sandbox::{Kind, Place, Visit, WalkLimits, Walked};
+use samovar_sandbox::{JailPath, Kind, Visit, WalkLimits, WalkOmissions};
 
 use crate::yard::{Yard, place, read, verdict, write};
 
@@ -22,7 +22,7 @@ fn a_list_has_names_kinds_and_sizes_in_order_and_follows_no_link() {
     let _socket = std::os::unix::net::UnixListener::bind(yard.ws("socket")).unwrap();
     let jail = yard.jail();
 
-    let listing = jail.list(&Place::root(), 100).unwrap();
+    let listing = jail.list(&JailPath::root(), 100).unwrap();
 
     let seen: Vec<_> = listing
         .entries
@@ -120,12 +120,12 @@ fn a_walk_sees_the_whole_tree_and_nothing_behind_a_link_or_hidden() {
     let jail = yard.jail_with(&[yard.ws("z/data")], &[]).unwrap();
 
     let mut seen = Vec::new();
-    let walked = jail.walk(&Place::root(), FAR, |entry| {
+    let walked = jail.walk(&JailPath::root(), FAR, |entry| {
         seen.push(entry.place.to_string());
         Visit::Enter
     });
 
-    assert_eq!(walked.unwrap(), Walked::default());
+    assert_eq!(walked.unwrap(), WalkOmissions::default());
     let expected = "a a/1 a/b a/b/2 a/b/c a/b/c/3 a/out a/round plain.txt target target/4 \
                     target/deep target/deep/5 z z/6";
     assert_eq!(seen.join(" "), expected);
@@ -180,9 +180,9 @@ fn a_walk_ends_at_its_limits_and_counts_what_it_left_out() {
         walk("", 1, 99),
         (
             4,
-            Walked {
+            WalkOmissions {
                 too_deep: 3,
-                ..Walked::default()
+                ..WalkOmissions::default()
             }
         )
     );
@@ -190,9 +190,9 @@ fn a_walk_ends_at_its_limits_and_counts_what_it_left_out() {
         walk("a", 2, 99),
         (
             6,
-            Walked {
+            WalkOmissions {
                 too_deep: 1,
-                ..Walked::default()
+                ..WalkOmissions::default()
             }
         )
     );
@@ -201,9 +201,9 @@ fn a_walk_ends_at_its_limits_and_counts_what_it_left_out() {
         walk("", 9, 5),
         (
             5,
-            Walked {
+            WalkOmissions {
                 more: 7,
-                ..Walked::default()
+                ..WalkOmissions::default()
             }
         )
     );
@@ -211,9 +211,9 @@ fn a_walk_ends_at_its_limits_and_counts_what_it_left_out() {
         walk("", 9, 0),
         (
             0,
-            Walked {
+            WalkOmissions {
                 more: 4,
-                ..Walked::default()
+                ..WalkOmissions::default()
             }
         )
     );
@@ -226,7 +226,7 @@ fn a_directory_that_vanishes_during_a_walk_is_counted_and_the_walk_goes_on() {
     let jail = yard.jail_with(&[yard.ws("z/data")], &[]).unwrap();
 
     let mut last = String::new();
-    let walked = jail.walk(&Place::root(), FAR, |entry| {
+    let walked = jail.walk(&JailPath::root(), FAR, |entry| {
         if entry.place.to_string() == "target" {
             fs::remove_dir_all(yard.ws("target")).unwrap();
         }
@@ -236,9 +236,9 @@ fn a_directory_that_vanishes_during_a_walk_is_counted_and_the_walk_goes_on() {
 
     assert_eq!(
         walked.unwrap(),
-        Walked {
+        WalkOmissions {
             unreadable: 1,
-            ..Walked::default()
+            ..WalkOmissions::default()
         }
     );
     assert_eq!(last, "z/6");
@@ -257,10 +257,10 @@ fn a_tree_deeper_than_any_path_is_walked_to_its_end() {
     let jail = yard.jail();
 
     let mut deepest = 0;
-    let walked = jail.walk(&Place::root(), FAR, |entry| {
+    let walked = jail.walk(&JailPath::root(), FAR, |entry| {
         deepest = deepest.max(entry.place.as_path().components().count());
         Visit::Enter
     });
 
-    assert_eq!((walked.unwrap(), deepest), (Walked::default(), 40));
+    assert_eq!((walked.unwrap(), deepest), (WalkOmissions::default(), 40));
 }

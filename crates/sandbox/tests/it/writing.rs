@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::Signal;
-use samovar_sandbox::{Jail, JailError, Protected, Written};
+use samovar_sandbox::{Jail, JailError, Protected, WriteResult};
 
 use crate::yard::{
     CAP, Yard, alone, child_dir, list, names, place, read, snapshot, start_child, verdict, write,
@@ -25,11 +25,17 @@ fn a_file_and_its_missing_folders_are_made() {
     let yard = Yard::new();
     let jail = yard.jail();
 
-    assert_eq!(write(&jail, "x/y/z.txt", "one").unwrap(), Written::Created);
-    assert_eq!(write(&jail, "x/y/z.txt", "").unwrap(), Written::Replaced);
+    assert_eq!(
+        write(&jail, "x/y/z.txt", "one").unwrap(),
+        WriteResult::Created
+    );
+    assert_eq!(
+        write(&jail, "x/y/z.txt", "").unwrap(),
+        WriteResult::Replaced
+    );
     assert_eq!(
         write(&jail, "x/y/z.txt", "three").unwrap(),
-        Written::Replaced
+        WriteResult::Replaced
     );
 
     assert_eq!(fs::read(yard.ws("x/y/z.txt")).unwrap(), b"three");

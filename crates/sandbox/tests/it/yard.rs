@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use samovar_sandbox::{Jail, JailError, Place, Protected, Written};
+use samovar_sandbox::{Jail, JailError, JailPath, Protected, WriteResult};
 use tempfile::TempDir;
 
 /// More than any test writes.
@@ -23,7 +23,7 @@ pub(crate) struct Yard {
 }
 
 /// A file's inode, mode, size, time of change and content (or a link's target).
-type Seen = (u64, u32, u64, i64, Vec<u8>);
+type FileState = (u64, u32, u64, i64, Vec<u8>);
 
 impl Yard {
     pub(crate) fn new() -> Yard {
@@ -91,7 +91,7 @@ pub(crate) fn read(jail: &Jail, raw: &str) -> Result<Vec<u8>, JailError> {
     jail.open_file(&jail.place(raw)?)?.into_bytes(CAP)
 }
 
-pub(crate) fn write(jail: &Jail, raw: &str, content: &str) -> Result<Written, JailError> {
+pub(crate) fn write(jail: &Jail, raw: &str, content: &str) -> Result<WriteResult, JailError> {
     jail.write(&jail.place(raw)?, content.as_bytes(), CAP)
 }
 
@@ -104,7 +104,7 @@ pub(crate) fn list(jail: &Jail, raw: &str) -> Result<Vec<String>, JailError> {
         .collect())
 }
 
-pub(crate) fn place(jail: &Jail, raw: &str) -> Place {
+pub(crate) fn place(jail: &Jail, raw: &str) -> JailPath {
     jail.place(raw).unwrap()
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn verdict<T>(result: &Result<T, JailError>) -> &'static str {
 }
 
 /// All that is beneath `dir`, to be compared with itself later.
-pub(crate) fn snapshot(dir: &Path) -> BTreeMap<PathBuf, Seen> {
+pub(crate) fn snapshot(dir: &Path) -> BTreeMap<PathBuf, FileState> {
     let mut seen = BTreeMap::new();
     let mut waiting = vec![dir.to_owned()];
     while let Some(path) = waiting.pop() {

@@ -15,12 +15,12 @@ use samovar_wire::{chat, sse};
 
 use super::feed::{Batch, Feed};
 use crate::pace::Stalled;
-use crate::upgrade::{End, Heard, Line};
+use crate::upgrade::{Channel, ClientMessage, CloseReason};
 
 /// Bytes that are written at once, about: what a client that takes nothing holds up.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-struct Showing {
+struct ChatStream {
     feed: Feed,
     /// What was pulled and not written yet.
     left: VecDeque<Arc<ChatMessage>>,
@@ -31,7 +31,7 @@ struct Showing {
 /// Shows it until the chat ends, or the client has taken nothing for too long: it comes back with the
 /// id of the last message that it has.
 pub(super) fn show(feed: Feed, ping_every: Duration, stalled: Stalled) -> Response<Body> {
-    let showing = Showing {
+    let showing = ChatStream {
         feed,
         left: VecDeque::new(),
         ping_every,
@@ -44,7 +44,7 @@ pub(super) fn show(feed: Feed, ping_every: Duration, stalled: Stalled) -> Respon
     crate::stream::with_headers(Body::from_stream(chunks))
 }
 
-impl Showing {
+impl ChatStream {
     async fn next(&mut self) -> Option<Bytes> {
         if self.stalled.is_set() {
             return None;
@@ -75,23 +75,23 @@ impl Showing {
 
 /// Shows it over a WebSocket until one of the two ends. Each message is one of the socket; the reader
 /// has nothing to say there, for the person's words come to `user_message`.
-pub(super) async fn show_on_socket(mut line: Line, mut feed: Feed) {
+pub(super) async fn show_on_socket(mut line: Channel, mut feed: Feed) {
     let why = shown(&mut line, &mut feed).await;
     line.end(why).await;
 }
 
-async fn shown(line: &mut Line, feed: &mut Feed) -> End {
+async fn shown(line: &mut Channel, feed: &mut Feed) -> CloseReason {
     loop {
         // Both are safe to drop halfway: neither moves unless it has something.
         let batch = tokio::select! {
             batch = feed.next() => batch,
             heard = line.hear() => return match heard {
-                Ok(Heard::Text(_) | Heard::Binary(_)) => End::Refused(Code::InvalidParams),
+                Ok(ClientMessage::Text(_) | ClientMessage::Binary(_)) => CloseReason::Refused(Code::InvalidParams),
                 Err(end) => end,
             },
         };
         let Some(Batch { marker, messages }) = batch else {
-            return End::Stopping;
+            return CloseReason::Stopping;
         };
         let marker = marker.map(|marker| chat::marker_text(&marker));
         let messages = messages.into_iter();

@@ -7,7 +7,7 @@ use axum::extract::Request;
 use axum::http::Response;
 use axum::routing::get;
 use samovar_core::Code;
-use samovar_testkit::{Heard as Said, Socket as Client};
+use samovar_testkit::{Socket as Client, SocketMessage};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::*;
 use crate::pace::Stalled;
 use crate::reply;
-use crate::upgrade::{End, Heard, Line, Pace, Upgrade};
+use crate::upgrade::{Channel, ClientMessage, CloseReason, Pace, Upgrade};
 
 /// A test that waits longer than this has hung.
 const HANG: Duration = Duration::from_secs(10);
@@ -66,14 +66,14 @@ async fn echo(request: Request, patience: Patience) -> Response<Body> {
     }
 }
 
-async fn echoes(line: &mut Line) -> Result<(), End> {
+async fn echoes(line: &mut Channel) -> Result<(), CloseReason> {
     loop {
         match line.hear().await? {
-            Heard::Text(text) if text.as_str() == "flood" => {
+            ClientMessage::Text(text) if text.as_str() == "flood" => {
                 line.say((0..1_000_000).map(|_| "x".repeat(1000))).await?;
             }
-            Heard::Text(text) => line.say([text.to_string()]).await?,
-            Heard::Binary(_) => return Err(End::Refused(Code::InvalidParams)),
+            ClientMessage::Text(text) => line.say([text.to_string()]).await?,
+            ClientMessage::Binary(_) => return Err(CloseReason::Refused(Code::InvalidParams)),
         }
     }
 }
@@ -82,12 +82,12 @@ async fn client(address: SocketAddr) -> Client {
     Client::open(address, "", "/").await.unwrap()
 }
 
-async fn end(client: &mut Client) -> Said {
+async fn end(client: &mut Client) -> SocketMessage {
     timeout(HANG, client.end()).await.unwrap()
 }
 
-fn closed(code: u16, reason: &str) -> Said {
-    Said::Close(code, reason.to_owned())
+fn closed(code: u16, reason: &str) -> SocketMessage {
+    SocketMessage::Close(code, reason.to_owned())
 }
 
 /// A frame of a client that hides nothing: its mask is zero.
@@ -256,7 +256,10 @@ async fn a_silent_client_is_asked_and_stays_while_it_answers() {
     let mut there = client(address).await;
     // For longer than it may owe an answer.
     for _ in 0..75 {
-        assert_eq!(timeout(HANG, there.next()).await.unwrap(), Said::Ping);
+        assert_eq!(
+            timeout(HANG, there.next()).await.unwrap(),
+            SocketMessage::Ping
+        );
     }
     there.say("here").await;
     assert_eq!(there.json().await, Some(json!("here")));

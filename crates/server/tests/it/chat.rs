@@ -82,7 +82,7 @@ async fn boot(app: &App) -> String {
 
 /// Where the next message, or the word of a marker, of a stream stands: what both kinds of it give.
 #[derive(Debug, PartialEq)]
-enum Came {
+enum StreamItem {
     Message(u64),
     Marker(Value),
 }
@@ -111,7 +111,7 @@ impl Reader {
     }
 
     /// What comes next; none when the stream has ended.
-    async fn next(&mut self) -> Option<Came> {
+    async fn next(&mut self) -> Option<StreamItem> {
         let next = async {
             match self {
                 Self::Events(stream) => stream.next().await.map(of_frame),
@@ -126,7 +126,7 @@ impl Reader {
         let mut ids = Vec::new();
         for _ in 0..count {
             match self.next().await {
-                Some(Came::Message(id)) => ids.push(id),
+                Some(StreamItem::Message(id)) => ids.push(id),
                 other => panic!("{other:?} behind {ids:?}"),
             }
         }
@@ -134,26 +134,26 @@ impl Reader {
     }
 }
 
-fn of_frame(frame: Frame) -> Came {
+fn of_frame(frame: Frame) -> StreamItem {
     match (frame.id, frame.event) {
         (Some(id), None) => {
             assert_eq!(frame.data["id"].to_string(), id);
-            Came::Message(id.parse().unwrap())
+            StreamItem::Message(id.parse().unwrap())
         }
-        (None, Some(name)) => Came::Marker(json!({ name: frame.data })),
+        (None, Some(name)) => StreamItem::Marker(json!({ name: frame.data })),
         other => panic!("{other:?}"),
     }
 }
 
-fn of_text(text: Value) -> Came {
+fn of_text(text: Value) -> StreamItem {
     match text["id"].as_u64() {
-        Some(id) => Came::Message(id),
-        None => Came::Marker(text),
+        Some(id) => StreamItem::Message(id),
+        None => StreamItem::Marker(text),
     }
 }
 
-fn truncated(after: u64, first: u64) -> Came {
-    Came::Marker(json!({"truncated": {"after": after, "first": first}}))
+fn truncated(after: u64, first: u64) -> StreamItem {
+    StreamItem::Marker(json!({"truncated": {"after": after, "first": first}}))
 }
 
 fn header<'a>(answer: &'a Answer, name: &str) -> Option<&'a str> {

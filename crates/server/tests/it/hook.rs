@@ -12,30 +12,30 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-type Answers = dyn Fn(&Asked) -> Response<Body> + Send + Sync;
+type Answers = dyn Fn(&HookCall) -> Response<Body> + Send + Sync;
 
 /// How it was called.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct HookCall {
     pub(crate) key: String,
     pub(crate) body: Value,
 }
 
 pub(crate) struct Hook {
     address: SocketAddr,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<HookCall>>>,
     _serving: JoinSet<()>,
 }
 
 #[derive(Clone)]
 struct Desk {
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<HookCall>>>,
     answers: Arc<Answers>,
 }
 
 impl Hook {
     pub(crate) async fn open(
-        answers: impl Fn(&Asked) -> Response<Body> + Send + Sync + 'static,
+        answers: impl Fn(&HookCall) -> Response<Body> + Send + Sync + 'static,
     ) -> Self {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let desk = Desk {
@@ -62,14 +62,14 @@ impl Hook {
         self.address.to_string().parse().unwrap()
     }
 
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<HookCall> {
         self.asked.lock().unwrap().clone()
     }
 }
 
 async fn serve(State(desk): State<Desk>, headers: HeaderMap, body: Bytes) -> Response<Body> {
     let key = headers.get("idempotency-key");
-    let asked = Asked {
+    let asked = HookCall {
         key: key.map_or("", |key| key.to_str().unwrap()).to_owned(),
         body: serde_json::from_slice(&body).unwrap(),
     };

@@ -5,14 +5,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use samovar_model_server::{Reply, call, say};
-use samovar_server::{Foreign, Owner, Ownership, Reach};
+use samovar_server::{FileAccess, Foreign, Owner, Ownership};
 use samovar_testkit::{App, AppBuilder};
 use serde_json::{Value, json};
 
 use crate::shown::results;
 
 /// A folder around the workspace, with files in it.
-fn yard(builder: AppBuilder, reach: Reach) -> AppBuilder {
+fn yard(builder: AppBuilder, reach: FileAccess) -> AppBuilder {
     builder.with(|config| {
         let around = config.workspace.parent().unwrap().to_owned();
         let folders = ["outside/kept", "home/config", "workspace/own-config"];
@@ -38,7 +38,7 @@ fn yard(builder: AppBuilder, reach: Reach) -> AppBuilder {
 
 /// What the calls of one answer come to.
 async fn results_of(
-    reach: Reach,
+    reach: FileAccess,
     calls: impl FnOnce(&Path) -> Vec<(&'static str, Value)>,
 ) -> (App, Vec<String>) {
     let mut around = None;
@@ -81,7 +81,7 @@ async fn file_tools_stay_in_the_workspace_unless_the_system_is_opened() {
             ),
         ]
     };
-    let (app, shut) = results_of(Reach::Workspace, calls).await;
+    let (app, shut) = results_of(FileAccess::Workspace, calls).await;
     assert!(
         shut.iter()
             .all(|result| result.contains("outside the workspace")),
@@ -89,7 +89,7 @@ async fn file_tools_stay_in_the_workspace_unless_the_system_is_opened() {
     );
     assert!(!app.workspace().join("../outside/new.txt").exists());
 
-    let (app, open) = results_of(Reach::System, calls).await;
+    let (app, open) = results_of(FileAccess::System, calls).await;
     assert!(
         open[0].ends_with("a note") && open[1] == open[0],
         "{open:?}"
@@ -117,7 +117,7 @@ async fn file_tools_stay_in_the_workspace_unless_the_system_is_opened() {
 // proves TL-8, TL-18
 #[tokio::test]
 async fn what_the_person_keeps_is_out_of_reach_however_far_tools_reach() {
-    for reach in [Reach::System, Reach::Workspace] {
+    for reach in [FileAccess::System, FileAccess::Workspace] {
         let (app, results) = results_of(reach, |around| {
             let data = around.join("data/token");
             vec![
@@ -151,8 +151,8 @@ async fn what_the_person_keeps_is_out_of_reach_however_far_tools_reach() {
 
         // Beyond the workspace nothing is even looked at, unless the system is opened.
         let beyond = |words| match reach {
-            Reach::Workspace => "outside the workspace",
-            Reach::System => words,
+            FileAccess::Workspace => "outside the workspace",
+            FileAccess::System => words,
         };
         let (gone, kept) = ("does not exist", "protected");
         let expected = [

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use samovar_model_server::Rule;
 use samovar_server::Config;
-use samovar_testkit::{App, AppBuilder, Heard, Socket};
+use samovar_testkit::{App, AppBuilder, Socket, SocketMessage};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -84,7 +84,7 @@ impl Peer {
     /// The next message.
     async fn hears(&mut self) -> Value {
         match timeout(HANG, self.next()).await.unwrap() {
-            Heard::Json(json) => json,
+            SocketMessage::Json(json) => json,
             other => panic!("{other:?}"),
         }
     }
@@ -125,20 +125,23 @@ impl Peer {
     }
 
     /// How its socket is closed, behind what else comes.
-    async fn end(&mut self) -> Heard {
+    async fn end(&mut self) -> SocketMessage {
         timeout(HANG, self.socket.end()).await.unwrap()
     }
 
     /// Leaves, and is gone when this is done.
     async fn leave(self) {
         let answered = timeout(HANG, self.socket.leave()).await.unwrap();
-        assert!(matches!(answered, Heard::Close(1000, _)), "{answered:?}");
+        assert!(
+            matches!(answered, SocketMessage::Close(1000, _)),
+            "{answered:?}"
+        );
     }
 
-    async fn next(&mut self) -> Heard {
+    async fn next(&mut self) -> SocketMessage {
         loop {
             match self.socket.next().await {
-                Heard::Ping => {}
+                SocketMessage::Ping => {}
                 other => return other,
             }
         }
@@ -166,8 +169,8 @@ fn call(id: &str) -> Value {
     )
 }
 
-fn closed(code: u16, reason: &str) -> Heard {
-    Heard::Close(code, reason.to_owned())
+fn closed(code: u16, reason: &str) -> SocketMessage {
+    SocketMessage::Close(code, reason.to_owned())
 }
 
 /// Begins a study session under this id.

@@ -1,7 +1,7 @@
 //! A message over HTTP: what it sets, what refuses it, clients that go away, and what an undo leaves to
 //! streams. What turns do with it is tested beside the engine.
 
-use samovar_model_server::{Ended, Gate, call, say};
+use samovar_model_server::{ExchangeEnd, Gate, call, say};
 use samovar_testkit::{App, EventStream};
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ async fn a_client_that_goes_away_does_not_stop_the_turn() {
 
     assert_eq!(
         app.model.prompt(0).await.unwrap().end().await,
-        Ended::Complete
+        ExchangeEnd::Complete
     );
     app.turn(&session, "more").await;
     let rows = app.ok("getMessages", json!({"sessionId": session})).await;
@@ -50,7 +50,7 @@ async fn cancel_closes_the_models_stream_and_keeps_what_was_said() {
     assert_eq!(cancelled, json!({"cancelled": true}));
     assert_eq!(
         app.model.prompt(0).await.unwrap().end().await,
-        Ended::ClientLeft
+        ExchangeEnd::ClientLeft
     );
     let rest = stream.rest().await;
     assert_eq!(rest[rest.len() - 2].data["finishReason"], "cancelled");

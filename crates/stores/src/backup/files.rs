@@ -42,19 +42,19 @@ pub(super) struct Manifest {
     created_at: Millis,
     /// The run of the server that it was made in.
     pub(super) epoch: u64,
-    pub(super) files: Vec<Listed>,
+    pub(super) files: Vec<BackupFile>,
 }
 
 /// A file of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Listed {
+pub(super) struct BackupFile {
     pub(super) path: String,
     bytes: u64,
     sha256: String,
 }
 
 impl Manifest {
-    pub(super) fn new(created_at: Millis, epoch: u64, files: Vec<Listed>) -> Self {
+    pub(super) fn new(created_at: Millis, epoch: u64, files: Vec<BackupFile>) -> Self {
         Self {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -92,7 +92,7 @@ impl Manifest {
     }
 }
 
-impl Listed {
+impl BackupFile {
     /// A file as it is.
     pub(super) fn of(folder: &Path, path: &str) -> io::Result<Self> {
         let file = File::open(folder.join(path))?;

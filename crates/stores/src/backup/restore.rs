@@ -38,7 +38,7 @@ struct Plan {
 
 /// What a restore did.
 #[derive(Clone, Debug)]
-pub struct Restored {
+pub struct RestoreReport {
     /// The backup.
     pub backup: Backup,
     /// Where what was there before is now; none when there was nothing.
@@ -57,7 +57,7 @@ fn is_used(data_dir: &Path) -> bool {
 /// # Errors
 /// [`Code::BackupUnusable`] when the backup is not whole, or something is there and must not be
 /// replaced.
-pub fn restore(backup: &Path, dir: &DataDir, replace: Replace) -> Result<Restored, Error> {
+pub fn restore(backup: &Path, dir: &DataDir, replace: Replace) -> Result<RestoreReport, Error> {
     let finished = || take_place(dir).map_err(|error| not_restored(backup, &error));
     // One that was cut off goes first, so that this one begins with what is there.
     finished()?;
@@ -66,7 +66,7 @@ pub fn restore(backup: &Path, dir: &DataDir, replace: Replace) -> Result<Restore
         return Err(Error::new(Code::BackupUnusable, why));
     }
     let staged = stage(backup, dir)?;
-    Ok(Restored {
+    Ok(RestoreReport {
         backup: staged,
         aside: finished()?,
     })

@@ -26,7 +26,7 @@ pub struct Wound {
 
 /// What is to be put right.
 #[derive(Default)]
-struct Mending {
+struct Repairs {
     wounds: Vec<Wound>,
     sessions: Vec<(SessionId, LogNo)>,
     open: Vec<(LogNo, Option<Seq>)>,
@@ -56,7 +56,7 @@ impl LmdbJournal {
     }
 }
 
-impl Mending {
+impl Repairs {
     fn is_empty(&self) -> bool {
         self.sessions.is_empty() && self.open.is_empty() && self.stray.is_empty()
     }
@@ -72,8 +72,8 @@ impl Mending {
 }
 
 impl Tables {
-    fn compare(&self, txn: &RoTxn<'_>) -> Result<Mending, Fault> {
-        let mut mending = Mending::default();
+    fn compare(&self, txn: &RoTxn<'_>) -> Result<Repairs, Fault> {
+        let mut mending = Repairs::default();
         let open = self.open.iter(txn)?.collect::<Result<HashMap<_, _>, _>>()?;
         for entry in self.logs.iter(txn)? {
             let (log, bytes) = entry?;
@@ -101,7 +101,7 @@ impl Tables {
         txn: &RoTxn<'_>,
         (log, row): (LogNo, &LogRow),
         noted: Option<Seq>,
-        mending: &mut Mending,
+        mending: &mut Repairs,
     ) -> Result<(), Fault> {
         if row.deleted {
             return Ok(());
@@ -119,7 +119,7 @@ impl Tables {
         Ok(())
     }
 
-    fn mend(&self, txn: &mut RwTxn<'_>, mending: &Mending) -> Result<(), Fault> {
+    fn mend(&self, txn: &mut RwTxn<'_>, mending: &Repairs) -> Result<(), Fault> {
         for (session, log) in &mending.sessions {
             self.sessions.put(txn, session.as_str(), &log.0)?;
         }

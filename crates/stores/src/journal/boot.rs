@@ -14,7 +14,7 @@ use samovar_core::{
 };
 
 use super::fault::Fault;
-use super::row::{self, Place, Row};
+use super::row::{self, Row, RowKey};
 use super::run;
 use super::tables::Tables;
 use crate::spool::{self, Frame};
@@ -53,7 +53,7 @@ pub struct Hole {
 pub(super) fn recover(
     tables: &Tables,
     spool_dir: &Path,
-    started: Began,
+    started: ServerStart,
 ) -> Result<(Epoch, u64, Recovered), Fault> {
     let mut txn = tables.env.write_txn()?;
     let mut meta = tables.meta(&txn)?;
@@ -72,7 +72,7 @@ pub(super) fn recover(
     let began = started.behind(meta.epoch);
     for (log, from) in open {
         let frames = spooled.remove(&log).unwrap_or_default();
-        let from = Place::new(log, from);
+        let from = RowKey::new(log, from);
         match mend(tables, &mut txn, &began, (from, frames), &mut recovered) {
             Err(fault) if fault.is_damage() => {
                 tracing::error!(%fault, "a log with an unfinished turn is left as it is");
@@ -118,8 +118,8 @@ fn by_log<'a>(
 fn mend(
     tables: &Tables,
     txn: &mut RwTxn<'_>,
-    began: &Began,
-    (from, frames): (Place, BTreeMap<Seq, Frame<'_>>),
+    began: &ServerStart,
+    (from, frames): (RowKey, BTreeMap<Seq, Frame<'_>>),
     recovered: &mut Recovered,
 ) -> Result<(), Fault> {
     let mut rows = Vec::new();
@@ -138,17 +138,17 @@ fn mend(
         return Err(cut_short(from.log, end).into());
     }
     let merged = merge(from.seq, &rows, frames.into_iter().peekable());
-    if merged == Merged::default() {
+    if merged == MergedLog::default() {
         return Ok(());
     }
     let mut kept = run::pack(from.log, &merged.believed)?;
     for (first, last) in &merged.holes {
-        let first = Place::new(from.log, *first);
+        let first = RowKey::new(from.log, *first);
         let lost = began.lost(first, *last, turn_before(tables, txn, from, first)?);
         kept.push((first.seq, row::hole(first, &lost)?));
     }
     for (seq, row) in &kept {
-        let place = Place::new(from.log, *seq);
+        let place = RowKey::new(from.log, *seq);
         tables.events.put(txn, &place.key(), row)?;
     }
     tables.unprojected.put(txn, &from.log.0, &())?;
@@ -180,7 +180,7 @@ fn cut_short(log: LogNo, last: Seq) -> Broken {
 
 /// One log's events as one again.
 #[derive(Debug, Default, PartialEq)]
-struct Merged {
+struct MergedLog {
     /// Live events that go on gaplessly from what the journal has.
     believed: Vec<Arc<Event>>,
     /// What is missing before a row: the first position and the last.
@@ -192,8 +192,8 @@ fn merge<'a>(
     from: Seq,
     rows: &[(Seq, Seq)],
     mut frames: Peekable<impl Iterator<Item = (Seq, Frame<'a>)>>,
-) -> Merged {
-    let mut merged = Merged::default();
+) -> MergedLog {
+    let mut merged = MergedLog::default();
     let mut next = from;
     for (first, last) in rows {
         if merged.holes.is_empty() {
@@ -231,13 +231,13 @@ fn believe<'a>(
 }
 
 /// A start: the epoch that begins, when, and after which start of the kernel.
-pub(super) struct Began {
+pub(super) struct ServerStart {
     epoch: Epoch,
     at: Millis,
     boot_id: String,
 }
 
-impl Began {
+impl ServerStart {
     /// A start at a time, in seconds since 1970, that has no epoch yet.
     pub(super) fn new(now_seconds: u64, boot_id: String) -> Self {
         Self {
@@ -256,7 +256,7 @@ impl Began {
     }
 
     /// The event that stands for what is lost from a place on.
-    fn lost(&self, first: Place, last: Seq, turn: Option<(TurnId, AgentPath)>) -> Event {
+    fn lost(&self, first: RowKey, last: Seq, turn: Option<(TurnId, AgentPath)>) -> Event {
         let (turn, agent) = turn.unzip();
         Event {
             seq: last,
@@ -275,8 +275,8 @@ impl Began {
 fn turn_before(
     tables: &Tables,
     txn: &RwTxn<'_>,
-    from: Place,
-    hole: Place,
+    from: RowKey,
+    hole: RowKey,
 ) -> Result<Option<(TurnId, AgentPath)>, Fault> {
     let mut on: Vec<(TurnId, AgentPath)> = Vec::new();
     for row in tables.rows(txn, from)? {

@@ -5,7 +5,7 @@ use samovar_core::journal::LogNo;
 use samovar_core::{AgentPath, Author, Epoch, Event, Kind, Millis, Seq, SessionId};
 
 use super::fault::Fault;
-use super::row::{self, Place, Row};
+use super::row::{self, Row, RowKey};
 use super::tables::{LogRow, Tables};
 
 impl Tables {
@@ -20,7 +20,7 @@ impl Tables {
             row => row?.map_or(Seq::default(), |row| row.head),
         };
         let mut places = Vec::new();
-        for row in self.rows(txn, Place::new(log, Seq(0)))? {
+        for row in self.rows(txn, RowKey::new(log, Seq(0)))? {
             let (place, bytes) = row?;
             let last = Row::read(place, bytes).map_or(place.seq, |row| row.last());
             head = head.max(last);
@@ -66,7 +66,7 @@ impl Tables {
             author: Author::System,
             kind: Kind::EventsLost { first },
         };
-        let place = Place::new(log, first);
+        let place = RowKey::new(log, first);
         self.events
             .put(txn, &place.key(), &row::hole(place, &lost)?)?;
         if row.finished == row.head {

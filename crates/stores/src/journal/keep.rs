@@ -7,7 +7,7 @@ use samovar_core::journal::{Batch, LogNo};
 use samovar_core::{Broken, Epoch, Event, Kind, Millis, Seq, SessionId, planted};
 
 use super::fault::Fault;
-use super::row::{self, Place};
+use super::row::{self, RowKey};
 use super::run;
 use super::tables::{LogRow, Tables};
 use crate::spool::Release;
@@ -87,7 +87,7 @@ impl Tables {
     /// that is taken fails it.
     pub(super) fn append(&self, txn: &mut RwTxn<'_>, batch: &PackedBatch) -> Result<(), Fault> {
         for (seq, row) in &batch.rows {
-            let place = Place::new(batch.log, *seq);
+            let place = RowKey::new(batch.log, *seq);
             self.events
                 .put_with_flags(txn, PutFlags::NO_OVERWRITE, &place.key(), row)
                 .map_err(|error| match error {

@@ -17,12 +17,12 @@ const HEADER_BYTES: usize = 9;
 
 /// Where a row stands: its key in the table of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct RowKey {
     pub(crate) log: LogNo,
     pub(crate) seq: Seq,
 }
 
-impl Place {
+impl RowKey {
     pub(crate) fn new(log: LogNo, seq: Seq) -> Self {
         Self { log, seq }
     }
@@ -42,7 +42,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for RowKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "log {}, seq {}", self.log.0, self.seq.0)
     }
@@ -77,20 +77,20 @@ enum RowKind {
 
 /// What is read of an event to know when it was made.
 #[derive(Deserialize)]
-struct Made {
+struct EventEpoch {
     epoch: Epoch,
 }
 
 /// The same of a run.
 #[derive(Deserialize)]
 struct MadeTogether {
-    shared: Made,
+    shared: EventEpoch,
 }
 
 /// A row that was read and whose checksum holds.
 #[derive(Debug)]
 pub(super) struct Row<'a> {
-    place: Place,
+    place: RowKey,
     kind: RowKind,
     count: u64,
     body: &'a [u8],
@@ -98,7 +98,7 @@ pub(super) struct Row<'a> {
 
 impl<'a> Row<'a> {
     /// Checks what was found at a place.
-    pub(super) fn read(place: Place, bytes: &'a [u8]) -> Result<Self, Broken> {
+    pub(super) fn read(place: RowKey, bytes: &'a [u8]) -> Result<Self, Broken> {
         let content =
             unseal(&place.bytes(), bytes).ok_or_else(|| damaged(place, "wrong checksum"))?;
         let (header, body) = content
@@ -139,7 +139,7 @@ impl<'a> Row<'a> {
             RowKind::Event | RowKind::Hole => serde_json::from_slice(self.body),
             RowKind::Run => serde_json::from_slice(self.body).map(|run: MadeTogether| run.shared),
         };
-        let made: Made = made.map_err(|error| damaged(self.place, &error.to_string()))?;
+        let made: EventEpoch = made.map_err(|error| damaged(self.place, &error.to_string()))?;
         Ok(made.epoch)
     }
 
@@ -165,23 +165,23 @@ impl<'a> Row<'a> {
 
 /// A row for one event.
 pub(super) fn event(log: LogNo, event: &Event) -> Result<Vec<u8>, Broken> {
-    let place = Place::new(log, event.seq);
+    let place = RowKey::new(log, event.seq);
     write(place, RowKind::Event, 1, event)
 }
 
 /// A row for a packed run of `count` events.
-pub(super) fn packed(place: Place, count: u64, run: &impl Serialize) -> Result<Vec<u8>, Broken> {
+pub(super) fn packed(place: RowKey, count: u64, run: &impl Serialize) -> Result<Vec<u8>, Broken> {
     write(place, RowKind::Run, count, run)
 }
 
 /// A row for the event that stands for the lost positions from a place up to its own.
-pub(super) fn hole(place: Place, lost: &Event) -> Result<Vec<u8>, Broken> {
+pub(super) fn hole(place: RowKey, lost: &Event) -> Result<Vec<u8>, Broken> {
     let count = (lost.seq.0 + 1).saturating_sub(place.seq.0);
     write(place, RowKind::Hole, count, lost)
 }
 
 fn write(
-    place: Place,
+    place: RowKey,
     kind: RowKind,
     count: u64,
     body: &impl Serialize,
@@ -235,6 +235,6 @@ fn checksum(key: &[u8], content: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-fn damaged(place: Place, why: &str) -> Broken {
+fn damaged(place: RowKey, why: &str) -> Broken {
     Broken::Damaged(format!("{place}: {why}"))
 }

@@ -15,7 +15,7 @@ use samovar_core::{
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, Place};
+use super::row::{self, RowKey};
 
 /// Bounds of one row, so that a reader with a small window never has to unpack a whole answer.
 const MAX_EVENTS: usize = 256;
@@ -35,7 +35,7 @@ pub(super) fn pack(log: LogNo, events: &[Arc<Event>]) -> Result<Vec<(Seq, Vec<u8
             rows.push((first.seq, row::event(log, first)?));
             rest = behind;
         } else {
-            let place = Place::new(log, first.seq);
+            let place = RowKey::new(log, first.seq);
             let row = row::packed(place, taken as u64, &packer.run)?;
             rows.push((first.seq, row));
             rest = &rest[taken..];
@@ -98,7 +98,7 @@ impl Shared {
 }
 
 /// Milliseconds since the event before.
-type Since = i64;
+type ElapsedMillis = i64;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -108,19 +108,19 @@ enum Piece<'a> {
     /// The fragments that follow belong to this part.
     Part(u16),
     /// The message begins.
-    Started(Since, Role),
+    Started(ElapsedMillis, Role),
     /// Fragments of text, one event each.
-    Said(Manner, Vec<(Since, Cow<'a, str>)>),
+    Said(FragmentKind, Vec<(ElapsedMillis, Cow<'a, str>)>),
     /// A fragment that begins a call.
-    Call(Since, Cow<'a, CallId>, Cow<'a, str>),
+    Call(ElapsedMillis, Cow<'a, CallId>, Cow<'a, str>),
     /// A part that came whole, with its place.
-    Added(Since, u16, Cow<'a, Part>),
+    Added(ElapsedMillis, u16, Cow<'a, Part>),
 }
 
 /// Which kind of fragment a text is.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Manner {
+enum FragmentKind {
     Text,
     Reasoning,
     Args,
@@ -169,7 +169,7 @@ impl<'a> Packer<'a> {
         true
     }
 
-    fn take_kind(&mut self, since: Since, kind: &'a Kind) -> bool {
+    fn take_kind(&mut self, since: ElapsedMillis, kind: &'a Kind) -> bool {
         match kind {
             Kind::MessageStarted { message, role } => {
                 self.turn_to(message);
@@ -217,11 +217,11 @@ impl<'a> Packer<'a> {
         }
     }
 
-    fn add(&mut self, since: Since, fragment: &'a Fragment) {
+    fn add(&mut self, since: ElapsedMillis, fragment: &'a Fragment) {
         let (manner, text) = match fragment {
-            Fragment::Text(text) => (Manner::Text, text),
-            Fragment::Reasoning(text) => (Manner::Reasoning, text),
-            Fragment::Args(text) => (Manner::Args, text),
+            Fragment::Text(text) => (FragmentKind::Text, text),
+            Fragment::Reasoning(text) => (FragmentKind::Reasoning, text),
+            Fragment::Args(text) => (FragmentKind::Args, text),
             Fragment::Call { id, name } => {
                 let piece = Piece::Call(since, Cow::Borrowed(id), name.into());
                 self.run.pieces.push(piece);
@@ -289,19 +289,19 @@ impl Unpacker {
 
     fn push_text(
         &mut self,
-        since: Since,
-        manner: Manner,
+        since: ElapsedMillis,
+        manner: FragmentKind,
         text: String,
     ) -> Result<(), &'static str> {
         let fragment = match manner {
-            Manner::Text => Fragment::Text(text),
-            Manner::Reasoning => Fragment::Reasoning(text),
-            Manner::Args => Fragment::Args(text),
+            FragmentKind::Text => Fragment::Text(text),
+            FragmentKind::Reasoning => Fragment::Reasoning(text),
+            FragmentKind::Args => Fragment::Args(text),
         };
         self.push_delta(since, fragment)
     }
 
-    fn push_delta(&mut self, since: Since, fragment: Fragment) -> Result<(), &'static str> {
+    fn push_delta(&mut self, since: ElapsedMillis, fragment: Fragment) -> Result<(), &'static str> {
         let kind = Kind::Delta {
             message: self.message()?,
             part: self.part.ok_or("a fragment without a part")?,
@@ -311,7 +311,7 @@ impl Unpacker {
         Ok(())
     }
 
-    fn push(&mut self, since: Since, kind: Kind) {
+    fn push(&mut self, since: ElapsedMillis, kind: Kind) {
         self.at = Millis(self.at.0.wrapping_add(since));
         self.events.push(Event {
             seq: self.seq,

@@ -8,7 +8,7 @@ use samovar_core::{Millis, Seq};
 
 use super::fault::Fault;
 use super::keep::retire_key;
-use super::row::{self, Place, Row};
+use super::row::{self, Row, RowKey};
 use super::tables::Tables;
 
 /// Rows that one transaction may remove.
@@ -29,7 +29,7 @@ pub(super) struct Step {
 }
 
 /// What became of one log that was due.
-enum Fate {
+enum SweepResult {
     /// All that was due is gone.
     Gone,
     /// The history or an unfinished turn still needs some of it.
@@ -63,18 +63,18 @@ impl Sweep {
             let (rows, fate) = match tables.retire_log(txn, LogNo(log), Seq(up_to), room) {
                 Err(fault) if fault.is_damage() => {
                     tracing::error!(%fault, "a log is not swept");
-                    (0, Fate::Needed)
+                    (0, SweepResult::Needed)
                 }
                 retired => retired?,
             };
             removed += rows;
             match fate {
-                Fate::Gone => {
+                SweepResult::Gone => {
                     tables.retire.delete(txn, &key)?;
                     removed += 1;
                 }
-                Fate::Needed => {}
-                Fate::Cut => break,
+                SweepResult::Needed => {}
+                SweepResult::Cut => break,
             }
             self.from = key + 1;
             if removed >= MAX_ROWS {
@@ -95,9 +95,9 @@ impl Tables {
         log: LogNo,
         up_to: Seq,
         room: usize,
-    ) -> Result<(usize, Fate), Fault> {
+    ) -> Result<(usize, SweepResult), Fault> {
         if self.is_unprojected(txn, log)? {
-            return Ok((0, Fate::Needed));
+            return Ok((0, SweepResult::Needed));
         }
         let open_from = self.open_from(txn, log)?;
         let limit = open_from.map_or(up_to, |from| up_to.min(Seq(from.0.saturating_sub(1))));
@@ -106,15 +106,15 @@ impl Tables {
             self.events.delete(txn, &place.key())?;
         }
         if rows.len() == room {
-            return Ok((room, Fate::Cut));
+            return Ok((room, SweepResult::Cut));
         }
         if limit < up_to {
-            return Ok((rows.len(), Fate::Needed));
+            return Ok((rows.len(), SweepResult::Needed));
         }
         if open_from.is_none() {
             self.forget_if_empty(txn, log)?;
         }
-        Ok((rows.len(), Fate::Gone))
+        Ok((rows.len(), SweepResult::Gone))
     }
 
     /// The first rows of a log that end at or below a position.
@@ -124,9 +124,9 @@ impl Tables {
         log: LogNo,
         limit: Seq,
         room: usize,
-    ) -> Result<Vec<Place>, Fault> {
+    ) -> Result<Vec<RowKey>, Fault> {
         let mut places = Vec::new();
-        for row in self.rows(txn, Place::new(log, Seq(0)))?.take(room) {
+        for row in self.rows(txn, RowKey::new(log, Seq(0)))?.take(room) {
             let (place, bytes) = row?;
             // A damaged row goes like any other: nobody needs it.
             let last = Row::read(place, bytes).map_or(place.seq, |row| row.last());
@@ -141,7 +141,7 @@ impl Tables {
     /// Forgets a log that holds nothing. A deleted session's stays until the next boot, so that a
     /// session made anew under its id goes on counting behind it within this epoch.
     fn forget_if_empty(&self, txn: &mut RwTxn<'_>, log: LogNo) -> Result<(), Fault> {
-        if self.rows(txn, Place::new(log, Seq(0)))?.next().is_some() {
+        if self.rows(txn, RowKey::new(log, Seq(0)))?.next().is_some() {
             return Ok(());
         }
         let Some(row) = self.log_row(txn, log)? else {

@@ -18,7 +18,7 @@ use samovar_locale as locale;
 use serde::{Deserialize, Serialize};
 
 use super::fault::{Fault, from_io};
-use super::row::{self, Place, Row};
+use super::row::{self, Row, RowKey};
 use super::{Durability, Settings};
 use crate::disk;
 
@@ -224,12 +224,12 @@ impl Tables {
     }
 
     /// Where to begin to read: the row that covers a position, else the position itself.
-    pub(super) fn covering(&self, txn: &RoTxn<'_>, place: Place) -> Result<Place, Fault> {
+    pub(super) fn covering(&self, txn: &RoTxn<'_>, place: RowKey) -> Result<RowKey, Fault> {
         let below = self.events.get_lower_than_or_equal_to(txn, &place.key())?;
         let Some((key, bytes)) = below else {
             return Ok(place);
         };
-        let found = Place::from_key(key);
+        let found = RowKey::from_key(key);
         let covers = found.log == place.log && Row::read(found, bytes)?.last() >= place.seq;
         Ok(if covers { found } else { place })
     }
@@ -238,13 +238,13 @@ impl Tables {
     pub(super) fn rows<'txn>(
         &self,
         txn: &'txn RoTxn<'_>,
-        from: Place,
-    ) -> Result<impl Iterator<Item = Result<(Place, &'txn [u8]), Fault>> + use<'txn>, Fault> {
-        let end = Place::new(from.log, Seq(u64::MAX));
+        from: RowKey,
+    ) -> Result<impl Iterator<Item = Result<(RowKey, &'txn [u8]), Fault>> + use<'txn>, Fault> {
+        let end = RowKey::new(from.log, Seq(u64::MAX));
         let rows = self.events.range(txn, &(from.key()..=end.key()))?;
         Ok(rows.map(|row| {
             let (key, bytes) = row?;
-            Ok((Place::from_key(key), bytes))
+            Ok((RowKey::from_key(key), bytes))
         }))
     }
 
@@ -323,7 +323,7 @@ fn open_environment(dir: &Path, settings: &Settings) -> Result<Env<WithoutTls>, 
     #[expect(
         unsafe_code,
         reason = "unsafe by heed's signature, since some flags lose data: this one only as far as \
-                  somebody asked for it, and `unsynced` sees to what it leaves"
+                  somebody asked for it, and `sync_marker` sees to what it leaves"
     )]
     // Never `WRITE_MAP`, and never `NO_SYNC` with a later sync: that keeps no state which a power
     // cut leaves whole.

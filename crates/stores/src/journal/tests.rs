@@ -33,7 +33,7 @@ async fn written(dir: &Path) -> (LmdbJournal, LogNo) {
 }
 
 /// Changes a byte of a row on the disk, as a bad disk would.
-fn damage(journal: &LmdbJournal, place: Place) {
+fn damage(journal: &LmdbJournal, place: RowKey) {
     let tables = &journal.shared.tables;
     let mut txn = tables.env.write_txn().unwrap();
     let mut row = tables
@@ -52,7 +52,7 @@ fn damage(journal: &LmdbJournal, place: Place) {
 async fn a_damaged_row_is_named_by_whoever_reads_it_and_by_nobody_else() {
     let dir = TempDir::new().unwrap();
     let (journal, log) = written(dir.path()).await;
-    damage(&journal, Place::new(log, Seq(3)));
+    damage(&journal, RowKey::new(log, Seq(3)));
     journal.close().await.unwrap();
     drop(journal);
 
@@ -79,7 +79,7 @@ async fn rows_that_went_missing_are_noticed_by_whoever_reads_past_them() {
     for (lost, named) in [(5, "log 1, seq 5"), (3, "log 1, seq 4")] {
         let tables = &journal.shared.tables;
         let mut txn = tables.env.write_txn().unwrap();
-        let place = Place::new(log, Seq(lost));
+        let place = RowKey::new(log, Seq(lost));
         assert!(tables.events.delete(&mut txn, &place.key()).unwrap());
         txn.commit().unwrap();
 

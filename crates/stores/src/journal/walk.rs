@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::fault::Fault;
 use super::pages;
-use super::row::{Place, Row};
+use super::row::{Row, RowKey};
 use super::tables::Tables;
-use super::{FILE, Settings, unsynced};
+use super::{FILE, Settings, sync_marker};
 
 /// Bytes that are written on trial, so that the list of free pages is used, too.
 const TRIAL_BYTES: usize = 2048;
@@ -20,7 +20,7 @@ const TRIALS: u128 = 64;
 
 /// What a walk found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Walked {
+pub struct WalkReport {
     /// Rows that were read.
     pub rows: u64,
     /// Rows whose checksum does not hold; the server tells of each as it meets it.
@@ -33,10 +33,10 @@ pub struct Walked {
 ///
 /// # Errors
 /// [`Broken`]: it cannot be used as it is.
-pub fn walk(dir: &Path) -> Result<Walked, Broken> {
+pub fn walk(dir: &Path) -> Result<WalkReport, Broken> {
     let dir = dir.join("journal");
-    if !dir.exists() || unsynced::is_torn(&dir)? {
-        return Ok(Walked::default());
+    if !dir.exists() || sync_marker::is_torn(&dir)? {
+        return Ok(WalkReport::default());
     }
     pages::check(&dir.join(FILE), u64::MAX)?;
     let tables = Tables::open(&dir, &Settings::default())?;
@@ -47,14 +47,14 @@ pub fn walk(dir: &Path) -> Result<Walked, Broken> {
     Ok(walked)
 }
 
-fn read_all(tables: &Tables) -> Result<Walked, Fault> {
+fn read_all(tables: &Tables) -> Result<WalkReport, Fault> {
     let txn = tables.read_txn()?;
-    let mut walked = Walked::default();
+    let mut walked = WalkReport::default();
     tables.meta(&txn)?;
     for entry in tables.events.iter(&txn)? {
         let (key, bytes) = entry?;
         walked.rows += 1;
-        let row = Row::read(Place::from_key(key), bytes).and_then(|row| row.events());
+        let row = Row::read(RowKey::from_key(key), bytes).and_then(|row| row.events());
         walked.damaged_rows += u64::from(row.is_err());
     }
     for entry in tables.logs.iter(&txn)? {

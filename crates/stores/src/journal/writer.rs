@@ -12,7 +12,7 @@ use super::fault::Fault;
 use super::keep::{Marks, PackedBatch};
 use super::sweep::Sweep;
 use super::tables::Tables;
-use super::{Durability, Shared, unsynced};
+use super::{Durability, Shared, sync_marker};
 
 /// Jobs that may wait; who comes then waits for room.
 const QUEUE_JOBS: usize = 256;
@@ -89,7 +89,7 @@ fn panicked() -> Broken {
 
 type Commit = (PackedBatch, Waiter);
 
-enum Next {
+enum NextWork {
     Job(Job),
     /// Nobody asks now, and a sweep is under way.
     Nothing,
@@ -114,44 +114,49 @@ impl Writer {
     fn work(&mut self) -> Option<Waiter> {
         loop {
             match self.next_job() {
-                Next::Job(Job::Commit(batch, waiter)) => {
+                NextWork::Job(Job::Commit(batch, waiter)) => {
                     let group = self.gather((batch, waiter));
                     self.commit(group);
                 }
-                Next::Job(Job::Sweep(before, waiter)) => self.begin_sweep(before, waiter),
-                Next::Job(Job::GiveUp(log, up_to, at, waiter)) => {
+                NextWork::Job(Job::Sweep(before, waiter)) => self.begin_sweep(before, waiter),
+                NextWork::Job(Job::GiveUp(log, up_to, at, waiter)) => {
                     let log = (log, self.shared.epoch);
                     let noted = self.alone(|tables, txn| tables.give_up(txn, log, up_to, at));
                     answer(waiter, noted);
                 }
-                Next::Job(Job::Discard(session, waiter)) => {
+                NextWork::Job(Job::Discard(session, waiter)) => {
                     let discarded = self.alone(|tables, txn| tables.discard(txn, &session));
                     answer(waiter, discarded);
                 }
-                Next::Job(Job::Close(waiter)) => return Some(waiter),
-                Next::Nothing => {}
-                Next::Over => return None,
+                NextWork::Job(Job::Close(waiter)) => return Some(waiter),
+                NextWork::Nothing => {}
+                NextWork::Over => return None,
             }
             self.sweep_on();
         }
     }
 
-    fn next_job(&mut self) -> Next {
+    fn next_job(&mut self) -> NextWork {
         if let Some(job) = self.held.take() {
-            return Next::Job(job);
+            return NextWork::Job(job);
         }
         if self.sweep.is_some() {
-            return self.jobs.try_recv().map_or(Next::Nothing, Next::Job);
+            return self
+                .jobs
+                .try_recv()
+                .map_or(NextWork::Nothing, NextWork::Job);
         }
         while self.shared.disk.is_full() {
             match self.jobs.try_recv() {
-                Ok(job) => return Next::Job(job),
-                Err(TryRecvError::Disconnected) => return Next::Over,
+                Ok(job) => return NextWork::Job(job),
+                Err(TryRecvError::Disconnected) => return NextWork::Over,
                 Err(TryRecvError::Empty) => std::thread::sleep(LOOK_EVERY),
             }
             self.shared.disk.look_again();
         }
-        self.jobs.blocking_recv().map_or(Next::Over, Next::Job)
+        self.jobs
+            .blocking_recv()
+            .map_or(NextWork::Over, NextWork::Job)
     }
 
     /// Takes what else waits, up to what one transaction should hold.
@@ -271,7 +276,7 @@ impl Writer {
         failpoint!("close.note.after");
         if shared.durability == Durability::Process {
             shared.tables.sync()?;
-            unsynced::end(shared.tables.env.path())?;
+            sync_marker::end(shared.tables.env.path())?;
         }
         Ok(())
     }

@@ -26,7 +26,7 @@ pub(crate) struct Frame<'a> {
 impl Frame<'_> {
     /// Its event; none when this program cannot read it.
     pub(crate) fn event(&self) -> Option<Event> {
-        if let Ok(said) = serde_json::from_slice::<Said>(self.json) {
+        if let Ok(said) = serde_json::from_slice::<DeltaEvent>(self.json) {
             return Some(said.into());
         }
         let event = serde_json::from_slice(self.json);
@@ -40,7 +40,7 @@ impl Frame<'_> {
 /// the tag of their kind need not be looked for first; what is anything else does not fit in here.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Said {
+struct DeltaEvent {
     seq: Seq,
     epoch: Epoch,
     at: Millis,
@@ -48,12 +48,12 @@ struct Said {
     turn: Option<TurnId>,
     agent: AgentPath,
     author: Author,
-    kind: SaidKind,
+    kind: DeltaKind,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SaidKind {
+struct DeltaKind {
     #[serde(rename = "type")]
     _tag: Tag,
     message: MessageId,
@@ -67,9 +67,9 @@ enum Tag {
     Delta,
 }
 
-impl From<Said> for Event {
-    fn from(said: Said) -> Self {
-        let SaidKind {
+impl From<DeltaEvent> for Event {
+    fn from(said: DeltaEvent) -> Self {
+        let DeltaKind {
             _tag: Tag::Delta,
             message,
             part,
@@ -191,7 +191,7 @@ mod tests {
                 append(&mut bytes, LogNo(1), &event).unwrap();
                 let frame = frames(&bytes).next().unwrap();
 
-                let is_said = serde_json::from_slice::<Said>(frame.json).is_ok();
+                let is_said = serde_json::from_slice::<DeltaEvent>(frame.json).is_ok();
                 assert_eq!(
                     is_said,
                     matches!(event.kind, Kind::Delta { .. }),

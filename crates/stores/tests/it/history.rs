@@ -25,12 +25,12 @@ use sqlx::{ConnectOptions, SqliteConnection};
 use tempfile::TempDir;
 
 /// A history, and the folder that it may use.
-struct Place {
+struct TestHistory {
     folder: TempDir,
     history: Arc<dyn History>,
 }
 
-impl Place {
+impl TestHistory {
     /// Every history there is, new; a further one adds a line.
     async fn every() -> Vec<Self> {
         let memory = Self {

@@ -20,7 +20,7 @@ pub(super) struct Page {
     shown: u64,
     lines: u64,
     is_full: bool,
-    seen: Seen,
+    seen: ContentTraits,
 }
 
 /// What there is to be said of the lines that are shown.
@@ -29,7 +29,7 @@ pub(super) struct Page {
     clippy::struct_excessive_bools,
     reason = "four facts, each of which can hold without the others"
 )]
-struct Seen {
+struct ContentTraits {
     feeds: bool,
     returns: bool,
     invalid: bool,
@@ -46,7 +46,7 @@ impl Page {
             shown: 0,
             lines: 0,
             is_full: false,
-            seen: Seen::default(),
+            seen: ContentTraits::default(),
         }
     }
 

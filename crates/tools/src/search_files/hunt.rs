@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
 use samovar_core::Outcome;
-use samovar_sandbox::{OpenFile, Place};
+use samovar_sandbox::{JailPath, OpenFile};
 use serde_json::{Value, json};
 
 use crate::survey::LeftOut;
@@ -71,12 +71,12 @@ impl<'a> Hunt<'a> {
     }
 
     /// Searches a file.
-    pub(super) fn search(&mut self, place: &Place, file: OpenFile) {
+    pub(super) fn search(&mut self, place: &JailPath, file: OpenFile) {
         if file.len() > MAX_FILE_BYTES {
             self.large += 1;
             return;
         }
-        let mut found = Found {
+        let mut found = FileMatches {
             path: path(place),
             stop: self.stop,
             matches: Vec::new(),
@@ -143,7 +143,7 @@ impl<'a> Hunt<'a> {
 }
 
 /// The matches in one file, which are void if it turns out to be binary.
-struct Found<'a> {
+struct FileMatches<'a> {
     path: String,
     stop: &'a Stop,
     matches: Vec<Match>,
@@ -153,7 +153,7 @@ struct Found<'a> {
     is_binary: bool,
 }
 
-impl Sink for Found<'_> {
+impl Sink for FileMatches<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {

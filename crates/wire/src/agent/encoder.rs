@@ -178,7 +178,7 @@ pub(super) struct Spelling {
     iteration: u32,
     usage: Usage,
     text: ShownText,
-    owed: Vec<Owed>,
+    owed: Vec<HeldResult>,
     is_over: bool,
 }
 
@@ -192,7 +192,7 @@ struct ShownText {
 /// A call that was shown and whose result was not. Results are shown in the order of the calls, so
 /// an early one is held back.
 #[derive(Clone, Debug)]
-struct Owed {
+struct HeldResult {
     call: CallId,
     name: String,
     result: Option<String>,
@@ -332,7 +332,7 @@ impl Spelling {
         if self.owed.iter().any(|owed| owed.call == call.id) {
             return;
         }
-        self.owed.push(Owed {
+        self.owed.push(HeldResult {
             call: call.id.clone(),
             name: call.name.clone(),
             result: None,
@@ -349,7 +349,7 @@ impl Spelling {
             self.add_part(&message.id, index, part, said);
         }
         self.usage = self.usage.plus(message.usage.unwrap_or_default());
-        let place = |owed: &Owed| message.calls().position(|call| call.id == owed.call);
+        let place = |owed: &HeldResult| message.calls().position(|call| call.id == owed.call);
         self.owed.sort_by_key(place);
     }
 
@@ -357,7 +357,7 @@ impl Spelling {
         if let Some(owed) = self.owed.iter_mut().find(|owed| owed.call == *call) {
             owed.result.get_or_insert_with(|| result.to_owned());
         }
-        let is_closed = |owed: &&Owed| owed.result.is_some();
+        let is_closed = |owed: &&HeldResult| owed.result.is_some();
         let ready = self.owed.iter().take_while(is_closed).count();
         self.settle(ready, said);
     }

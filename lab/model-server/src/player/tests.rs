@@ -70,7 +70,7 @@ fn a_cut_waits_until_the_kernel_has_what_came_before() {
     assert_eq!(show.exchange.ended(), None);
     show.exchange.settle();
     assert_eq!(show.next(), Next::Broken);
-    assert_eq!(show.exchange.ended(), Some(Ended::Cut));
+    assert_eq!(show.exchange.ended(), Some(ExchangeEnd::Cut));
     assert_eq!(show.exchange.written_deltas(), 1);
 }
 
@@ -83,6 +83,6 @@ fn all_is_written_only_when_the_kernel_has_it() {
     assert_eq!(show.exchange.ended(), None);
     assert_eq!(show.exchange.written_deltas(), 0);
     show.exchange.settle();
-    assert_eq!(show.exchange.ended(), Some(Ended::Complete));
+    assert_eq!(show.exchange.ended(), Some(ExchangeEnd::Complete));
     assert_eq!(show.exchange.written_deltas(), 2);
 }

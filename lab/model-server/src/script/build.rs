@@ -5,8 +5,8 @@ use std::{num::NonZeroUsize, time::Duration};
 use serde_json::Value;
 
 use super::{
-    Answer, Cut, Delivery, Ending, Failure, Finish, Gate, Hold, Newline, Page, Part, Point, Reply,
-    Rule, Said, Terminal, TokenCounts, ToolCall, Usage, When,
+    Answer, BreakOff, Delivery, Ending, Failure, Finish, Gate, Hold, ModelOutput, Newline, Page,
+    Part, Point, Reply, Rule, Terminal, TokenCounts, ToolCall, Usage, When,
 };
 
 /// A reply of this text.
@@ -114,7 +114,7 @@ impl Reply {
         self.change(|said| said.usage = Usage::Absent)
     }
 
-    fn change(mut self, change: impl FnOnce(&mut Said)) -> Reply {
+    fn change(mut self, change: impl FnOnce(&mut ModelOutput)) -> Reply {
         let mut said = match self.answer {
             Answer::Said(said) => said,
             Answer::Failed(_)
@@ -122,7 +122,7 @@ impl Reply {
             | Answer::Endless(_)
             | Answer::Silent
             | Answer::HungUp
-            | Answer::Reset => Said::default(),
+            | Answer::Reset => ModelOutput::default(),
         };
         change(&mut said);
         self.answer = Answer::Said(said);
@@ -197,7 +197,7 @@ impl Reply {
     /// Breaks the body off at this place.
     #[must_use]
     pub fn cut_at(mut self, at: Point, how: Ending) -> Reply {
-        self.delivery.cut = Some(Cut { at, how });
+        self.delivery.cut = Some(BreakOff { at, how });
         self
     }
 

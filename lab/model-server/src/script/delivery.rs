@@ -18,7 +18,7 @@ pub struct Delivery {
     /// Places where the body is split into two writes, whatever the frames are.
     pub splits: Vec<Point>,
     /// Where the body breaks off.
-    pub cut: Option<Cut>,
+    pub cut: Option<BreakOff>,
     /// Most bytes that one write gives to the socket, head and transfer framing included.
     /// How many of them one read of the peer brings is the kernel's affair.
     pub write_bytes: Option<NonZeroUsize>,
@@ -109,7 +109,7 @@ pub enum Point {
 
 /// Where a body breaks off, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cut {
+pub struct BreakOff {
     /// Where; everything before it has been given to the kernel.
     pub at: Point,
     /// How.

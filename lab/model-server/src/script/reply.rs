@@ -19,7 +19,7 @@ pub struct Reply {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     /// The model says something: a stream, or one JSON body when the prompt asks for none.
-    Said(Said),
+    Said(ModelOutput),
     /// An HTTP status with the dialect's error body.
     Failed(Failure),
     /// A body that no model would send.
@@ -36,7 +36,7 @@ pub enum Answer {
 
 impl Default for Answer {
     fn default() -> Answer {
-        Answer::Said(Said::default())
+        Answer::Said(ModelOutput::default())
     }
 }
 
@@ -63,7 +63,7 @@ impl Page {
 
 /// What the model says, how it finishes, and what it cost.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Said {
+pub struct ModelOutput {
     /// The pieces, in order.
     pub parts: Vec<Part>,
     /// The reason given for finishing.

@@ -3,7 +3,7 @@
 use samovar_model_server::{Index, Part, Reply, TokenCounts, ToolCall, say, think};
 use serde_json::json;
 
-use crate::client::{ANTHROPIC, End, OPENAI, Response};
+use crate::client::{ANTHROPIC, BodyEnd, OPENAI, Response};
 use crate::wire::{answer, streamed};
 
 /// The events of a stream, a line each, without what all of them share: the delta or the reason
@@ -251,7 +251,7 @@ async fn streamed_text_is_exactly_these_bytes() {
         let response = answer(dialect, say("Héllo").deltas_of(4).usage(COUNTS), &body).await;
         assert_eq!(response.text(), expected);
         let head = response.head;
-        assert_eq!((head.status, response.end), (200, End::Whole));
+        assert_eq!((head.status, response.end), (200, BodyEnd::Whole));
         let content_type = head.header("content-type");
         assert_eq!(content_type, Some("text/event-stream; charset=utf-8"));
         assert_eq!((head.header(id), head.header(other)), (Some("req_0"), None));

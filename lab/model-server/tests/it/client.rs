@@ -88,7 +88,7 @@ pub(crate) struct Head {
 
 /// How a response's body came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum BodyEnd {
     Whole,
     Closed,
     Reset,
@@ -98,7 +98,7 @@ pub(crate) enum End {
 pub(crate) struct Response {
     pub(crate) head: Head,
     pub(crate) body: Vec<u8>,
-    pub(crate) end: End,
+    pub(crate) end: BodyEnd,
 }
 
 impl Client {
@@ -145,11 +145,11 @@ impl Client {
         }
     }
 
-    pub(crate) async fn body(&mut self, head: &Head) -> (Vec<u8>, End) {
+    pub(crate) async fn body(&mut self, head: &Head) -> (Vec<u8>, BodyEnd) {
         if let Some(length) = head.header("content-length") {
             let length = length.parse().unwrap();
             return match self.exactly(length).await {
-                Ok(body) => (body, End::Whole),
+                Ok(body) => (body, BodyEnd::Whole),
                 Err(end) => (std::mem::take(&mut self.read), end),
             };
         }
@@ -157,7 +157,7 @@ impl Client {
         let mut body = Vec::new();
         loop {
             match self.chunk().await {
-                Ok(chunk) if chunk.is_empty() => return (body, End::Whole),
+                Ok(chunk) if chunk.is_empty() => return (body, BodyEnd::Whole),
                 Ok(chunk) => body.extend(chunk),
                 Err(end) => {
                     body.append(&mut self.read);
@@ -168,7 +168,7 @@ impl Client {
     }
 
     /// The next chunk of a chunked body; the last one is empty.
-    pub(crate) async fn chunk(&mut self) -> Result<Vec<u8>, End> {
+    pub(crate) async fn chunk(&mut self) -> Result<Vec<u8>, BodyEnd> {
         let line = self.through(b"\r\n").await?;
         let line = String::from_utf8(line).unwrap();
         let length = usize::from_str_radix(line.trim_end(), 16).unwrap();
@@ -178,7 +178,7 @@ impl Client {
     }
 
     /// Everything until the connection ends, and how it ends.
-    pub(crate) async fn rest(&mut self) -> (Vec<u8>, End) {
+    pub(crate) async fn rest(&mut self) -> (Vec<u8>, BodyEnd) {
         loop {
             if let Err(end) = self.more().await {
                 return (std::mem::take(&mut self.read), end);
@@ -186,7 +186,7 @@ impl Client {
         }
     }
 
-    async fn through(&mut self, mark: &[u8]) -> Result<Vec<u8>, End> {
+    async fn through(&mut self, mark: &[u8]) -> Result<Vec<u8>, BodyEnd> {
         loop {
             let found = self.read.windows(mark.len()).position(|some| some == mark);
             if let Some(place) = found {
@@ -196,7 +196,7 @@ impl Client {
         }
     }
 
-    async fn exactly(&mut self, length: usize) -> Result<Vec<u8>, End> {
+    async fn exactly(&mut self, length: usize) -> Result<Vec<u8>, BodyEnd> {
         while self.read.len() < length {
             self.more().await?;
         }
@@ -204,12 +204,12 @@ impl Client {
         Ok(std::mem::replace(&mut self.read, rest))
     }
 
-    async fn more(&mut self) -> Result<(), End> {
+    async fn more(&mut self) -> Result<(), BodyEnd> {
         let read = self.stream.read_buf(&mut self.read);
         match timeout(HANG, read).await.expect("the server says nothing") {
-            Ok(0) => Err(End::Closed),
+            Ok(0) => Err(BodyEnd::Closed),
             Ok(_) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Err(End::Reset),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Err(BodyEnd::Reset),
             Err(error) => panic!("reading from the server: {error}"),
         }
     }

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use samovar_model_server::{
-    Ended, Ending, Failure, Gate, ModelServer, Part, Point, Reply, fail, hang_up, page, reset, say,
-    silent,
+    Ending, ExchangeEnd, Failure, Gate, ModelServer, Part, Point, Reply, fail, hang_up, page,
+    reset, say, silent,
 };
 use serde_json::json;
 
-use crate::client::{ANTHROPIC, Client, DIALECTS, Dialect, End, OPENAI, Response};
+use crate::client::{ANTHROPIC, BodyEnd, Client, DIALECTS, Dialect, OPENAI, Response};
 
 async fn start(reply: Reply) -> ModelServer {
     ModelServer::start([reply]).await.unwrap()
@@ -77,7 +77,7 @@ async fn errors_have_their_status_and_the_dialects_body() {
             assert_eq!(head.header("content-type"), Some("application/json"));
             assert_eq!(head.header("retry-after"), retry_after);
             assert_eq!(response.json(), body);
-            assert_eq!(server.requests()[0].end().await, Ended::Complete);
+            assert_eq!(server.requests()[0].end().await, ExchangeEnd::Complete);
         }
     }
 }
@@ -90,7 +90,7 @@ async fn error_inside_a_stream_ends_it() {
     let table = [(&OPENAI, "server_error"), (&ANTHROPIC, "overloaded_error")];
     for (dialect, kind) in table {
         let response = stream(dialect, &start(reply.clone()).await).await;
-        assert_eq!((response.head.status, response.end), (200, End::Whole));
+        assert_eq!((response.head.status, response.end), (200, BodyEnd::Whole));
         assert_eq!(response.said(), "Hel");
         assert_eq!(response.data().last().unwrap()["error"]["type"], kind);
         let is_marked = response.text().ends_with("[DONE]\n\n");
@@ -107,9 +107,9 @@ async fn error_inside_a_stream_ends_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stream_is_cut_after_so_many_deltas() {
     let table = [
-        (Ending::Body, End::Whole),
-        (Ending::Close, End::Closed),
-        (Ending::Reset, End::Reset),
+        (Ending::Body, BodyEnd::Whole),
+        (Ending::Close, BodyEnd::Closed),
+        (Ending::Reset, BodyEnd::Reset),
     ];
     for dialect in DIALECTS {
         for (how, end) in table {
@@ -121,7 +121,7 @@ async fn stream_is_cut_after_so_many_deltas() {
                 assert!(!response.text().contains(dialect.finish));
                 assert_eq!(response.end, end);
                 let request = &server.requests()[0];
-                assert_eq!(request.end().await, Ended::Cut);
+                assert_eq!(request.end().await, ExchangeEnd::Cut);
                 assert_eq!(request.deltas(), deltas);
             }
         }
@@ -142,7 +142,7 @@ async fn stream_is_cut_at_every_byte() {
         for at in 0..whole.len() {
             server.push(reply().cut_at(Point::Bytes(at), Ending::Close));
             let response = stream(dialect, &server).await;
-            assert_eq!((response.body.len(), response.end), (at, End::Closed));
+            assert_eq!((response.body.len(), response.end), (at, BodyEnd::Closed));
         }
     }
 }
@@ -164,12 +164,12 @@ async fn body_is_cut_in_mid_word_and_in_mid_character() {
         let server = start(reply.cut_at(at, Ending::Close)).await;
         let response = stream(&OPENAI, &server).await;
         assert!(response.body.ends_with(end), "{at:?}");
-        assert_eq!(response.end, End::Closed);
+        assert_eq!(response.end, BodyEnd::Closed);
         assert_eq!(server.requests()[0].deltas(), deltas);
     }
     let server = start(say("whole").cut_at(Point::Bytes(20), Ending::Reset)).await;
     let response = OPENAI.ask(&server, &OPENAI.plain("hi")).await;
-    assert_eq!((response.body.len(), response.end), (20, End::Reset));
+    assert_eq!((response.body.len(), response.end), (20, BodyEnd::Reset));
 }
 
 #[tokio::test]
@@ -177,26 +177,26 @@ async fn body_that_is_not_a_stream_is_over_with_its_last_byte() {
     for dialect in DIALECTS {
         let server = start(say("whole").cut_after(1, Ending::Close)).await;
         let response = dialect.ask(&server, &dialect.plain("hi")).await;
-        assert_eq!(response.end, End::Whole);
-        assert_eq!(server.requests()[0].end().await, Ended::Complete);
+        assert_eq!(response.end, BodyEnd::Whole);
+        assert_eq!(server.requests()[0].end().await, ExchangeEnd::Complete);
     }
 }
 
 #[tokio::test]
 async fn connection_ends_in_place_of_a_reply_or_stays_silent() {
     for dialect in DIALECTS {
-        for (reply, end) in [(hang_up(), End::Closed), (reset(), End::Reset)] {
+        for (reply, end) in [(hang_up(), BodyEnd::Closed), (reset(), BodyEnd::Reset)] {
             let server = start(reply).await;
             let mut client = streaming(dialect, &server).await;
             assert_eq!(client.rest().await, (Vec::new(), end));
-            assert_eq!(server.requests()[0].end().await, Ended::Cut);
+            assert_eq!(server.requests()[0].end().await, ExchangeEnd::Cut);
         }
         let server = start(silent()).await;
         let client = streaming(dialect, &server).await;
         let request = server.prompt(0).await.unwrap();
         assert_eq!(request.ended(), None);
         drop(client);
-        assert_eq!(request.end().await, Ended::ClientLeft);
+        assert_eq!(request.end().await, ExchangeEnd::ClientLeft);
         assert_eq!(request.deltas(), 0);
     }
 }
@@ -222,7 +222,7 @@ async fn stream_stands_still_until_its_gate_is_opened() {
         assert_eq!(request.written(4).await, 4);
         assert_eq!(request.ended(), None);
         server.open(&last).unwrap();
-        assert_eq!(request.end().await, Ended::Complete);
+        assert_eq!(request.end().await, ExchangeEnd::Complete);
     }
 }
 
@@ -245,8 +245,11 @@ async fn held_stream_is_cut_inside_its_next_delta() {
 
         let response = client.response().await;
         assert!(response.body.ends_with(rest));
-        assert_eq!(response.end, End::Reset);
-        assert_eq!((request.end().await, request.deltas()), (Ended::Cut, 2));
+        assert_eq!(response.end, BodyEnd::Reset);
+        assert_eq!(
+            (request.end().await, request.deltas()),
+            (ExchangeEnd::Cut, 2)
+        );
     }
 }
 
@@ -285,7 +288,7 @@ async fn page_comes_word_for_word() {
         let server = start(page(204, "text/plain", "")).await;
         let mut client = streaming(dialect, &server).await;
         assert_eq!(client.head().await.status, 204);
-        assert_eq!(server.requests()[0].end().await, Ended::Complete);
+        assert_eq!(server.requests()[0].end().await, ExchangeEnd::Complete);
     }
 }
 
@@ -302,11 +305,11 @@ async fn stream_may_claim_another_type_more_headers_and_no_end() {
         assert_eq!(head.header("x-flavour"), Some("mint"));
         assert_eq!(
             (response.said(), response.end),
-            ("Hi".to_owned(), End::Whole)
+            ("Hi".to_owned(), BodyEnd::Whole)
         );
         assert!(response.text().contains(dialect.finish));
         assert!(!response.text().contains(dialect.terminal));
-        assert_eq!(server.requests()[0].end().await, Ended::Complete);
+        assert_eq!(server.requests()[0].end().await, ExchangeEnd::Complete);
     }
 }
 
@@ -316,7 +319,7 @@ async fn bytes_come_one_at_a_time_and_mean_the_same() {
         let whole = stream(dialect, &start(say("žluť")).await).await;
         let server = start(say("žluť").byte_by_byte()).await;
         assert_eq!(stream(dialect, &server).await.text(), whole.text());
-        assert_eq!(server.requests()[0].end().await, Ended::Complete);
+        assert_eq!(server.requests()[0].end().await, ExchangeEnd::Complete);
     }
 }
 

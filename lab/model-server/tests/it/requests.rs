@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use samovar_model_server::{Answered, Ended, Gate, ModelServer, Request, say};
+use samovar_model_server::{Answered, ExchangeEnd, Gate, ModelServer, Request, say};
 use serde_json::json;
 
 use crate::client::{Client, OPENAI};
@@ -37,7 +37,7 @@ async fn every_request_is_kept_with_its_headers_and_its_body() {
     assert_eq!(prompt.raw(), body);
     assert_eq!(prompt.body()["messages"][0]["content"], "hi");
     assert_eq!(prompt.answered(), &Answered::Rule(0));
-    assert_eq!(prompt.end().await, Ended::Complete);
+    assert_eq!(prompt.end().await, ExchangeEnd::Complete);
     assert_eq!(prompt.deltas(), 5);
     assert!(format!("{prompt:?}").contains("Complete"));
 }
@@ -75,7 +75,7 @@ async fn client_that_leaves_in_mid_stream_is_noticed() {
 
     let left = server.wait_for_disconnect().await;
     assert_eq!(left.number(), request.number());
-    assert_eq!(left.ended(), Some(Ended::ClientLeft));
+    assert_eq!(left.ended(), Some(ExchangeEnd::ClientLeft));
     assert_eq!(left.deltas(), 3);
     assert_eq!(request.written(6).await, 3);
 }
@@ -136,7 +136,7 @@ async fn stopped_server_has_ended_its_connections() {
 
     let (rest, _) = client.rest().await;
     assert!(rest.is_empty());
-    assert_eq!(request.end().await, Ended::ClientLeft);
+    assert_eq!(request.end().await, ExchangeEnd::ClientLeft);
 }
 
 #[tokio::test]

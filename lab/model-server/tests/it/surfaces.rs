@@ -1,11 +1,12 @@
 //! What the server tells about itself, as each local server would.
 
 use samovar_model_server::{
-    Answered, Builder, Ended, Model, ModelServer, Reply, Surface, endless, page, reset, say, silent,
+    Answered, Builder, ExchangeEnd, Model, ModelServer, Reply, Surface, endless, page, reset, say,
+    silent,
 };
 use serde_json::{Value, json};
 
-use crate::client::{ANTHROPIC, Client, DIALECTS, End, OPENAI, Response};
+use crate::client::{ANTHROPIC, BodyEnd, Client, DIALECTS, OPENAI, Response};
 
 /// Three models: one that calls tools, one that does not and is not loaded, one for embeddings.
 fn with_models(surface: Surface) -> Builder {
@@ -260,12 +261,12 @@ async fn silence_or_a_reset_may_be_the_answer_to_everything() {
     let arrived = server.wait_for(|requests| !requests.is_empty()).await;
     assert_eq!(arrived[0].ended(), None);
     drop(client);
-    assert_eq!(arrived[0].end().await, Ended::ClientLeft);
+    assert_eq!(arrived[0].end().await, ExchangeEnd::ClientLeft);
 
     let server = start(always(reset())).await;
     let mut client = Client::connect(&server).await;
     client.send("GET", "/api/version", &[], "").await;
-    assert_eq!(client.rest().await, (Vec::new(), End::Reset));
+    assert_eq!(client.rest().await, (Vec::new(), BodyEnd::Reset));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -289,5 +290,5 @@ async fn an_answer_may_have_no_end() {
 
     server.wait_for_disconnect().await;
     let server = start(always(endless("text/plain", ""))).await;
-    assert_eq!(get(&server, "/").await.end, End::Whole);
+    assert_eq!(get(&server, "/").await.end, BodyEnd::Whole);
 }

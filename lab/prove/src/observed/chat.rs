@@ -10,7 +10,7 @@ pub(crate) struct Chat {
     /// Every boot that an answer of the chat has named, with the life in which it did.
     pub(crate) boots: Vec<(u64, String)>,
     /// What each connection to the chat has shown, in the order in which they were opened.
-    pub(crate) heard: Vec<Heard>,
+    pub(crate) heard: Vec<ChatConnection>,
     /// Questions among the open calls, each once for a life.
     pub(crate) open: Vec<Open>,
     /// What persons have answered, or said while nobody asked.
@@ -42,7 +42,7 @@ impl ChatAgent {
 
 /// One connection to the chat of one life.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct ChatConnection {
     pub(crate) life: u64,
     /// The id behind which it begins.
     pub(crate) after: u64,
@@ -72,18 +72,18 @@ pub(crate) struct Open {
 /// What a person said, once. Its text is like no other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reply {
-    pub(crate) way: Way,
+    pub(crate) way: AnswerRoute,
     pub(crate) text: String,
     pub(crate) life: u64,
     pub(crate) sent_at: Tick,
     /// How many prompts the model had been given by then.
     pub(crate) prompts: u64,
-    pub(crate) fate: Fate,
+    pub(crate) fate: AnswerStatus,
 }
 
 /// By which way something was said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum AnswerRoute {
     /// In the chat.
     #[default]
     Chat,
@@ -95,7 +95,7 @@ pub(crate) enum Way {
 
 /// What the server said of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum AnswerStatus {
     /// Nothing any more.
     #[default]
     Unknown,

@@ -23,13 +23,13 @@ pub(crate) struct Relay {
 pub(crate) struct Link {
     pub(crate) life: u64,
     pub(crate) room: String,
-    pub(crate) said: Vec<Said>,
+    pub(crate) said: Vec<SentMessage>,
     pub(crate) got: Vec<Envelope>,
 }
 
 /// What an agent said. Its mark stands in its payload and is like no other.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Said {
+pub(crate) struct SentMessage {
     pub(crate) mark: String,
     /// One that the other agents of the room use, too.
     pub(crate) id: String,

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::{Fate, Streams, Verdict};
+use super::{MessageTurn, Streams, Verdict};
 use crate::observed::{Class, Effect, Observed, Post, Profile, Scene};
 use crate::scene::{ASK, READ_ME, READ_ME_SAYS};
-use crate::told::{Call, Closing, End};
+use crate::turn_record::{Call, Closing, TurnEnd};
 use crate::violation::Broken;
 
 /// What the result of a call in doubt says, so that a model and a person can act on it.
@@ -19,7 +19,7 @@ pub(super) fn judge(observed: &Observed, streams: &Streams<'_>, verdict: &mut Ve
     let mut known: HashMap<&str, &str> = HashMap::new();
     for post in observed.posts.iter().filter(|post| post.acked_at.is_some()) {
         once_a_step(post, observed, verdict);
-        let is_own = streams.fate(&post.message) == Fate::Own;
+        let is_own = streams.fate(&post.message) == MessageTurn::Own;
         let whole = streams.over(&post.message, Profile::Full);
         let Some(whole) = whole.filter(|_| is_own) else {
             continue;
@@ -54,7 +54,7 @@ struct Case<'c> {
     post: &'c Post,
     call: &'c Call,
     made: &'c [&'c Effect],
-    end: Option<&'c End>,
+    end: Option<&'c TurnEnd>,
 }
 
 impl Case<'_> {
@@ -96,7 +96,7 @@ impl Case<'_> {
             verdict.find(Broken::DoubtUntold, &self.post.message, found());
         }
         let was_cut = closing.at.0 > self.call.started_in;
-        let was_stopped = self.end == Some(&End::Cancelled);
+        let was_stopped = self.end == Some(&TurnEnd::Cancelled);
         if !self.call.is_started || !(was_cut || was_stopped) {
             verdict.find(Broken::DoubtInvented, &self.post.message, found());
         }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::Verdict;
-use crate::observed::{Chat, ChatMessage, Heard};
+use crate::observed::{Chat, ChatConnection, ChatMessage};
 use crate::violation::Broken;
 
 /// All that was heard of each life, by the life and the id.
@@ -75,7 +75,7 @@ fn boots(chat: &Chat, verdict: &mut Verdict) {
 
 /// A connection shows what stands right behind the id that it was opened behind, and on without a
 /// hole.
-fn in_a_row(heard: &Heard, verdict: &mut Verdict) {
+fn in_a_row(heard: &ChatConnection, verdict: &mut Verdict) {
     let mut last = heard.after;
     for message in &heard.messages {
         let found = format!("{} behind {last}", message.id);
@@ -91,7 +91,7 @@ fn in_a_row(heard: &Heard, verdict: &mut Verdict) {
 }
 
 /// What an id shows, it shows to everybody.
-fn alike(heard: &Heard, logs: &Logs<'_>, verdict: &mut Verdict) {
+fn alike(heard: &ChatConnection, logs: &Logs<'_>, verdict: &mut Verdict) {
     for message in &heard.messages {
         if let Some(first) = logs.get(heard.life, message.id)
             && first != message

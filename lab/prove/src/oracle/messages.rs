@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Fate, Streams, Verdict, by_session};
+use super::{MessageTurn, Streams, Verdict, by_session};
 use crate::observed::{Delivery, Observed, Post, Profile, Stored};
 use crate::violation::Broken;
 
@@ -94,7 +94,7 @@ fn in_order(observed: &Observed, streams: &Streams<'_>, verdict: &mut Verdict) {
     for (session, mut posts) in by_session(observed) {
         posts.retain(|post| {
             let is_patient = post.delivery != Delivery::Interrupt;
-            let is_own = streams.fate(&post.message) == Fate::Own;
+            let is_own = streams.fate(&post.message) == MessageTurn::Own;
             let whole = streams.get(&post.message, Profile::Full);
             let has_begun = whole.is_none_or(|whole| whole.told.started_at.is_some());
             is_patient && is_own && has_begun

@@ -9,7 +9,7 @@ use super::chat::{self, Logs, chat_of};
 use super::{Streams, Verdict, count};
 use crate::observed::{ChatAgent, ChatMessage, Observed, Profile, Reply};
 use crate::scene::{self, ASK, POST};
-use crate::told::{Call, Closing, Told};
+use crate::turn_record::{Call, Closing, TurnRecord};
 use crate::violation::Broken;
 
 /// Who asks: the agent of the sessions that are talked to.
@@ -47,16 +47,16 @@ pub(super) fn judge(observed: &Observed, streams: &Streams<'_>, verdict: &mut Ve
 
 /// Something that a turn says in the chat.
 #[derive(Clone, Copy)]
-struct Said<'c> {
+struct ChatCall<'c> {
     /// The message whose turn it is.
     message: &'c str,
-    told: &'c Told,
+    told: &'c TurnRecord,
     /// Its place among the turn's calls.
     place: usize,
     call: &'c Call,
 }
 
-impl<'c> Said<'c> {
+impl<'c> ChatCall<'c> {
     fn is_question(self) -> bool {
         self.call.name == ASK
     }
@@ -78,16 +78,16 @@ struct Case<'c> {
     streams: &'c Streams<'c>,
     logs: Logs<'c>,
     /// What turns say that are known whole, by its text.
-    known: BTreeMap<&'c str, Said<'c>>,
+    known: BTreeMap<&'c str, ChatCall<'c>>,
 }
 
-fn known<'c>(streams: &'c Streams<'_>) -> BTreeMap<&'c str, Said<'c>> {
+fn known<'c>(streams: &'c Streams<'_>) -> BTreeMap<&'c str, ChatCall<'c>> {
     let mut known = BTreeMap::new();
     for (message, whole) in streams.turns().filter(|(_, whole)| whole.reading.is_done) {
         let told = &whole.told;
         for (place, call) in told.calls.iter().enumerate() {
             if let Some(text) = text_of(call) {
-                let said = Said {
+                let said = ChatCall {
                     message,
                     told,
                     place,
@@ -116,13 +116,13 @@ impl<'c> Case<'c> {
     }
 
     /// The question that a message of the chat asks, if its turn is known whole.
-    fn question(&self, text: &str) -> Option<Said<'c>> {
+    fn question(&self, text: &str) -> Option<ChatCall<'c>> {
         let said = self.known.get(text).copied();
         said.filter(|said| said.is_question())
     }
 
     /// What a turn says behind a question comes in the chat behind its answer.
-    fn in_its_place(&self, message: &str, told: &Told, verdict: &mut Verdict) {
+    fn in_its_place(&self, message: &str, told: &TurnRecord, verdict: &mut Verdict) {
         let texts: Vec<_> = told.calls.iter().filter_map(text_of).collect();
         for (life, log) in self.logs.lives().filter(|_| !texts.is_empty()) {
             let mut places = Vec::new();
@@ -222,7 +222,7 @@ impl<'c> Case<'c> {
     }
 
     /// Nothing that waits for a question's answer happened before somebody gave it.
-    fn not_before(&self, said: Said<'_>, reply: &Reply, verdict: &mut Verdict) {
+    fn not_before(&self, said: ChatCall<'_>, reply: &Reply, verdict: &mut Verdict) {
         let mut effects = self.observed.effects.iter();
         let effect =
             effects.find(|effect| effect.at < reply.sent_at && said.is_before(&effect.call));

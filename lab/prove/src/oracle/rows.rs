@@ -5,11 +5,11 @@ use std::collections::HashMap;
 
 use super::{Streams, Verdict, by_session};
 use crate::observed::{Observed, Post, Stored, Tokens, Totals};
-use crate::told::Told;
+use crate::turn_record::TurnRecord;
 use crate::violation::Broken;
 
 /// Where a turn stands, and where what was said or done in it does.
-type Place = (u64, u64);
+type Position = (u64, u64);
 
 pub(super) fn judge(observed: &Observed, streams: &Streams<'_>, verdict: &mut Verdict) {
     for (session, posts) in by_session(observed) {
@@ -38,7 +38,12 @@ fn rejected(posts: &[&Post], rows: &[&Stored], verdict: &mut Verdict) {
     }
 }
 
-fn as_shown(session: &str, turns: &[(&Post, &Told)], rows: &[&Stored], verdict: &mut Verdict) {
+fn as_shown(
+    session: &str,
+    turns: &[(&Post, &TurnRecord)],
+    rows: &[&Stored],
+    verdict: &mut Verdict,
+) {
     let places = places(turns);
     let mut last = (0, 0);
     for row in rows {
@@ -55,7 +60,7 @@ fn as_shown(session: &str, turns: &[(&Post, &Told)], rows: &[&Stored], verdict: 
 }
 
 /// Where each message and each result stands, by the message's id or the call's.
-fn places<'t>(turns: &[(&'t Post, &'t Told)]) -> HashMap<&'t str, Place> {
+fn places<'t>(turns: &[(&'t Post, &'t TurnRecord)]) -> HashMap<&'t str, Position> {
     let mut places = HashMap::new();
     for (_, told) in turns {
         // A turn that never began stands where it ended.
@@ -75,7 +80,7 @@ fn places<'t>(turns: &[(&'t Post, &'t Told)]) -> HashMap<&'t str, Place> {
 /// A session's totals are those of its messages, however often they were projected.
 fn counted(
     session: &str,
-    turns: &[(&Post, &Told)],
+    turns: &[(&Post, &TurnRecord)],
     (rows, totals): (&[&Stored], Totals),
     verdict: &mut Verdict,
 ) {

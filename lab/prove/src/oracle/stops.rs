@@ -3,11 +3,11 @@
 
 use super::{Streams, Verdict, by_session};
 use crate::observed::{Delivery, Observed, Post, Stop, Tick};
-use crate::told::{End, Told};
+use crate::turn_record::{TurnEnd, TurnRecord};
 use crate::violation::Broken;
 
 /// Whether somebody asked to stop this turn, or what ran while it may have run.
-pub(super) fn may_be_stopped(post: &Post, told: &Told, observed: &Observed) -> bool {
+pub(super) fn may_be_stopped(post: &Post, told: &TurnRecord, observed: &Observed) -> bool {
     let mut stops = observed
         .stops
         .iter()
@@ -36,7 +36,8 @@ pub(super) fn judge(observed: &Observed, streams: &Streams<'_>, verdict: &mut Ve
         let Some(turns) = streams.of_session(&posts) else {
             continue;
         };
-        let is_stopped = |(_, told): &&(&Post, &Told)| told.ends.first() == Some(&End::Cancelled);
+        let is_stopped =
+            |(_, told): &&(&Post, &TurnRecord)| told.ends.first() == Some(&TurnEnd::Cancelled);
         let stopped = turns.iter().filter(is_stopped).count();
         let stops = observed.stops.iter().filter(|stop| stop.session == session);
         let confirmed = stops.clone().filter(|stop| stop.is_confirmed).count();
@@ -60,7 +61,7 @@ fn obeyed(stop: &Stop, streams: &Streams<'_>, verdict: &mut Verdict) {
     else {
         return;
     };
-    if whole.reading.is_done && whole.told.ends.first() != Some(&End::Cancelled) {
+    if whole.reading.is_done && whole.told.ends.first() != Some(&TurnEnd::Cancelled) {
         let found = format!("{:?}", whole.told.ends);
         verdict.find(Broken::EndedWrong, message, found);
     }

@@ -5,9 +5,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use super::{CUT_TOO_OFTEN, Fate, Streams, Verdict, Whole, by_session};
-use crate::observed::{Frame, Observed, Profile, Reading, Spool};
-use crate::told::End;
+use super::{CUT_TOO_OFTEN, MessageTurn, Streams, Verdict, WholeStream, by_session};
+use crate::observed::{Frame, Observed, Profile, ReaderConnection, Spool};
+use crate::turn_record::TurnEnd;
 use crate::violation::Broken;
 
 /// What may end a stream without an id: the server stops, and says so, in the words of the profile.
@@ -64,7 +64,7 @@ fn order(message: &str, frames: &[Frame], verdict: &mut Verdict) {
 
 /// An `error` without an id ends a stream whose turn may go on; a `reset` says that an id is no good,
 /// which is right when what it named was lost, and told to nobody who names none.
-fn broken_off(reading: &Reading, canon: Option<&Canon<'_>>, verdict: &mut Verdict) {
+fn broken_off(reading: &ReaderConnection, canon: Option<&Canon<'_>>, verdict: &mut Verdict) {
     for frame in &reading.frames {
         if frame.is_reset() {
             verdict.counts.losses_told += 1;
@@ -96,7 +96,7 @@ struct Canon<'c> {
 
 /// Where a connection begins in a stream.
 #[derive(Clone, Copy)]
-enum Behind {
+enum StreamStart {
     /// In front of this frame of it.
     Frame(usize),
     /// Behind an id that is in it no more.
@@ -104,15 +104,15 @@ enum Behind {
 }
 
 impl<'c> Canon<'c> {
-    fn of(whole: &'c Whole<'_>, spool: Spool) -> Self {
+    fn of(whole: &'c WholeStream<'_>, spool: Spool) -> Self {
         let frames: Vec<_> = numbered(&whole.reading.frames).collect();
         let places = frames.iter().enumerate();
         let places = places.map(|(at, frame)| (id(frame), at));
-        let gave_up = |end: &End| match end {
-            End::Fault(code) => code == CUT_TOO_OFTEN,
+        let gave_up = |end: &TurnEnd| match end {
+            TurnEnd::Fault(code) => code == CUT_TOO_OFTEN,
             // Of what is void, the default profile shows nothing but the pass that begins again.
-            End::Cancelled => whole.reading.profile == Profile::Default,
-            End::Model(_) | End::Other(_) => false,
+            TurnEnd::Cancelled => whole.reading.profile == Profile::Default,
+            TurnEnd::Model(_) | TurnEnd::Other(_) => false,
         };
         Self {
             places: places.collect(),
@@ -126,12 +126,12 @@ impl<'c> Canon<'c> {
 
     /// Where a connection begins. Who has seen a message's own turn goes on in the one that it has
     /// joined, behind the place that is named.
-    fn behind(&self, reading: &Reading, streams: &Streams<'_>) -> Behind {
+    fn behind(&self, reading: &ReaderConnection, streams: &Streams<'_>) -> StreamStart {
         let Some(after) = reading.after.as_deref() else {
-            return Behind::Frame(0);
+            return StreamStart::Frame(0);
         };
         if let Some(at) = self.places.get(after) {
-            return Behind::Frame(at + 1);
+            return StreamStart::Frame(at + 1);
         }
         let own = streams.own(&reading.message, reading.profile);
         let own = own
@@ -140,24 +140,24 @@ impl<'c> Canon<'c> {
         let own: Vec<_> = own.map(id).collect();
         let named = place(after).filter(|_| own.contains(&after));
         let Some((_, seq, _)) = named else {
-            return Behind::Nothing;
+            return StreamStart::Nothing;
         };
         if reading.frames.is_empty() && own.last() == Some(&after) {
             // Behind the end of its own turn there is nothing.
-            return Behind::Frame(self.frames.len());
+            return StreamStart::Frame(self.frames.len());
         }
         let is_before = |frame: &&Frame| place(id(frame)).is_some_and(|(_, at, _)| at <= seq);
-        Behind::Frame(self.frames.partition_point(is_before))
+        StreamStart::Frame(self.frames.partition_point(is_before))
     }
 
     /// Finds the first thing that is wrong with a connection, which usually explains the others.
-    fn compare(&self, reading: &Reading, behind: Behind, verdict: &mut Verdict) {
+    fn compare(&self, reading: &ReaderConnection, behind: StreamStart, verdict: &mut Verdict) {
         let message = &reading.message;
         let mut next = match behind {
-            Behind::Frame(at) => at,
+            StreamStart::Frame(at) => at,
             // What a power cut took cannot be resumed from, and that is said; before it, it could.
-            Behind::Nothing if self.may_lose() => return self.behind_lost(reading, verdict),
-            Behind::Nothing => {
+            StreamStart::Nothing if self.may_lose() => return self.behind_lost(reading, verdict),
+            StreamStart::Nothing => {
                 let after = reading.after.as_deref().unwrap_or_default();
                 return verdict.find(Broken::TakenBack, message, after);
             }
@@ -197,7 +197,7 @@ impl<'c> Canon<'c> {
 
     /// A connection behind an id that is no more: it was opened before that was lost and saw more of
     /// what was lost, or it is told so first.
-    fn behind_lost(&self, reading: &Reading, verdict: &mut Verdict) {
+    fn behind_lost(&self, reading: &ReaderConnection, verdict: &mut Verdict) {
         let is_told = reading.frames.first().is_some_and(Frame::is_reset);
         let mut shown = numbered(&reading.frames);
         let is_alive =
@@ -316,7 +316,7 @@ fn gapless(observed: &Observed, streams: &Streams<'_>, verdict: &mut Verdict) {
         }
         let (mut log, mut unseen) = (BTreeSet::from([1]), 0);
         for post in posts.iter().filter(|post| !post.is_rejected) {
-            let guest = streams.fate(&post.message) == Fate::Joined;
+            let guest = streams.fate(&post.message) == MessageTurn::Joined;
             let of = if guest { Streams::own } else { Streams::get };
             let whole = of(streams, &post.message, Profile::Full);
             // What joins a turn before anybody has read its own is accepted at a place of its own.

@@ -12,8 +12,8 @@ use self::day::relay::{STUDY, log, rewrite, row};
 use self::day::{good_day, reading};
 use super::judge;
 use crate::observed::{
-    ChatAgent, ChatMessage, Delivery, Fate, Frame, Observed, Post, Profile, Said, Scene, Spool,
-    Stop, Way,
+    AnswerRoute, AnswerStatus, ChatAgent, ChatMessage, Delivery, Frame, Observed, Post, Profile,
+    Scene, SentMessage, Spool, Stop,
 };
 use crate::violation::Broken;
 
@@ -104,30 +104,30 @@ fn every_promise_that_can_be_broken_is_found_broken() {
 }
 
 /// How a turn ends: in the full profile, and the type and the field that say so in the other.
-type End = [&'static str; 3];
+type EndForms = [&'static str; 3];
 
-const CANCELLED: End = [
+const CANCELLED: EndForms = [
     r#""reason":"cancelled""#,
     r#""completed""#,
     r#""finishReason":"cancelled""#,
 ];
-const EXHAUSTED: End = [
+const EXHAUSTED: EndForms = [
     r#""reason":"error","fault":{"code":"recovery_exhausted"}"#,
     r#""error""#,
     r#""code":"recovery_exhausted""#,
 ];
-const FAILED: End = [
+const FAILED: EndForms = [
     r#""reason":"error","fault":{"code":"provider_rejected"}"#,
     r#""error""#,
     r#""code":"provider_rejected""#,
 ];
 
 /// Ends the first turn so.
-fn end_m1(day: &mut Observed, by: End) {
+fn end_m1(day: &mut Observed, by: EndForms) {
     end(day, "m1", by);
 }
 
-fn end(day: &mut Observed, message: &str, [full, word, field]: End) {
+fn end(day: &mut Observed, message: &str, [full, word, field]: EndForms) {
     change(day, message, FULL, r#""reason":{"model":"stop"}"#, full);
     let spell = |day: &mut Observed, from, to| change(day, message, Profile::Default, from, to);
     spell(day, r#""completed""#, word);
@@ -231,21 +231,21 @@ fn what_a_kill_cut_off_in_a_room_is_not_called_broken() {
     fine(|day| drop(day.relay.links[0].got.pop()));
     // What nobody has heard the answer to may stand nowhere, but in no log twice.
     fine(|day| {
-        day.relay.links[2].said.push(Said {
+        day.relay.links[2].said.push(SentMessage {
             mark: "c3".to_owned(),
             id: "2.1.3".to_owned(),
             kind: "tool.call".to_owned(),
-            ..Said::default()
+            ..SentMessage::default()
         });
     });
     // A host may have heard of a study that no log has, when its answer was cut off.
     fine(|day| {
         day.relay.asked.push("c4".to_owned());
-        day.relay.links[2].said.push(Said {
+        day.relay.links[2].said.push(SentMessage {
             mark: "c4".to_owned(),
             id: "2.1.4".to_owned(),
             kind: "session.start".to_owned(),
-            ..Said::default()
+            ..SentMessage::default()
         });
     });
     // A study that is open still has no end.
@@ -262,7 +262,7 @@ fn a_question_that_somebody_else_ends_or_that_nobody_knows_is_not_called_broken(
     // Whom a kill has cut off may have answered; and of a deleted session nothing is known.
     fine(|day| {
         for reply in &mut day.chat.replies {
-            reply.fate = Fate::Unknown;
+            reply.fate = AnswerStatus::Unknown;
         }
         let said = agent(6, "what about p1 in attempt 1, place 1?");
         let answer = ChatMessage {
@@ -273,7 +273,7 @@ fn a_question_that_somebody_else_ends_or_that_nobody_knows_is_not_called_broken(
         last.messages.extend([said, answer]);
         day.chat
             .replies
-            .push(reply(Way::Chat, "word 9", 30, Some(7)));
+            .push(reply(AnswerRoute::Chat, "word 9", 30, Some(7)));
     });
     // Who stops a turn closes its question, and nobody answers it then.
     fine(|day| {
@@ -284,7 +284,7 @@ fn a_question_that_somebody_else_ends_or_that_nobody_knows_is_not_called_broken(
         let row = rows.find(|row| row.content == RESULT);
         "stopped".clone_into(&mut row.unwrap().content);
         end(day, "q1", CANCELLED);
-        day.chat.replies[1].fate = Fate::Refused;
+        day.chat.replies[1].fate = AnswerStatus::Refused;
         day.stops.push(Stop {
             session: "s2".to_owned(),
             ..stop(Some("t4"), 8)
@@ -341,7 +341,7 @@ fn what_a_power_cut_took_may_be_missing_when_it_is_told() {
 // proves DU-14
 #[test]
 fn a_turn_that_ends_right_behind_a_loss_tells_it_by_its_end_when_it_was_ended_by_force() {
-    let spoilt = |end: End| {
+    let spoilt = |end: EndForms| {
         let mut day = good_day();
         day.spool = Spool::Cut;
         end_m1(&mut day, end);

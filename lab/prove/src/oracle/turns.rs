@@ -3,9 +3,11 @@
 
 use std::collections::HashMap;
 
-use super::{CUT_TOO_OFTEN, Fate, STEERED, Streams, Verdict, Whole, by_session, stops};
+use super::{
+    CUT_TOO_OFTEN, MessageTurn, STEERED, Streams, Verdict, WholeStream, by_session, stops,
+};
 use crate::observed::{Delivery, Observed, Post, Profile, Scene};
-use crate::told::{End, Said, Told};
+use crate::turn_record::{TurnEnd, TurnRecord, UserMessage};
 use crate::violation::Broken;
 use crate::words;
 
@@ -30,9 +32,9 @@ pub(super) fn judge(observed: &Observed, streams: &Streams<'_>, verdict: &mut Ve
             streams,
         };
         match streams.fate(&post.message) {
-            Fate::Own => case.own(verdict),
-            Fate::Joined => case.joined(verdict),
-            Fate::Strange => {
+            MessageTurn::Own => case.own(verdict),
+            MessageTurn::Joined => case.joined(verdict),
+            MessageTurn::Strange => {
                 let whole = streams.get(&post.message, Profile::Full);
                 let opener = whole.and_then(|whole| whole.told.opener.clone());
                 verdict.find(Broken::SecondTurn, &post.message, format!("{opener:?}"));
@@ -93,7 +95,7 @@ impl Case<'_> {
             let ends = own
                 .filter(|own| own.reading.is_done)
                 .map(|own| &own.told.ends);
-            if let Some(ends) = ends.filter(|ends| **ends != [End::Other(STEERED.to_owned())]) {
+            if let Some(ends) = ends.filter(|ends| **ends != [TurnEnd::Other(STEERED.to_owned())]) {
                 wrong.push(format!("{ends:?}"));
             }
         }
@@ -116,9 +118,9 @@ impl Case<'_> {
     }
 
     /// A turn ends once, and for a reason that somebody gave it.
-    fn ended(&self, whole: &Whole<'_>, verdict: &mut Verdict) {
+    fn ended(&self, whole: &WholeStream<'_>, verdict: &mut Verdict) {
         let message = self.post.message.as_str();
-        let Told { ends, starts, .. } = &whole.told;
+        let TurnRecord { ends, starts, .. } = &whole.told;
         let is_first_look = whole.reading.profile == Profile::Full;
         if *starts > 1 || ends.len() > 1 {
             verdict.find(Broken::EndedTwice, message, format!("{ends:?}"));
@@ -129,7 +131,7 @@ impl Case<'_> {
             let last = last.map(|frame| frame.data.clone());
             return verdict.find(Broken::StuckTurn, message, last.unwrap_or_default());
         };
-        if let End::Model(_) = end {
+        if let TurnEnd::Model(_) = end {
             whole_answers(message, &whole.told, verdict);
         }
         if !self.is_right(end) {
@@ -140,24 +142,24 @@ impl Case<'_> {
         }
     }
 
-    fn is_right(&self, end: &End) -> bool {
+    fn is_right(&self, end: &TurnEnd) -> bool {
         let full = self.streams.get(&self.post.message, Profile::Full);
         let Some(told) = full.map(|whole| &whole.told) else {
             return false;
         };
         match end {
-            End::Model(word) => {
+            TurnEnd::Model(word) => {
                 SAID_ALL.contains(&word.as_str()) && self.last_scene(told) != Scene::Refused
             }
-            End::Cancelled => stops::may_be_stopped(self.post, told, self.observed),
-            End::Fault(code) if code == CUT_TOO_OFTEN => told.most_in_a_row >= CONTINUATIONS,
-            End::Fault(code) => code == REJECTED && self.last_scene(told) == Scene::Refused,
-            End::Other(_) => false,
+            TurnEnd::Cancelled => stops::may_be_stopped(self.post, told, self.observed),
+            TurnEnd::Fault(code) if code == CUT_TOO_OFTEN => told.most_in_a_row >= CONTINUATIONS,
+            TurnEnd::Fault(code) => code == REJECTED && self.last_scene(told) == Scene::Refused,
+            TurnEnd::Other(_) => false,
         }
     }
 
     /// What the model was to make of what was said last in the turn.
-    fn last_scene(&self, told: &Told) -> Scene {
+    fn last_scene(&self, told: &TurnRecord) -> Scene {
         let last = told.joined.last().map(|said| &said.message);
         let mut posts = self.observed.posts.iter();
         let post = posts.find(|post| Some(&post.message) == last);
@@ -167,7 +169,7 @@ impl Case<'_> {
 
 /// Every answer of a turn that ended well is the whole of what the model said to what the user had
 /// said last.
-fn whole_answers(message: &str, told: &Told, verdict: &mut Verdict) {
+fn whole_answers(message: &str, told: &TurnRecord, verdict: &mut Verdict) {
     if let Some(unfinished) = &told.unfinished {
         verdict.find(Broken::AnswerLost, message, unfinished);
     }
@@ -181,8 +183,8 @@ fn whole_answers(message: &str, told: &Told, verdict: &mut Verdict) {
 }
 
 /// Both profiles tell the same end, and the same results.
-fn told_apart(message: &str, full: &Told, spelt: &Told, verdict: &mut Verdict) {
-    fn results(told: &Told) -> HashMap<&str, &str> {
+fn told_apart(message: &str, full: &TurnRecord, spelt: &TurnRecord, verdict: &mut Verdict) {
+    fn results(told: &TurnRecord) -> HashMap<&str, &str> {
         let calls = told.calls.iter();
         let closed = calls.filter_map(|call| Some((call.id.as_str(), call.closings.first()?)));
         closed
@@ -234,12 +236,12 @@ fn one_turn_each(observed: &Observed, streams: &Streams<'_>, verdict: &mut Verdi
 
 /// The turns of a session run one after another: who interrupts before who waits, and else in the
 /// order in which they were accepted.
-fn in_turn(session: &str, turns: &[(&Post, &Told)], verdict: &mut Verdict) {
+fn in_turn(session: &str, turns: &[(&Post, &TurnRecord)], verdict: &mut Verdict) {
     let runs = turns.iter().filter_map(|(_, told)| {
         let (said, from) = (told.opener.as_ref()?, told.started_at?);
         Some((from, told.ended_at?, said))
     });
-    let mut runs: Vec<(u64, u64, &Said)> = runs.collect();
+    let mut runs: Vec<(u64, u64, &UserMessage)> = runs.collect();
     runs.sort_unstable_by_key(|(from, ..)| *from);
     for pair in runs.windows(2) {
         if let [(_, until, first), (from, _, second)] = pair
@@ -249,7 +251,7 @@ fn in_turn(session: &str, turns: &[(&Post, &Told)], verdict: &mut Verdict) {
             verdict.find(Broken::OrderBroken, session, found);
         }
     }
-    let rank = |said: &Said| (said.entry != INTERRUPTS, said.at);
+    let rank = |said: &UserMessage| (said.entry != INTERRUPTS, said.at);
     for (place, (from, _, first)) in runs.iter().enumerate() {
         let later = runs.iter().skip(place + 1).map(|(.., said)| said);
         let mut passed_over = later.filter(|said| said.at < *from && rank(said) < rank(first));

@@ -1,7 +1,7 @@
 //! The notes of what was seen of the global chat.
 
 use super::Stage;
-use crate::observed::{ChatMessage, Fate, Heard, Open, Reply, Way};
+use crate::observed::{AnswerRoute, AnswerStatus, ChatConnection, ChatMessage, Open, Reply};
 
 impl Stage {
     /// Notes which boot an answer of the chat has named.
@@ -18,7 +18,7 @@ impl Stage {
     pub(crate) fn listens(&self, life: u64, after: u64) -> usize {
         let mut notes = self.notes();
         let heard = &mut notes.observed.chat.heard;
-        heard.push(Heard {
+        heard.push(ChatConnection {
             life,
             after,
             messages: Vec::new(),
@@ -52,7 +52,7 @@ impl Stage {
     }
 
     /// Notes what a person is about to say, and gives its place.
-    pub(crate) fn says(&self, life: u64, way: Way, text: String) -> usize {
+    pub(crate) fn says(&self, life: u64, way: AnswerRoute, text: String) -> usize {
         let prompts = self.model.prompt_count();
         let mut notes = self.notes();
         let sent_at = self.ticker.next();
@@ -63,13 +63,13 @@ impl Stage {
             life,
             sent_at,
             prompts,
-            fate: Fate::Unknown,
+            fate: AnswerStatus::Unknown,
         });
         replies.len() - 1
     }
 
     /// Notes what the server said of it.
-    pub(crate) fn replied(&self, place: usize, fate: Fate) {
+    pub(crate) fn replied(&self, place: usize, fate: AnswerStatus) {
         let mut notes = self.notes();
         if let Some(reply) = notes.observed.chat.replies.get_mut(place) {
             reply.fate = fate;

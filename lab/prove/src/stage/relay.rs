@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Stage;
 use crate::client::Address;
-use crate::observed::{Ending, Envelope, Incident, Link, Said};
+use crate::observed::{Ending, Envelope, Incident, Link, SentMessage};
 
 /// How long a server may live that has closed a connection because it stops.
 const LAST_LIFE: Duration = Duration::from_secs(10);
@@ -23,7 +23,7 @@ impl Stage {
     }
 
     /// Notes what an agent is about to say.
-    pub(crate) fn will_say(&self, place: usize, said: Said) {
+    pub(crate) fn will_say(&self, place: usize, said: SentMessage) {
         let mut notes = self.notes();
         if let Some(link) = notes.observed.relay.links.get_mut(place) {
             link.said.push(said);

@@ -40,7 +40,7 @@ fn the_wait_doubles_is_jittered_and_bounded_and_as_long_as_the_server_asks() {
 #[tokio::test(start_paused = true)]
 async fn time_is_counted_from_a_passs_first_failure_to_its_success_over_all_passes() {
     let step = Duration::from_secs(10);
-    let mut patience = Patience::default();
+    let mut patience = RetryTime::default();
     tokio::time::advance(step).await;
     assert_eq!(patience.used(), Duration::ZERO);
     patience.fails();

@@ -33,14 +33,14 @@ pub(super) struct World {
 
 /// What the model is to do, as its user's message says it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wish {
+pub(super) struct ModelScript {
     /// Which tools it calls, a bit for each.
     pub(super) tools: u8,
     /// Whether its first answer breaks off.
     pub(super) fails: bool,
 }
 
-impl Wish {
+impl ModelScript {
     pub(super) fn text(self, number: usize) -> String {
         format!("{number} {} {}", self.tools, u8::from(self.fails))
     }
@@ -73,7 +73,7 @@ impl Outside {
     }
 
     fn answer(&self, text: &str, has_results: bool) -> samovar_doubles::Reply {
-        let wish = Wish::read(text);
+        let wish = ModelScript::read(text);
         if has_results {
             return say("it is done");
         }

@@ -140,7 +140,7 @@ fn a_newer_host_takes_the_place_of_the_older() {
         "9 relay.joined >join",
     ];
     assert_eq!(sent(&step), wanted);
-    assert_eq!(step.closes, [(HOST, Gone::Replaced)]);
+    assert_eq!(step.closes, [(HOST, Disconnected::Replaced)]);
     assert!(noted(&step).contains(&"internal relay.replaced host".to_owned()));
     assert_eq!(scene.room.role(HOST), None);
     assert_eq!(scene.room.host(), Some((9, HostKind::Socket)));

@@ -64,8 +64,8 @@ fn reset(calls: &[(&str, &str, &str)]) -> StreamEvent {
 async fn put(questions: &mut Questions) -> Option<String> {
     let next = tokio::time::timeout(CALM * 2, questions.next()).await;
     match next {
-        Ok(Next::Show) => {}
-        Ok(Next::Close(_) | Next::Stop) | Err(_) => return None,
+        Ok(QuestionStep::Show) => {}
+        Ok(QuestionStep::Close(_) | QuestionStep::Stop) | Err(_) => return None,
     }
     questions.show();
     questions.unheard().map(|closing| closing.call.to_string())

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::damage::{JOURNAL, Left};
+use crate::damage::{JOURNAL, KilledData};
 
 /// Flips of each kind.
 const FLIPS: usize = 256;
@@ -10,13 +10,13 @@ const FLIPS: usize = 256;
 // proves DU-13
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_byte_that_flips_in_any_record_costs_its_session_at_most_and_is_told() {
-    assert!(Left::new().await.flip_records(FLIPS).await > 0);
+    assert!(KilledData::new().await.flip_records(FLIPS).await > 0);
 }
 
 // proves DU-13
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_byte_that_flips_in_a_page_never_keeps_the_server_from_serving() {
-    let left = Left::new().await;
+    let left = KilledData::new().await;
     let length = fs::metadata(left.data.join(JOURNAL)).unwrap().len();
     let pages = usize::try_from(length).unwrap() / 4096;
     // The heads of pages, and the nodes that stand at their ends.

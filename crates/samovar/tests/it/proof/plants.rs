@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use samovar_core::plant::{FAULTS, Fault, Seen};
+use samovar_core::plant::{Detection, FAULTS, Fault};
 use samovar_testkit::Finished;
 
 use crate::setup::program;
@@ -27,9 +27,9 @@ async fn proof(fault: &Fault, seed: u32) -> Finished {
     ];
     args.extend(["--kills", KILLS, "--plant", fault.name]);
     match fault.seen {
-        Seen::ByKills => {}
-        Seen::At(point) => args.extend(["--points", point]),
-        Seen::ByCuts => args.push("--cut"),
+        Detection::ByKills => {}
+        Detection::At(point) => args.extend(["--points", point]),
+        Detection::ByCuts => args.push("--cut"),
     }
     let folder = program.home().join("tmp");
     std::fs::create_dir(&folder).unwrap();
@@ -71,13 +71,13 @@ async fn all_are_found(is_wanted: impl Fn(&Fault) -> bool) {
 async fn the_proof_finds_the_faults_of_turns_that_kills_at_any_time_show() {
     let is_other =
         |fault: &Fault| is_of_reader(fault) || is_of_question(fault) || is_of_relay(fault);
-    all_are_found(|fault| fault.seen == Seen::ByKills && !is_other(fault)).await;
+    all_are_found(|fault| fault.seen == Detection::ByKills && !is_other(fault)).await;
 }
 
 // proves DU-14
 #[tokio::test]
 async fn the_proof_finds_the_faults_of_readers_that_kills_at_any_time_show() {
-    all_are_found(|fault| fault.seen == Seen::ByKills && is_of_reader(fault)).await;
+    all_are_found(|fault| fault.seen == Detection::ByKills && is_of_reader(fault)).await;
 }
 
 fn is_of_reader(fault: &Fault) -> bool {
@@ -87,7 +87,7 @@ fn is_of_reader(fault: &Fault) -> bool {
 // proves DU-14, CH-10
 #[tokio::test]
 async fn the_proof_finds_the_faults_of_questions_that_kills_at_any_time_show() {
-    all_are_found(|fault| fault.seen == Seen::ByKills && is_of_question(fault)).await;
+    all_are_found(|fault| fault.seen == Detection::ByKills && is_of_question(fault)).await;
 }
 
 fn is_of_question(fault: &Fault) -> bool {
@@ -99,14 +99,14 @@ fn is_of_question(fault: &Fault) -> bool {
 #[tokio::test]
 async fn the_proof_finds_the_faults_of_what_the_relay_passes_on() {
     let is_of_talk = |fault: &Fault| is_of_relay(fault) && !is_of_log(fault);
-    all_are_found(|fault| fault.seen == Seen::ByKills && is_of_talk(fault)).await;
+    all_are_found(|fault| fault.seen == Detection::ByKills && is_of_talk(fault)).await;
 }
 
 // proves DU-14, RL-14, RL-15, RL-28
 #[tokio::test]
 async fn the_proof_finds_the_faults_of_the_logs_of_studies() {
     let is_of_study = |fault: &Fault| is_of_relay(fault) && is_of_log(fault);
-    all_are_found(|fault| fault.seen == Seen::ByKills && is_of_study(fault)).await;
+    all_are_found(|fault| fault.seen == Detection::ByKills && is_of_study(fault)).await;
 }
 
 fn is_of_relay(fault: &Fault) -> bool {
@@ -121,13 +121,13 @@ fn is_of_log(fault: &Fault) -> bool {
 // proves DU-14
 #[tokio::test]
 async fn the_proof_finds_the_faults_that_a_kill_beside_a_call_shows() {
-    all_are_found(|fault| matches!(fault.seen, Seen::At(point) if is_of_call(point))).await;
+    all_are_found(|fault| matches!(fault.seen, Detection::At(point) if is_of_call(point))).await;
 }
 
 // proves DU-14
 #[tokio::test]
 async fn the_proof_finds_the_faults_that_a_kill_at_another_point_shows() {
-    all_are_found(|fault| matches!(fault.seen, Seen::At(point) if !is_of_call(point))).await;
+    all_are_found(|fault| matches!(fault.seen, Detection::At(point) if !is_of_call(point))).await;
 }
 
 fn is_of_call(point: &str) -> bool {
@@ -138,5 +138,5 @@ fn is_of_call(point: &str) -> bool {
 // proves DU-14
 #[tokio::test]
 async fn the_proof_finds_the_faults_that_a_power_cut_shows() {
-    all_are_found(|fault| fault.seen == Seen::ByCuts).await;
+    all_are_found(|fault| fault.seen == Detection::ByCuts).await;
 }

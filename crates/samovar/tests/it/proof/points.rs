@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Method;
-use samovar_core::failpoint::{POINTS, Point, When};
+use samovar_core::failpoint::{LifeStage, POINTS, Point};
 use samovar_model_server::{self as model, Gate, ModelServer, Rule, call, say};
 use samovar_testkit::{EventStream, Frame, Program, Serving, Signal};
 use serde_json::{Value, json};
@@ -418,11 +418,11 @@ async fn is_reached(point: &Point, visit: u32) -> bool {
     let hooks = [Hook::open().await, Hook::open().await];
     let allowed = [hooks[0].address(), hooks[1].address()].map(|address| address.to_string());
     program = with_room(program).set("SAMOVAR__EGRESS__ALLOW", &allowed.join(","));
-    if point.when == When::Sweep {
+    if point.when == LifeStage::Sweep {
         program = program.set(KEEPS, "0");
     }
     let mut client = Client::default();
-    if let When::Resume(cut_at) = point.when {
+    if let LifeStage::Resume(cut_at) = point.when {
         program = program.set(ARMED, cut_at);
         let server = program.serve(&SERVE).await;
         client.talk(&server, &model, &hooks).await.ok();
@@ -433,10 +433,13 @@ async fn is_reached(point: &Point, visit: u32) -> bool {
         Err(ended) => ended,
         Ok(server) => {
             let is_alive = match point.when {
-                When::Resume(_) => client.wait_for_the_last(&server).await,
-                When::Start | When::Run | When::Stop | When::Sweep | When::Relay | When::Care => {
-                    client.talk(&server, &model, &hooks).await
-                }
+                LifeStage::Resume(_) => client.wait_for_the_last(&server).await,
+                LifeStage::Start
+                | LifeStage::Run
+                | LifeStage::Stop
+                | LifeStage::Sweep
+                | LifeStage::Relay
+                | LifeStage::Care => client.talk(&server, &model, &hooks).await,
             };
             if is_alive.is_ok() {
                 server.send(Signal::TERM);
@@ -452,8 +455,13 @@ async fn is_reached(point: &Point, visit: u32) -> bool {
     client.check_logs(&program, &server).await;
     match point.when {
         // What was removed cannot be streamed again.
-        When::Sweep => client.check_messages(&server).await,
-        When::Start | When::Resume(_) | When::Run | When::Stop | When::Relay | When::Care => {
+        LifeStage::Sweep => client.check_messages(&server).await,
+        LifeStage::Start
+        | LifeStage::Resume(_)
+        | LifeStage::Run
+        | LifeStage::Stop
+        | LifeStage::Relay
+        | LifeStage::Care => {
             client.check(&server).await;
         }
     }
@@ -469,10 +477,14 @@ async fn is_reached(point: &Point, visit: u32) -> bool {
 /// once in a life, once.
 fn visits(point: &Point) -> u32 {
     match point.when {
-        When::Run => 2,
+        LifeStage::Run => 2,
         // A room with a host of ours has its first rows before anybody comes.
-        When::Relay => 3,
-        When::Start | When::Resume(_) | When::Stop | When::Sweep | When::Care => 1,
+        LifeStage::Relay => 3,
+        LifeStage::Start
+        | LifeStage::Resume(_)
+        | LifeStage::Stop
+        | LifeStage::Sweep
+        | LifeStage::Care => 1,
     }
 }
 
@@ -482,7 +494,7 @@ async fn a_kill_at_any_point_loses_nothing_that_was_accepted_and_repeats_no_id()
     let places = Arc::new(Semaphore::new(AT_ONCE));
     let mut tasks = JoinSet::new();
     // What takes care of the stores is killed in `care.rs`.
-    for point in POINTS.iter().filter(|point| point.when != When::Care) {
+    for point in POINTS.iter().filter(|point| point.when != LifeStage::Care) {
         let places = places.clone();
         tasks.spawn(async move {
             let _place = places.acquire().await;

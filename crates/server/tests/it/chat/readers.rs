@@ -9,7 +9,7 @@ use tokio::sync::mpsc::{self, Sender};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::{Came, Reader, Spelling, app_with, fill};
+use super::{Reader, Spelling, StreamItem, app_with, fill};
 use crate::raw::{Request, connect};
 
 const READERS: usize = 500;
@@ -85,6 +85,6 @@ async fn read_socket(app: &App, there: Sender<()>) {
     let mut reader = Reader::open(app, Spelling::Socket, "?after=0").await;
     let _is_awaited = there.send(()).await.is_ok();
     for expected in 1..=MESSAGES {
-        assert_eq!(reader.next().await, Some(Came::Message(expected)));
+        assert_eq!(reader.next().await, Some(StreamItem::Message(expected)));
     }
 }

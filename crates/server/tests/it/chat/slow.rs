@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use samovar_core::ChatMeta;
-use samovar_testkit::{App, Heard, Socket};
+use samovar_testkit::{App, Socket, SocketMessage};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
-use super::{BOTH, Came, Reader, Spelling, app_with};
+use super::{BOTH, Reader, Spelling, StreamItem, app_with};
 use crate::raw::{HANG, Request};
 use crate::stall::answer;
 
@@ -69,7 +69,11 @@ async fn read_all(app: &App) {
         let head = app.server().home().chat().last(0).head;
         let mut reader = Reader::open(app, spelling, "?after=0").await;
         for id in 1..=head {
-            assert_eq!(reader.next().await, Some(Came::Message(id)), "{spelling:?}");
+            assert_eq!(
+                reader.next().await,
+                Some(StreamItem::Message(id)),
+                "{spelling:?}"
+            );
         }
     }
 }
@@ -116,7 +120,7 @@ async fn a_reader_that_takes_nothing_is_cut_off_and_gives_its_place_back() {
         let mut readers = Vec::new();
         for _ in 0..3 {
             let mut reader = Reader::open(&app, Spelling::Events, "").await;
-            assert!(matches!(reader.next().await, Some(Came::Message(_))));
+            assert!(matches!(reader.next().await, Some(StreamItem::Message(_))));
             readers.push(reader);
         }
     };
@@ -163,17 +167,17 @@ async fn late_with_a_socket(app: &App, late: Duration) -> Option<Vec<u64>> {
     let mut socket = begun_socket(app).await;
     tokio::time::sleep(late).await;
     let (ids, end) = timeout(HANG, rest(&mut socket)).await.unwrap();
-    let told = Heard::Close(1008, "reader_stalled".to_owned());
+    let told = SocketMessage::Close(1008, "reader_stalled".to_owned());
     (end == told).then_some(ids)
 }
 
-async fn rest(socket: &mut Socket) -> (Vec<u64>, Heard) {
+async fn rest(socket: &mut Socket) -> (Vec<u64>, SocketMessage) {
     let mut ids = Vec::new();
     loop {
         match socket.next().await {
-            Heard::Json(message) => ids.push(message["id"].as_u64().unwrap()),
-            Heard::Ping => {}
-            end @ (Heard::Close(..) | Heard::Gone) => return (ids, end),
+            SocketMessage::Json(message) => ids.push(message["id"].as_u64().unwrap()),
+            SocketMessage::Ping => {}
+            end @ (SocketMessage::Close(..) | SocketMessage::Gone) => return (ids, end),
         }
     }
 }

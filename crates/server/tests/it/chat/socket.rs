@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use samovar_testkit::{Heard, Socket};
+use samovar_testkit::{Socket, SocketMessage};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
@@ -53,7 +53,7 @@ async fn a_socket_passes_the_same_door_as_every_request() {
 async fn a_reader_over_a_socket_has_nothing_to_say() {
     let app = app().await;
     fill(&app, 1);
-    let closed = |code, reason: &str| Heard::Close(code, reason.to_owned());
+    let closed = |code, reason: &str| SocketMessage::Close(code, reason.to_owned());
     for (bytes, end) in [
         (1, closed(1008, "invalid_params")),
         (4 * 1024, closed(1008, "invalid_params")),
@@ -83,7 +83,7 @@ async fn a_socket_is_told_why_the_server_leaves_it() {
     let reading = async {
         assert_eq!(socket.json().await.unwrap()["id"], 1);
         let end = socket.end().await;
-        assert_eq!(end, Heard::Close(1001, "server_restart".to_owned()));
+        assert_eq!(end, SocketMessage::Close(1001, "server_restart".to_owned()));
     };
     let stopped = async { tokio::join!(app.stop(), reading) };
     timeout(HANG, stopped).await.unwrap();
@@ -95,7 +95,10 @@ async fn a_silent_socket_is_asked_with_a_ping_and_goes_on() {
     let app = app_with(|config| config.ping_every = Duration::from_millis(5)).await;
     let mut socket = app.socket(STREAM).await;
     for _ in 0..3 {
-        assert_eq!(timeout(HANG, socket.next()).await.unwrap(), Heard::Ping);
+        assert_eq!(
+            timeout(HANG, socket.next()).await.unwrap(),
+            SocketMessage::Ping
+        );
     }
     fill(&app, 1);
     let id = timeout(HANG, socket.json()).await.unwrap().unwrap()["id"].clone();

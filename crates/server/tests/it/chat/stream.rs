@@ -8,8 +8,8 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{
-    BOTH, Came, Reader, Spelling, app, app_with, boot, fill, get, history, parameter, refused,
-    truncated,
+    BOTH, Reader, Spelling, StreamItem, app, app_with, boot, fill, get, history, parameter,
+    refused, truncated,
 };
 use crate::raw::{HANG, Request, connect};
 
@@ -105,7 +105,7 @@ async fn an_id_that_was_not_given_out_is_told_to_be_of_another_run() {
         fill(&app, 3);
         let boot = boot(&app).await;
         let mut lost = Reader::open(&app, spelling, "?after=4").await;
-        let marker = Came::Marker(json!({"restarted": {"boot_id": boot}}));
+        let marker = StreamItem::Marker(json!({"restarted": {"boot_id": boot}}));
         assert_eq!(lost.next().await, Some(marker), "{spelling:?}");
         fill(&app, 1);
         assert_eq!(lost.ids(4).await, [1, 2, 3, 4], "{spelling:?}");
@@ -141,11 +141,11 @@ async fn a_reader_is_told_what_is_gone_and_gets_what_is_left() {
             let mut last = 30;
             while last < 1_030 {
                 match reader.next().await.unwrap() {
-                    Came::Message(id) => {
+                    StreamItem::Message(id) => {
                         assert_eq!(id, last + 1, "{spelling:?}");
                         last = id;
                     }
-                    marker @ Came::Marker(_) => {
+                    marker @ StreamItem::Marker(_) => {
                         let first = chat_first(&marker);
                         assert_eq!(marker, truncated(last, first), "{spelling:?}");
                         last = first - 1;
@@ -156,8 +156,8 @@ async fn a_reader_is_told_what_is_gone_and_gets_what_is_left() {
     }
 }
 
-fn chat_first(marker: &Came) -> u64 {
-    let Came::Marker(marker) = marker else {
+fn chat_first(marker: &StreamItem) -> u64 {
+    let StreamItem::Marker(marker) = marker else {
         panic!("{marker:?}");
     };
     marker["truncated"]["first"].as_u64().unwrap()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use samovar_model_server::{Ended, Failure, Gate, fail, say, silent};
+use samovar_model_server::{ExchangeEnd, Failure, Gate, fail, say, silent};
 use samovar_server::providers::{Secret, Timeouts};
 use samovar_testkit::AppBuilder;
 use serde_json::json;
@@ -53,7 +53,7 @@ async fn a_server_that_falls_silent_is_given_up_and_hung_up_on() {
     assert_eq!(last(&frames)["code"], "provider_timeout");
     check_messages(&app, &session, &["go", &text(&frames)]).await;
     let prompt = app.model.prompt(0).await.unwrap();
-    assert_eq!(prompt.end().await, Ended::ClientLeft);
+    assert_eq!(prompt.end().await, ExchangeEnd::ClientLeft);
 }
 
 // proves AS-14

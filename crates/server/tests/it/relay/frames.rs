@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use samovar_testkit::Heard;
+use samovar_testkit::SocketMessage;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
@@ -169,8 +169,8 @@ async fn who_answers_pings_stays_and_is_asked_also_while_it_is_written_to() {
             .await;
         let heard = timeout(HANG, agent.socket.next()).await.unwrap();
         match heard {
-            Heard::Ping => pings += 1,
-            Heard::Json(_) => {}
+            SocketMessage::Ping => pings += 1,
+            SocketMessage::Json(_) => {}
             other => panic!("{other:?}"),
         }
     }

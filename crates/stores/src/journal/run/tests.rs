@@ -12,7 +12,7 @@ const LOG: LogNo = LogNo(7);
 fn unpacked(rows: &[(Seq, Vec<u8>)]) -> Vec<Event> {
     let mut events = Vec::new();
     for (seq, bytes) in rows {
-        let row = Row::read(Place::new(LOG, *seq), bytes).unwrap();
+        let row = Row::read(RowKey::new(LOG, *seq), bytes).unwrap();
         let some = row.events().unwrap();
         assert_eq!(some.first().unwrap().seq, *seq);
         assert_eq!(some.last().unwrap().seq, row.last());
@@ -231,15 +231,15 @@ proptest! {
         bit in 0..8_u8,
     ) {
         for (seq, mut bytes) in pack(LOG, &events).unwrap() {
-            prop_assert!(Row::read(Place::new(LogNo(8), seq), &bytes).is_err());
+            prop_assert!(Row::read(RowKey::new(LogNo(8), seq), &bytes).is_err());
             let at = at.index(bytes.len());
             bytes[at] ^= 1 << bit;
-            let read = Row::read(Place::new(LOG, seq), &bytes);
+            let read = Row::read(RowKey::new(LOG, seq), &bytes);
             let Err(Broken::Damaged(why)) = read else {
                 return Err(TestCaseError::fail("a damaged row was read"));
             };
             prop_assert!(why.contains(&format!("log 7, seq {}", seq.0)), "{}", why);
-            prop_assert!(Row::read(Place::new(LOG, seq), &bytes[..at]).is_err());
+            prop_assert!(Row::read(RowKey::new(LOG, seq), &bytes[..at]).is_err());
         }
     }
 }

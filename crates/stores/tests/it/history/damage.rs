@@ -7,11 +7,11 @@ use samovar_core::{Broken, Role};
 use samovar_stores::history::SqliteHistory;
 use tempfile::TempDir;
 
-use super::{Place, asked, damage, last, master, message, message_id, open, put, session_id};
+use super::{TestHistory, asked, damage, last, master, message, message_id, open, put, session_id};
 
 /// The bytes of a history with some content.
 async fn bytes() -> Vec<u8> {
-    let place = Place::new().await;
+    let place = TestHistory::new().await;
     let text = "said ".repeat(300);
     let said = |n: u64| {
         (
@@ -69,7 +69,7 @@ async fn a_file_that_is_no_database_is_damaged_and_left_alone() {
 
 #[tokio::test]
 async fn a_history_of_a_newer_version_is_refused_in_plain_words() {
-    let place = Place::new().await;
+    let place = TestHistory::new().await;
     place.project("s", vec![(1, open())]).await;
     let newer = "INSERT INTO _sqlx_migrations (version, description, success, checksum, \
                  execution_time) VALUES (99, 'later', true, x'00', 0)";
@@ -89,7 +89,7 @@ async fn a_history_of_a_newer_version_is_refused_in_plain_words() {
 
 #[tokio::test]
 async fn only_its_owner_may_read_the_files() {
-    let place = Place::new().await;
+    let place = TestHistory::new().await;
     place.project("s", vec![(1, open())]).await;
     let mut names = Vec::new();
     for file in fs::read_dir(place.folder.path()).unwrap() {
@@ -127,7 +127,7 @@ async fn a_row_that_makes_no_sense_is_named_and_others_are_served() {
         "UPDATE message_rows SET parent_message_id = '' WHERE id = 'bad'",
     ];
     for sql in bad {
-        let place = Place::new().await;
+        let place = TestHistory::new().await;
         place
             .project("s", vec![(1, open()), (2, asked("bad", None))])
             .await;
@@ -150,7 +150,7 @@ async fn a_row_that_makes_no_sense_is_named_and_others_are_served() {
 // proves DU-13
 #[tokio::test]
 async fn a_session_row_that_makes_no_sense_is_named_and_not_overwritten() {
-    let place = Place::new().await;
+    let place = TestHistory::new().await;
     place.project("s", vec![(1, open())]).await;
     let sql = "UPDATE sessions SET message_count = -1";
     sqlx::query(sql)

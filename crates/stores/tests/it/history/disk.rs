@@ -4,7 +4,7 @@ use samovar_core::history::{Change, Projection};
 use samovar_core::message::Usage;
 use samovar_core::{Message, Millis, Role, Seq};
 
-use super::{Place, master, message, open, put, session_id, started};
+use super::{TestHistory, master, message, open, put, session_id, started};
 
 const MESSAGES: u64 = 10_000;
 const SESSIONS: u64 = 40;
@@ -51,7 +51,7 @@ fn log(session: u64) -> Vec<(Seq, Change)> {
 // proves PF-1
 #[tokio::test]
 async fn a_message_costs_at_most_1_3_times_its_json() {
-    let place = Place::new().await;
+    let place = TestHistory::new().await;
     let json: usize = (0..MESSAGES)
         .map(|n| serde_json::to_string(&said(n)).unwrap().len())
         .sum();

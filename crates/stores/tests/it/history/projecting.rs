@@ -4,8 +4,8 @@ use samovar_core::history::{Change, Totals};
 use samovar_core::{Millis, Role, Seq, Usage};
 
 use super::{
-    Place, asked, finished, last, master, message, open, open_with, projection, put, session_id,
-    started, titled, tokens,
+    TestHistory, asked, finished, last, master, message, open, open_with, projection, put,
+    session_id, started, titled, tokens,
 };
 
 /// An answer of the session's own agent, with what it cost.
@@ -18,7 +18,7 @@ fn answered(id: &str, turn: &str, usage: Usage) -> Change {
 // proves AS-18
 #[tokio::test]
 async fn every_message_of_every_role_counts_and_every_model_call_costs() {
-    for place in Place::every().await {
+    for place in TestHistory::every().await {
         let child = master().child("browser");
         let usage = Usage {
             input: 10,
@@ -78,7 +78,7 @@ async fn every_message_of_every_role_counts_and_every_model_call_costs() {
 // proves SA-10
 #[tokio::test]
 async fn a_message_put_again_is_one_row_with_the_new_content_in_the_old_place() {
-    for place in Place::every().await {
+    for place in TestHistory::every().await {
         place
             .project(
                 "s",
@@ -101,7 +101,7 @@ async fn a_message_put_again_is_one_row_with_the_new_content_in_the_old_place() 
 
 #[tokio::test]
 async fn a_message_of_one_session_is_never_overwritten_by_another() {
-    for place in Place::every().await {
+    for place in TestHistory::every().await {
         place
             .project("s", vec![(1, open()), (2, asked("a", None))])
             .await;
@@ -128,7 +128,7 @@ async fn a_message_of_one_session_is_never_overwritten_by_another() {
 // proves AS-19
 #[tokio::test]
 async fn a_closed_session_leaves_nothing_and_may_be_made_anew() {
-    for place in Place::every().await {
+    for place in TestHistory::every().await {
         let log = vec![
             (1, open_with(titled("old"), 1)),
             (2, asked("a", Some("t"))),
@@ -178,7 +178,7 @@ async fn a_closed_session_leaves_nothing_and_may_be_made_anew() {
 // proves AS-19, DU-1
 #[tokio::test]
 async fn no_replay_brings_a_closed_session_back() {
-    for place in Place::every().await {
+    for place in TestHistory::every().await {
         let log = || {
             let log = [
                 open(),
@@ -204,7 +204,7 @@ async fn no_replay_brings_a_closed_session_back() {
 
 #[tokio::test]
 async fn the_newest_time_that_was_seen_is_when_a_session_last_changed() {
-    for place in Place::every().await {
+    for place in TestHistory::every().await {
         let at = |id: &str, at: i64| {
             let mut said = message(id, Role::User, "hello");
             said.created_at = Millis(at);
@@ -231,7 +231,7 @@ async fn the_newest_time_that_was_seen_is_when_a_session_last_changed() {
 
 #[tokio::test]
 async fn a_position_without_changes_is_noted_and_never_goes_back() {
-    for place in Place::every().await {
+    for place in TestHistory::every().await {
         place.project("s", vec![(1, open())]).await;
         for (up_to, projected) in [(7, 7), (3, 7)] {
             let mut empty = projection("s", vec![]);
@@ -245,7 +245,7 @@ async fn a_position_without_changes_is_noted_and_never_goes_back() {
 
 #[tokio::test]
 async fn what_was_projected_is_there_after_a_restart() {
-    let place = Place::new().await;
+    let place = TestHistory::new().await;
     place
         .project("s", vec![(1, open()), (2, asked("a", None))])
         .await;
@@ -258,7 +258,7 @@ async fn what_was_projected_is_there_after_a_restart() {
 // proves DU-1
 #[tokio::test]
 async fn a_sync_commits_whatever_may_not_be_durable_and_nothing_else() {
-    let place = Place::new().await;
+    let place = TestHistory::new().await;
     let syncs = "SELECT CAST(count AS TEXT) FROM syncs";
     place.project("s", vec![(1, open())]).await;
     place.history.sync().await.unwrap();
@@ -275,7 +275,7 @@ async fn a_sync_commits_whatever_may_not_be_durable_and_nothing_else() {
 // proves DU-1
 #[tokio::test]
 async fn what_was_projected_leaves_the_wal_without_a_restart() {
-    let place = Place::new().await;
+    let place = TestHistory::new().await;
     place.project("s", vec![(1, open())]).await;
     let database = place.folder.path().join("history.db");
     let before = std::fs::metadata(&database).unwrap().len();
@@ -289,7 +289,7 @@ async fn what_was_projected_leaves_the_wal_without_a_restart() {
 
 #[tokio::test]
 async fn a_closed_history_answers_no_more() {
-    let place = Place::new().await;
+    let place = TestHistory::new().await;
     place.project("s", vec![(1, open())]).await;
     place.history.close().await.unwrap();
     let files = std::fs::read_dir(place.folder.path()).unwrap();

@@ -4,8 +4,8 @@ use samovar_core::history::{Change, MessageQuery, SessionQuery, Speakers};
 use samovar_core::{Millis, Role, Title};
 
 use super::{
-    Place, asked, finished, last, master, message, message_id, open, open_with, put, session_id,
-    started, titled,
+    TestHistory, asked, finished, last, master, message, message_id, open, open_with, put,
+    session_id, started, titled,
 };
 
 fn said(id: &str, turn: &str) -> Change {
@@ -13,7 +13,7 @@ fn said(id: &str, turn: &str) -> Change {
 }
 
 /// A session in which two questions came while a turn ran.
-async fn busy(place: &Place) {
+async fn busy(place: &TestHistory) {
     let log = [
         open(),
         asked("q1", Some("t1")),
@@ -29,7 +29,7 @@ async fn busy(place: &Place) {
 // proves AS-11
 #[tokio::test]
 async fn messages_stand_in_the_order_in_which_their_turns_ran() {
-    for place in Place::every().await {
+    for place in TestHistory::every().await {
         busy(&place).await;
         assert_eq!(place.ids(last("s", 9)).await, ["q1", "a1", "q2", "q3"]);
 
@@ -50,7 +50,7 @@ async fn messages_stand_in_the_order_in_which_their_turns_ran() {
 
 #[tokio::test]
 async fn a_question_whose_turn_never_ran_keeps_the_place_where_that_was_decided() {
-    for place in Place::every().await {
+    for place in TestHistory::every().await {
         busy(&place).await;
         let log = [finished("t2"), started("t3"), said("a3", "t3")];
         place.project("s", (8..).zip(log).collect()).await;
@@ -63,7 +63,7 @@ async fn a_question_whose_turn_never_ran_keeps_the_place_where_that_was_decided(
 
 #[tokio::test]
 async fn a_message_without_a_turn_stands_where_it_was_put() {
-    for place in Place::every().await {
+    for place in TestHistory::every().await {
         let log = [
             open(),
             asked("before", None),
@@ -84,7 +84,7 @@ async fn a_message_without_a_turn_stands_where_it_was_put() {
 // proves AS-17
 #[tokio::test]
 async fn pages_go_back_from_the_newest_without_a_gap_or_a_repeat() {
-    for place in Place::every().await {
+    for place in TestHistory::every().await {
         let put = |n: u64| (n + 2, asked(&format!("m{n}"), None));
         let opening = std::iter::once((1, open()));
         place
@@ -113,7 +113,7 @@ async fn pages_go_back_from_the_newest_without_a_gap_or_a_repeat() {
 
 #[tokio::test]
 async fn nothing_is_before_a_message_that_the_session_does_not_have() {
-    for place in Place::every().await {
+    for place in TestHistory::every().await {
         place
             .project("s", vec![(1, open()), (2, asked("a", None))])
             .await;
@@ -133,7 +133,7 @@ async fn nothing_is_before_a_message_that_the_session_does_not_have() {
 
 #[tokio::test]
 async fn a_model_is_shown_only_what_its_own_agent_said_and_heard() {
-    for place in Place::every().await {
+    for place in TestHistory::every().await {
         let child = || master().child("browser");
         let log = [
             open(),
@@ -170,7 +170,7 @@ async fn a_model_is_shown_only_what_its_own_agent_said_and_heard() {
     }
 }
 
-async fn listed(place: &Place, query: SessionQuery) -> (Vec<String>, u64) {
+async fn listed(place: &TestHistory, query: SessionQuery) -> (Vec<String>, u64) {
     let (page, all) = place.history.sessions(query).await.unwrap();
     let ids = page.iter().map(|session| session.id.to_string());
     (ids.collect(), all)
@@ -179,7 +179,7 @@ async fn listed(place: &Place, query: SessionQuery) -> (Vec<String>, u64) {
 // proves AS-18
 #[tokio::test]
 async fn sessions_are_listed_from_the_one_that_changed_last() {
-    for place in Place::every().await {
+    for place in TestHistory::every().await {
         for (at, id) in [(30, "b"), (10, "a"), (40, "d"), (20, "c")] {
             place
                 .project(id, vec![(1, open_with(titled(id), at))])
@@ -209,7 +209,7 @@ async fn sessions_are_listed_from_the_one_that_changed_last() {
 
 #[tokio::test]
 async fn sessions_are_found_by_a_piece_of_id_or_title_in_any_case() {
-    for place in Place::every().await {
+    for place in TestHistory::every().await {
         let titles = [
             ("One-1", "100% чай"),
             ("two_2", "Самовар"),
@@ -247,7 +247,7 @@ async fn sessions_are_found_by_a_piece_of_id_or_title_in_any_case() {
 // proves AS-18
 #[tokio::test]
 async fn a_session_is_shown_and_found_by_the_title_and_model_that_it_has_now() {
-    for place in Place::every().await {
+    for place in TestHistory::every().await {
         let set = |model: Option<&str>, title: Option<&str>, at| Change::Set {
             model: model.map(str::to_owned),
             title: title.map(|title| Title::new(title).unwrap()),
@@ -308,7 +308,7 @@ async fn a_session_is_shown_and_found_by_the_title_and_model_that_it_has_now() {
 
 #[tokio::test]
 async fn a_session_that_is_not_there_is_none() {
-    for place in Place::every().await {
+    for place in TestHistory::every().await {
         assert_eq!(place.history.session(&session_id("s")).await.unwrap(), None);
         place.project("s", vec![(5, asked("a", None))]).await;
         assert_eq!(place.history.session(&session_id("s")).await.unwrap(), None);

@@ -11,7 +11,7 @@ use samovar_core::history::{Change, MessageRow, Projection, SessionQuery, Sessio
 use samovar_core::{AgentPath, FinishReason, Message, Millis, Seq, Title};
 
 use super::said::{any_message, role, usage};
-use super::{Place, last, master, message, open_with, put, session_id, titled, turn_id};
+use super::{TestHistory, last, master, message, open_with, put, session_id, titled, turn_id};
 
 fn run<T>(test: impl Future<Output = T>) -> T {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
@@ -29,7 +29,7 @@ struct Contents {
 }
 
 impl Contents {
-    async fn of(place: &Place) -> Self {
+    async fn of(place: &TestHistory) -> Self {
         let query = SessionQuery {
             limit: 99,
             ..SessionQuery::default()
@@ -126,7 +126,7 @@ fn projection(session: usize, log: &Log, piece: Range<usize>) -> Projection {
 }
 
 /// Writes the logs piece by piece, with pieces that were written before, and each to its end.
-async fn write(place: &Place, logs: &[Log], pieces: &[(usize, f64, f64, bool)]) {
+async fn write(place: &TestHistory, logs: &[Log], pieces: &[(usize, f64, f64, bool)]) {
     let mut written = vec![0; logs.len()];
     let mut batch = Vec::new();
     for &(session, back, on, ends_batch) in pieces {
@@ -170,7 +170,7 @@ proptest! {
     ) {
         let written = run(async {
             let mut written = Vec::new();
-            for (once, often) in Place::every().await.into_iter().zip(Place::every().await) {
+            for (once, often) in TestHistory::every().await.into_iter().zip(TestHistory::every().await) {
                 for (session, log) in logs.iter().enumerate() {
                     let whole = projection(session, log, 0..log.len());
                     once.history.project(vec![whole]).await.unwrap();
@@ -192,7 +192,7 @@ proptest! {
         let agent = (0..depth).fold(master(), |path, _| path.child("helper"));
         let rows = run(async {
             let mut rows = Vec::new();
-            for place in Place::every().await {
+            for place in TestHistory::every().await {
                 let change = put(said.clone(), Some("t"), agent.clone());
                 place.project("s", vec![(1, super::open()), (2, change)]).await;
                 rows.push(place.history.message(&said.id).await.unwrap());
@@ -215,7 +215,7 @@ proptest! {
 
 #[tokio::test]
 async fn a_session_is_read_back_exactly() {
-    for place in Place::every().await {
+    for place in TestHistory::every().await {
         let metadata =
             serde_json::json!({"z": "\u{0} й", "a": [1, 0.1, {"title": null}], "title": 7});
         let serde_json::Value::Object(metadata) = metadata else {

@@ -4,12 +4,12 @@ use samovar_core::message::{Outcome, Part, Status, ToolCall};
 use samovar_core::{CallId, Role};
 use serde_json::json;
 
-use super::{Place, asked, master, message, open, put, started, tokens};
+use super::{TestHistory, asked, master, message, open, put, started, tokens};
 
 // proves DU-15
 #[tokio::test]
 async fn the_tables_have_the_columns_that_are_promised() {
-    let place = Place::new().await;
+    let place = TestHistory::new().await;
     let columns = async |sql| place.asked(sql).await.join(" ");
     assert_eq!(
         columns("SELECT name FROM pragma_table_info('messages')").await,
@@ -31,8 +31,8 @@ async fn the_tables_have_the_columns_that_are_promised() {
 }
 
 /// A session with a message of every shape.
-async fn talk() -> Place {
-    let place = Place::new().await;
+async fn talk() -> TestHistory {
+    let place = TestHistory::new().await;
     let call = |id: &str| CallId::new(id).unwrap();
     let calls = [json!({"path": "."}), json!("{\"pa")]
         .into_iter()

@@ -6,7 +6,8 @@ use samovar_core::{AgentPath, CallId, FinishReason, Millis, Role, TurnId};
 use serde_json::json;
 
 use super::{
-    Place, asked, finished, last, master, message, open, put, session_id, started, tokens, turn_id,
+    TestHistory, asked, finished, last, master, message, open, put, session_id, started, tokens,
+    turn_id,
 };
 
 fn forget(turns: &[&str]) -> Change {
@@ -42,7 +43,7 @@ fn answers(turn: &str, call: &str) -> Change {
 }
 
 /// A turn `t1`, and a turn `t2` whose child `c` has a child `d`.
-async fn talk(place: &Place) {
+async fn talk(place: &TestHistory) {
     let log = [
         open(),
         asked("q1", Some("t1")),
@@ -70,7 +71,7 @@ async fn talk(place: &Place) {
 }
 
 /// The last turn with those below it, what began it, and how many messages they have.
-async fn last_turn(place: &Place) -> Option<(String, String, u64)> {
+async fn last_turn(place: &TestHistory) -> Option<(String, String, u64)> {
     let last = place.history.last_turn(&session_id("s")).await.unwrap();
     let LastTurn {
         turn,
@@ -92,7 +93,7 @@ fn named(turn: &str, said: &str, messages: u64) -> (String, String, u64) {
 // proves DU-15
 #[tokio::test]
 async fn a_turn_that_is_taken_back_goes_with_all_below_it_and_what_it_cost_stays() {
-    for place in Place::every().await {
+    for place in TestHistory::every().await {
         talk(&place).await;
         let before = place.session("s").await;
         assert_eq!(last_turn(&place).await, Some(named("t2 c d", "q2", 6)));
@@ -121,7 +122,7 @@ async fn a_turn_that_is_taken_back_goes_with_all_below_it_and_what_it_cost_stays
 // proves DU-1
 #[tokio::test]
 async fn what_was_taken_back_is_not_brought_back_and_its_ids_are_free() {
-    for place in Place::every().await {
+    for place in TestHistory::every().await {
         talk(&place).await;
         let again = vec![(17, finished("t2")), (18, forget(&["t2", "c", "d"]))];
         place.project("s", again.clone()).await;
@@ -148,7 +149,7 @@ async fn what_was_taken_back_is_not_brought_back_and_its_ids_are_free() {
 
 #[tokio::test]
 async fn the_last_turn_is_the_last_one_of_the_sessions_own_agent_that_has_a_place() {
-    for place in Place::every().await {
+    for place in TestHistory::every().await {
         assert_eq!(last_turn(&place).await, None);
         place
             .project("s", vec![(1, open()), (2, asked("note", None))])

@@ -8,7 +8,7 @@ use samovar_stores::journal::{Hole, LmdbJournal};
 use tempfile::TempDir;
 
 use super::{
-    Data, SMALL, Told, all, delta, finished, lost, seqs, told, turn_finished, turn_started,
+    Data, LogItem, SMALL, all, delta, finished, lost, seqs, told, turn_finished, turn_started,
 };
 
 /// Deletes the segments but for those at these places.
@@ -100,10 +100,10 @@ fn place_of(event: &Event) -> usize {
 }
 
 /// What stands in a log that lost all live events from a position on.
-fn told_of(missing: u64) -> Vec<Told> {
-    let mut all: Vec<Told> = (1..missing).map(Told::Event).collect();
+fn told_of(missing: u64) -> Vec<LogItem> {
+    let mut all: Vec<LogItem> = (1..missing).map(LogItem::Event).collect();
     for (first, last) in [(missing, 20), (22, 30)] {
-        all.extend([Told::Lost(first, last), Told::Event(last + 1)]);
+        all.extend([LogItem::Lost(first, last), LogItem::Event(last + 1)]);
     }
     all
 }

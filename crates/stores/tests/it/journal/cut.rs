@@ -9,7 +9,7 @@ use samovar_core::journal::LogNo;
 use samovar_core::{Event, Seq};
 use tempfile::TempDir;
 
-use super::{Data, Told, all, finished, lost, told};
+use super::{Data, LogItem, all, finished, lost, told};
 
 /// Smaller than a frame, so that every part of one is hit.
 const PAGE: usize = 128;
@@ -33,7 +33,7 @@ async fn shown(data: &Data) -> (LogNo, Vec<Event>) {
 }
 
 /// Starts on a killed server's directory, whose spool is this, and looks at all that a reader meets.
-fn start(killed: TempDir, spool: &[u8], log: LogNo, seen: &[Event]) -> Vec<Told> {
+fn start(killed: TempDir, spool: &[u8], log: LogNo, seen: &[Event]) -> Vec<LogItem> {
     fs::write(segment(killed.path()), spool).unwrap();
     let reborn = Data::open(killed);
     let left = all(&reborn.journal, log);
@@ -46,13 +46,13 @@ fn start(killed: TempDir, spool: &[u8], log: LogNo, seen: &[Event]) -> Vec<Told>
         }
     }
     for seq in DURABLE {
-        assert!(met.contains(&Told::Event(seq)), "{seq} is lost: {met:?}");
+        assert!(met.contains(&LogItem::Event(seq)), "{seq} is lost: {met:?}");
     }
     let live = |event: &&Event| lost(event).is_none() && !DURABLE.contains(&event.seq.0);
     let kept = left.iter().filter(live).count();
     assert_eq!(reborn.recovered.folded, kept as u64);
     let head = met.last().map(|last| match last {
-        Told::Event(seq) | Told::Lost(_, seq) => Seq(*seq),
+        LogItem::Event(seq) | LogItem::Lost(_, seq) => Seq(*seq),
     });
     let entry = samovar_core::Journal::unsettled(&reborn.journal).unwrap();
     assert_eq!(entry[0].1.head, head.unwrap(), "numbers go on behind it");
@@ -69,10 +69,10 @@ async fn a_spool_that_is_emptied_leaves_what_was_durable_and_says_what_is_lost()
     let data = Data::new();
     let (log, seen) = shown(&data).await;
     let met = start(data.killed(), &[], log, &seen);
-    let durable = |seqs: &[u64]| seqs.iter().copied().map(Told::Event).collect::<Vec<_>>();
+    let durable = |seqs: &[u64]| seqs.iter().copied().map(LogItem::Event).collect::<Vec<_>>();
     let mut expected = durable(&[1, 2, 3]);
-    expected.extend([Told::Lost(4, 4), Told::Event(5)]);
-    expected.extend([Told::Lost(6, 6), Told::Event(7)]);
+    expected.extend([LogItem::Lost(4, 4), LogItem::Event(5)]);
+    expected.extend([LogItem::Lost(6, 6), LogItem::Event(7)]);
     assert_eq!(met, expected);
 }
 
@@ -85,7 +85,7 @@ async fn a_spool_that_is_cut_short_at_any_byte_leaves_a_run_that_readers_saw() {
     let mut last = 0;
     for length in 0..=whole.len() {
         let met = start(data.killed(), &whole[..length], log, &seen);
-        let kept = met.iter().filter(|told| matches!(told, Told::Event(_)));
+        let kept = met.iter().filter(|told| matches!(told, LogItem::Event(_)));
         let kept = kept.count();
         assert!(kept >= last, "a longer spool keeps no less");
         last = kept;

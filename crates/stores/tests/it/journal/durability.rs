@@ -3,7 +3,7 @@
 use std::fs;
 
 use samovar_core::Journal;
-use samovar_stores::journal::{Durability, LmdbJournal, Recovered, Settings, Walked, walk};
+use samovar_stores::journal::{Durability, LmdbJournal, Recovered, Settings, WalkReport, walk};
 use tempfile::TempDir;
 
 use super::{Data, SMALL, seqs};
@@ -65,7 +65,7 @@ async fn what_was_not_synced_is_wiped_after_another_start_of_the_system() {
         fs::write(dir.path().join("journal/data.mdb"), vec![7; 100_000]).unwrap();
         // Nobody looks at it before: it is not damaged, it is to be wiped.
         LmdbJournal::check(dir.path(), u64::MAX).unwrap();
-        assert_eq!(walk(dir.path()), Ok(Walked::default()));
+        assert_eq!(walk(dir.path()), Ok(WalkReport::default()));
         let data = open(dir, next, "tuesday");
         assert!(data.recovered.was_wiped);
         assert_eq!(data.journal.unsettled().unwrap(), []);

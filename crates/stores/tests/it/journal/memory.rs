@@ -2,7 +2,7 @@
 
 use samovar_core::event::Kind;
 use samovar_core::{Journal, Millis, Seq};
-use samovar_stores::memory::{Held, MemoryJournal};
+use samovar_stores::memory::{MemoryJournal, MemoryUse};
 
 use super::{Log, finished, turn_finished, turn_started};
 
@@ -13,7 +13,7 @@ async fn thousands_of_turns_take_no_more_memory_than_a_few() {
     let journal = MemoryJournal::new();
     let log = Log::begin(&journal, "s").await;
     log.finish(4).await;
-    let mut most = Held::default();
+    let mut most = MemoryUse::default();
     for turn in 0..5_000 {
         let first = 5 + turn * 4;
         let begun = [
@@ -59,6 +59,6 @@ async fn nothing_is_held_of_what_is_swept_deleted_discarded_or_closed() {
             "closed" => journal.close().await.unwrap(),
             _ => {}
         }
-        assert_eq!(journal.held(), Held::default(), "{end}");
+        assert_eq!(journal.held(), MemoryUse::default(), "{end}");
     }
 }

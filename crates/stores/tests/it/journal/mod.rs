@@ -163,19 +163,19 @@ fn seqs(journal: &dyn Journal, log: LogNo) -> Vec<u64> {
 
 /// What stands at a place of a log.
 #[derive(Debug, PartialEq, Eq)]
-enum Told {
+enum LogItem {
     Event(u64),
     /// From here to there nothing is left.
     Lost(u64, u64),
 }
 
 /// A log from its start as a reader meets it, who would notice a gap.
-fn told(events: &[Event]) -> Vec<Told> {
+fn told(events: &[Event]) -> Vec<LogItem> {
     let mut at = 0;
     let tell = |event: &Event| {
         let told = match lost(event) {
-            Some(first) => Told::Lost(first, event.seq.0),
-            None => Told::Event(event.seq.0),
+            Some(first) => LogItem::Lost(first, event.seq.0),
+            None => LogItem::Event(event.seq.0),
         };
         let first = lost(event).unwrap_or(event.seq.0);
         assert_eq!(first, at + 1, "a gap before {event:?}");

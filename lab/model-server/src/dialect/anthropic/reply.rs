@@ -7,13 +7,13 @@ use crate::{
     delta::{self, Block, Delta, indexed},
     dialect::Events,
     matcher::Matched,
-    script::{Delivery, Part, Said, Terminal, TokenCounts},
+    script::{Delivery, ModelOutput, Part, Terminal, TokenCounts},
     sse::Event,
 };
 
 const FINISH_WORDS: [&str; 4] = ["end_turn", "tool_use", "max_tokens", "refusal"];
 
-pub(super) fn events(said: &Said, delivery: &Delivery, matched: &Matched) -> Events {
+pub(super) fn events(said: &ModelOutput, delivery: &Delivery, matched: &Matched) -> Events {
     let deltas = delta::deltas(said, delivery, id_prefix(said, matched));
     let usage = delta::usage(said, matched);
     let mut message = frame(matched);
@@ -203,7 +203,7 @@ fn type_of(data: &str) -> Option<String> {
     fits.then(|| name.to_owned())
 }
 
-pub(super) fn whole(said: &Said, matched: &Matched) -> Value {
+pub(super) fn whole(said: &ModelOutput, matched: &Matched) -> Value {
     let blocks = match delta::blocks(said, id_prefix(said, matched)) {
         Ok(blocks) => blocks,
         Err(broken) => return failure(&broken, matched.number),
@@ -267,7 +267,7 @@ fn called(id: Option<&str>, name: &str) -> Value {
     block
 }
 
-fn id_prefix(said: &Said, matched: &Matched) -> String {
+fn id_prefix(said: &ModelOutput, matched: &Matched) -> String {
     let is_thinking = |part: &Part| matches!(part, Part::Reasoning(_) | Part::RedactedReasoning(_));
     let has_thinking = said.parts.iter().any(is_thinking);
     let prefix = if has_thinking { THOUGHT_CALL } else { "toolu" };

@@ -7,7 +7,7 @@ use crate::{
     delta::{self, Block, Delta},
     dialect::Events,
     matcher::Matched,
-    script::{Delivery, Part, Said, Terminal, TokenCounts},
+    script::{Delivery, ModelOutput, Part, Terminal, TokenCounts},
     sse::Event,
 };
 
@@ -24,7 +24,7 @@ enum Piece {
     Done,
 }
 
-pub(super) fn events(said: &Said, delivery: &Delivery, matched: &Matched) -> Events {
+pub(super) fn events(said: &ModelOutput, delivery: &Delivery, matched: &Matched) -> Events {
     let deltas = delta::deltas(said, delivery, id_prefix(matched));
     let failed = matches!(deltas.last(), Some(Delta::Failure(_)));
     let has = |kind: fn(&Delta) -> bool| deltas.iter().any(kind);
@@ -114,7 +114,7 @@ fn spelled(delta: Delta) -> Option<Value> {
     }
 }
 
-pub(super) fn whole(said: &Said, matched: &Matched) -> Value {
+pub(super) fn whole(said: &ModelOutput, matched: &Matched) -> Value {
     let blocks = match delta::blocks(said, id_prefix(matched)) {
         Ok(blocks) => blocks,
         Err(broken) => return failure(&broken),

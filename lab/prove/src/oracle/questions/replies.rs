@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{AGENT, Case, PERSON, Said, chat_of};
-use crate::observed::{ChatMessage, Fate, Reply, Way};
+use super::{AGENT, Case, ChatCall, PERSON, chat_of};
+use crate::observed::{AnswerRoute, AnswerStatus, ChatMessage, Reply};
 use crate::oracle::Verdict;
 use crate::scene::POST;
-use crate::told::{Closing, End};
+use crate::turn_record::{Closing, TurnEnd};
 use crate::violation::Broken;
 
 pub(super) fn judge(case: &Case<'_>, verdict: &mut Verdict) {
@@ -58,25 +58,27 @@ impl<'c> Judge<'_, 'c> {
     }
 
     /// Who closed a question so.
-    fn giver(&self, said: Said<'_>, closing: &Closing) -> Giver<'c> {
+    fn giver(&self, said: ChatCall<'_>, closing: &Closing) -> Giver<'c> {
         let reply = self.replies.get(closing.text.as_str()).copied();
-        let reply = reply.filter(|reply| reply.fate != Fate::Refused);
+        let reply = reply.filter(|reply| reply.fate != AnswerStatus::Refused);
         let call = &said.call.id;
         match (closing.status.as_str(), reply) {
-            ("done", Some(reply)) if reply.way == Way::Chat => Giver::Person(reply),
-            ("done", Some(reply)) if reply.way == Way::Result(call.clone()) => Giver::Person(reply),
-            ("failed", Some(reply)) if reply.way == Way::Error(call.clone()) => {
+            ("done", Some(reply)) if reply.way == AnswerRoute::Chat => Giver::Person(reply),
+            ("done", Some(reply)) if reply.way == AnswerRoute::Result(call.clone()) => {
+                Giver::Person(reply)
+            }
+            ("failed", Some(reply)) if reply.way == AnswerRoute::Error(call.clone()) => {
                 Giver::Person(reply)
             }
             // Whoever ends a turn by force closes what is open in it.
-            ("cancelled", None) if !matches!(said.told.ends.first(), Some(End::Model(_))) => {
+            ("cancelled", None) if !matches!(said.told.ends.first(), Some(TurnEnd::Model(_))) => {
                 Giver::End
             }
             _ => Giver::Nobody,
         }
     }
 
-    fn asked_later(&self, said: Said<'_>, reply: &Reply, verdict: &mut Verdict) {
+    fn asked_later(&self, said: ChatCall<'_>, reply: &Reply, verdict: &mut Verdict) {
         let mut asked = self.case.by_agents();
         let text = said.call.args["question"].as_str();
         let later =
@@ -93,11 +95,12 @@ impl<'c> Judge<'_, 'c> {
         let mut answered: BTreeMap<&str, &str> = BTreeMap::new();
         for (life, answer) in self.case.logs.all().filter(|(_, said)| said.role == PERSON) {
             let reply = self.replies.get(answer.text.as_str());
-            let is_said = reply.is_some_and(|reply| reply.way == Way::Chat && reply.life == life);
+            let is_said =
+                reply.is_some_and(|reply| reply.way == AnswerRoute::Chat && reply.life == life);
             if !is_said || answer.author != PERSON {
                 verdict.find(Broken::ReplyInvented, &chat_of(life), format!("{answer:?}"));
             }
-            if reply.is_some_and(|reply| reply.fate == Fate::Refused) {
+            if reply.is_some_and(|reply| reply.fate == AnswerStatus::Refused) {
                 verdict.find(Broken::RejectedKept, &chat_of(life), &answer.text);
             }
             let Some(question) = answer.reply_to else {
@@ -138,13 +141,13 @@ impl<'c> Judge<'_, 'c> {
     /// Whoever was told that their word is taken finds it.
     fn told_so(&self, verdict: &mut Verdict) {
         for reply in &self.case.observed.chat.replies {
-            let Fate::Taken(id) = reply.fate else {
+            let AnswerStatus::Taken(id) = reply.fate else {
                 continue;
             };
             match &reply.way {
-                Way::Chat => self.in_the_chat(reply, id, verdict),
-                Way::Result(call) => self.settled(reply, call, "done", verdict),
-                Way::Error(call) => self.settled(reply, call, "failed", verdict),
+                AnswerRoute::Chat => self.in_the_chat(reply, id, verdict),
+                AnswerRoute::Result(call) => self.settled(reply, call, "done", verdict),
+                AnswerRoute::Error(call) => self.settled(reply, call, "failed", verdict),
             }
         }
     }

@@ -4,12 +4,12 @@
 use std::collections::{HashMap, HashSet};
 
 use super::logs::{Log, Row, canonical};
-use crate::observed::{Envelope, Link, Relay, Said};
+use crate::observed::{Envelope, Link, Relay, SentMessage};
 use crate::oracle::Verdict;
 use crate::violation::Broken;
 
 /// Where a row is: its log's path, and the row.
-type Found<'l> = (&'l str, &'l Row);
+type LoggedRow<'l> = (&'l str, &'l Row);
 
 /// What begins a study. Which log its rows go to is known when it is answered.
 const START: &str = "session.start";
@@ -18,19 +18,19 @@ const START: &str = "session.start";
 type ReplyTo<'l> = (&'l str, u64, &'l str);
 
 /// What an agent got that answers nothing: its room, its number there, and what it was.
-type Told<'l> = (&'l str, u64, &'l str, String);
+type Notification<'l> = (&'l str, u64, &'l str, String);
 
 /// The rows of the logs, by what they are about.
 pub(super) struct Links<'l> {
     /// What agents said, by its mark.
-    said: HashMap<&'l str, Vec<Found<'l>>>,
+    said: HashMap<&'l str, Vec<LoggedRow<'l>>>,
     /// The same as it went to hosts.
-    forwarded: HashMap<&'l str, Vec<Found<'l>>>,
+    forwarded: HashMap<&'l str, Vec<LoggedRow<'l>>>,
     /// What hosts on sockets of their own answered, by the mark of what they were asked.
     answered: HashMap<&'l str, usize>,
     /// What agents were answered.
-    replies: HashMap<ReplyTo<'l>, Vec<Found<'l>>>,
-    told: HashMap<Told<'l>, usize>,
+    replies: HashMap<ReplyTo<'l>, Vec<LoggedRow<'l>>>,
+    told: HashMap<Notification<'l>, usize>,
     /// In which life of the server something was said, by its mark.
     lives: HashMap<&'l str, u64>,
 }
@@ -57,7 +57,7 @@ impl<'l> Links<'l> {
         links
     }
 
-    fn add(&mut self, found: Found<'l>) {
+    fn add(&mut self, found: LoggedRow<'l>) {
         let (_, row) = found;
         if let Some(mark) = row.mark().filter(|_| row.is("in", "agent")) {
             self.said.entry(mark).or_default().push(found);
@@ -85,7 +85,7 @@ impl<'l> Links<'l> {
     }
 
     /// The row of what an agent has said.
-    pub(super) fn said(&self, mark: &str) -> Option<Found<'l>> {
+    pub(super) fn said(&self, mark: &str) -> Option<LoggedRow<'l>> {
         self.said.get(mark)?.first().copied()
     }
 
@@ -167,7 +167,7 @@ impl<'l> Links<'l> {
 
     /// What was answered, and all that was said before it, stands in a log as it was said.
     fn requests(&self, link: &Link, answers: &HashMap<&str, &Envelope>, verdict: &mut Verdict) {
-        let is_answered = |said: &Said| answers.contains_key(said.id.as_str());
+        let is_answered = |said: &SentMessage| answers.contains_key(said.id.as_str());
         let heard = link.said.iter().rposition(is_answered);
         let heard = heard.map_or(0, |last| last + 1);
         for said in &link.said[..heard] {
@@ -202,7 +202,7 @@ impl<'l> Links<'l> {
             let asked_at = asked.and_then(|(_, row)| row.text("timestamp"));
             // A room that was given up counts its members anew: what another of this number was told
             // in the same words was before this one asked, or after it had left.
-            let same = |(_, row): &&Found<'_>| {
+            let same = |(_, row): &&LoggedRow<'_>| {
                 row.kind() == got.kind
                     && row.payload() == &got.payload
                     && row.text("timestamp") >= asked_at
@@ -256,7 +256,7 @@ fn is_held(relay: &Relay, mark: &str) -> bool {
 }
 
 /// Whether this answers that: it is of a kind that does, and says nothing of another request.
-fn is_answer(said: &Said, got: &Envelope) -> bool {
+fn is_answer(said: &SentMessage, got: &Envelope) -> bool {
     let wanted = match said.kind.as_str() {
         "relay.join" => "relay.joined",
         START => "session.started",
@@ -269,7 +269,7 @@ fn is_answer(said: &Said, got: &Envelope) -> bool {
     (got.kind == wanted || got.kind == "error") && echo.is_none_or(|mark| mark == said.mark)
 }
 
-fn places(rows: &[Found<'_>]) -> String {
+fn places(rows: &[LoggedRow<'_>]) -> String {
     let places = rows
         .iter()
         .map(|(path, row)| format!("{path}:{}", row.at + 1));

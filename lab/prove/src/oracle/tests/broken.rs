@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::day::{EDITED, reading, renamed, row};
 use super::{CANCELLED, EXHAUSTED, FAILED, FULL, change, check, end_m1, place_of, stop};
 use crate::observed::{
-    Asked, Class, Delivery, Effect, Frame, Incident, Observed, Post, Profile, Spool,
+    Class, Delivery, Effect, Frame, Incident, Observed, ObservedPrompt, Post, Profile, Spool,
 };
 use crate::violation::Broken;
 
@@ -61,7 +61,7 @@ fn messages() -> Vec<Broken> {
         check(Broken::CameBack, |day| day.undead.push("s9".to_owned())),
         check(Broken::AskedAgain, |day| {
             let message = "m1".to_owned();
-            day.asked.push(Asked {
+            day.asked.push(ObservedPrompt {
                 message,
                 results: 0,
                 number: 9,

@@ -8,8 +8,8 @@ pub(super) mod relay;
 use serde_json::{Value, json};
 
 use crate::observed::{
-    Asked, Class, Delivery, Effect, Frame, Observed, Post, Profile, Reading, Scene, Stored, Tokens,
-    Totals,
+    Class, Delivery, Effect, Frame, Observed, ObservedPrompt, Post, Profile, ReaderConnection,
+    Scene, Stored, Tokens, Totals,
 };
 use crate::words;
 
@@ -147,12 +147,12 @@ pub(super) fn good_day() -> Observed {
     };
     for (message, (full, spelt)) in [("m1", first), ("m2", second)] {
         for (profile, frames) in [(Profile::Full, full), (Profile::Default, spelt)] {
-            let whole = Reading {
+            let whole = ReaderConnection {
                 message: message.to_owned(),
                 profile,
                 frames,
                 is_done: true,
-                ..Reading::default()
+                ..ReaderConnection::default()
             };
             observed.readings.push(whole.clone());
             observed.retold.push(whole);
@@ -196,13 +196,13 @@ fn joined(observed: &mut Observed, own: Vec<Frame>) {
     for (profile, frames) in [(Profile::Full, own), (Profile::Default, vec![spelt])] {
         let host = reading(&mut observed.retold, "m2", profile).clone();
         let message = "m3".to_owned();
-        let own = Reading {
+        let own = ReaderConnection {
             message: message.clone(),
             frames,
             ..host.clone()
         };
         observed.readings.push(own);
-        observed.retold.push(Reading { message, ..host });
+        observed.retold.push(ReaderConnection { message, ..host });
     }
     // A reader of its own turn lost its connection, and came back to the one that it has joined.
     let mut frames = observed.retold.last().unwrap().frames.clone();
@@ -210,19 +210,19 @@ fn joined(observed: &mut Observed, own: Vec<Frame>) {
         .id
         .clone();
     frames.retain(|frame| frame.id.as_deref().map(at) > after.as_deref().map(at));
-    observed.readings.push(Reading {
+    observed.readings.push(ReaderConnection {
         message: "m3".to_owned(),
         after: after.clone(),
         frames,
         is_done: true,
-        ..Reading::default()
+        ..ReaderConnection::default()
     });
     // Another had seen all of it but the word that it is over.
-    observed.readings.push(Reading {
+    observed.readings.push(ReaderConnection {
         message: "m3".to_owned(),
         after,
         is_done: true,
-        ..Reading::default()
+        ..ReaderConnection::default()
     });
 }
 
@@ -329,8 +329,8 @@ fn effects() -> Vec<Effect> {
     ]
 }
 
-fn asked() -> Vec<Asked> {
-    let asked = |message: &str, results, number| Asked {
+fn asked() -> Vec<ObservedPrompt> {
+    let asked = |message: &str, results, number| ObservedPrompt {
         message: message.to_owned(),
         results,
         number,
@@ -346,10 +346,10 @@ fn asked() -> Vec<Asked> {
 /// One of these readings.
 #[track_caller]
 pub(super) fn reading<'r>(
-    readings: &'r mut [Reading],
+    readings: &'r mut [ReaderConnection],
     message: &str,
     profile: Profile,
-) -> &'r mut Reading {
+) -> &'r mut ReaderConnection {
     let mut all = readings.iter_mut();
     let found = all.find(|one| one.message == message && one.profile == profile);
     found.expect("the day has it")

@@ -7,7 +7,7 @@ use samovar_chat::{AdaptiveAgent, AgentParts, Bounds, Chat, ChatParts, Wakes};
 use samovar_core::Millis;
 use samovar_doubles::{CountedIds, ScriptedModel, TestClock, say};
 use samovar_engine::{Settings, Toolbox};
-use samovar_stores::memory::{Held, MemoryJournal};
+use samovar_stores::memory::{MemoryJournal, MemoryUse};
 
 use super::hears;
 
@@ -47,7 +47,7 @@ async fn two_thousand_times_awake_leave_no_more_behind_than_once() {
         settings,
     });
     let agent = agent.unwrap();
-    assert_eq!(journal.held(), Held::default());
+    assert_eq!(journal.held(), MemoryUse::default());
 
     let (mut events, mut bytes) = (0, 0);
     for number in 1..=2_000 {
@@ -63,7 +63,7 @@ async fn two_thousand_times_awake_leave_no_more_behind_than_once() {
     assert!(longest.load(Ordering::SeqCst) <= most + 1);
 
     // What was deleted last goes with the next look of its history.
-    while journal.held() != Held::default() {
+    while journal.held() != MemoryUse::default() {
         tokio::task::yield_now().await;
     }
     agent.shutdown(std::time::Duration::ZERO).await;

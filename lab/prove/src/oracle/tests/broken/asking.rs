@@ -1,6 +1,8 @@
 //! Each way in which questions and their answers could have gone wrong.
 
-use crate::observed::{Asked, ChatAgent, ChatMessage, Fate, Heard, Observed, Way};
+use crate::observed::{
+    AnswerRoute, AnswerStatus, ChatAgent, ChatConnection, ChatMessage, Observed, ObservedPrompt,
+};
 use crate::oracle::tests::day::asking::{
     ANSWER, FIRST, RESULT, SECOND, agent, closing, open, own, person, reply,
 };
@@ -29,7 +31,7 @@ pub(super) fn questions() -> Vec<Broken> {
             heard(day, |messages| messages.push(agent(6, FIRST)));
         }),
         check(Broken::AskedWhenAnswered, |day| {
-            day.chat.heard.push(Heard {
+            day.chat.heard.push(ChatConnection {
                 life: 3,
                 after: 0,
                 messages: vec![agent(1, FIRST)],
@@ -37,7 +39,7 @@ pub(super) fn questions() -> Vec<Broken> {
         }),
         check(Broken::AskedWhenAnswered, |day| {
             // It was answered by its call.
-            day.chat.heard.push(Heard {
+            day.chat.heard.push(ChatConnection {
                 life: 3,
                 after: 0,
                 messages: vec![agent(1, SECOND)],
@@ -68,7 +70,7 @@ pub(super) fn questions() -> Vec<Broken> {
         check(Broken::SaidByNobody, |day| {
             // The chat's own agent speaks first.
             day.chat.agent = ChatAgent::Adaptive;
-            day.chat.heard.push(Heard {
+            day.chat.heard.push(ChatConnection {
                 life: 3,
                 after: 0,
                 messages: vec![own(1)],
@@ -106,7 +108,7 @@ pub(super) fn steps() -> Vec<Broken> {
         }),
         check(Broken::RanBeside, |day| {
             // The model had the answer before anybody gave it.
-            day.asked.push(Asked {
+            day.asked.push(ObservedPrompt {
                 message: "q1".to_owned(),
                 results: 4,
                 number: 3,
@@ -142,7 +144,7 @@ pub(super) fn replies() -> Vec<Broken> {
         check(Broken::ReplyLost, |day| close(day, RESULT, &closing("no"))),
         check(Broken::ReplyLost, |day| {
             // It was taken under an id that is another's.
-            day.chat.replies[0].fate = Fate::Taken(Some(4));
+            day.chat.replies[0].fate = AnswerStatus::Taken(Some(4));
         }),
         check(Broken::ReplyTwice, |day| {
             close(day, RESULT, &closing(ANSWER));
@@ -160,11 +162,11 @@ pub(super) fn replies() -> Vec<Broken> {
         }),
         check(Broken::ReplyInvented, |day| {
             // Who was refused has answered nothing.
-            day.chat.replies[1].fate = Fate::Refused;
+            day.chat.replies[1].fate = AnswerStatus::Refused;
         }),
         check(Broken::ReplyInvented, |day| {
             // It answers another call.
-            day.chat.replies[1].way = Way::Result("c5".to_owned());
+            day.chat.replies[1].way = AnswerRoute::Result("c5".to_owned());
         }),
         check(Broken::ReplyInvented, |day| {
             // Nobody stopped the turn.
@@ -174,9 +176,9 @@ pub(super) fn replies() -> Vec<Broken> {
             heard(day, |messages| messages.push(person(6, "nobody said this")));
         }),
         check(Broken::RejectedKept, |day| {
-            let refused = reply(Way::Chat, "refused", 30, None);
+            let refused = reply(AnswerRoute::Chat, "refused", 30, None);
             day.chat.replies.push(refused);
-            day.chat.replies.last_mut().unwrap().fate = Fate::Refused;
+            day.chat.replies.last_mut().unwrap().fate = AnswerStatus::Refused;
             heard(day, |messages| messages.push(person(6, "refused")));
         }),
     ]

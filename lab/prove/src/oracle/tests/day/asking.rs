@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::{Log, post, row};
 use crate::observed::{
-    Asked, Chat, ChatMessage, Class, Effect, Fate, Heard, Observed, Open, Post, Profile, Reading,
-    Reply, Scene, Stored, Tokens, Totals, Way,
+    AnswerRoute, AnswerStatus, Chat, ChatConnection, ChatMessage, Class, Effect, Observed,
+    ObservedPrompt, Open, Post, Profile, ReaderConnection, Reply, Scene, Stored, Tokens, Totals,
 };
 use crate::words;
 
@@ -38,12 +38,12 @@ pub(super) fn add(observed: &mut Observed) {
     };
     let (full, spelt) = turn(&mut log);
     for (profile, frames) in [(Profile::Full, full), (Profile::Default, spelt)] {
-        let whole = Reading {
+        let whole = ReaderConnection {
             message: "q1".to_owned(),
             profile,
             frames,
             is_done: true,
-            ..Reading::default()
+            ..ReaderConnection::default()
         };
         observed.readings.push(whole.clone());
         observed.retold.push(whole);
@@ -72,7 +72,7 @@ pub(super) fn add(observed: &mut Observed) {
     });
     for (results, number) in [(0, 4), (4, 5)] {
         let message = "q1".to_owned();
-        observed.asked.push(Asked {
+        observed.asked.push(ObservedPrompt {
             message,
             results,
             number,
@@ -142,7 +142,7 @@ fn chat() -> Chat {
         person(4, STRAY),
         agent(5, NEWS),
     ];
-    let heard = |life, after, messages: &[ChatMessage]| Heard {
+    let heard = |life, after, messages: &[ChatMessage]| ChatConnection {
         life,
         after,
         messages: messages.to_vec(),
@@ -160,9 +160,9 @@ fn chat() -> Chat {
             open(2, "c7", SECOND),
         ],
         replies: vec![
-            reply(Way::Chat, ANSWER, 20, Some(2)),
-            reply(Way::Result("c7".to_owned()), RESULT, 22, None),
-            reply(Way::Chat, STRAY, 23, Some(4)),
+            reply(AnswerRoute::Chat, ANSWER, 20, Some(2)),
+            reply(AnswerRoute::Result("c7".to_owned()), RESULT, 22, None),
+            reply(AnswerRoute::Chat, STRAY, 23, Some(4)),
         ],
         ..Chat::default()
     }
@@ -207,14 +207,19 @@ pub(in super::super) fn open(life: u64, call: &str, question: &str) -> Open {
 }
 
 /// Something that was said in the second life, and taken.
-pub(in super::super) fn reply(way: Way, text: &str, sent_at: u64, id: Option<u64>) -> Reply {
+pub(in super::super) fn reply(
+    way: AnswerRoute,
+    text: &str,
+    sent_at: u64,
+    id: Option<u64>,
+) -> Reply {
     Reply {
         way,
         text: text.to_owned(),
         life: 2,
         sent_at,
         prompts: 5,
-        fate: Fate::Taken(id),
+        fate: AnswerStatus::Taken(id),
     }
 }
 

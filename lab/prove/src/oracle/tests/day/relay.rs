@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::observed::{Ending, Envelope, Link, LogFile, Observed, Relay, Said};
+use crate::observed::{Ending, Envelope, Link, LogFile, Observed, Relay, SentMessage};
 use crate::oracle::relay::checked;
 
 pub(in crate::oracle::tests) const ROOM: &str = "logs/room/r-1.jsonl";
@@ -61,8 +61,8 @@ fn link(life: u64) -> Link {
     }
 }
 
-fn asked(mark: &str, id: &str, kind: &str) -> Said {
-    Said {
+fn asked(mark: &str, id: &str, kind: &str) -> SentMessage {
+    SentMessage {
         mark: mark.to_owned(),
         id: id.to_owned(),
         kind: kind.to_owned(),
@@ -100,7 +100,7 @@ fn join(rows: &mut Vec<Value>, (member, link): (u64, &mut Link), id: &str) {
 fn exchange(
     rows: &mut Vec<Value>,
     (member, link): (u64, &mut Link),
-    said: Said,
+    said: SentMessage,
     kind: &str,
     payload: Value,
 ) {
@@ -116,7 +116,7 @@ fn exchange(
 fn reply(
     rows: &mut Vec<Value>,
     (member, link): (u64, &mut Link),
-    said: &Said,
+    said: &SentMessage,
     kind: &str,
     payload: Value,
 ) {

@@ -18,26 +18,26 @@ const SHOWN_CHARS: usize = 80;
 ///
 /// Made by [`Jail::place`](crate::Jail::place) from text, or by a listing from names on disk,
 /// which need not be UTF-8.
-/// That a `Place` exists says nothing about what is there.
+/// That a `JailPath` exists says nothing about what is there.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-pub struct Place {
+pub struct JailPath {
     path: PathBuf,
     names_folder: bool,
 }
 
-impl Place {
+impl JailPath {
     /// The jail's root.
-    pub fn root() -> Place {
-        Place::default()
+    pub fn root() -> JailPath {
+        JailPath::default()
     }
 
     /// Normalises `relative`, which the caller wrote as `raw`.
-    pub(crate) fn parse(raw: &str, relative: &Path) -> Result<Place, JailError> {
-        Place::below(Path::new(""), raw, relative)
+    pub(crate) fn parse(raw: &str, relative: &Path) -> Result<JailPath, JailError> {
+        JailPath::below(Path::new(""), raw, relative)
     }
 
     /// Normalises `absolute`, which the caller wrote as `raw`; nothing lies above `/`.
-    pub(crate) fn of_system(raw: &str, absolute: &Path) -> Result<Place, JailError> {
+    pub(crate) fn of_system(raw: &str, absolute: &Path) -> Result<JailPath, JailError> {
         let mut below = PathBuf::new();
         for part in absolute.components() {
             match part {
@@ -46,10 +46,10 @@ impl Place {
                 Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
             }
         }
-        Place::below(Path::new("/"), raw, &below)
+        JailPath::below(Path::new("/"), raw, &below)
     }
 
-    fn below(top: &Path, raw: &str, relative: &Path) -> Result<Place, JailError> {
+    fn below(top: &Path, raw: &str, relative: &Path) -> Result<JailPath, JailError> {
         if raw.len() > MAX_PATH_BYTES {
             return Err(too_long(raw, MAX_PATH_BYTES));
         }
@@ -75,7 +75,7 @@ impl Place {
             }
         }
         let last = raw.rsplit('/').next().unwrap_or_default();
-        Ok(Place {
+        Ok(JailPath {
             path: top.join(path),
             names_folder: matches!(last, "" | "." | ".."),
         })
@@ -85,17 +85,17 @@ impl Place {
     ///
     /// # Errors
     /// As [`Jail::place`](crate::Jail::place); `..` may not climb above this place.
-    pub fn join(&self, relative: &str) -> Result<Place, JailError> {
-        let below = Place::parse(relative, Path::new(relative))?;
-        Ok(Place {
+    pub fn join(&self, relative: &str) -> Result<JailPath, JailError> {
+        let below = JailPath::parse(relative, Path::new(relative))?;
+        Ok(JailPath {
             path: self.path.join(below.path),
             names_folder: below.names_folder,
         })
     }
 
     /// The entry `name` of this directory, as the disk spells it.
-    pub(crate) fn child(&self, name: &OsStr) -> Place {
-        Place {
+    pub(crate) fn child(&self, name: &OsStr) -> JailPath {
+        JailPath {
             path: self.path.join(name),
             names_folder: false,
         }
@@ -127,7 +127,7 @@ impl Place {
     }
 
     /// Whether this is `other` or lies beneath it.
-    pub fn is_within(&self, other: &Place) -> bool {
+    pub fn is_within(&self, other: &JailPath) -> bool {
         self.path.starts_with(&other.path)
     }
 
@@ -138,7 +138,7 @@ impl Place {
 }
 
 /// The path as text, lossy where it is not UTF-8; `.` for the root.
-impl fmt::Display for Place {
+impl fmt::Display for JailPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&shown(&self.path))
     }
@@ -169,16 +169,16 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::Place;
+    use super::JailPath;
 
     proptest! {
         // proves TL-8
         #[test]
         fn no_text_becomes_a_place_beyond_the_root(raw in "(\\.\\.|\\.|/|a|é|\\\\|\0){0,12}") {
-            if let Ok(place) = Place::parse(&raw, Path::new(&raw)) {
+            if let Ok(place) = JailPath::parse(&raw, Path::new(&raw)) {
                 let mut parts = place.as_path().components();
                 prop_assert!(parts.all(|part| matches!(part, Component::Normal(_))), "{place:?}");
-                let again = Place::parse(&place.to_string(), Path::new(&place.to_string()));
+                let again = JailPath::parse(&place.to_string(), Path::new(&place.to_string()));
                 prop_assert_eq!(again.unwrap().path, place.path);
             }
         }
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_joined_path_stays_beneath_the_place_it_is_joined_to() {
-        let place = Place::parse("a/b", Path::new("a/b")).unwrap();
+        let place = JailPath::parse("a/b", Path::new("a/b")).unwrap();
 
         assert_eq!(
             place.join("./c/../.gitignore").unwrap().to_string(),

@@ -31,7 +31,7 @@ const ENVIRONMENT: [&str; 2] = ["data.mdb", "lock.mdb"];
 
 /// What an earlier run left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Left {
+pub(super) enum EarlierWrites {
     /// All that it wrote is on the disk.
     Synced,
     /// What it wrote is in the kernel's memory, if not on the disk.
@@ -41,24 +41,24 @@ pub(super) enum Left {
 }
 
 /// Finds out what an earlier run left. An unknown start of the kernel is taken for another one.
-pub(super) fn look(journal_dir: &Path, boot_id: &str) -> Result<Left, Broken> {
+pub(super) fn look(journal_dir: &Path, boot_id: &str) -> Result<EarlierWrites, Broken> {
     let path = journal_dir.join(NAME);
     match fs::read_to_string(&path) {
-        Ok(then) if then == boot_id && !boot_id.is_empty() => Ok(Left::InMemory),
-        Ok(_) => Ok(Left::Torn),
+        Ok(then) if then == boot_id && !boot_id.is_empty() => Ok(EarlierWrites::InMemory),
+        Ok(_) => Ok(EarlierWrites::Torn),
         // What stands in the way of the folder, whoever opens it tells.
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            Ok(Left::Synced)
+            Ok(EarlierWrites::Synced)
         }
         // Not what was written there: a power cut tore it as well.
-        Err(error) if error.kind() == ErrorKind::InvalidData => Ok(Left::Torn),
+        Err(error) if error.kind() == ErrorKind::InvalidData => Ok(EarlierWrites::Torn),
         Err(error) => Err(from_io(&path.display().to_string(), &error)),
     }
 }
 
 /// Whether what an earlier run left is not to be opened, but wiped.
 pub(super) fn is_torn(journal_dir: &Path) -> Result<bool, Broken> {
-    Ok(look(journal_dir, &boot_id())? == Left::Torn)
+    Ok(look(journal_dir, &boot_id())? == EarlierWrites::Torn)
 }
 
 /// Removes the environment that nobody can trust.

@@ -9,13 +9,13 @@ use crate::words::{self, Text};
 
 /// A turn as its stream tells it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct TurnRecord {
     /// The turn; the default profile does not say.
     pub(crate) turn: Option<String>,
     /// The message that it began with; the default profile does not say, nor what follows here.
-    pub(crate) opener: Option<Said>,
+    pub(crate) opener: Option<UserMessage>,
     /// The messages that have joined it, in order.
-    pub(crate) joined: Vec<Said>,
+    pub(crate) joined: Vec<UserMessage>,
     /// Where it began to run, and where it ended.
     pub(crate) started_at: Option<u64>,
     pub(crate) ended_at: Option<u64>,
@@ -24,7 +24,7 @@ pub(crate) struct Told {
     /// The most times in a row that it went on.
     pub(crate) most_in_a_row: u64,
     pub(crate) starts: u32,
-    pub(crate) ends: Vec<End>,
+    pub(crate) ends: Vec<TurnEnd>,
     pub(crate) continued: u64,
     pub(crate) resets: u64,
     /// Whether live events are told to be lost.
@@ -49,7 +49,7 @@ pub(crate) struct Told {
 
 /// What a user said, as the stream tells it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct UserMessage {
     pub(crate) message: String,
     /// How it came: empty when it simply begins its turn.
     pub(crate) entry: String,
@@ -59,7 +59,7 @@ pub(crate) struct Said {
 
 /// How a turn ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum TurnEnd {
     /// By the model's own word.
     Model(String),
     Cancelled,
@@ -105,8 +105,8 @@ pub(crate) struct Message {
 }
 
 /// Reads a stream from its start.
-pub(crate) fn tell(profile: Profile, frames: &[Frame]) -> Told {
-    let mut told = Told::default();
+pub(crate) fn tell(profile: Profile, frames: &[Frame]) -> TurnRecord {
+    let mut told = TurnRecord::default();
     for frame in frames {
         let Ok(event) = serde_json::from_str::<Value>(&frame.data) else {
             continue;
@@ -122,7 +122,7 @@ pub(crate) fn tell(profile: Profile, frames: &[Frame]) -> Told {
     told
 }
 
-impl Told {
+impl TurnRecord {
     /// An event of the full profile, and its epoch and place.
     fn take_whole(&mut self, event: &Value, at: (u64, u64)) {
         if let Some(turn) = event["turn"].as_str() {
@@ -209,12 +209,12 @@ impl Told {
             }
             "completed" => {
                 let end = end(&event["finishReason"], &Value::Null);
-                if matches!(end, End::Model(_)) {
+                if matches!(end, TurnEnd::Model(_)) {
                     self.end_step();
                 }
                 self.ends.push(end);
             }
-            "error" => self.ends.push(End::Fault(text(&event["code"]))),
+            "error" => self.ends.push(TurnEnd::Fault(text(&event["code"]))),
             _ => {}
         }
     }
@@ -289,7 +289,7 @@ impl Told {
 
     fn take_said(&mut self, message: String, entry: String, at: u64) {
         self.results = 0;
-        let said = Said { message, entry, at };
+        let said = UserMessage { message, entry, at };
         if self.opener.is_none() {
             self.opener = Some(said);
         } else {
@@ -335,15 +335,15 @@ impl Told {
     }
 }
 
-fn end(reason: &Value, code: &Value) -> End {
+fn end(reason: &Value, code: &Value) -> TurnEnd {
     if let Some(word) = reason["model"].as_str() {
-        return End::Model(word.to_owned());
+        return TurnEnd::Model(word.to_owned());
     }
     match text(reason).as_str() {
-        "cancelled" => End::Cancelled,
-        "error" => End::Fault(text(code)),
-        word @ ("stop" | "tool_calls" | "length" | "end_turn") => End::Model(word.to_owned()),
-        other => End::Other(other.to_owned()),
+        "cancelled" => TurnEnd::Cancelled,
+        "error" => TurnEnd::Fault(text(code)),
+        word @ ("stop" | "tool_calls" | "length" | "end_turn") => TurnEnd::Model(word.to_owned()),
+        other => TurnEnd::Other(other.to_owned()),
     }
 }
 
