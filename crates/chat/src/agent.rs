@@ -1,8 +1,8 @@
-//! The chat's own agent: it hears what nobody waits for, and answers in the chat (CH-9).
+//! The chat's own agent: it answers messages in the chat that no open question waits for (CH-9).
 //!
-//! It runs the ordinary loop, on an engine of its own whose journal is memory and whose history is
-//! the chat. That engine begins with the first reason to work, so that nothing is asked of anybody
-//! before a person or another agent has said something.
+//! It runs the ordinary loop in a separate engine, whose journal is in memory and whose history is
+//! the chat. That engine starts with the first reason to work, so the agent does nothing before a
+//! person or another agent has written something.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -44,8 +44,8 @@ pub struct AgentParts {
     pub journal: Arc<dyn Journal>,
     /// The models.
     pub models: Arc<dyn Models>,
-    /// The tools of the server's other agents: it has those of them that a tool closes, and two of
-    /// its own to speak and to ask with.
+    /// The tools of the server's other agents. The chat's agent has those that a tool closes, and
+    /// two more: to speak and to ask.
     pub toolbox: Arc<Toolbox>,
     /// What time it is.
     pub clock: Arc<dyn Clock>,

@@ -80,7 +80,7 @@ pub enum WokenBy {
 pub struct ChatState {
     /// What the person's next words answer.
     pub pending_input: Option<PendingInput>,
-    /// Questions behind that one.
+    /// Questions after that one.
     pub waiting: usize,
 }
 
@@ -163,7 +163,7 @@ impl Chat {
         &self.0.boot
     }
 
-    /// An agent says something, whoever reads it or not; answers its number (CH-3).
+    /// Posts an agent's message and returns its number, whether it is read or not (CH-3).
     ///
     /// # Errors
     /// [`Code::BlankContent`], [`Code::BodyTooLarge`] above [`MAX_TEXT_BYTES`], and
@@ -173,8 +173,8 @@ impl Chat {
         Ok(self.append(said))
     }
 
-    /// The same for a turn: behind the person's answer, when one of the turn's questions is just being
-    /// answered, and once, however often the call that says it is run.
+    /// The same for a turn: after the person's answer, if one of the turn's questions is being
+    /// answered; and only once, however often the call runs.
     ///
     /// # Errors
     /// As [`Chat::post_agent`].
@@ -218,9 +218,10 @@ impl Chat {
         self.append(noted(text.trim().to_owned(), meta));
     }
 
-    /// The person says something: the answer to the oldest question, else to whoever listens, else what
-    /// wakes the chat's own agent. For the person's door alone: no agent may reach it (CH-12). An
-    /// answer to a question of a session is kept there before this answers.
+    /// Posts the person's message: the answer to the oldest question; otherwise a message for
+    /// waiting agents; otherwise one that wakes the chat's own agent. Only the person's routes call
+    /// this; no agent may reach it (CH-12). An answer to a session's question is kept there before
+    /// this returns.
     ///
     /// # Errors
     /// [`Code::BlankContent`]; [`Code::BodyTooLarge`] above [`MAX_TEXT_BYTES`]; [`Code::Unavailable`] when
@@ -415,7 +416,7 @@ impl Chat {
         }
     }
 
-    /// What is behind an id, oldest first: at most `limit` messages.
+    /// The messages after an id, oldest first: at most `limit`.
     pub fn read(&self, after: u64, limit: usize) -> Page {
         self.lock().log.read(after, limit, usize::MAX)
     }
@@ -442,7 +443,7 @@ impl Chat {
         }
     }
 
-    /// Reads what is behind an id, as it comes.
+    /// Reads the messages after an id, as they come.
     pub fn follow(&self, after: u64) -> Reader {
         Reader::new(self.clone(), self.0.head.subscribe(), after)
     }
@@ -463,7 +464,7 @@ impl Chat {
         self.lock().is_resting = true;
     }
 
-    /// Ends: readers see their end, nobody waits any longer, and nobody is heard.
+    /// Closes the chat: readers see its end, waiting agents return, and no message is accepted.
     pub fn close(&self) {
         self.0.head.send_modify(|head| head.is_closed = true);
         self.lock().questions.clear();

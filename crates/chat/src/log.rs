@@ -31,11 +31,11 @@ impl Default for Bounds {
 pub struct Page {
     /// The messages, oldest first, without a hole.
     pub messages: Vec<Arc<ChatMessage>>,
-    /// The newest id that there is; 0 when there is none.
+    /// The newest id; 0 if there is none.
     pub head: u64,
-    /// The oldest id that is left; behind `head` when none is.
+    /// The oldest id that is left; after `head` if none is.
     pub first: u64,
-    /// Whether some of what was asked for is gone, so that the page begins behind a gap.
+    /// Whether some of the requested messages are gone, so that the page begins after a gap.
     pub is_truncated: bool,
 }
 

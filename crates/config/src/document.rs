@@ -1,4 +1,4 @@
-//! Reads a configuration file's text: which value stands at which key, and on which line.
+//! Reads a configuration file: each key's value, and the line it is on.
 
 use std::borrow::Cow;
 

@@ -14,17 +14,17 @@ use crate::settings::MASK;
 pub struct Explained {
     /// The key.
     pub key: String,
-    /// What holds; none where nothing was said and it depends on what is found.
+    /// The value that counts; `None` if it is not set and depends on the environment.
     pub value: Option<Value>,
     /// Where that comes from.
     pub origin: Origin,
     /// What was said elsewhere and does not count, what would count next first.
     pub overrides: Vec<Overridden>,
-    /// What holds where nobody says anything.
+    /// The default.
     pub default: Option<Value>,
     /// What it is for.
     pub purpose: String,
-    /// What may stand there, in words.
+    /// The accepted values, in words.
     pub accepts: String,
     /// The variables that set it, the one that counts most first.
     pub variables: Vec<String>,
@@ -37,7 +37,7 @@ pub struct Explained {
 pub struct Overridden {
     /// The value.
     pub value: Value,
-    /// Where it stands.
+    /// Its origin.
     pub origin: Origin,
 }
 

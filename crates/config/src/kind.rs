@@ -1,4 +1,4 @@
-//! What may stand at a key, and what is wrong with what stands there.
+//! The kinds of value a key can have, and what makes a value wrong.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::document::Raw;
 
-/// What may stand at a key.
+/// The kind of value that a key accepts.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     /// Text of so many characters, without control characters.

@@ -1,7 +1,7 @@
 //! The configuration: its types, its layers, and where each value came from.
 //!
-//! Here: [`Settings`], from whose types the [`schema`], the [`Keys`], the names of variables and
-//! the reference page are made; [`Sources`], which reads flags, environment and two files and
+//! Here: [`Settings`], whose types give the [`schema`], the [`Keys`], the names of variables and
+//! the reference page; [`Sources`], which reads flags, environment and two files and
 //! resolves them; the rules for what a folder's file may set without trust. Not here: reading the
 //! process's environment or its current folder (the binary does, and passes them in), the table of
 //! providers, and what the values do. Start at [`Sources::resolve`].

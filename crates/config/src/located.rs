@@ -12,7 +12,7 @@ use crate::trust::TrustState;
 /// A place where a configuration is looked for.
 #[derive(Clone, Debug)]
 pub struct Located {
-    /// The file; none where it is not known which that would be.
+    /// The file; `None` if its path is not known.
     pub path: Option<PathBuf>,
     /// What is there.
     pub state: State,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-/// Where a value comes from. What stands further up counts more.
+/// Where a value comes from. An earlier variant wins over a later one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "from", rename_all = "lowercase")]
 pub enum Origin {

@@ -210,8 +210,8 @@ impl Resolved {
         Ok(self.explained(key))
     }
 
-    /// Every key, but for those of providers that nobody set up; those of a table of any name under
-    /// each name that was given.
+    /// Every key, except those of providers that are not set up; keys of a table with free names
+    /// are listed under each given name.
     pub fn rows(&self) -> impl Iterator<Item = Explained> {
         let is_shown = |key: &&Key| {
             let is_fixed = !key.is_of_any && !key.name.starts_with("providers.");

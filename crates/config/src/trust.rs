@@ -40,7 +40,7 @@ pub enum TrustState {
     Untrusted,
 }
 
-/// The file of the current folder, for whoever is asked to trust it.
+/// The file of the current folder, for the question whether to trust it.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     /// The file.
@@ -60,12 +60,12 @@ pub struct Widening {
     pub key: String,
     /// Its value; a secret is masked.
     pub value: Value,
-    /// Where it stands.
+    /// Its origin.
     pub origin: Origin,
 }
 
 impl Sources {
-    /// The file of the current folder, read once; none when there is none.
+    /// The file of the current folder, read once; `None` if there is none.
     ///
     /// # Errors
     /// [`ConfigError`] when it, or the list of what is trusted, cannot be read.

@@ -95,9 +95,9 @@ pub enum Kind {
     },
     /// An iteration, or another attempt of it, begins: the model is called.
     StepStarted {
-        /// The number of the pass; the first is 1.
+        /// The number of the iteration; the first is 1.
         iteration: u32,
-        /// The number of the attempt in this pass; the first is 1.
+        /// The number of the attempt in this iteration; the first is 1.
         attempt: u32,
         /// Tokens reserved for the answer, before the model is called.
         reserved_tokens: u64,
@@ -107,7 +107,7 @@ pub enum Kind {
     },
     /// The output of the current attempt is void; another attempt follows.
     StepReset {
-        /// The pass that is repeated.
+        /// The iteration that is repeated.
         iteration: u32,
         /// The token usage of the void attempt.
         usage: Usage,

@@ -43,10 +43,10 @@ pub struct Client {
 pub struct Request {
     /// How.
     pub method: Method,
-    /// Whom.
+    /// The address.
     pub target: Target,
-    /// With what besides; `Host`, the length and the packing are the client's own. Another origin is
-    /// told the types, the language and who asks, and nothing else of it.
+    /// Further headers; `Host`, the length and the encoding are set by the client. A redirect to
+    /// another origin gets only the content types, the language and the user agent.
     pub headers: HeaderMap,
     /// What is sent along.
     pub body: Bytes,
@@ -71,7 +71,8 @@ pub struct Answer {
     pub status: StatusCode,
     /// Who answered, at the end of all redirects.
     pub target: Target,
-    /// The type of the body without its parameters, in lower case; none when nothing was said.
+    /// The type of the body without its parameters, in lower case; `None` if the answer does not
+    /// say.
     pub content_type: Option<String>,
     /// The body, unpacked.
     pub body: Vec<u8>,
@@ -91,8 +92,8 @@ impl Client {
         Self { connector }
     }
 
-    /// Whether an address could be asked now, for whoever is about to keep it. A name that nobody
-    /// knows now may be known later, so that is no refusal.
+    /// Whether a request to an address would be allowed now, for a caller that wants to keep it. A
+    /// name that does not resolve now may resolve later, so that is no refusal.
     ///
     /// # Errors
     /// [`Problem::NotPublic`].

@@ -1,5 +1,5 @@
-//! The named points around what a turn keeps: before each fact goes to the journal, and after that,
-//! before anybody sees it. Without the feature `failpoints` they are no code.
+//! Named points around each write of a turn: before a fact goes to the journal, and after the
+//! commit, before a reader can see it. Without the feature `failpoints` they compile to nothing.
 
 use std::sync::Arc;
 

@@ -42,7 +42,7 @@ const MAX_LETTERS: usize = 64;
 /// How long a session that was not let into memory at start waits until it tries again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// What the engine works with: the leaves behind their ports.
+/// What the engine works with: implementations of its ports.
 pub struct Ports {
     /// The hot store.
     pub journal: Arc<dyn Journal>,
@@ -56,14 +56,14 @@ pub struct Ports {
     pub clock: Arc<dyn Clock>,
     /// Where ids come from.
     pub ids: Arc<dyn Ids>,
-    /// Who is told what is damaged.
+    /// Receives reports of damage.
     pub damages: Arc<dyn Damages>,
 }
 
-/// Somebody who is about to have work done; see [`Engine::attend`].
+/// A caller that is about to submit work; see [`Engine::attend`].
 pub struct Attendance(#[expect(dead_code, reason = "it counts while it lives")] RunningTurn);
 
-/// A running engine. Cheap to share behind an [`Arc`]; end it with [`Engine::shutdown`].
+/// A running engine. Share it in an [`Arc`]; end it with [`Engine::shutdown`].
 pub struct Engine {
     parts: Arc<Parts>,
     bus: Arc<Bus>,
@@ -194,8 +194,8 @@ impl Engine {
         Ok((turn, after))
     }
 
-    /// Counts as work until it is dropped: [`Engine::shutdown`] waits for it as for a turn. For who
-    /// has more to do with what it submits, such as to follow it.
+    /// Counts as work until it is dropped: [`Engine::shutdown`] waits for it as for a turn. For a
+    /// caller that does more with what it submits, such as following it.
     pub fn attend(&self) -> Attendance {
         Attendance(self.parts.running.enter())
     }
@@ -221,7 +221,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Reads a session's events from behind a position, as they come.
+    /// Reads a session's events after a position, as they come.
     ///
     /// # Errors
     /// [`Code::UnknownSession`] when there is no such session.

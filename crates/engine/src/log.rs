@@ -74,15 +74,15 @@ struct LogState {
     /// Turns that are accepted and not finished, each with the position of its first event.
     open: Vec<(Seq, TurnId)>,
     quiet: TurnGaps,
-    /// What stands for positions that were given to what there was no room for, when later ones were
-    /// given out already. The next commit keeps it, so that readers come past (DU-12).
+    /// Events for positions that were given out but not stored for lack of room, when later ones
+    /// existed already. The next commit keeps them, so that readers can pass (DU-12).
     owed: Vec<Arc<Event>>,
     /// Set when a commit failed for good and later numbers were given out already: the log has a
     /// hole that only a new start can mend.
     broken: Option<Broken>,
 }
 
-/// Live events that were not kept, so that whoever made them can try again.
+/// Live events that were not kept, returned for another attempt.
 #[derive(Debug)]
 pub(crate) struct Refused {
     pub(crate) why: Broken,

@@ -1,5 +1,5 @@
-//! The calls that wait for somebody outside, over all sessions: who settles one need not know where
-//! it stands. One may watch them, and is told which sessions to look at again.
+//! The open calls that are settled from outside, over all sessions: a caller settles one without
+//! knowing its session. One watcher can learn which sessions' open calls have changed.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use crate::log::master;
 use crate::projector::read_kept;
 use crate::turn::Turn;
 
-/// A call that waits for somebody outside.
+/// A call that waits to be settled from outside.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OpenCall {
     /// Its session.
@@ -160,7 +160,7 @@ pub(crate) fn kept(journal: &dyn Journal, session: &SessionId) -> Result<Vec<Ope
     Ok(waiting.collect())
 }
 
-/// Somebody who watches the calls that wait for somebody outside; the only one of an engine.
+/// A watcher of the calls that wait to be settled from outside; an engine has one.
 pub struct CallWatch {
     calls: Arc<OpenCalls>,
     stop: CancellationToken,
@@ -177,9 +177,9 @@ impl CallWatch {
         Self { calls, stop }
     }
 
-    /// The sessions whose open calls have changed, each with those that it has now, in the order in
-    /// which they were asked; those of a session that has none any more are empty. Waits until there
-    /// is one; none when the engine ends. What is dropped halfway is told again.
+    /// The sessions whose open calls have changed, each with its current ones in the order in which
+    /// they were asked, or none. Waits until there is one; `None` when the engine ends. If the
+    /// future is dropped halfway, the changes are reported again.
     pub async fn next(&mut self) -> Option<Vec<(SessionId, Vec<OpenCall>)>> {
         let calls = &self.calls;
         loop {

@@ -30,14 +30,14 @@ pub(crate) struct Joined {
     pub(crate) after: Seq,
 }
 
-/// What was found of a message that was to be taken out.
+/// The result of removing a queued message.
 #[derive(Debug)]
 pub(crate) enum Removal {
-    /// It waited at this place, and does no more.
+    /// It was queued at this position and is removed.
     Out(usize, Queued),
-    /// The turn that runs has it, and nobody knows yet whether it can be kept there.
+    /// The running turn has taken it; it is not yet known whether it can be kept there.
     Joining,
-    /// It does not wait.
+    /// It is not queued.
     Nothing,
 }
 

@@ -14,11 +14,11 @@ const FIRST_BYTES: usize = 4096;
 pub struct Recovered {
     /// Turns that went on.
     pub continued: u64,
-    /// Turns that ended, because they may not go on or came no further.
+    /// Turns that ended, because they may not continue or could not.
     pub ended: u64,
-    /// Calls whose outcome nobody knows.
+    /// Calls closed as unknown.
     pub unknown_calls: u64,
-    /// Turns that wait for somebody to say that they shall go on.
+    /// Turns that wait for a command to continue.
     pub waiting: BTreeMap<SessionId, TurnId>,
 }
 
@@ -52,7 +52,7 @@ struct Books {
     undecided: usize,
 }
 
-/// Something that is to be decided; it is when this is dropped.
+/// A decision that is still open; dropping this closes it.
 pub(crate) struct OpenDecision(watch::Sender<Books>);
 
 impl Ledger {
@@ -60,18 +60,18 @@ impl Ledger {
         Self(watch::channel(Books::default()).0)
     }
 
-    /// What is counted so far.
+    /// The counts so far.
     pub(crate) fn read(&self) -> Recovered {
         self.0.borrow().recovered.clone()
     }
 
-    /// Something that is to be decided.
+    /// Opens a decision.
     pub(crate) fn undecided(&self) -> OpenDecision {
         self.0.send_modify(|books| books.undecided += 1);
         OpenDecision(self.0.clone())
     }
 
-    /// What is counted when all is decided.
+    /// The counts when every decision is made.
     pub(crate) async fn settled(&self) -> Recovered {
         let mut books = self.0.subscribe();
         let settled = books.wait_for(|books| books.undecided == 0).await;

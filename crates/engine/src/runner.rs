@@ -56,7 +56,7 @@ pub(crate) enum CancelTarget {
 /// How the sender of a command hears whether it was accepted.
 pub(crate) type Reply = oneshot::Sender<Result<Accepted, Error>>;
 
-/// How a run ended, with what the session's mailbox needs back.
+/// The end of a run, with what the session's mailbox needs back.
 pub(crate) struct FinishedRun {
     pub(crate) turn_id: TurnId,
     pub(crate) turn: Turn,

@@ -18,18 +18,18 @@ use tokio::task::JoinError;
 const MAX_NAME_BYTES: usize = 64;
 /// Violations of a schema that a model is told of at once, at most.
 const MAX_VIOLATIONS: usize = 5;
-/// How long a tool may look at what it is about to change, before it begins.
+/// How long a tool may inspect what it will change, before it begins.
 const FORESIGHT: Duration = Duration::from_secs(10);
 
 /// The tools that can be called now. Toolsets come and go while the server runs.
 #[derive(Default)]
 pub struct Toolbox {
     shelf: RwLock<Arc<CurrentTools>>,
-    /// Whose tools are here as well.
+    /// The toolbox whose tools it has too.
     below: Option<Arc<Toolbox>>,
 }
 
-/// What becomes of a tool whose name is taken.
+/// What happens when a tool's name is taken.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NameConflict {
     Refused,
@@ -52,9 +52,9 @@ pub(crate) struct Tool {
 }
 
 impl Toolbox {
-    /// One that lies over another, whose tools are here too, as they come and go there: but not those
-    /// that have the name of a tool of this one, nor those that somebody outside closes, who looks for
-    /// open calls elsewhere.
+    /// A toolbox over another, whose tools it has too as they come and go. It leaves out tools
+    /// whose name it has itself, and those that are closed from outside, because their open calls
+    /// are watched elsewhere.
     pub fn over(below: Arc<Toolbox>) -> Self {
         Self {
             shelf: RwLock::default(),
@@ -144,7 +144,7 @@ impl Toolbox {
         Ok(())
     }
 
-    /// Removes a tool; whether there was one. Calls that run go on.
+    /// Removes a tool; returns whether there was one. Running calls continue.
     pub fn remove(&self, name: &str) -> bool {
         let mut current = self.shelf.write().unwrap_or_else(PoisonError::into_inner);
         let mut tools = current.tools.clone();
@@ -153,7 +153,7 @@ impl Toolbox {
         was_there
     }
 
-    /// What a model is told of the tools, in a stable order.
+    /// The tools as a model sees them, in a stable order.
     pub fn specs(&self) -> Arc<[Arc<ToolSpec>]> {
         self.shelf().specs.clone()
     }

@@ -55,7 +55,7 @@ pub struct Turn {
     spent: Usage,
     /// Tokens that were set aside for attempts of which nobody heard what they cost.
     unheard: u64,
-    /// How many times in a row it went on after a stop, without a fact of its own in between.
+    /// How many times in a row it continued after a server stop without a new fact in between.
     continuations: u32,
     calls: Vec<Open>,
 }
@@ -390,7 +390,7 @@ impl Turn {
         self.calls.iter().any(asked)
     }
 
-    /// The tool of a call that is open on somebody outside, so that they may settle it.
+    /// The tool of an open call that is settled from outside.
     pub fn waiting_tool(&self, id: &CallId) -> Option<&str> {
         let outside = |open: &&Open| open.call.id == *id && open.state.is_outside();
         self.calls
@@ -399,14 +399,14 @@ impl Turn {
             .map(|open| open.call.name.as_str())
     }
 
-    /// The calls that are open on somebody outside.
+    /// The open calls that are settled from outside.
     pub fn outside_calls(&self) -> impl Iterator<Item = &ToolCall> {
         let outside = |open: &&Open| open.state.is_outside();
         self.calls.iter().filter(outside).map(|open| &open.call)
     }
 
-    /// Whether all that is open is open on somebody outside. After a crash a call may be open whose
-    /// tool is gone: that one nobody will ever close.
+    /// Whether every open call is settled from outside. After a crash, a call may be open whose
+    /// tool is gone: it can never be closed.
     pub fn is_parked(&self) -> bool {
         let is_ours = |open: &Open| open.state == CallState::Running;
         self.next() == Step::Wait && !self.calls.iter().any(is_ours)
@@ -432,13 +432,12 @@ impl Turn {
         self.calls.iter().any(begun)
     }
 
-    /// Whether the model is asked, so that what it said so far is void when the turn goes on.
+    /// Whether the model is being called, so that its output is void when the turn continues.
     pub fn is_asking(&self) -> bool {
         self.phase == Phase::Asking
     }
 
-    /// How many times in a row it went on after a stop of the server, without a fact of its own in
-    /// between (DU-6).
+    /// How many times in a row it continued after a server stop without a new fact in between (DU-6).
     pub fn continuations(&self) -> u32 {
         self.continuations
     }

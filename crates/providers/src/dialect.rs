@@ -1,5 +1,5 @@
-//! What sets a dialect apart, as data. Each dialect has a folder, whose root makes its [`Dialect`]; a
-//! row of the table of providers points to it, and no other code names it.
+//! A dialect as data. Each dialect has a folder, whose root makes its [`Dialect`]; a row of the
+//! provider table points to it, and no other code names it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! One provider's server: its address, its key, and how its failures are told.
+//! One provider's server: its address, its key, and the wording of its failures.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! One call of a model over HTTP, as the stream of events that it is.
+//! One call of a model over HTTP, as a stream of events.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -30,22 +30,22 @@ const PIECES: usize = 256;
 /// nearly every server, and a connection that was read to its end can be used again.
 const GRACE: Duration = Duration::from_millis(10);
 
-/// What is asked.
+/// A call of a model.
 pub(crate) struct ModelCall {
     pub(crate) endpoint: Arc<Endpoint>,
     /// The model, under the endpoint's name.
     pub(crate) model: String,
-    /// Where it is asked.
+    /// The request's address.
     pub(crate) url: Url,
-    /// What the dialect wants beside the key.
+    /// The dialect's headers, without the key.
     pub(crate) headers: Headers,
-    /// The request, or why there is none.
+    /// The request, or why it could not be written.
     pub(crate) body: serde_json::Result<Vec<u8>>,
-    /// What the answer is read with.
+    /// Reads the answer.
     pub(crate) reader: Box<dyn Reader>,
 }
 
-/// Asks, and gives the answer as it comes. Nothing happens before it is polled.
+/// Sends the request and streams the answer. Nothing happens before it is polled.
 pub(crate) fn answer(call: ModelCall) -> Answer {
     Box::pin(stream::unfold(Phase::Ask(call), next))
 }
@@ -88,7 +88,7 @@ async fn drain(mut response: Response) {
     tokio::time::timeout(GRACE, rest).await.ok();
 }
 
-/// A call whose answer is coming.
+/// An answer that is being received.
 struct AnswerStream {
     endpoint: Arc<Endpoint>,
     model: String,
@@ -97,10 +97,10 @@ struct AnswerStream {
     decoder: Decoder,
 }
 
-/// What a call led to.
+/// The start of an answer.
 enum AnswerStart {
     Stream(Box<AnswerStream>),
-    /// The answer or the failure is there already.
+    /// The answer or failure is complete.
     Done(Vec<ProviderEvent>),
 }
 
@@ -196,8 +196,8 @@ async fn step_aside() {
     .await;
 }
 
-/// Sends the request. Gives the response to read events from; none when the answer was whole, and
-/// stands in `events`.
+/// Sends the request. Returns the response to read events from; `None` if the answer was whole and
+/// is in `events`.
 async fn begin(
     call: ModelCall,
     watch: &mut Watch,

@@ -1,9 +1,9 @@
-//! `external`: no model, but an external agent that drives a session as its model would (RL-24, ADR
-//! 17).
+//! `external`: not a model, but an external agent that drives a session as a model would (RL-24,
+//! ADR 17).
 //!
-//! Whoever speaks for the agent posts each of its calls to the session as `{"toolName", "params"}`;
-//! this turns it into that call, and ends the turn when its result is there. It reads only the prompt,
-//! and stands in no list: there is nothing to set up, and nobody without an agent is served by it.
+//! The agent's owner posts each call to the session as `{"toolName", "params"}`. This provider
+//! turns the message into that call and ends the turn when its result is there. It reads only the
+//! prompt. No list shows it, because there is nothing to set up and only external agents use it.
 
 use futures_util::stream;
 use samovar_core::provider::Answer;
@@ -19,7 +19,7 @@ pub const EXTERNAL: &str = "external";
 #[derive(Clone, Copy, Debug, Default)]
 pub struct External;
 
-/// What is posted for a call.
+/// A call as the agent posts it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct PostedCall {

@@ -71,7 +71,7 @@ pub(crate) fn cause(error: &reqwest::Error) -> String {
     clean(&cause.to_string())
 }
 
-/// An error in a server's own words.
+/// An error as the server reports it.
 struct ServerError {
     words: String,
     /// What it calls the error: its `code`, `type` and `status`, in lower case.

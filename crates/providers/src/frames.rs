@@ -1,4 +1,4 @@
-//! Server-sent events out of bytes that somebody else reads.
+//! Parses server-sent events from bytes that the caller has read.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -73,7 +73,7 @@ fn bound(length: usize) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What the parser reads from: at most one piece, put there by hand.
+/// The parser's input: at most one piece, put there by the caller.
 #[derive(Clone, Default)]
 struct ParserInput(Arc<Mutex<Option<Bytes>>>);
 

@@ -1,10 +1,10 @@
 //! Providers: the services that can answer a prompt, and how to talk to each.
 //!
 //! Here: the table of providers ([`SPECS`]), the choice of a provider by a model's name
-//! ([`Registry`]), the dialects, one folder each, and [`external`], which stands for an external
-//! agent. Not here: `demo`, the built-in rules, which the server passes to [`Registry::new`]; when
-//! and how often a model is asked (the engine); and where keys come from (the caller that fills in
-//! [`ProviderConfig`]).
+//! ([`Registry`]), the dialects, one folder each, and [`external`], which lets an external agent
+//! drive a session. Not here: `demo`, the built-in rules, which the server passes to
+//! [`Registry::new`]; when and how often a model is called (the engine); and where keys come from
+//! (the caller that fills in [`ProviderConfig`]).
 //!
 //! A provider that speaks a known dialect is one row in `specs/table.rs`. A dialect is a folder
 //! whose root makes a [`Dialect`], to which a row points: it writes a body and brings a

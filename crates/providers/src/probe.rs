@@ -1,5 +1,4 @@
-//! The model servers of this machine: which models they have, and which of those answers best
-//! (FC-4).
+//! The model servers of this machine: the models they have, and the best one (FC-4).
 
 use std::collections::BTreeMap;
 
@@ -19,7 +18,7 @@ pub use outcome::{ProbeOutcome, ServerProbe};
 
 pub(crate) use outcome::shown;
 
-/// Which servers are asked for their models when somebody wants a model and names none.
+/// Which servers are asked for their models when no model is named.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Probing {
     /// None.
@@ -58,13 +57,13 @@ pub struct LocalModel {
     pub name: String,
     /// The name of its row in [`SPECS`].
     pub provider: &'static str,
-    /// Whether it can call tools; none when its server does not say.
+    /// Whether it can call tools; `None` if its server does not say.
     pub tools: Option<bool>,
     /// Whether it is in memory already, so that it answers soon.
     pub is_loaded: bool,
 }
 
-/// What the servers of this machine said.
+/// The answers of this machine's servers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ProbeReport {
     /// Every model that can hold a conversation, the best first: one that can call tools before one
@@ -100,7 +99,7 @@ impl ProbeReport {
     }
 }
 
-/// A server that is to be asked, or why it cannot be.
+/// A server to probe, or why it cannot be probed.
 pub(crate) struct ProbeTarget {
     pub(crate) spec: &'static ProviderSpec,
     pub(crate) endpoint: Result<Endpoint, String>,

@@ -34,7 +34,8 @@ pub use overview::Row;
 /// The longest name of a model, in bytes.
 pub(crate) const MAX_NAME_BYTES: usize = 256;
 
-/// What was set for the providers; whoever reads the environment and the files fills it in.
+/// The configuration of the providers. The caller that reads the environment and the files fills it
+/// in.
 #[derive(Clone, Debug, Default)]
 pub struct ProviderConfig {
     /// Keys, by the provider's name in [`SPECS`].
@@ -51,7 +52,7 @@ pub struct ProviderConfig {
     /// What models cost, by their canonical names, or by their provider's name in [`SPECS`] for all
     /// others of it; before the built-in prices.
     pub prices: BTreeMap<String, Price>,
-    /// Which servers are asked for their models when somebody wants one and names none.
+    /// Which servers are asked for their models when no model is named.
     pub probing: Probing,
     /// Whether `demo` may answer.
     pub demo: DemoUse,
@@ -98,7 +99,7 @@ impl fmt::Debug for Registry {
 }
 
 impl Registry {
-    /// Takes the configuration and the provider behind the row `demo`; opens and reads nothing.
+    /// Takes the configuration and the provider for the row `demo`; opens and reads nothing.
     pub fn new(config: ProviderConfig, demo: Arc<dyn Provider>) -> Self {
         let clients = Arc::new(Clients::new(config.timeouts.connect));
         let made = SPECS.iter().map(|_| OnceLock::new()).collect();
@@ -112,7 +113,7 @@ impl Registry {
         }
     }
 
-    /// The model that was configured for who asks for none.
+    /// The configured default model.
     pub fn asked(&self) -> Option<&str> {
         self.config.default_model.as_deref()
     }

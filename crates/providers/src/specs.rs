@@ -1,4 +1,4 @@
-//! The table of providers: whom we can ask, and what has to be known of each.
+//! The table of providers, and what is known about each.
 
 mod prices;
 mod table;
@@ -27,16 +27,16 @@ pub struct ProviderSpec {
     pub keywords: &'static [&'static str],
     /// Environment variables that may hold its key; messages name the first.
     pub env_vars: &'static [&'static str],
-    /// Where it is; none when that has to be said.
+    /// Its base URL; `None` if the user must give one.
     pub default_api_base: Option<&'static str>,
     /// A variable for its address besides [`ProviderSpec::base_url_var`], as the provider's own
     /// programs read it.
     pub address_var: Option<&'static str>,
-    /// What is put behind an address by hand that has no path, as the provider's own programs do.
+    /// The path added to a configured address that has none, as the provider's own programs do.
     pub usual_path: Option<&'static str>,
-    /// The model for who asked for none; none when it depends on what is installed.
+    /// The default model; `None` if it depends on what is installed.
     pub default_model: Option<&'static str>,
-    /// What makes a model's canonical name, with its `/` (MD-21). None where the bare name is
+    /// The prefix of a model's canonical name, before its `/` (MD-21). `None` if the bare name is
     /// canonical.
     pub prefix: Option<&'static str>,
     /// How names begin that are canonical as they are, and always this provider's.

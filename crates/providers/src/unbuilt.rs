@@ -1,4 +1,4 @@
-//! Keys of providers without a row: known, so that nobody wonders why one does nothing.
+//! Keys of providers without a row: known, so that the user is told why such a key does nothing.
 
 use std::fmt;
 
@@ -16,13 +16,13 @@ pub struct Unbuilt {
     pub way: Alternative,
 }
 
-/// How the models of a provider without a row can be had.
+/// How to use the models of a provider without a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind", content = "base_url")]
 pub enum Alternative {
-    /// It says that it speaks Chat Completions at this address, so the row `custom` can be tried.
+    /// It claims to speak Chat Completions at this address, so the row `custom` may work.
     Custom(&'static str),
-    /// Its dialect is not built; a gateway that has a row may have its models.
+    /// Its dialect is not built; a gateway with a row may offer its models.
     Gateway,
 }
 

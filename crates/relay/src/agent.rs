@@ -1,9 +1,9 @@
-//! Our loop as an agent in a room (RL-23): it looks at the host's screen, hears the person, and calls
-//! the host's tools.
+//! The built-in agent of a room (RL-23): it reads the host's screen, listens to the person, and
+//! calls the host's tools.
 //!
-//! It runs the ordinary loop, on an engine of its own whose journal and history are memory, with the
-//! tools of the host and no other: what a host shows is foreign text, and may talk a model into
-//! anything that it has. That engine begins with the first thing that the person says.
+//! It runs the ordinary loop in a separate engine, whose journal and history are in memory. It has
+//! the host's tools and no others: a host's screen is untrusted text, which may talk a model into
+//! using anything it has. That engine starts with the person's first message.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -50,7 +50,7 @@ pub struct AgentParts {
     pub way: Box<dyn Connector>,
     /// What it says of itself when it begins a study session.
     pub study: Study,
-    /// The model; none for the default one of the moment.
+    /// The model; `None` for the current default.
     pub model: Option<String>,
     /// Where its turns are kept, in memory: it is closed with the agent.
     pub journal: Arc<dyn Journal>,

@@ -1,4 +1,4 @@
-//! What never leaves a host: `backendData`, at whatever depth it stands (RL-12).
+//! Removes `backendData`, which never leaves a host, at any depth (RL-12).
 
 use samovar_core::planted;
 use samovar_core::relay::Payload;

@@ -10,7 +10,7 @@ use crate::member::Member;
 use crate::queue::Disconnected;
 use crate::relay::{Pass, Relay};
 
-/// Leads into one room of a relay in one role, as often as it is gone.
+/// Connects to one room of a relay in one role, and reconnects when the connection is lost.
 pub struct InProcess {
     relay: Relay,
     pass: Pass,

@@ -1,4 +1,4 @@
-//! The way to a relay: somebody joins on it, loses it, and comes back.
+//! A connection to a relay: an agent joins on it, loses it, and reconnects.
 
 use std::fmt;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub trait Link: Send {
     fn next(&mut self) -> Future<'_, Result<Arc<Envelope>, Disconnect>>;
 }
 
-/// How a connection to a relay is made, as often as it is lost.
+/// Makes a connection to a relay, as often as it is lost.
 pub trait Connector: Send {
     /// Makes one. Dropping the future halfway makes none.
     fn open(&self) -> Future<'static, Result<Box<dyn Link>, String>>;

@@ -11,8 +11,8 @@ use crate::queue::{Disconnected, Queue};
 use crate::relay::{Pass, Relay, TooMany};
 use crate::room::{Join, Key, Refusal, not_joined, read_join};
 
-/// Somebody who is connected: in no room at first, then in the one that its `relay.join` names.
-/// When it is dropped it has left.
+/// A connected member: in no room at first, then in the one that its `relay.join` names. Dropping
+/// it leaves the room.
 pub struct Member {
     relay: Relay,
     key: Key,
@@ -61,17 +61,17 @@ impl Member {
         }
     }
 
-    /// This member sent what is no message, and why it is none.
+    /// This member sent something that is not a message, for this reason.
     pub fn malformed(&self, reply_to: Option<String>, why: String) {
         if !self.queue.is_gone() {
             self.refuse(&Refusal::message(why), reply_to);
         }
     }
 
-    /// What comes next. Safe to drop halfway: a message is taken only when it is given back.
+    /// The next message. Safe to drop halfway: a message is taken only when it is returned.
     ///
-    /// While somebody waits here, requests of this member that nobody answers in time are answered by
-    /// the relay.
+    /// While this waits, the relay answers requests of this member that the host does not answer in
+    /// time.
     ///
     /// # Errors
     /// [`Disconnected`]: nothing more comes.

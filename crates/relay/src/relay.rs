@@ -51,7 +51,7 @@ impl Default for RelayConfig {
     }
 }
 
-/// Where somebody may join (RL-5).
+/// Where a member may join (RL-5).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pass {
     /// Any room, in any role.
@@ -70,7 +70,7 @@ pub enum Pass {
 pub struct RoomInfo {
     /// Its name.
     pub room: String,
-    /// Where its host lives; none when it has none.
+    /// Where its host runs; `None` if it has no host.
     pub host: Option<HostKind>,
     /// How many agents are in it.
     pub agents: usize,
@@ -120,7 +120,7 @@ impl Relay {
         }))
     }
 
-    /// Somebody is connected, and in no room yet.
+    /// Makes a connected member, in no room yet.
     pub fn enter(&self, pass: Pass) -> Member {
         Member::new(
             self.clone(),
@@ -130,8 +130,8 @@ impl Relay {
         )
     }
 
-    /// Puts a host of this process into a room, in the place of the one that is there. The room stays
-    /// when everybody else has left; a later host on a socket takes its place.
+    /// Attaches a host of this process to a room, replacing its current host. The room then stays
+    /// when all members have left; a later host on a socket replaces it.
     ///
     /// # Errors
     /// [`Code::InvalidParams`] for a name that no room can have, [`Code::Busy`] when there are as many
@@ -190,8 +190,8 @@ impl Relay {
         &self.0.shared.logs
     }
 
-    /// Ends it: nothing more comes to any member, and all that is logged is on the disk. A study session
-    /// that is open goes on when the server does.
+    /// Closes the relay: no member receives more, and all rows are synced to disk. An open study
+    /// session continues when the server restarts.
     pub async fn close(&self) {
         // Who waits for the end of a study is told before nothing more comes.
         self.logs().settle().await;

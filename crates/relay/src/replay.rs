@@ -1,10 +1,10 @@
-//! Plays a study log against a host and finds the first row that cannot have been so (RL-17).
+//! Replays a study log against a host and finds the first row that cannot be true (RL-17).
 //!
-//! First a row is held against itself and the one before it: that it can be read, that it has the next
-//! number, and that its check is the one of all that stands before it. Then it is played: what the
-//! host was told is told to another one, at the same time of the clock, and what it said must be what
-//! that one says. What a host said of its own accord was the person's doing, which is found by what
-//! is different then.
+//! Each row is first checked against the previous one: it must be readable, have the next number,
+//! and carry the checksum of everything before it. Then it is replayed: a new host gets the same
+//! messages at the same clock times, and must send the same messages as the logged one. Messages
+//! that the host sent unasked were the person's doing; the replay derives the person's action from
+//! what they changed.
 
 use std::io::{self, BufRead, Read};
 
@@ -35,10 +35,10 @@ pub struct Report {
     /// Whether the rows have checks; without them a row that is missing at the end of an answer is
     /// found, but not every byte that was changed.
     pub is_checked: bool,
-    /// Whether the end of the study is in it. Rows that were cut off behind an answer leave no trace but
-    /// this.
+    /// Whether the log contains the study's end. Rows that were cut off after an answer leave no
+    /// other trace.
     pub is_ended: bool,
-    /// Where the log first differs; none when it does not.
+    /// Where the log first differs; `None` if it does not.
     pub difference: Option<Difference>,
 }
 
@@ -104,7 +104,7 @@ impl Difference {
     }
 }
 
-/// Plays a log against hosts: `make_host` makes one as it is when nobody has spoken to it yet.
+/// Replays a log against hosts; `make_host` makes a new one.
 ///
 /// # Errors
 /// When the log cannot be read.

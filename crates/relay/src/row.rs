@@ -14,16 +14,16 @@ mod tests;
 
 /// What the relay notes by itself: the `type` of rows that are no message of the protocol.
 pub mod note {
-    /// Somebody is in the room now: `role`, for a host `kind`.
+    /// A member has entered the room: `role`, for a host `kind`.
     pub const ENTERED: &str = "relay.entered";
-    /// Somebody is in it no longer: `undelivered` messages were on their way.
+    /// A member has left the room: `undelivered` messages were not delivered.
     pub const LEFT: &str = "relay.left";
     /// A host has the place of another.
     pub const REPLACED: &str = "relay.replaced";
     /// A message was refused by the relay: `code`, `message`; of a host also what it sent, by `type`
     /// and `bytes`.
     pub const REFUSED: &str = "message.refused";
-    /// A host answered what nobody asks, or asks no longer.
+    /// A host answered a request that is not, or no longer, pending.
     pub const DROPPED: &str = "reply.dropped";
     /// A host did not answer in time.
     pub const TIMEOUT: &str = "request.timeout";
@@ -39,7 +39,7 @@ pub mod note {
     pub const ENDED: &str = "session.end";
     /// Another study session took the place of this one.
     pub const SUPERSEDED: &str = "session.replaced";
-    /// The server was started anew in the middle of the session.
+    /// The server was restarted during the session.
     pub const RESTARTED: &str = "server.restarted";
 }
 
@@ -56,7 +56,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The direction as it stands in a row.
+    /// The direction as a row spells it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::In => "in",
@@ -66,7 +66,7 @@ impl Direction {
     }
 }
 
-/// A row of a study log as it stands in its file, field by field and in their order.
+/// A row of a study log, with the fields of its file in their order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Row {
@@ -98,25 +98,25 @@ pub struct Row {
     /// The message that it answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<String>,
-    /// The check of this row and all before it; empty in a log of somebody else.
+    /// The check of this row and all before it; empty in a log that another program wrote.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub check: String,
 }
 
 impl Row {
-    /// When it was; none when the timestamp is no moment.
+    /// Its time; `None` if the timestamp is not valid.
     pub fn at(&self) -> Option<Millis> {
         let at = self.timestamp.parse::<Timestamp>().ok()?;
         Some(Millis(at.as_millisecond()))
     }
 }
 
-/// What the check of a row must be, behind a row with the check `previous`, which is empty before the
-/// first one: 16 hex digits of a SHA-256 over `previous` and the row without its own check, as JSON
-/// with sorted keys and no white space.
+/// The check of a row that follows one with the check `previous`, which is empty for the first row:
+/// 16 hex digits of a SHA-256 over `previous` and the row without its own check, as JSON with
+/// sorted keys and no white space.
 ///
-/// So one row that was changed, taken out or moved is found at its place, and a file that was only
-/// formatted anew is as good as before.
+/// So a changed, removed or moved row is found at its position, while a file that was only
+/// reformatted stays valid.
 pub fn check(previous: &str, row: &Row) -> String {
     let mut text = String::new();
     if let Ok(mut value) = serde_json::to_value(row) {

@@ -1,8 +1,8 @@
-//! Our tools for an external agent (RL-24): a host whose screen is the catalogue of a server's tools.
+//! The server's tools for an external agent (RL-24): a host whose screen is the tool catalogue.
 //!
-//! A call becomes a turn of a durable session whose model only repeats what the agent asks for (ADR
-//! 17). So the gate, the approval level, the intents and what a kill leaves are those of every turn,
-//! and there is no second way to a tool.
+//! A call becomes a turn of a durable session whose model only repeats the agent's request (ADR
+//! 17). So the gate, the approval level, the intents and the recovery after a kill are those of
+//! every turn, and there is no second way to a tool.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub struct ToolHostParts {
     pub clock: Arc<dyn Clock>,
 }
 
-/// A host of tools in a room, until it is dropped or somebody else becomes the room's host.
+/// A host of tools in a room, until it is dropped or another host replaces it.
 pub struct ToolHost {
     end: DropGuard,
     tasks: TaskTracker,

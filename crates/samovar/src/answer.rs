@@ -68,7 +68,7 @@ enum Input {
     },
 }
 
-/// What the editor ended with.
+/// How the editor ended.
 enum EditorResult {
     Typed(Typed),
     /// It was told to leave; this stood in the line.

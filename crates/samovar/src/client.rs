@@ -1,5 +1,5 @@
-//! A client of the server's routes: over the socket of a server that runs, or in this very process
-//! (FC-1). What it asks and what it is told is the same either transport.
+//! A client of the server's routes, over the socket of a running server or in this process (FC-1).
+//! Requests and answers are the same in both.
 
 use std::pin::Pin;
 use std::time::Duration;

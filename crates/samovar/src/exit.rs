@@ -71,14 +71,14 @@ pub(crate) struct Failure {
     pub(crate) gone: ServerLoss,
 }
 
-/// What a failure says of the server that was asked, and of what became of the question.
+/// Whether a failure means that the server is gone, and whether it may have taken the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ServerLoss {
-    /// It is there, or none was asked.
+    /// It is there, or no server was asked.
     No,
-    /// It is starting, leaving, or was never there: it took nothing in.
+    /// It is starting, stopping, or was never there: it did not take the request.
     Untaken,
-    /// It went away in the middle: it may have taken it in.
+    /// It went away during the request: it may have taken it.
     Unsure,
 }
 

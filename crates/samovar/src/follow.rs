@@ -1,4 +1,4 @@
-//! A turn as its stream tells it, and where it stands, so that another stream can go on there.
+//! A turn's stream and the position in it, from which another stream can continue.
 
 use futures_util::StreamExt;
 use samovar_core::Code;

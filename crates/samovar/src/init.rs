@@ -1,4 +1,4 @@
-//! `samovar init`: the file that somebody begins with.
+//! `samovar init`: writes a first configuration file.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};

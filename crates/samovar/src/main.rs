@@ -1,11 +1,10 @@
 //! The `samovar` program: commands, configuration, terminal output.
 //!
-//! Here: what a person types and reads. `args` is the grammar, `config` reads the
-//! environment and the files,
-//! `reach` finds the server that holds the data directory or opens it, `client` asks its routes
-//! either way; the commands have files of their own, `screen`, `output` and `view` are what they
-//! show, `exit` is what a script can rely on.
-//! Not here: what the commands do; that is the engine behind the server's routes.
+//! Here: what a person types and reads. `args` is the grammar, `config` reads the environment and
+//! the files, `access` finds the server that holds the data directory or opens it in this process,
+//! `client` calls its routes either way. Each command has its own file; `screen`, `output` and
+//! `view` show results, `exit` has the exit codes that scripts rely on.
+//! Not here: what the commands do; the engine does it, through the server's routes.
 
 use std::pin::Pin;
 use std::process::ExitCode;

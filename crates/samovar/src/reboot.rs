@@ -1,5 +1,5 @@
-//! A server whose store failed boots anew in its place: the same process, arguments, environment and
-//! port (DU-12). Nothing is known of a file whose fsync failed but what a new start reads from it.
+//! Restarts a server in place after its store failed: the same process, arguments, environment and
+//! port (DU-12). After a failed fsync, only a new start can tell what the file holds.
 
 use std::ffi::OsString;
 use std::fmt::Display;

@@ -1,5 +1,5 @@
-//! A way to the data directory that outlives whoever holds it: when that one leaves, the next is
-//! found, or this process becomes it, and what was asked is asked again where that is safe (FC-1).
+//! A client of the data directory that outlives the server it talks to: it finds the next server,
+//! or opens the directory in this process, and repeats a request where that is safe (FC-1).
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The reading of a journal that may end its reader, in a process of its own.
+//! Reads a journal in a child process, because a damaged file may crash its reader.
 
 use std::path::Path;
 

@@ -101,7 +101,7 @@ impl Jail {
         &self.spellings[0]
     }
 
-    /// What `raw`, as a model wrote it, stands for.
+    /// The path that `raw`, as a model wrote it, names.
     ///
     /// Absolute paths count from the root when they begin with its own path.
     /// `..` is resolved by the text alone, which is exact where no link is followed.

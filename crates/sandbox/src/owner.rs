@@ -1,9 +1,9 @@
-//! Whose a data directory is: a mark that only this user, on this machine, can make.
+//! The owner of a data directory: a mark that only this user, on this machine, can make.
 //!
-//! A folder that came with a clone can hold all that a data directory holds: a lock, a journal, a
-//! session whose next message runs tools. So the mark is a code over the directory's path, made with
-//! a key that never leaves this user's own folder; what is copied, cloned or unpacked has none that
-//! fits.
+//! A folder that came with a clone can hold everything that a data directory holds: a lock, a
+//! journal, a session whose next message runs tools. So the mark is a code over the directory's
+//! path, made with a key that never leaves this user's own folder. A copied, cloned or unpacked
+//! directory has no valid mark.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -51,7 +51,7 @@ pub enum Ownership {
     Foreign(Foreign),
 }
 
-/// Why a directory is taken for somebody else's.
+/// Why a directory does not count as this user's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreign {
     /// It is a link, which may lead to any folder of this user.
@@ -83,7 +83,7 @@ impl Owner {
         }
     }
 
-    /// Makes the key where there is none, so that what is made later will be known.
+    /// Makes the key if there is none, so that later marks can be verified.
     ///
     /// # Errors
     /// What the system said.
@@ -138,7 +138,7 @@ impl Owner {
 }
 
 impl DirLock {
-    /// Marks the directory as this user's, so that it is theirs from now on without being named.
+    /// Marks the directory as this user's, so that later commands use it without naming it.
     ///
     /// One that holds nothing yet is closed to others, and git is told to leave it alone.
     ///

@@ -106,7 +106,7 @@ impl JailPath {
         &self.path
     }
 
-    /// The last name; none for the root.
+    /// The last name; `None` for the root.
     pub fn name(&self) -> Option<&OsStr> {
         self.path.file_name()
     }

@@ -30,7 +30,7 @@ struct AddressRecord {
 }
 
 impl Address {
-    /// What the holder of a data directory has written; none when it listens nowhere, or not yet.
+    /// What the holder of a data directory has written; `None` if it does not listen, or not yet.
     pub fn read(data_dir: &Path) -> Option<Self> {
         let text = SmallFiles::of(data_dir)
             .ok()?

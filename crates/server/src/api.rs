@@ -1,5 +1,4 @@
-//! What stands under `/api`: the server itself, its models, tools and tokens, and what it found at
-//! start.
+//! The routes under `/api`: the server, its models, tools and tokens, and its report on recovery.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};

@@ -21,7 +21,7 @@ use serde_json::Value;
 pub struct Token(String);
 
 impl Token {
-    /// Takes a token; none when it is shorter than 16 characters, which could be guessed.
+    /// Takes a token; `None` if it is shorter than 16 characters, which could be guessed.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         (text.len() >= 16).then(|| Self(text.to_owned()))
@@ -53,15 +53,15 @@ pub struct Config {
     pub private: Vec<PathBuf>,
     /// Files that file tools may read and not change, besides those of the workspace.
     pub guarded: Vec<PathBuf>,
-    /// For whom the data directory is marked, so that they need not name it again; none leaves it
-    /// without a mark.
+    /// The owner whose mark the data directory gets, so that later starts need not name it; `None`
+    /// makes no mark.
     pub owner: Option<Owner>,
     /// The address to listen on.
     pub host: IpAddr,
     /// The port; 0 lets the system choose one.
     pub port: u16,
-    /// The token that clients must bring; none uses the one in the data directory, which is made at
-    /// first start.
+    /// The token that clients must send; `None` uses the one in the data directory, which the first
+    /// start makes.
     pub token: Option<Token>,
     /// Bytes of a request's body, at most.
     pub max_body_bytes: usize,
@@ -69,8 +69,8 @@ pub struct Config {
     pub max_connections: usize,
     /// How long a client may take to send its headers, or its body.
     pub slow_client: Duration,
-    /// How long a client may take nothing of an answer. A stream that gets through to it after that
-    /// ends and says where to go on; after twice as long the connection is cut.
+    /// How long a client may leave an answer unread. A stream that gets through after that ends and
+    /// says where to resume; after twice as long the connection is cut.
     pub slow_reader: Duration,
     /// How often a silent stream says that it lives.
     pub ping_every: Duration,
@@ -81,17 +81,17 @@ pub struct Config {
     /// Addresses that are not public and may be asked all the same, by webhooks and whatever else
     /// fetches.
     pub egress: Vec<Range>,
-    /// Tools of the program that has the server inside. They are there before a turn goes on that an
-    /// earlier run left, which those are not that come to [`Engine::toolbox`] later.
+    /// Tools of the program that embeds the server. They exist before the turns of an earlier run
+    /// continue, unlike tools that are added to [`Engine::toolbox`] later.
     ///
     /// [`Engine::toolbox`]: samovar_engine::Engine::toolbox
     pub toolsets: Vec<Arc<dyn Toolset>>,
-    /// Tools behind a webhook that are there from the start.
+    /// Webhook tools that exist from the start.
     pub tools: Vec<ConfiguredTool>,
-    /// The program that reads a journal before it is opened, when the last start died; none trusts
-    /// the journal as far as its pages fit together.
+    /// The program that checks a journal before it is opened, if the last start died; `None` trusts
+    /// the journal if its pages fit together.
     pub walker: Option<Walker>,
-    /// Whether who started the server begins it anew when it asks for that, as a restore does; see
+    /// Whether the program that started the server restarts it on request, as a restore needs; see
     /// [`Server::restart_asked`](crate::Server::restart_asked).
     pub restarts: bool,
     /// The global chat.
@@ -102,17 +102,16 @@ pub struct Config {
     pub settings: Settings,
     /// The models.
     pub providers: ProviderConfig,
-    /// The models again, made by whoever asked them something before the start; none makes them of
-    /// `providers`.
+    /// The registry, if the caller has made one before the start; `None` makes it from `providers`.
     pub registry: Option<Arc<Registry>>,
 }
 
 /// The global chat (CH-8, CH-9, CH-12).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChatConfig {
-    /// Who hears what nobody waits for.
+    /// Who answers messages that no agent waits for.
     pub agent: ChatAgent,
-    /// What is said there at start; none for nothing. At most 64 KiB.
+    /// The first message in the chat at start; `None` for no message. At most 64 KiB.
     pub greeting: Option<String>,
     /// Messages that are kept, at most; the oldest leave first.
     pub max_messages: usize,
@@ -145,7 +144,7 @@ pub struct RelaySettings {
     pub agent_rooms: Vec<String>,
     /// The rooms in which an external agent has our tools from the start on.
     pub tool_rooms: Vec<String>,
-    /// The model of the agents in `agent_rooms`; none for that of sessions that ask for none.
+    /// The model of the agents in `agent_rooms`; `None` for the default model.
     pub agent_model: Option<String>,
 }
 
@@ -162,7 +161,7 @@ impl Default for RelaySettings {
     }
 }
 
-/// Who hears what the person says in the chat and nobody waits for.
+/// Who answers the person's messages in the chat that no agent waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChatAgent {
     /// The `AdaptiveAgent`.
@@ -178,14 +177,14 @@ impl ChatAgent {
         [("adaptive", Self::Adaptive), ("nobody", Self::Nobody)];
 }
 
-/// A tool behind a webhook, which is there from the start. Its address may hold a key.
+/// A webhook tool that exists from the start. Its address may contain a key.
 #[derive(Clone, PartialEq)]
 pub struct ConfiguredTool {
     /// The name that a model calls.
     pub name: String,
     /// For the model: what it does and when to use it.
     pub description: String,
-    /// The JSON Schema of its arguments; none when it takes none.
+    /// The JSON Schema of its arguments; `None` if it takes none.
     pub parameters: Option<Value>,
     /// The address that its calls are sent to.
     pub url: String,

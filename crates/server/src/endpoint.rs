@@ -1,5 +1,5 @@
-//! A row of the table of routes: what it answers to, and the handler that answers. A family of
-//! handlers has a state of its own, `S`; the table at the top gives each its part.
+//! A row of the route table: method, path, and the handler. Each family of handlers has its own
+//! state, `S`; the table at the top gives each family its part.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// The verb as it stands in a request.
+    /// The verb as a request spells it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -107,7 +107,7 @@ type Finish<S> = Arc<dyn Fn(&S, &mut Response<Body>) + Send + Sync>;
 pub struct Route {
     /// The verbs that it answers to, the main one first.
     pub verbs: &'static [Verb],
-    /// Its path, with parts such as `{name}` that stand for something.
+    /// Its path, with placeholders such as `{name}`.
     pub path: String,
     /// Who may use it.
     pub scope: Scope,

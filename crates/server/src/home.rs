@@ -152,9 +152,8 @@ impl Opening {
         })
     }
 
-    /// The routes, for an axum program to mount. They answer to these authorities (`host:port`, as
-    /// they stand in `Host` and `Origin`), and what is asked before [`Opening::finish`] is done
-    /// waits up to four seconds.
+    /// The routes, for an axum program to mount. They accept these authorities (`host:port`, as in
+    /// `Host` and `Origin`). A request before [`Opening::finish`] is done waits up to four seconds.
     pub fn router(&self, authorities: impl IntoIterator<Item = impl Into<String>>) -> Router {
         let authorities: Vec<String> = authorities.into_iter().map(Into::into).collect();
         router::router(&self.shared, &authorities)
@@ -238,8 +237,8 @@ impl Home {
         Box::pin(Opening::begin(config)?.finish()).await
     }
 
-    /// Whether the data directory could be taken now. It is made when it is missing; no store is
-    /// opened, and no turn goes on.
+    /// Whether the data directory could be locked now. It is created if missing; no store is
+    /// opened, and no turn continues.
     ///
     /// # Errors
     /// [`OpenError::DataDir`].
@@ -316,7 +315,7 @@ impl Home {
         &self.shared.relaying.relay
     }
 
-    /// The providers, for whoever explains which model answers and why.
+    /// The providers, to explain which model answers and why.
     pub fn registry(&self) -> &Registry {
         &self.shared.api.registry
     }
@@ -326,8 +325,9 @@ impl Home {
         self.shared.api.registry.as_ref()
     }
 
-    /// Waits until a store failed for good, and says how. It takes nothing more then: whoever holds
-    /// this should close it and open the data directory anew, in this process or another (DU-12).
+    /// Waits until a store has failed for good, and returns the cause. It accepts nothing more
+    /// then: the caller should close this and open the data directory again, in this process or
+    /// another (DU-12).
     pub async fn failed(&self) -> Broken {
         self.stores.disk.failed().await
     }

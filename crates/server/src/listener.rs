@@ -31,8 +31,8 @@ mod tests;
 /// How long a connection gets to end after the server was asked to stop.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// A server that listens. End it with [`Server::stop`]; one that is dropped instead hangs up at once
-/// and writes everything out behind its owner's back.
+/// A listening server. End it with [`Server::stop`]. If it is dropped instead, it disconnects its
+/// clients at once and writes its state out in the background.
 pub struct Server {
     // In the order in which they go: nobody new is sent here, nobody is served, and then nothing is
     // open any more.
@@ -121,8 +121,7 @@ impl Server {
         }
     }
 
-    /// Waits until the server asks to be ended and begun anew; for ever, when it was not told that
-    /// somebody would.
+    /// Waits until the server asks for a restart; never returns if the caller does not offer one.
     pub async fn restart_asked(&self) {
         match &self.home.shared.api.restart {
             Some(restart) => restart.cancelled().await,

@@ -1,5 +1,5 @@
-//! Tools that somebody else has: those that the configuration names, and those that clients register,
-//! which are kept in `tools.json` (TL-1, TL-17).
+//! Tools that run elsewhere: those in the configuration, and those that clients register, which are
+//! kept in `tools.json` (TL-1, TL-17).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -241,7 +241,7 @@ impl RegisteredTools {
 }
 
 impl ConfiguredTool {
-    /// A tool with the default timeout that nobody calls twice.
+    /// A tool with the default timeout whose calls must not be repeated.
     pub fn new(name: &str, description: &str, url: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -253,8 +253,8 @@ impl ConfiguredTool {
         }
     }
 
-    /// Why its calls would be refused now: its address cannot be asked, or leads to what is neither
-    /// public nor in these ranges. None when nothing is known against it.
+    /// Why its calls would be refused now: its address cannot be resolved, or is neither public nor
+    /// in these ranges. `None` if no reason is known.
     pub async fn refusal(&self, client: &Client) -> Option<String> {
         match target(&self.name, &self.url) {
             Err(error) => Some(error.message.into_owned()),

@@ -1,5 +1,5 @@
-//! A turn as a stream of frames. The reader pulls from the log; what one pull brings goes out with
-//! one write. A client that goes away drops the reader, and the turn goes on (AS-9).
+//! A turn as a stream of frames. The reader pulls from the log; the events of one pull are sent
+//! with one write. A client that disconnects drops the reader, and the turn continues (AS-9).
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -56,7 +56,7 @@ impl Cursor {
     }
 }
 
-/// How a stream is made, whatever it shows.
+/// The settings of a stream.
 #[derive(Clone, Debug)]
 pub(crate) struct StreamSettings {
     pub(crate) profile: Profile,
@@ -76,7 +76,7 @@ pub(crate) fn of_turn(turn: TurnId, reader: Follower, settings: StreamSettings) 
     })
 }
 
-/// The stream of one turn for a client that comes back.
+/// The stream of one turn for a returning client.
 pub(crate) fn resumed(
     session: SessionId,
     resumption: Resumption,
@@ -113,7 +113,7 @@ pub(crate) fn resumed(
     })
 }
 
-/// The stream for a client that comes back to a session of which no turn is kept any longer.
+/// The stream for a client that returns to a session of which no turn is kept any longer.
 pub(crate) fn nothing_left(session: SessionId) -> Response<Body> {
     let mut out = Vec::new();
     sse::frame(None, &Snapshot::idle(session).as_event(), &mut out);
@@ -131,14 +131,14 @@ struct TurnStream {
     playback: Playback,
 }
 
-/// What becomes of the events that are read. What was shown before is read again, from the turn's
-/// start, because it decides what the frames behind it say.
+/// What happens to the events that are read. Events that were shown before are read again from the
+/// turn's start, because the later frames depend on them.
 enum Playback {
-    /// Up to this frame, all was shown before.
+    /// Everything up to this frame was shown before.
     After(FrameId, SnapshotReplay),
-    /// It is not known what was shown before; a snapshot tells it again.
+    /// It is not known what was shown before; a snapshot replaces it.
     Snapshot(SnapshotReplay),
-    /// All of it is shown.
+    /// Every event is shown.
     Live,
 }
 
@@ -156,7 +156,7 @@ fn response(reading: TurnStream) -> Response<Body> {
     with_headers(Body::from_stream(chunks))
 }
 
-/// An answer that is a stream of server-sent events.
+/// A response that is a stream of server-sent events.
 pub(crate) fn with_headers(body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
@@ -171,7 +171,7 @@ pub(crate) fn with_headers(body: Body) -> Response<Body> {
 }
 
 impl TurnStream {
-    /// The next bytes to send; none when the stream is over.
+    /// The next bytes to send; `None` when the stream is over.
     async fn next(&mut self) -> Option<Bytes> {
         if self.encoder.is_over() {
             return None;
@@ -208,8 +208,8 @@ impl TurnStream {
         Playback::Live
     }
 
-    /// Takes in what was shown before. A place inside an event that does not make so many frames
-    /// here was never given out.
+    /// Skips what was shown before. A part number that this event does not have was never given
+    /// out.
     fn pass_by(
         &mut self,
         event: &Event,
@@ -246,7 +246,7 @@ impl TurnStream {
         }
     }
 
-    /// Takes in what a snapshot tells, and writes that when it is complete.
+    /// Collects what a snapshot covers, and writes the snapshot when it is complete.
     fn retell(&mut self, event: &Event, mut replay: SnapshotReplay, out: &mut Vec<u8>) -> Playback {
         if event.seq > replay.settled {
             self.reset(replay, out);
@@ -284,14 +284,14 @@ impl TurnStream {
     }
 }
 
-/// What a client is told that took nothing for long.
+/// The error for a client that has read nothing for too long.
 fn stalled(at: Option<FrameId>) -> Error {
     let left = || locale::turn::reader_stalled().to_owned();
     let why = at.map_or_else(left, locale::turn::reader_stalled_at);
     Error::new(Code::ReaderStalled, why)
 }
 
-/// Why a reader cannot go on, as a client sees it.
+/// Why a reader cannot continue, as the error for the client.
 pub(crate) fn lost(why: FollowError, at: Option<FrameId>) -> Error {
     match why {
         FollowError::Stopping => {

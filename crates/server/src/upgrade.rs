@@ -33,11 +33,11 @@ use crate::pace::Stalled;
 
 /// Bytes that are read at once, and written at once, at most; a longer message takes several.
 const CHUNK_BYTES: usize = 8 * 1024;
-/// How long the other side gets to answer a goodbye.
+/// How long the client gets to answer a close frame.
 const GOODBYE: Duration = Duration::from_secs(1);
 
-/// A connection's place in the server. As long as a clone of it is there, the connection counts among
-/// those that there may be at once, and the server's stop waits for it.
+/// A connection's share of the server's limits. While a clone of it exists, the connection counts
+/// as one of the allowed number, and the server's stop waits for it.
 #[derive(Clone, Default)]
 pub(crate) struct ConnectionGuard {
     _held: Option<Arc<(OwnedSemaphorePermit, TaskTrackerToken)>>,
@@ -46,7 +46,7 @@ pub(crate) struct ConnectionGuard {
 }
 
 impl ConnectionGuard {
-    /// `stop` asks whoever has it to end, `cut` ends it where it is.
+    /// `stop` asks its owner to end, `cut` ends the connection at once.
     pub(crate) fn new(
         permit: OwnedSemaphorePermit,
         tracked: TaskTrackerToken,
@@ -165,19 +165,19 @@ fn has_key(headers: &HeaderMap) -> bool {
     }
 }
 
-/// A WebSocket as its route sees it: whole messages both ways. It asks by itself whether a silent
-/// client is still there.
+/// A WebSocket as its route sees it: whole messages both ways. It sends pings to check a silent
+/// client.
 pub(crate) struct Channel {
     socket: WebSocket,
     pace: Pace,
     stop: CancellationToken,
-    /// When it was asked last whether the client is there; at first, when the line began.
+    /// When the last ping was sent; at first, when the channel began.
     asked: Instant,
-    /// Since when an answer to a ping is owed.
+    /// Since when a pong is due.
     owed: Option<Instant>,
 }
 
-/// What a client says.
+/// A message from the client.
 #[derive(Debug)]
 pub(crate) enum ClientMessage {
     /// A text.
@@ -187,7 +187,7 @@ pub(crate) enum ClientMessage {
 }
 
 impl ClientMessage {
-    /// What it says, byte by byte.
+    /// Its bytes.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Text(text) => text.as_bytes(),
@@ -196,22 +196,22 @@ impl ClientMessage {
     }
 }
 
-/// Why a line is over.
+/// Why a channel has closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CloseReason {
     /// The client left, or cannot be reached.
     Gone,
-    /// What came is no message, in the words of RFC 6455.
+    /// The frame is not valid, with the close code of RFC 6455.
     Unreadable(CloseCode),
     /// The client took nothing for too long.
     Stalled,
     /// The server stops.
     Stopping,
-    /// The client did what is not done here.
+    /// The client did something that is not allowed.
     Refused(Code),
-    /// Somebody else has the client's place now.
+    /// Another client has replaced this one.
     Replaced,
-    /// More lies ready for the client than it may leave there.
+    /// Too much is queued for the client.
     Overrun,
 }
 
@@ -226,7 +226,7 @@ impl Channel {
         }
     }
 
-    /// What the client says next. Safe to drop halfway: a message is taken whole or not at all.
+    /// The client's next message. Safe to drop halfway: a message is taken whole or not at all.
     ///
     /// # Errors
     /// [`CloseReason`]: nothing will come.

@@ -1,9 +1,9 @@
-//! A backup of a data directory in use, as a folder: the history, the journal, and a list of both with
-//! their checksums.
+//! A backup of a data directory in use, as a folder: the history, the journal, and a list of both
+//! with their checksums.
 //!
-//! Nothing is removed from the journal meanwhile, and the history is copied first, so that what the
-//! copy of the history lacks is in the copy of the journal. Tokens, logs and the address of a running
-//! server are not in it: who has a backup can read what was said, and reaches no server with it.
+//! Nothing is removed from the journal meanwhile, and the history is copied first: what its copy
+//! lacks is in the journal's copy. Tokens, logs and the address of a running server are left out: a
+//! backup shows the conversations and gives no access to a server.
 
 mod files;
 mod restore;
@@ -93,8 +93,8 @@ impl Backups {
         making.await.unwrap_or_else(|error| Err(broke(&error)))
     }
 
-    /// Copies a backup to where the next start takes it from, and asks for that start. Who asked may
-    /// go away meanwhile: a restore must not wait there for a start that somebody makes some day.
+    /// Copies a backup to where the next start takes it from, and asks for that start. It continues
+    /// if the caller goes away: a restore must not be left for a start at some later time.
     ///
     /// # Errors
     /// As [`Backups::make`]; nothing changes then.
@@ -113,8 +113,8 @@ impl Backups {
         staging.await.unwrap_or_else(|error| Err(broke(&error)))
     }
 
-    /// Takes no further backup on, and waits for the one that is being made or put back, so that nobody
-    /// writes to the data directory who does not hold it any longer.
+    /// Accepts no further backup, and waits for the one in progress, so that nothing is written to
+    /// the data directory after its lock is released.
     pub async fn end(&self, within: Duration) {
         self.one.close();
         self.tasks.close();

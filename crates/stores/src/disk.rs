@@ -53,7 +53,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// The room of a data directory; none when the system does not tell.
+    /// The free space of a data directory; `None` if the system does not say.
     pub fn of(dir: &Path) -> Option<Self> {
         let free_bytes = free_bytes(dir)?;
         let has_ballast = is_ballast(dir, BALLAST_BYTES);
@@ -130,7 +130,7 @@ impl Disk {
         true
     }
 
-    /// Gives up the ballast of a data directory that nobody has opened, so that it can be.
+    /// Removes the ballast of a data directory that is not open, so that it can be opened.
     pub fn drop_ballast(dir: &Path) {
         remove(dir, BALLAST);
     }

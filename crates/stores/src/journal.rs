@@ -1,17 +1,16 @@
 //! The journal: the hot store, and the truth about every turn until the history has it.
 //!
-//! [`LmdbJournal`] is an LMDB environment with one writing thread, whose commits are shared by
-//! whoever waits (DU-3), and the spool beside it for live events. Begin with [`LmdbJournal::open`],
-//! which also makes one again what a killed process left in the two (DU-18).
+//! [`LmdbJournal`] is an LMDB environment with one writing thread, whose waiting callers share each
+//! commit (DU-3), and the spool beside it for live events. Begin with [`LmdbJournal::open`], which
+//! also merges what a killed process left in the two (DU-18).
 //!
 //! A journal must be opened once at a time. Inside one process that is checked; between processes
-//! it is not, but left to the lock on the data directory, which its owner takes before.
+//! the lock on the data directory ensures it, which the owner takes first.
 //!
-//! What a log is numbered by: an event's position goes on behind the log's `head`, and `head`
-//! outlives the rows. When the journal knows nothing of a session, its position goes on behind what
-//! the history has projected. A session that is deleted keeps its entry until the next boot, so a
-//! session made anew under its id begins a new log behind the old one's head, and no event id is
-//! given twice in one epoch.
+//! Positions: an event's position follows the log's `head`, and `head` outlives the rows. When the
+//! journal does not know a session, positions follow what the history has projected. A deleted
+//! session keeps its entry until the next boot, so a new session with the same id begins a new log
+//! after the old one's head, and no event id is used twice in one epoch.
 
 mod audit;
 mod boot;
@@ -65,7 +64,7 @@ pub struct Settings {
     pub segment_bytes: u64,
     /// What a commit outlives.
     pub durability: Durability,
-    /// The kernel's id of its own start; none asks the kernel.
+    /// The kernel's boot id; `None` asks the kernel.
     pub boot_id: Option<String>,
 }
 
@@ -113,9 +112,9 @@ struct Shared {
 }
 
 impl LmdbJournal {
-    /// Opens the journal in a data directory, makes one again what an earlier process left, and
-    /// begins a new epoch: the one behind the last, or `now_seconds` (since 1970) when that is
-    /// later, so that a restored backup never gives an event id out again.
+    /// Opens the journal in a data directory, merges what an earlier process left, and begins a new
+    /// epoch: the one after the last, or `now_seconds` (since 1970) if that is later, so that a
+    /// restored backup never gives out an event id again.
     ///
     /// # Errors
     /// [`Broken`]; also when the journal has the format of a newer program.

@@ -1,11 +1,11 @@
-//! The stores, behind the ports of `samovar-core`.
+//! The stores that implement the ports of `samovar-core`.
 //!
-//! Here: [`open`], the one door. It gives the [`Stores`] of a data directory: the journal (the truth
-//! about every turn, LMDB with a spool for live events), the history that is projected from it
-//! (`SQLite`), and the care of both: disk, backups, reports of damage. A further store is one folder
-//! and one arm there. [`memory`] is a journal for sessions that end with the process.
-//! Not here: what is kept when, what a turn does next, and who may open a data directory: one
-//! process at a time, which the owner of its lock ensures before it opens anything here.
+//! Here: [`open`], the only entry. It gives the [`Stores`] of a data directory: the journal (the
+//! truth about every turn, LMDB with a spool for live events), the history that is projected from
+//! it (`SQLite`), and their maintenance: disk, backups, damage reports. A further store is one
+//! folder and one arm there. [`memory`] is a journal for sessions that end with the process.
+//! Not here: what is kept when, and what a turn does next. Also not here: who may open a data
+//! directory. Only one process may at a time; the owner of its lock ensures that first.
 //!
 //! No store reads another (DU-1).
 //! Start with [`open`].

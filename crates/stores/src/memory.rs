@@ -1,9 +1,9 @@
-//! A journal that keeps nothing on a disk, for an engine whose sessions are gone with the process
-//! (CH-1): the same port, with the same answers, as long as the process lives.
+//! A journal in memory, for an engine whose sessions end with the process (CH-1): the same port,
+//! with the same answers, as long as the process lives.
 //!
-//! Bounded by what is in use: a log holds its unfinished turns, what the history lacks, and what has
-//! finished since the time of the last sweep. A session that is deleted leaves nothing once the
-//! history has heard of it, so its positions are given out anew, should its id ever be used again.
+//! It is bounded by what is in use: a log holds its unfinished turns, what the history lacks, and
+//! what has finished since the last sweep. A deleted session leaves nothing once the history knows
+//! of it, so its positions are given out again if its id is ever reused.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
@@ -25,7 +25,7 @@ pub struct MemoryJournal {
     last_log: AtomicU64,
 }
 
-/// How much a journal in memory holds.
+/// The size of a journal in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
     /// Logs of which something is known.

@@ -1,8 +1,8 @@
-//! The spool: where live events are kept until the commit that ends their message (DU-3).
+//! The spool: it keeps live events until the commit that ends their message (DU-3).
 //!
-//! Append-only segments of [`frame`]s. Whoever reads a model appends what one read brought, with one
-//! `write(2)` on its own thread and without fsync: it survives a killed process, and the checksums
-//! find what a power cut left. A segment goes when no open message has bytes in it.
+//! Append-only segments of [`frame`]s. The thread that reads a model appends what one read brought,
+//! with one `write(2)` and without fsync: it survives a killed process, and the checksums find what
+//! a power cut left. A segment is removed when no open message has bytes in it.
 
 mod frame;
 mod holdings;

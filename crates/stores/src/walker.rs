@@ -24,13 +24,13 @@ const DEADLY: [(i32, &str); 5] = [
     (11, "SIGSEGV"),
 ];
 
-/// The program that reads a journal: it calls [`crate::walk`] with the data directory, which comes as its
-/// last argument, and ends with the exit code that it is told.
+/// The program that checks a journal: it calls [`crate::walk`] with the data directory, its last
+/// argument, and exits with the agreed exit code.
 #[derive(Clone, Debug)]
 pub struct Walker {
     /// The program.
     pub program: PathBuf,
-    /// What stands before the data directory.
+    /// The arguments before the data directory.
     pub args: Vec<OsString>,
 }
 

@@ -1,4 +1,4 @@
-//! A tool that somebody else has and declares: what is said of it, and its bounds.
+//! The declaration of a tool that runs elsewhere, and its bounds.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const MAX_SCHEMA_DEPTH: usize = 32;
 /// The longest that one call may run.
 const MAX_TIMEOUT: Duration = Duration::from_hours(1);
 
-/// What is said of a tool by whoever has it.
+/// A tool's declaration by its owner.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Declared {
     /// The name that a model calls.

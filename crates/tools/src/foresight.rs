@@ -1,5 +1,5 @@
-//! What a call makes of a file, taken down before it begins: by that, whoever finds the file later
-//! tells whether it was done.
+//! The content that a call will give a file, recorded before the call begins: from that, a later
+//! check tells whether the call was done.
 
 use samovar_core::{Outcome, Probed};
 use samovar_sandbox::{JailError, JailPath};

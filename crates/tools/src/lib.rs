@@ -1,10 +1,10 @@
-//! The built-in file tools, all of them behind the path jail, and tools that run elsewhere.
+//! The built-in file tools, all of them inside the path jail, and tools that run elsewhere.
 //!
 //! Here: [`catalog`], the one list of built-in tools; one file for each tool, whose arguments are a
 //! type from which the schema and the description are derived; the parts that tools share: texts
 //! for the model, the walk that honours `.gitignore`, the locks under which files are changed;
-//! [`webhook()`] and [`client_tool`], for tools that others [`Declared`]. Not here: the jail itself
-//! (`samovar-sandbox`), who may call what, and when (the engine), running commands.
+//! [`webhook()`] and [`client_tool`], for tools that others declare ([`Declared`]). Not here: the
+//! jail itself (`samovar-sandbox`), who may call what, and when (the engine), running commands.
 //!
 //! Start at [`catalog`], then read `tool.rs`; to add a tool, write its file and its line in the
 //! list.

@@ -1,4 +1,4 @@
-//! What a tool works in: the jail, who changes which file, and whether to go on.
+//! What a tool works with: the jail, the locks of the files, and the signal to stop.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};

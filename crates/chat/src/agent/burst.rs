@@ -1,5 +1,5 @@
-//! What the agent does for one reason to work, and for those that come meanwhile: a session whose
-//! turns are followed into the chat, until none is left.
+//! The agent's work for one reason to run, and for the reasons that come meanwhile: one session
+//! whose turns are copied into the chat until none is left.
 
 use std::collections::HashMap;
 use std::sync::Arc;

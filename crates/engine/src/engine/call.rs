@@ -1,4 +1,5 @@
-//! A tool that a person calls, outside of any session; and the calls that wait for somebody outside.
+//! A tool that a person calls outside any session, and the calls that wait to be settled from
+//! outside.
 
 use std::sync::Arc;
 
@@ -20,10 +21,10 @@ use crate::settings::Recovery;
 use crate::toolbox::{Tool, outcome_of};
 
 impl Engine {
-    /// Calls a tool for a person. The call passes the gate that a model's calls pass, at `approval` or
-    /// else at the server's level, and has the tool's timeout. It belongs to no session: its context
-    /// is made up, no log knows of it, and after a crash nobody does. So it is only for who may widen
-    /// the approval level. Dropping the future stops the tool.
+    /// Calls a tool for a person. The call passes the same gate as a model's calls, at `approval`
+    /// or the server's level, and has the tool's timeout. It belongs to no session: its context is
+    /// made up, no log records it, and it does not survive a crash. So only callers that may widen
+    /// the approval level may use it. Dropping the future stops the tool.
     ///
     /// # Errors
     /// [`Code::UnknownTool`] when there is no such tool; [`Code::Unavailable`] while the server stops.
@@ -54,8 +55,8 @@ impl Engine {
         }
     }
 
-    /// The calls that wait for somebody outside, oldest first. To ask is not to use a session: where only
-    /// those are looked after that somebody uses, no other comes into memory by it.
+    /// The calls that wait to be settled from outside, oldest first. This does not count as using a
+    /// session: where sessions are loaded on use, it loads none.
     ///
     /// # Errors
     /// [`Code::Internal`] when a store cannot be read.
@@ -111,13 +112,13 @@ impl Engine {
         Ok(calls)
     }
 
-    /// Watches the calls that wait for somebody outside, from those on that are known now. For one
-    /// watcher: what one was told, another is not.
+    /// Watches the calls that wait to be settled from outside, beginning with those known now. For
+    /// one watcher: each change is reported once.
     pub fn watch_calls(&self) -> CallWatch {
         CallWatch::new(self.parts.open_calls.clone(), self.parts.stop.clone())
     }
 
-    /// Closes a call that waits for somebody outside.
+    /// Closes a call that waits to be settled from outside.
     ///
     /// # Errors
     /// [`Code::UnknownCall`] when it does not wait, or no more; what [`Engine::submit`] refuses.

@@ -1,4 +1,4 @@
-//! A reader comes back: which turn it reads, and from where it goes on (DU-7, AS-9).
+//! A returning reader: which turn it reads, and from which event it continues (DU-7, AS-9).
 
 use samovar_core::{Broken, Error, EventId, Seq, SessionId, TurnId};
 
@@ -6,55 +6,54 @@ use super::Engine;
 use crate::log::{Follower, Log, TurnPlace};
 use crate::parts::unknown;
 
-/// What a reader has.
+/// The reader's position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReaderPosition {
     /// Nothing.
     Start,
-    /// All up to this event, it says.
+    /// The reader says it has everything up to this event.
     Event(EventId),
-    /// It has something, but cannot say what.
+    /// It has something, but its position is not valid.
     Unknown,
 }
 
-/// Which turn a reader asks for.
+/// The turn that a reader asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TurnChoice {
-    /// That of the event up to which it has all; else the one that runs; else the last one.
+    /// The turn of the reader's last event; otherwise the running turn; otherwise the last one.
     Latest,
-    /// This one, whose first event stands behind this position.
+    /// This turn, whose first event is after this position.
     Turn(TurnId, Seq),
 }
 
-/// How a reader goes on with a turn.
+/// What a reader needs to continue with a turn.
 pub struct Resumption {
     /// The turn.
     pub turn: TurnId,
-    /// Stands in front of the turn's first event: who makes frames of events needs all of them.
+    /// A follower before the turn's first event: making frames needs all of its events.
     pub reader: Follower,
-    /// What is to be shown.
+    /// Where the reader continues.
     pub from: ResumeFrom,
-    /// The last position that a snapshot can stand for: readers can see it, and the turn's end, if
-    /// it has one, is behind it.
+    /// The last position that a snapshot can cover: readers can see it, and the turn's end, if any,
+    /// comes after it.
     pub settled: Seq,
     /// Whether the turn is over.
     pub is_over: bool,
 }
 
-/// What is to be shown of a turn.
+/// Where a reader continues in a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResumeFrom {
-    /// All of it.
+    /// At the turn's start.
     Start,
-    /// What is behind this event. It is kept, and it is where it says.
+    /// After this event, which is kept at that position.
     After(EventId),
-    /// A snapshot, and what is behind that: what the reader has is not known.
+    /// After a snapshot, because the reader's position is not known.
     Snapshot,
 }
 
 impl Engine {
-    /// Lets a reader go on; none when the turn that was named, or any turn of the session, is not
-    /// kept any longer.
+    /// Resumes a reader. `None` if the named turn, or every turn of the session, is no longer kept.
     ///
     /// # Errors
     /// [`Code::UnknownSession`](samovar_core::Code::UnknownSession),
@@ -92,7 +91,7 @@ impl Engine {
     }
 }
 
-/// A turn that the reader names.
+/// The turn that the reader names.
 async fn named(
     log: &Log,
     turn: &TurnId,
@@ -114,7 +113,7 @@ async fn named(
         .map(|place| (place, from)))
 }
 
-/// The turn of the event up to which the reader has all, else the one that runs, else the last.
+/// The turn of the reader's last event, otherwise the running one, otherwise the last.
 async fn latest(
     log: &Log,
     since: ReaderPosition,
@@ -132,7 +131,7 @@ async fn latest(
     Ok(place.map(|place| (place, from)))
 }
 
-/// What an id stands for.
+/// The turn of an event id.
 enum EventTurn {
     /// An event of this turn, or of a turn below it.
     Turn(TurnPlace),

@@ -27,7 +27,7 @@ pub(crate) struct TurnPlace {
     is_undone: bool,
 }
 
-/// Positions at which no turn was unfinished: no turn stands on both sides of one. The newest last.
+/// Positions at which no turn was unfinished: no turn spans one of them. The newest last.
 #[derive(Default)]
 pub(super) struct TurnGaps(VecDeque<Seq>);
 

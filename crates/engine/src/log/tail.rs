@@ -270,13 +270,13 @@ pub struct Follower {
     damages: Option<Arc<dyn Damages>>,
 }
 
-/// Why a follower cannot go on.
+/// Why a follower cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum FollowError {
-    /// The events behind its position are no longer kept.
+    /// The events after its position are no longer kept.
     #[error("{}", locale::session::events_gone(.0.0))]
     Gone(Seq),
-    /// The server stops. What follows stands behind its position.
+    /// The server stops. The rest comes after its position.
     #[error("{}", locale::server::stops())]
     Stopping,
     /// The store failed.

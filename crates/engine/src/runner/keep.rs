@@ -1,5 +1,5 @@
-//! A turn that has no room to keep what it has: it waits with that in hand, and goes on by itself
-//! (DU-12).
+//! A turn that finds the store full: it holds its unsaved events, waits, and continues when there
+//! is room (DU-12).
 
 use samovar_core::{Broken, Code, Error};
 use samovar_locale as locale;

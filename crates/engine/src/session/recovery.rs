@@ -1,4 +1,5 @@
-//! A turn that a stop of the server cut: it goes on, waits to be told so, or ends (DU-6).
+//! A turn that a server stop interrupted: it continues, waits for the command to continue, or ends
+//! (DU-6).
 
 use samovar_core::error::FaultCode;
 use samovar_core::{

@@ -126,7 +126,7 @@ pub(super) struct Recent {
     seen: VecDeque<ResentMessage>,
 }
 
-/// A message that was accepted: what joins its turn again.
+/// An accepted message: a copy that is sent again joins its turn.
 pub(super) struct ResentMessage {
     id: MessageId,
     content: [u8; 32],

@@ -1,9 +1,9 @@
-//! The body of a request, and the places up to which the provider caches it.
+//! The body of a request, with marks for the provider's prompt cache.
 //!
-//! It caches prefixes: tools, then the system prompt, then the messages. Of the four marks that it
-//! takes, one stands behind what is the same for a whole session, and two behind the last two
-//! messages of the user: the later one writes the cache, the earlier one finds what the request
-//! before wrote, however much was said since.
+//! The provider caches prefixes: tools, then the system prompt, then the messages. It accepts four
+//! marks. One follows the part that is the same for the whole session, two follow the last two user
+//! messages: the later one writes the cache, the earlier one finds what the previous request wrote,
+//! however much was added since.
 
 use std::borrow::Cow;
 

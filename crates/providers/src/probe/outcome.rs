@@ -1,4 +1,4 @@
-//! What came of asking one server for its models.
+//! The result of asking one server for its models.
 
 use std::fmt;
 
@@ -17,21 +17,21 @@ pub struct ServerProbe {
     pub display_name: &'static str,
     /// Its base URL without what may be secret in it; empty when it has none that can be read.
     pub address: String,
-    /// What came of it.
+    /// The result.
     pub seen: ProbeOutcome,
 }
 
-/// What came of asking a server for its models.
+/// The result of asking a server for its models.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "state", content = "detail")]
 pub enum ProbeOutcome {
-    /// So many models that can hold a conversation; none is possible.
+    /// It has this many models that can hold a conversation, possibly 0.
     Models(usize),
-    /// Nobody takes a connection there.
+    /// No server accepts a connection there.
     Nobody,
-    /// It did not say all of it in time.
+    /// It did not answer completely in time.
     Late,
-    /// It wants a key.
+    /// It requires a key.
     Locked,
     /// It answered with another status than 200, as what is not there does.
     Status(u16),

@@ -53,9 +53,9 @@ pub enum Reason {
 }
 
 impl Registry {
-    /// The model for who names none, in this order: the one that was asked for, which is never
-    /// replaced; that of the first row with a key; the best one that a server of this machine has;
-    /// `demo`. Servers are asked only when the first two give none, and for no longer than
+    /// The model for requests that name none, in this order: the configured one, which is never
+    /// replaced; that of the first row with a key; the best one of this machine's servers; `demo`.
+    /// Servers are asked only if the first two give none, and for no longer than
     /// [`Timeouts::probe`](crate::Timeouts::probe).
     ///
     /// # Errors

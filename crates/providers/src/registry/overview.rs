@@ -1,4 +1,4 @@
-//! All providers as they are set up, for whoever lists them.
+//! The list of all providers and their setup.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use super::{Access, Registry};
 use crate::probe::{LocalModel, ServerProbe, shown};
 use crate::specs::{ProviderSpec, SPECS};
 
-/// A provider as it is set up.
+/// A provider and its setup.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// The name in `name/model` and in the configuration.
@@ -32,9 +32,9 @@ pub struct Row {
 }
 
 impl Registry {
-    /// Every provider of [`SPECS`] as it is set up, with what the servers of this machine said when
-    /// they were asked last. They are asked when the choice depends on them; who wants to see them
-    /// anyway calls [`Registry::probe`] first.
+    /// Every provider of [`SPECS`] with its setup, and with the last answers of this machine's
+    /// servers. They are asked when the choice depends on them; to be sure of an answer, call
+    /// [`Registry::probe`] first.
     pub async fn overview(&self) -> Vec<Row> {
         let chosen = self.choice().await;
         let probed = self.last_probed().await;

@@ -1,5 +1,5 @@
-//! What the agent has asked in the room and not heard of yet, and what it knows of the host. Pure, but
-//! for the time that it is told.
+//! The agent's pending requests in the room, and what it knows of the host. Pure: the caller passes
+//! the time.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! What waits until a log is on the disk: nobody hears that a study session has ended before (RL-15).
+//! Messages held until a log is on the disk: no member learns before that a study session has ended
+//! (RL-15).
 
 use std::collections::{HashMap, VecDeque};
 use std::io;

@@ -17,7 +17,7 @@ use crate::timestamps::moment;
 /// Sessions that `/sessions` shows.
 const SHOWN: u32 = 20;
 
-/// What happens behind a line.
+/// What the chat does after a line.
 pub(super) enum ChatFlow {
     GoOn,
     /// The person has left, or nobody reads what is said.

@@ -1,4 +1,4 @@
-//! The global chat as it is shown: lines for a person, or messages as they come for a program.
+//! Shows the global chat: lines for a person, or raw messages for a program.
 
 use samovar_locale as text;
 use samovar_wire::chat::{ChatMessage, ChatStateInfo};

@@ -1,4 +1,4 @@
-//! `samovar chat-global tail`: what is said, as it is said, from one server to the next.
+//! `samovar chat-global tail`: shows messages as they come, across server restarts.
 
 use std::time::Duration;
 

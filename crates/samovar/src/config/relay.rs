@@ -1,4 +1,4 @@
-//! What the relay is told.
+//! The relay's settings.
 
 use std::time::Duration;
 

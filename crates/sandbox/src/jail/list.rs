@@ -16,7 +16,7 @@ use crate::temp;
 /// How many names of one directory are looked at and sorted.
 const MAX_NAMES: usize = 65_536;
 
-/// What a name in a directory stands for; a link stands for itself.
+/// The kind of a directory entry; links are not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file.

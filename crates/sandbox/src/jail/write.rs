@@ -25,8 +25,8 @@ pub enum WriteResult {
 }
 
 impl Jail {
-    /// Gives the file at `place` this content, atomically and durably: whoever reads it, also
-    /// after a crash, finds the old content or the new.
+    /// Gives the file at `place` this content, atomically and durably: a reader finds the old
+    /// content or the new, also after a crash.
     ///
     /// Missing folders are made. A replaced file keeps its permission bits (not set-uid and its
     /// kin) and, as far as the system lets us, its owner; not its extended attributes.

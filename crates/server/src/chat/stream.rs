@@ -1,5 +1,5 @@
-//! The chat as server-sent events, or over a WebSocket (CH-7). The reader pulls, so a slow one costs nobody anything; a
-//! client that goes away drops it.
+//! The chat as server-sent events or over a WebSocket (CH-7). The reader pulls, so a slow client
+//! delays no other; a client that disconnects drops its reader.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

@@ -41,7 +41,7 @@ struct Plan {
 pub struct RestoreReport {
     /// The backup.
     pub backup: Backup,
-    /// Where what was there before is now; none when there was nothing.
+    /// The folder with the previous data; `None` if there was none.
     pub aside: Option<PathBuf>,
 }
 

@@ -67,7 +67,7 @@ impl SqliteHistory {
     }
 
     /// Copies everything that was projected so far into a new file, synced and without empty pages;
-    /// reads and writes go on meanwhile.
+    /// reads and writes continue meanwhile.
     ///
     /// # Errors
     /// [`Broken`]; also when the file is there, or what is copied is damaged.

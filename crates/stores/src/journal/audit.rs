@@ -1,5 +1,5 @@
-//! What the small tables say of each other: all of it stands twice, so what one of them has lost is
-//! put back from the other, whose rows have checksums.
+//! Compares the small tables: each fact is in two of them, so what one has lost is restored from
+//! the other, whose rows have checksums.
 
 use std::collections::HashMap;
 

@@ -25,7 +25,7 @@ const MASTER: &str = "master";
 /// What a start found out; for the log of the server, and for readers of what is lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
-    /// The logs in which kept events lie behind lost ones. Each hole is told once.
+    /// The logs with kept events after lost ones. Each hole is reported once.
     pub holes: Vec<Hole>,
     /// Live events that only the spool had and the journal has now.
     pub folded: u64,
@@ -44,7 +44,7 @@ pub struct Hole {
     pub session: SessionId,
     /// Its log.
     pub log: LogNo,
-    /// The first position that is lost; none of the live events behind it are believed.
+    /// The first lost position; no live event after it is trusted.
     pub missing: Seq,
 }
 
@@ -178,12 +178,12 @@ fn cut_short(log: LogNo, last: Seq) -> Broken {
     Broken::Damaged(format!("log {}: its rows end at seq {}", log.0, last.0))
 }
 
-/// One log's events as one again.
+/// One log's events, merged.
 #[derive(Debug, Default, PartialEq)]
 struct MergedLog {
-    /// Live events that go on gaplessly from what the journal has.
+    /// Live events that follow the journal's events without a gap.
     believed: Vec<Arc<Event>>,
-    /// What is missing before a row: the first position and the last.
+    /// Missing positions before a row: the first and the last.
     holes: Vec<(Seq, Seq)>,
 }
 
@@ -230,7 +230,7 @@ fn believe<'a>(
     next
 }
 
-/// A start: the epoch that begins, when, and after which start of the kernel.
+/// A start of the server: the epoch that begins, its time, and the kernel's boot id.
 pub(super) struct ServerStart {
     epoch: Epoch,
     at: Millis,
@@ -247,7 +247,7 @@ impl ServerStart {
         }
     }
 
-    /// The same, with an epoch that is behind this one at least.
+    /// The same, with an epoch after this one at least.
     fn behind(self, last: Epoch) -> Self {
         Self {
             epoch: next_epoch(last, self.epoch.0),
@@ -255,7 +255,7 @@ impl ServerStart {
         }
     }
 
-    /// The event that stands for what is lost from a place on.
+    /// The event that replaces the lost ones from a position on.
     fn lost(&self, first: RowKey, last: Seq, turn: Option<(TurnId, AgentPath)>) -> Event {
         let (turn, agent) = turn.unzip();
         Event {
@@ -270,8 +270,8 @@ impl ServerStart {
     }
 }
 
-/// The one turn that was on before a place, and its agent; none when there were several. Reads what
-/// is durable alone, and only for a hole.
+/// The one turn that was running before a position, and its agent; `None` if there were several.
+/// Reads only durable rows, and only for a hole.
 fn turn_before(
     tables: &Tables,
     txn: &RwTxn<'_>,
@@ -302,7 +302,7 @@ fn turn_before(
     Ok(on.pop().filter(|_| is_one))
 }
 
-/// An epoch that was never used: a store that was put back from a copy knows less than was given.
+/// An unused epoch: a store restored from a copy knows fewer epochs than were used.
 fn next_epoch(last: Epoch, now_seconds: u64) -> Epoch {
     planted!("same-epoch", {
         return last.max(Epoch(1));

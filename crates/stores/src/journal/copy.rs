@@ -1,5 +1,5 @@
-//! A copy of the journal while it is in use, and what goes with one: nothing is removed meanwhile, and
-//! whoever begins with a copy gives the history everything again.
+//! Copies the journal while it is in use. Nothing is removed meanwhile; a server that starts from a
+//! copy projects everything to the history again.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -37,8 +37,8 @@ impl LmdbJournal {
         Pause(self.shared.clone())
     }
 
-    /// Copies all that is committed into a new folder, synced, and looks at every page of the copy.
-    /// Commits go on meanwhile; live events whose message is not whole are not in it. For a thread
+    /// Copies everything committed into a new folder, synced, and checks every page of the copy.
+    /// Commits continue meanwhile; live events of unfinished messages are left out. For a thread
     /// that may block.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
-//! A row of the journal: a checksum over its key and all that follows, then what it holds.
+//! A row of the journal: a checksum over its key and the rest, then its content.
 //!
-//! `crc32 (4) | kind (1) | count (8) | JSON`, numbers little-endian. `count` is how many positions
-//! the row covers, so that nobody has to unpack a run to know where it ends.
+//! `crc32 (4) | kind (1) | count (8) | JSON`, numbers little-endian. `count` is the number of
+//! positions the row covers, so a reader finds the end of a run without unpacking it.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use super::run;
 const CRC_BYTES: usize = 4;
 const HEADER_BYTES: usize = 9;
 
-/// Where a row stands: its key in the table of events.
+/// A row's key in the table of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RowKey {
     pub(crate) log: LogNo,

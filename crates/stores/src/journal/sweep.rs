@@ -1,6 +1,6 @@
-//! Removal of what nobody needs any longer, in steps that leave room for commits between them.
+//! Removes finished turns that are no longer needed, in steps that leave room for commits.
 //!
-//! The index of times is all that is looked at, so a sweep costs what is due, not what is kept.
+//! A sweep reads only the index of times, so its cost depends on what is due, not on what is kept.
 
 use heed::RwTxn;
 use samovar_core::journal::LogNo;
@@ -28,13 +28,13 @@ pub(super) struct Step {
     pub(super) is_last: bool,
 }
 
-/// What became of one log that was due.
+/// The result of sweeping one log that was due.
 enum SweepResult {
-    /// All that was due is gone.
+    /// Everything due is removed.
     Gone,
     /// The history or an unfinished turn still needs some of it.
     Needed,
-    /// The step is over before it was.
+    /// The step reached its limit first.
     Cut,
 }
 

@@ -1,4 +1,4 @@
-//! The journal that is not synced: what tells the next start that a power cut may have torn it.
+//! Marks a journal that is not synced: after a power cut it may be torn.
 //!
 //! With [`Durability::Process`] LMDB's pages reach the disk in any order, so a power cut can leave a
 //! file that no reader survives. A small file beside it, synced before the first such write, names
@@ -15,7 +15,7 @@ use super::fault::from_io;
 use super::sync_dir;
 use crate::data_dir::create;
 
-/// What a commit outlives.
+/// What a commit survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// A power cut: each commit is synced.
@@ -26,15 +26,15 @@ pub enum Durability {
 }
 
 const NAME: &str = "unsynced";
-/// What is wiped: the environment itself, and its table of readers.
+/// The wiped files: the environment and its table of readers.
 const ENVIRONMENT: [&str; 2] = ["data.mdb", "lock.mdb"];
 
-/// What an earlier run left.
+/// What an earlier run left on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EarlierWrites {
-    /// All that it wrote is on the disk.
+    /// Everything it wrote is on the disk.
     Synced,
-    /// What it wrote is in the kernel's memory, if not on the disk.
+    /// What it wrote is at least in the kernel's memory.
     InMemory,
     /// The kernel that had it in memory is gone.
     Torn,
@@ -61,7 +61,7 @@ pub(super) fn is_torn(journal_dir: &Path) -> Result<bool, Broken> {
     Ok(look(journal_dir, &boot_id())? == EarlierWrites::Torn)
 }
 
-/// Removes the environment that nobody can trust.
+/// Removes an environment that may be torn.
 pub(super) fn wipe(journal_dir: &Path) -> Result<(), Broken> {
     for name in ENVIRONMENT {
         remove(&journal_dir.join(name))?;
@@ -69,7 +69,7 @@ pub(super) fn wipe(journal_dir: &Path) -> Result<(), Broken> {
     sync_dir(journal_dir)
 }
 
-/// Says, durably, that what follows is not synced.
+/// Records, durably, that what follows is not synced.
 pub(super) fn begin(journal_dir: &Path, boot_id: &str) -> Result<(), Broken> {
     let path = journal_dir.join(NAME);
     remove(&path)?;
@@ -81,7 +81,7 @@ pub(super) fn begin(journal_dir: &Path, boot_id: &str) -> Result<(), Broken> {
     sync_dir(journal_dir)
 }
 
-/// Says, durably, that everything is synced.
+/// Records, durably, that everything is synced.
 pub(super) fn end(journal_dir: &Path) -> Result<(), Broken> {
     remove(&journal_dir.join(NAME))?;
     sync_dir(journal_dir)
@@ -97,7 +97,7 @@ fn remove(path: &Path) -> Result<(), Broken> {
     }
 }
 
-/// The kernel's id of its own start; empty where there is none.
+/// The kernel's boot id; empty if there is none.
 pub(super) fn boot_id() -> String {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id");
     id.unwrap_or_default().trim().to_owned()

@@ -27,9 +27,9 @@ pub struct WalkReport {
     pub damaged_rows: u64,
 }
 
-/// Reads every page and every row of the journal in a data directory, and tries to write; nothing of
-/// that is kept. Nobody may have it open meanwhile. What is wrong with it may end the process by a
-/// signal, so this is for one that has nothing else to do.
+/// Reads every page and row of the journal in a data directory, and tries a write that it does not
+/// keep. No other process may have the journal open. Damage may end the process by a signal, so run
+/// this in a process that does nothing else.
 ///
 /// # Errors
 /// [`Broken`]: it cannot be used as it is.

@@ -1,4 +1,4 @@
-//! The one thread that writes: whoever commits while it is busy shares the next fsync (DU-3).
+//! The writing thread: commits that arrive while it is busy share the next fsync (DU-3).
 
 use std::sync::Arc;
 use std::time::Duration;

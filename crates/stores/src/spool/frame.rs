@@ -24,7 +24,7 @@ pub(crate) struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// Its event; none when this program cannot read it.
+    /// Its event; `None` if this program cannot read it.
     pub(crate) fn event(&self) -> Option<Event> {
         if let Ok(said) = serde_json::from_slice::<DeltaEvent>(self.json) {
             return Some(said.into());
@@ -36,8 +36,8 @@ impl Frame<'_> {
     }
 }
 
-/// An event that says more, as nearly all in the spool do. A boot reads them in half the time when
-/// the tag of their kind need not be looked for first; what is anything else does not fit in here.
+/// A delta event, as nearly all in the spool are. A boot parses them in half the time because their
+/// type is known; other events do not fit this struct.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DeltaEvent {
