@@ -17,7 +17,9 @@
 
 use std::collections::BTreeMap;
 
-use regex::{Captures, Regex, RegexBuilder, escape};
+use regex::{Regex, RegexBuilder, escape};
+use regex_automata::nfa::thompson::{self, pikevm::PikeVM};
+use regex_automata::util::{captures::Captures, primitives::PatternID, syntax};
 
 use crate::language::{Language, is_han};
 use crate::table::Words;
@@ -25,6 +27,8 @@ use crate::table::Words;
 /// What a pattern found, by name.
 pub(crate) type Values = BTreeMap<String, String>;
 
+/// A regular expression has at most so many bytes.
+const MAX_REGEX_BYTES: usize = 1 << 24;
 /// Where pieces in quotation marks are put aside.
 const FIRST_QUOTED: u32 = 0xE000;
 const QUOTED: &str = "[\u{E000}-\u{F8FF}]";
@@ -115,7 +119,7 @@ fn quotation(text: &str) -> Option<&str> {
 
 /// A pattern, ready to be matched.
 #[derive(Debug)]
-pub(crate) struct Pattern(Regex);
+pub(crate) struct Pattern(PikeVM);
 
 impl Pattern {
     /// Reads a pattern.
@@ -131,21 +135,30 @@ impl Pattern {
         let polite = reader("<please>").all()?;
         let asked = reader(pattern).all()?;
         let regex = format!(r"^(?:{polite})*{asked}(?:{polite})*{END}*$");
-        build(&regex).map(Self)
+        let syntax = syntax::Config::new()
+            .case_insensitive(true)
+            .dot_matches_new_line(true);
+        let built = PikeVM::builder()
+            .syntax(syntax)
+            .thompson(thompson::Config::new().nfa_size_limit(Some(MAX_REGEX_BYTES)))
+            .build(&regex);
+        built.map(Self).map_err(|error| format!("{regex}: {error}"))
     }
 
     /// What a sentence says, when it is of this pattern.
     pub(crate) fn read(&self, sentence: &Sentence) -> Option<Values> {
-        let found = self.0.captures(&sentence.text)?;
-        let names = self.0.capture_names().flatten();
+        let mut found = self.0.create_captures();
+        self.0
+            .captures(&mut self.0.create_cache(), &sentence.text, &mut found);
+        let names = found.group_info().pattern_names(PatternID::ZERO).flatten();
         let values = names.filter_map(|name| value(name, &found, sentence));
-        Some(values.collect())
+        found.is_match().then(|| values.collect())
     }
 }
 
 /// A value under its name; the group of a listed value is called `name__value`.
-fn value(name: &str, found: &Captures<'_>, sentence: &Sentence) -> Option<(String, String)> {
-    let text = found.name(name)?.as_str();
+fn value(name: &str, found: &Captures, sentence: &Sentence) -> Option<(String, String)> {
+    let text = &sentence.text[found.get_group_by_name(name)?.range()];
     Some(match name.split_once("__") {
         Some((name, listed)) => (name.to_owned(), listed.to_owned()),
         None => (name.to_owned(), sentence.restore(text)),
@@ -174,14 +187,14 @@ pub(crate) fn build(regex: &str) -> Result<Regex, String> {
     let built = builder
         .case_insensitive(true)
         .dot_matches_new_line(true)
-        .size_limit(1 << 24)
+        .size_limit(MAX_REGEX_BYTES)
         .build();
     built.map_err(|error| format!("{regex}: {error}"))
 }
 
 fn word(word: &str) -> String {
     let (stem, end) = match word.strip_suffix('*') {
-        Some(stem) => (stem, r"[^\s\p{P}\u{E000}-\u{F8FF}]*"),
+        Some(stem) => (stem, r"[a-zа-яёіїєґ]*"),
         None => (word, ""),
     };
     let stem = escape(stem).replace('\'', "['’ʼ]").replace('ё', "[её]");
