@@ -173,7 +173,7 @@ fn in_the_chat_the_last_message_is_answered_and_a_turn_at_work_is_not_disturbed(
     assert_eq!(turn.last(), format!("{note} 2 + 2 = 4"));
 
     let work = vec![call("1", "ask_user", json!({"question": "Which file?"}))];
-    let answer = outcome("1", "ask_user", Outcome::done("notes.txt"));
+    let answer = outcome("1", "ask_user", &Outcome::done("notes.txt"));
     let (asked, work) = (user("read the file"), message(Role::Assistant, work));
     let mut messages = vec![asked, work, answer, user(&line)];
     let turn = World::new(FILES, &[]).continued(messages.clone());

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt};
-use samovar_core::tool::{Closer, DEFAULT_TIMEOUT, Origin, Sharing};
 use samovar_core::{
-    CallId, Effect, Message, MessageId, Millis, Outcome, Part, Prompt, Provider, ProviderEvent,
-    Role, ToolCall, ToolSpec,
+    CallId, Message, MessageId, Millis, Outcome, Part, Prompt, Provider, ProviderEvent, Role,
+    ToolCall,
 };
-use serde_json::{Map, Value, json};
+use samovar_doubles::TestTool;
+use serde_json::Value;
 
 use crate::Demo;
 
@@ -55,22 +55,12 @@ impl Turn {
 }
 
 pub(crate) fn message(role: Role, parts: Vec<Part>) -> Arc<Message> {
-    Arc::new(Message {
-        id: MessageId::new("m").unwrap(),
-        role,
-        parts,
-        parent: None,
-        usage: None,
-        model: None,
-        finish_reason: None,
-        metadata: Map::new(),
-        created_at: Millis(0),
-    })
+    let id = MessageId::new("m").unwrap();
+    Arc::new(Message::new(id, role, parts, Millis(0)))
 }
 
 pub(crate) fn said(role: Role, text: &str) -> Arc<Message> {
-    let text = text.to_owned();
-    message(role, vec![Part::Text { text }])
+    message(role, vec![Part::text(text)])
 }
 
 pub(crate) fn user(text: &str) -> Arc<Message> {
@@ -78,42 +68,20 @@ pub(crate) fn user(text: &str) -> Arc<Message> {
 }
 
 pub(crate) fn call(id: &str, name: &str, args: Value) -> Part {
-    Part::Call(ToolCall {
-        id: CallId::new(id).unwrap(),
-        name: name.to_owned(),
-        args,
-        provider_state: None,
-    })
+    Part::Call(ToolCall::new(CallId::new(id).unwrap(), name, args))
 }
 
-pub(crate) fn outcome(id: &str, name: &str, outcome: Outcome) -> Arc<Message> {
-    let (call, name) = (CallId::new(id).unwrap(), name.to_owned());
-    let part = Part::Outcome {
-        call,
-        name,
-        outcome,
-    };
-    message(Role::Tool, vec![part])
+pub(crate) fn outcome(id: &str, name: &str, outcome: &Outcome) -> Arc<Message> {
+    let id = CallId::new(id).unwrap();
+    Arc::new(Message::of_outcome(&id, name, outcome, Millis(0)))
 }
 
 pub(crate) fn prompt(tools: &[&str], messages: Vec<Arc<Message>>) -> Prompt {
-    let spec = |name: &&str| {
-        Arc::new(ToolSpec {
-            name: (*name).to_owned(),
-            description: String::new(),
-            parameters: json!({"type": "object"}),
-            effect: Effect::Read,
-            asks: None,
-            origin: Origin::BuiltIn,
-            timeout: DEFAULT_TIMEOUT,
-            sharing: Sharing::Parallel,
-            closer: Closer::Tool,
-        })
-    };
+    let spec = |name: &&str| TestTool::asks(name).build().specs();
     Prompt {
         model: "demo".to_owned(),
         layers: Vec::new(),
-        tools: tools.iter().map(spec).collect(),
+        tools: tools.iter().flat_map(spec).collect(),
         messages,
         max_tokens: 4_096,
         temperature: 0.0,
@@ -160,21 +128,25 @@ pub(crate) trait Tools {
 }
 
 /// Runs a turn to its end.
-pub(crate) fn run(tools: &mut impl Tools, turn: &mut Turn) {
+pub(crate) fn run(tools: &mut impl Tools, messages: Vec<Arc<Message>>) -> Turn {
+    let mut turn = Turn {
+        messages,
+        ..Turn::default()
+    };
     for step in 0..MAX_STEPS {
         let names = tools.tools();
         let events = ask(prompt(&names, turn.messages.clone()));
         turn.said.push(text(&events));
         assert!(turn.last().starts_with("[demo"), "{}", turn.last());
         let [(name, args)] = &calls(&events)[..] else {
-            return;
+            return turn;
         };
         assert!(names.contains(&name.as_str()), "{name} is not there");
         let id = format!("call-{step}");
         let made = vec![call(&id, name, args.clone())];
         turn.messages.push(message(Role::Assistant, made));
         let came = tools.answer(turn.calls.len(), name, args);
-        turn.messages.push(outcome(&id, name, came));
+        turn.messages.push(outcome(&id, name, &came));
         turn.calls.push((name.clone(), args.clone()));
     }
     panic!("asks without end: {:?}", turn.calls);
@@ -209,19 +181,13 @@ impl World {
         }
     }
 
-    /// Runs a turn to its end.
     pub(super) fn turn(&mut self, text: &str) -> Turn {
         self.continued(vec![user(text)])
     }
 
-    /// Runs a turn to its end, whose question is the last of these messages.
+    /// Runs a turn whose question is the last of these messages.
     pub(super) fn continued(&mut self, messages: Vec<Arc<Message>>) -> Turn {
-        let mut turn = Turn {
-            messages,
-            ..Turn::default()
-        };
-        run(self, &mut turn);
-        turn
+        run(self, messages)
     }
 
     fn does(&mut self, name: &str, args: &Value) -> Result<String, String> {
@@ -257,23 +223,24 @@ impl World {
 
     fn list(&self, path: &str) -> String {
         let folder = format!("{}/", path.trim_end_matches('/'));
-        let lines: BTreeSet<_> = self
-            .files
-            .iter()
-            .filter_map(|(name, text)| {
-                let rest = if path == "." {
-                    name
-                } else {
-                    name.strip_prefix(&folder)?
-                };
-                Some(match rest.split_once('/') {
-                    Some((folder, _)) => format!("{:>12}  {folder}/", "-"),
-                    None => format!("{:>12}  {rest}", text.len()),
-                })
+        let entry = |(name, text): (&String, &String)| {
+            let inside = if path == "." {
+                Some(&**name)
+            } else {
+                name.strip_prefix(&folder)
+            };
+            Some(match inside?.split_once('/') {
+                Some((folder, _)) => format!("{:>12}  {folder}/", "-"),
+                None => format!("{:>12}  {}", text.len(), inside?),
             })
-            .collect();
-        let lines: Vec<_> = lines.into_iter().collect();
-        format!("{} entries in {path}\n{}", lines.len(), lines.join("\n"))
+        };
+        let lines: BTreeSet<_> = self.files.iter().filter_map(entry).collect();
+        let head = format!("{} entries in {path}", lines.len());
+        [head]
+            .into_iter()
+            .chain(lines)
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     fn read(&self, path: &str, limit: Option<u64>) -> Result<String, String> {
@@ -287,30 +254,36 @@ impl World {
         if text.contains('\0') {
             return Ok(format!("[binary file, {} bytes]", text.len()));
         }
-        let lines: Vec<_> = text.lines().collect();
+        let total = text.lines().count();
         let limit = limit.map_or(MAX_LINES, |limit| usize::try_from(limit).unwrap());
-        let numbered = lines.iter().take(limit).enumerate();
-        let numbered = numbered.map(|(at, line)| format!("{:>6}\t{line}\n", at + 1));
-        let shown = numbered.collect::<Vec<_>>().concat();
-        if limit >= lines.len() {
-            return Ok(shown);
+        let lines = text.lines().take(limit).enumerate();
+        let mut shown: Vec<_> = lines
+            .map(|(at, line)| format!("{:>6}\t{line}\n", at + 1))
+            .collect();
+        if limit < total {
+            shown.push(format!(
+                "[lines 1-{limit} of {total}; call again with offset=…]"
+            ));
         }
-        Ok(format!(
-            "{shown}[lines 1-{limit} of {}; call again with offset=…]",
-            lines.len()
-        ))
+        Ok(shown.concat())
     }
 
     fn search(&self, text: &str, path: &str) -> String {
-        let mut found = Vec::new();
-        let inside = |name: &str| path == "." || name.starts_with(path);
-        for (name, content) in self.files.iter().filter(|(name, _)| inside(name)) {
-            let lines = content
-                .lines()
-                .enumerate()
-                .filter(|(_, line)| line.contains(text));
-            found.extend(lines.map(|(at, line)| format!("{name}:{}: {line}", at + 1)));
-        }
+        let inside = |file: &(&String, _)| path == "." || file.0.starts_with(path);
+        let lines = self
+            .files
+            .iter()
+            .filter(inside)
+            .flat_map(|(name, content)| {
+                content
+                    .lines()
+                    .enumerate()
+                    .map(move |(at, line)| (name, at + 1, line))
+            });
+        let found = lines.filter(|(_, _, line)| line.contains(text));
+        let found: Vec<_> = found
+            .map(|(name, at, line)| format!("{name}:{at}: {line}"))
+            .collect();
         if found.is_empty() {
             return "no match".to_owned();
         }

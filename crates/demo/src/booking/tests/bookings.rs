@@ -2,9 +2,7 @@ use samovar_core::{Outcome, Role};
 use serde_json::{Value, json};
 
 use super::cinema::Cinema;
-use crate::tests::world::{
-    Tools, Turn, ask, call, calls, message, outcome, prompt, run, text, user,
-};
+use crate::tests::world::{Tools, ask, call, calls, message, outcome, prompt, run, text, user};
 
 const FIRST: &str = "book me the first comedy after six, two seats side by side";
 
@@ -177,11 +175,10 @@ fn a_screen_that_is_none_or_never_changes_ends_the_turn() {
         "{\"uiSpec\":{\"visibleItems\":[{\"id\":\"a\"}],\"state\":{\"quantities\":{}}}}",
     ];
     for screen in screens {
-        let mut turn = Turn {
-            messages: vec![user(&format!("{FIRST}\n\n[screen] {screen}"))],
-            ..Turn::default()
-        };
-        run(&mut Same(screen), &mut turn);
+        run(
+            &mut Same(screen),
+            vec![user(&format!("{FIRST}\n\n[screen] {screen}"))],
+        );
     }
 }
 
@@ -208,7 +205,7 @@ fn a_host_that_is_lost_ends_the_turn_and_a_screen_in_the_words_is_none() {
         vec![call("a", "filter", json!({}))],
     ));
     let lost = Outcome::failed("SESSION_NOT_ACTIVE: the host left before it answered");
-    messages.push(outcome("a", "filter", lost));
+    messages.push(outcome("a", "filter", &lost));
     let events = ask(prompt(&["select", "next"], messages));
     assert_eq!(calls(&events), []);
     assert!(text(&events).contains("the host left"), "{}", text(&events));

@@ -7,7 +7,7 @@ use samovar_core::relay::SCREEN;
 use samovar_core::{Message, Outcome, Role};
 use serde_json::{Value, json};
 
-use crate::tests::world::{Tools, Turn, run, said, user};
+use crate::tests::world::{Tools, run, said, user};
 
 /// What is to be done at a stage.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -172,13 +172,9 @@ impl Cinema {
 
     /// Says something to the demo model, runs the turn to its end, and hears its last words.
     pub(super) fn says(&mut self, words: &str) -> String {
-        let mut turn = Turn {
-            messages: std::mem::take(&mut self.messages),
-            ..Turn::default()
-        };
-        turn.messages
-            .push(user(&format!("{words}\n\n{}", self.screen())));
-        run(self, &mut turn);
+        let mut messages = std::mem::take(&mut self.messages);
+        messages.push(user(&format!("{words}\n\n{}", self.screen())));
+        let mut turn = run(self, messages);
         turn.messages.push(said(Role::Assistant, turn.last()));
         let answer = turn.last().to_owned();
         (self.messages, self.calls) = (turn.messages, turn.calls);

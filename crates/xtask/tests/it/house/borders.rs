@@ -55,7 +55,7 @@ const TABLE: &[Row] = &[
     ),
     row("movie-host", &["core"], &[]),
     row("providers", &["core"], &["doubles", "model-server"]),
-    row("demo", &["core"], &[]),
+    row("demo", &["core"], &["doubles"]),
     row("tools", &["core", "sandbox", "egress"], &[]),
     row("sandbox", &[], &[]),
     row("egress", &[], &[]),
