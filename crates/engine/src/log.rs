@@ -208,7 +208,7 @@ impl Log {
             return Err(Refused { why, drafts });
         }
         let events = self.shared.number_all(&mut state, drafts);
-        if let Err(why) = self.shared.spool(&events) {
+        if let Err(why) = self.shared.journal.spool(self.number(), &events) {
             let open = state.open.clone();
             state.undo(&events, open, &why);
             let drafts = events.into_iter().map(Draft::again).collect();
@@ -274,14 +274,6 @@ impl Shared {
             event
         };
         drafts.into_iter().map(number).collect()
-    }
-
-    fn spool(&self, events: &[Arc<Event>]) -> Result<(), Broken> {
-        planted!("drop-last-delta", {
-            let but_last = events.len().saturating_sub(1);
-            return self.journal.spool(self.log, &events[..but_last]);
-        });
-        self.journal.spool(self.log, events)
     }
 
     /// Readers see kept events once all before them are kept, too.

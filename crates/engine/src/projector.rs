@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use samovar_core::history::{Change, Projection};
 use samovar_core::journal::LogNo;
-use samovar_core::{
-    Broken, Clock, Damages, Event, History, Journal, Kind, Millis, Seq, failpoint, planted,
-};
+use samovar_core::{Broken, Clock, Damages, Event, History, Journal, Kind, Millis, Seq, failpoint};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -253,11 +251,6 @@ impl Projector {
         if projections.is_empty() {
             return Ok(());
         }
-        planted!("sweep-too-early", {
-            let marks = positions.iter().map(|(log, up_to, _)| (*log, *up_to));
-            self.journal.projected(marks.collect());
-            self.journal.sweep(Millis(i64::MAX)).await?;
-        });
         let said: Vec<ProjectedIds> = projections.iter().map(ProjectedIds::of).collect();
         let left_out = self.write(projections).await?;
         for (place, said) in said.into_iter().enumerate() {

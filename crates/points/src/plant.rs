@@ -1,4 +1,5 @@
-//! Faults made on purpose, each at the place where the real guarantee is made.
+//! Faults made on purpose: those of a port in `lab/doubles`, each other one at the place where the
+//! real guarantee is made.
 
 /// Does what is wrong when the fault of this name is planted: `planted!("publish-before-keep", {
 /// self.publish(); })`.

@@ -223,6 +223,8 @@ pub(crate) fn read(places: &DirArgs, who: &ModelArgs, local: LocalData) -> Resul
     let registry = Arc::new(registry(config.providers.clone()));
     config.registry = Some(registry.clone());
     config.walker = Some(walk::walker());
+    #[cfg(feature = "plant")]
+    crate::plant::lay(&mut config);
     let level = settings.tools.approval.map(approval);
     config.settings.approval = level.unwrap_or(config.settings.approval);
     config.settings.workspace_note = note(&config);

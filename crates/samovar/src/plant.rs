@@ -2,6 +2,8 @@
 //! in builds with the feature `plant`.
 
 use samovar_core::plant::{self, FAULTS};
+use samovar_engine::Ports;
+use samovar_server::Config;
 
 use crate::config;
 
@@ -16,4 +18,19 @@ pub(crate) fn plant() {
     } else if plant::plant(name).is_err() {
         tracing::error!("a fault was planted before");
     }
+}
+
+/// Has a server lay the fault over its stores, if it is one of theirs.
+pub(crate) fn lay(config: &mut Config) {
+    if config::plant().is_none() {
+        return;
+    }
+    config.planted = |ports| {
+        let (journal, history) = samovar_doubles::faulty(ports.journal, ports.history);
+        Ports {
+            journal,
+            history,
+            ..ports
+        }
+    };
 }

@@ -8,6 +8,8 @@ use std::time::Duration;
 use samovar_chat::Bounds;
 use samovar_core::{Effect, Toolset};
 use samovar_egress::Range;
+#[cfg(feature = "plant")]
+use samovar_engine::Ports;
 use samovar_engine::Settings;
 use samovar_locale as locale;
 use samovar_providers::{ProviderConfig, Registry};
@@ -104,6 +106,9 @@ pub struct Config {
     pub providers: ProviderConfig,
     /// The registry, if the caller has made one before the start; `None` makes it from `providers`.
     pub registry: Option<Arc<Registry>>,
+    /// Lays planted faults over the ports of the engine.
+    #[cfg(feature = "plant")]
+    pub planted: fn(Ports) -> Ports,
 }
 
 /// The global chat (CH-8, CH-9, CH-12).
@@ -243,6 +248,8 @@ impl Config {
             settings: Settings::default(),
             providers: ProviderConfig::default(),
             registry: None,
+            #[cfg(feature = "plant")]
+            planted: |ports| ports,
         }
     }
 }

@@ -198,6 +198,8 @@ impl Opening {
             ids: Arc::new(UuidV7),
             damages: reports,
         };
+        #[cfg(feature = "plant")]
+        let ports = (config.planted)(ports);
         let engine = Engine::start(ports, config.settings).await;
         let engine = match engine {
             Ok(engine) => engine,

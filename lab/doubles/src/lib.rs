@@ -4,11 +4,14 @@
 //! socket; [`TestTool`]; [`talk`], a conversation to ask a provider with; [`MemoryHistory`]; [`Disk`], stores that can fail and outlive an engine; and
 //! [`Over`], with which a test overrides single methods of a store.
 //! Not here: the journal in memory, which the product itself uses: `samovar_stores::memory`.
-//! Production code never uses this crate.
+//! With the feature `plant` also the stores with planted faults, which the binary then puts over its own.
+//! Production code never uses this crate otherwise.
 
 use std::sync::Arc;
 
 mod disk;
+#[cfg(feature = "plant")]
+mod faulty;
 mod history;
 mod model;
 mod over;
@@ -17,6 +20,8 @@ mod time;
 mod tool;
 
 pub use disk::{Disk, Full};
+#[cfg(feature = "plant")]
+pub use faulty::faulty;
 pub use history::MemoryHistory;
 pub use model::{Gate, Reply, ScriptedModel, call, fail, results, say, think, user};
 pub use over::{Over, OverHistory, OverJournal};

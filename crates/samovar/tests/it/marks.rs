@@ -8,11 +8,12 @@ use samovar_core::plant::{Detection, FAULTS};
 
 /// The names behind this in all sources, as often as they stand there.
 fn marks(before: &str) -> Vec<String> {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut names = Vec::new();
-    for member in crates.read_dir().unwrap() {
+    for member in root.join("crates").read_dir().unwrap() {
         collect(&member.unwrap().path().join("src"), before, &mut names);
     }
+    collect(&root.join("lab/doubles/src"), before, &mut names);
     names
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use heed::{PutFlags, RwTxn};
 use samovar_core::journal::{Batch, LogNo};
-use samovar_core::{Broken, Epoch, Event, Kind, Millis, Seq, SessionId, planted};
+use samovar_core::{Broken, Epoch, Event, Kind, Millis, Seq, SessionId};
 
 use super::fault::Fault;
 use super::row::{self, RowKey};
@@ -41,11 +41,6 @@ impl PackedBatch {
         check_epoch(all().map(AsRef::as_ref), epoch)?;
         let mut rows = run::pack(batch.log, &batch.folded)?;
         for event in &batch.events {
-            planted!("result-not-kept", {
-                if matches!(event.kind, Kind::CallClosed { .. }) {
-                    continue;
-                }
-            });
             rows.push((event.seq, row::event(batch.log, event)?));
         }
         Ok(Self {

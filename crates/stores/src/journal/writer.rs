@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use samovar_core::journal::LogNo;
-use samovar_core::{Broken, Millis, Seq, SessionId, failpoint, planted};
+use samovar_core::{Broken, Millis, Seq, SessionId, failpoint};
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 
@@ -187,14 +187,6 @@ impl Writer {
             return;
         }
         let (batches, waiters): (Vec<_>, Vec<_>) = group.into_iter().unzip();
-        planted!("ack-before-fsync", {
-            answer_all(waiters, &Ok(()));
-            std::thread::sleep(std::time::Duration::from_millis(30));
-            if self.keep(&batches).is_ok() {
-                self.release(&batches);
-            }
-            return;
-        });
         let together = self.keep(&batches);
         if matches!(together, Err(Broken::Full(_))) && self.shared.disk.note_full() {
             return self.commit(batches.into_iter().zip(waiters).collect());

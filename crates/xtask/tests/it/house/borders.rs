@@ -91,7 +91,7 @@ const TABLE: &[Row] = &[
             "prove",
             "relay",
         ],
-        &["testkit", "model-server"],
+        &["doubles", "testkit", "model-server"],
     ),
     row("xtask", &[], &[]),
     lab("bench", &[], &[]),
@@ -123,7 +123,8 @@ pub(super) fn forbidden_uses(metadata: &Value) -> Vec<Violation> {
                 continue;
             };
             let used = last(path);
-            let is_for_tests = dependency["kind"] == "dev";
+            // A feature that brings in a crate is for proofs alone.
+            let is_for_tests = dependency["kind"] == "dev" || dependency["optional"] == true;
             let is_allowed = FOR_ALL.contains(&used)
                 || row.may_use.contains(&used)
                 || (is_for_tests && row.in_tests.contains(&used));
