@@ -87,15 +87,15 @@ fn ask_user() -> ToolSpec {
         name: ASK_USER.to_owned(),
         description:
             "Asks the user a question and waits for the answer, which is the result. Use it \
-                      when you cannot go on without something that only the user knows or decides. \
-                      Nothing else of yours runs until they have answered."
+                      when you cannot continue without something that only the user knows or decides. \
+                      You do nothing else until they have answered."
                 .to_owned(),
         parameters: json!({
             "type": "object",
             "properties": {
                 "question": {
                     "type": "string",
-                    "description": "The question, as the user shall read it.",
+                    "description": "The question, in the words that the user reads.",
                     "minLength": 1,
                     "maxLength": MAX_TEXT_BYTES,
                 },
@@ -116,21 +116,21 @@ fn post_message() -> ToolSpec {
     ToolSpec {
         name: POST_MESSAGE.to_owned(),
         description:
-            "Says something to the user in the server's chat, whether they look at it now or \
-                      later, and goes on without an answer."
+            "Posts a message to the user in the server's chat, which they may read now or later. \
+                      Does not wait for an answer."
                 .to_owned(),
         parameters: json!({
             "type": "object",
             "properties": {
                 "text": {
                     "type": "string",
-                    "description": "What to say.",
+                    "description": "The message.",
                     "minLength": 1,
                     "maxLength": MAX_TEXT_BYTES,
                 },
                 "signal": {
                     "type": "boolean",
-                    "description": "Whether to wake the chat's own agent with it as well.",
+                    "description": "Whether this message also wakes the chat's own agent.",
                 },
             },
             "required": ["text"],

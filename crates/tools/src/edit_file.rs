@@ -120,7 +120,7 @@ impl EditFile {
 fn told(place: &JailPath, replacements: usize, diff: Option<&str>, content: &[u8]) -> Outcome {
     let path = path(place);
     let count = plural(replacements, "replacement", "replacements");
-    let shown = diff.unwrap_or("[what changed can no longer be told]\n");
+    let shown = diff.unwrap_or("[the change can no longer be shown]\n");
     let text = format!("edited {path}: {count}\n\n{shown}");
     let data = json!({
         "path": place.to_string(),

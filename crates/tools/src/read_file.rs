@@ -91,7 +91,7 @@ fn present(place: &JailPath, bytes: u64, page: Page) -> Result<Outcome, Refusal>
             format!("{path:?} has {lines} lines and offset is {from}; give a smaller one")
         } else {
             format!(
-                "line {from} of {path:?} is further down than 64 MiB, as far as lines are \
+                "line {from} of {path:?} is beyond the first 64 MiB, which is as far as lines are \
                  counted; give a smaller offset"
             )
         };

@@ -199,7 +199,7 @@ async fn a_file_of_any_size_is_read_line_by_line() {
     let why = yard
         .refusal("read_file", json!({ "path": "big", "offset": 10_000 }))
         .await;
-    assert!(why.contains("further down than 64 MiB"), "{why}");
+    assert!(why.contains("beyond the first 64 MiB"), "{why}");
 }
 
 // proves TL-2
