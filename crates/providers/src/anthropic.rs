@@ -17,8 +17,8 @@ use std::sync::Arc;
 use samovar_core::Prompt;
 
 use self::reply::Reply;
-use crate::decoder::Reader;
 use crate::dialect::Dialect;
+use crate::dialect::Reader;
 use crate::endpoint::Endpoint;
 use crate::exchange::ModelCall;
 use crate::fingerprint::Fingerprint;

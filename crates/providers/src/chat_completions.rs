@@ -19,8 +19,8 @@ use serde_json::Value;
 
 use self::history::{MessageParam, messages};
 use self::reply::Reply;
-use crate::decoder::Reader;
 use crate::dialect::Dialect;
+use crate::dialect::Reader;
 use crate::endpoint::Endpoint;
 use crate::exchange::ModelCall;
 use crate::http::Headers;

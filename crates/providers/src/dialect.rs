@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use reqwest::Url;
 use samovar_core::provider::Answer;
-use samovar_core::{Prompt, Provider};
+use samovar_core::{Prompt, Provider, ProviderEvent};
 
 use crate::endpoint::Endpoint;
 use crate::exchange::{self, ModelCall};
+use crate::fault::Fault;
 
 /// A dialect: how an endpoint is asked, and how its answers are read.
 #[derive(Debug)]
@@ -33,4 +34,45 @@ impl Provider for Remote {
     fn stream(&self, prompt: Prompt) -> Answer {
         exchange::answer((self.dialect.ask)(Arc::clone(&self.endpoint), prompt))
     }
+}
+
+/// What a dialect reads one answer with. After an error, and when it is over, nothing more is read.
+pub(crate) trait Reader: Send {
+    /// Takes an event of the stream, by its name and its trimmed data, and adds what it
+    /// says.
+    ///
+    /// # Errors
+    /// It is an error of the server's, or not what this kind of server sends. `events` has what came before it.
+    fn take(
+        &mut self,
+        name: Option<&str>,
+        data: &str,
+        events: &mut Vec<ProviderEvent>,
+    ) -> Result<(), Fault>;
+
+    /// Takes an answer that came in one piece, from a server that does not stream.
+    ///
+    /// # Errors
+    /// It is an error, or no answer.
+    fn whole(&mut self, body: &str, events: &mut Vec<ProviderEvent>) -> Result<(), Fault>;
+
+    /// Takes the end of the stream, well or by a cut, when the answer is not over.
+    ///
+    /// # Errors
+    /// The answer is not whole.
+    fn end(&mut self, events: &mut Vec<ProviderEvent>) -> Result<(), Fault>;
+
+    /// How far the answer has come.
+    fn progress(&self) -> Progress;
+}
+
+/// How far an answer has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// The model speaks.
+    Speaking,
+    /// The model said why it stopped; what comes after that is only the bill.
+    Said,
+    /// It is complete.
+    Over,
 }

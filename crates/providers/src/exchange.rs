@@ -14,9 +14,10 @@ use samovar_core::provider::Answer;
 use samovar_locale as locale;
 
 use crate::bounds::MAX_ANSWER_BYTES;
-use crate::decoder::{Decoder, Progress, Reader};
+use crate::dialect::{Progress, Reader};
 use crate::endpoint::Endpoint;
 use crate::fault::Fault;
+use crate::frames::Frames;
 use crate::http::{self, Form, Headers};
 use crate::timeouts::Watch;
 
@@ -219,3 +220,82 @@ async fn begin(
         }
     }
 }
+
+/// Reads one answer in any dialect: bytes in, events out, without waiting.
+pub(crate) struct Decoder {
+    frames: Frames,
+    reader: Box<dyn Reader>,
+    /// Events of the stream so far, those that say nothing too; comments are none.
+    heard: u64,
+}
+
+impl Decoder {
+    pub(crate) fn new(reader: Box<dyn Reader>) -> Self {
+        Self {
+            frames: Frames::new(),
+            reader,
+            heard: 0,
+        }
+    }
+
+    /// How far the answer has come.
+    pub(crate) fn progress(&self) -> Progress {
+        self.reader.progress()
+    }
+
+    /// How many events of the stream came.
+    pub(crate) fn heard(&self) -> u64 {
+        self.heard
+    }
+
+    /// Takes what one read brought, and adds all that it says.
+    ///
+    /// # Errors
+    /// As [`Reader::take`].
+    pub(crate) fn read(
+        &mut self,
+        bytes: Bytes,
+        events: &mut Vec<ProviderEvent>,
+    ) -> Result<(), Fault> {
+        self.frames.feed(bytes);
+        while let Some(frame) = self.frames.take()? {
+            self.heard += 1;
+            let data = frame.data.as_deref().unwrap_or_default().trim();
+            self.reader.take(frame.event.as_deref(), data, events)?;
+            if self.progress() == Progress::Over {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The stream has ended, well or by a cut.
+    ///
+    /// # Errors
+    /// The answer is not whole.
+    pub(crate) fn end(&mut self, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
+        match self.progress() {
+            Progress::Over => Ok(()),
+            Progress::Speaking | Progress::Said => self.reader.end(events),
+        }
+    }
+
+    /// Takes an answer that came in one piece.
+    ///
+    /// # Errors
+    /// As [`Reader::whole`], or it is not UTF-8.
+    pub(crate) fn whole(
+        &mut self,
+        body: &[u8],
+        events: &mut Vec<ProviderEvent>,
+    ) -> Result<(), Fault> {
+        let body = std::str::from_utf8(body)
+            .map_err(|error| Fault::bad(locale::provider::not_text(error)))?;
+        self.reader.whole(body, events)
+    }
+}
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+pub(crate) mod transcript;

@@ -8,7 +8,7 @@
 //!
 //! A provider that speaks a known dialect is one row in `specs/table.rs`. A dialect is a folder
 //! whose root makes a [`Dialect`], to which a row points: it writes a body and brings a
-//! `decoder::Reader` for the answer, and `exchange` does the rest. Start with [`Registry`].
+//! `dialect::Reader` for the answer, and `exchange` does the rest. Start with [`Registry`].
 
 pub mod external;
 pub mod price;
@@ -20,7 +20,6 @@ pub mod unbuilt;
 mod anthropic;
 mod bounds;
 mod chat_completions;
-mod decoder;
 mod dialect;
 mod endpoint;
 mod exchange;

@@ -12,7 +12,7 @@ use super::event::{Delta, Event, Opening};
 use super::thought;
 use super::usage::Bill;
 use crate::bounds::{Length, extend_args, free_id, one_more_call};
-use crate::decoder::{Progress, Reader};
+use crate::dialect::{Progress, Reader};
 use crate::fault::{Fault, clean};
 use crate::fingerprint::Fingerprint;
 use crate::specs::ProviderSpec;

@@ -9,7 +9,7 @@ use super::calls::Calls;
 use super::chunk::{Choice, Chunk, Content, Delta, Piece};
 use super::details::{self, REASONING_DETAILS};
 use crate::bounds::Length;
-use crate::decoder::{Progress, Reader};
+use crate::dialect::{Progress, Reader};
 use crate::fault::{Fault, clean};
 use crate::specs::ProviderSpec;
 use crate::state;

@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::*;
 use crate::bounds::{MAX_ANSWER_BYTES, MAX_ARGS_BYTES, MAX_CALLS};
-use crate::decoder::Decoder;
-use crate::decoder::transcript::{self, AnswerEnd, code};
+use crate::exchange::Decoder;
+use crate::exchange::transcript::{self, AnswerEnd, code};
 use crate::frames::MAX_EVENT_BYTES;
 use crate::specs::spec;
 

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::bounds::{MAX_ANSWER_BYTES, MAX_ARGS_BYTES, MAX_CALLS};
-use crate::decoder::Decoder;
-use crate::decoder::transcript::{self, AnswerEnd, code, told};
+use crate::exchange::Decoder;
+use crate::exchange::transcript::{self, AnswerEnd, code, told};
 use crate::frames::MAX_EVENT_BYTES;
 use crate::specs::spec;
 
