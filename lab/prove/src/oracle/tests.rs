@@ -83,13 +83,22 @@ fn a_good_day_breaks_no_promise_and_everything_is_counted() {
 
 // proves DU-14
 #[test]
-fn a_study_whose_id_another_took_that_nobody_was_told_of_is_where_it_should_be() {
+fn a_study_may_announce_the_id_of_one_that_a_kill_cut_before_its_agent_was_answered() {
     let elsewhere = "logs/study/s-9.jsonl";
     let mut day = good_day();
     let mut rows = Vec::new();
     rewrite(&mut day, STUDY, |all| rows.append(all));
-    let untold = row("internal", "", "session.start", &json!({}));
+    // A kill came before the answer to its first request.
+    let payload = json!({ "mark": "a0" });
+    let mut untold = row("in", "agent", "session.start", &payload);
+    (untold["member"], untold["id"]) = (1.into(), "1.1.0".into());
     rewrite(&mut day, STUDY, |none| none.push(untold));
+    day.relay.links[0].said.push(SentMessage {
+        mark: "a0".to_owned(),
+        id: "1.1.0".to_owned(),
+        kind: "session.start".to_owned(),
+        payload,
+    });
     day.relay.logs.push(log(elsewhere, rows));
     elsewhere.clone_into(&mut day.relay.endings[0].log_file);
 

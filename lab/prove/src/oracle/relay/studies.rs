@@ -54,14 +54,13 @@ fn goes_on(log: &Log<'_>, links: &Links<'_>, verdict: &mut Verdict) -> Option<u6
     last.filter(|_| !is_over)
 }
 
-/// Whether anybody was told of a study, or spoke in it: a kill may come before that.
+/// Whether an agent learned of a study, or wrote in it: a kill may come before that. The id alone
+/// does not tell, because a later study may announce it again.
 fn is_known(relay: &Relay, log: &Log<'_>) -> bool {
-    let is_told = |got: &Envelope| {
-        got.kind == "session.started" && got.payload["sessionId"].as_str() == Some(log.stem())
-    };
-    let mut links = relay.links.iter();
+    let request = log.rows.first().and_then(Row::mark);
+    let mut answered = relay.links.iter().flat_map(starts);
     let marks = log.rows.iter().filter_map(Row::mark);
-    links.any(|link| link.got.iter().any(is_told)) || marks.collect::<BTreeSet<_>>().len() > 1
+    answered.any(|(_, _, mark)| Some(mark) == request) || marks.collect::<BTreeSet<_>>().len() > 1
 }
 
 /// What is said in the room of an open study in a later life is said in the study.
