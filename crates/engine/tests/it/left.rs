@@ -275,7 +275,7 @@ async fn a_turn_stays_taken_back_when_only_the_journal_knows_that_it_was() {
 async fn where_no_turns_run_a_turn_that_is_over_can_be_taken_back_and_no_other() {
     let left = LeftStores::new().await;
     let rig = left.open(Recovery::EverySession).await;
-    rig.world.model.seen(1).await;
+    rig.world.model.seen(2).await;
     stop(rig).await;
     let running = vec![
         (None, opened()),
