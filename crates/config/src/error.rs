@@ -17,7 +17,7 @@ const SHOWN_KEYS: usize = 8;
 /// One mistake in the configuration; nothing is started with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
-    /// Where it stands; none where it is no single place.
+    /// Its source; `None` if it has several.
     pub origin: Option<Origin>,
     /// What is wrong.
     pub problem: Box<Problem>,
@@ -96,8 +96,7 @@ impl ConfigError {
         }
     }
 
-    /// A value that was read and that its user cannot use, for whoever knows more than the types:
-    /// `right` is what would do.
+    /// A value of the right type that cannot be used; `right` says what can.
     pub fn unusable(origin: Origin, key: &Key, found: &str, right: &str) -> Self {
         let problem = Problem::WrongValue {
             key: key.name.clone(),

@@ -26,28 +26,28 @@ pub struct ProviderNames {
 /// One key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Key {
-    /// Its name with those of the tables that it stands in: `providers.openai.api_base`.
+    /// Its dotted name: `providers.openai.api_base`.
     pub name: String,
-    /// What may stand there.
+    /// The type of its value.
     pub kind: Kind,
     /// What it is for, in a sentence or two.
     pub purpose: String,
-    /// What holds where nobody says anything; none where that depends on what is found.
+    /// The default; `None` if it depends on the machine.
     pub default: Option<Value>,
-    /// What could stand there, for whoever has never set it.
+    /// An example value.
     pub example: Option<Value>,
-    /// Whether it opens anything, so that it counts in the file of a folder only when that is
-    /// trusted.
+    /// Whether it widens what agents may do, so that a folder's file can set it only when that file
+    /// is trusted.
     pub widens: bool,
     /// Whether its value is never shown.
     pub is_secret: bool,
-    /// The variables that set it, the one that counts most first.
+    /// The variables that set it, in order of precedence.
     pub variables: Vec<String>,
-    /// Whether [`ANY_NAME`] in its name stands for whatever name somebody gives.
+    /// Whether [`ANY_NAME`] in its name stands for any name.
     pub is_of_any: bool,
 }
 
-/// What stands in a key's name for one that somebody else chooses.
+/// The placeholder in a key's name for a name that the user chooses.
 pub const ANY_NAME: &str = "NAME";
 
 /// Bytes of a name that somebody chooses, at most.
