@@ -337,9 +337,9 @@ impl Chat {
         Ok(id)
     }
 
-    /// Waits for what the person says to the author's oldest question; at once when that is there
-    /// already. Without a question of one's own, for what is said next and answers none (CH-13). Who
-    /// drops it before it has answered asks no longer.
+    /// Waits for the answer to the author's oldest question, or, without one, for the next message
+    /// that answers no question (CH-13). Returns at once if the answer is already there. Dropping
+    /// the future withdraws the wait.
     ///
     /// # Errors
     /// [`Code::Unavailable`] when the chat ends or the question is withdrawn meanwhile; [`Code::Busy`]

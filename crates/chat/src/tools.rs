@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use samovar_core::tool::{DEFAULT_TIMEOUT, Origin, Sharing};
 use samovar_core::{
-    AgentPath, CallContext, ChatMeta, Closer, Effect, Future, Outcome, Reply, ToolCall, ToolSpec,
-    Toolset,
+    AgentPath, CallContext, ChatMeta, Closer, Effect, Future, Outcome, ToolCall, ToolReply,
+    ToolSpec, Toolset,
 };
 use serde_json::{Value, json};
 
@@ -56,13 +56,13 @@ impl Toolset for ChatTools {
         self.specs.to_vec()
     }
 
-    fn call(&self, call: ToolCall, context: CallContext) -> Future<'static, Reply> {
+    fn call(&self, call: ToolCall, context: CallContext) -> Future<'static, ToolReply> {
         if call.name == ASK_USER {
             // Its call is open now, and that is what the chat asks for.
-            return Box::pin(std::future::ready(Reply::Open));
+            return Box::pin(std::future::ready(ToolReply::Open));
         }
         let (chat, name) = (self.chat.clone(), self.name);
-        Box::pin(async move { Reply::Closed(post(&chat, name, &call.args, context).await) })
+        Box::pin(async move { ToolReply::Closed(post(&chat, name, &call.args, context).await) })
     }
 }
 

@@ -72,8 +72,8 @@ impl Broken {
     }
 }
 
-/// The hot store. All calls except [`Journal::commit`] work on the caller's thread: `spool` is one
-/// `write(2)`, the others are short reads of mapped memory, for threads that may block.
+/// The hot store. Calls that return a future wait for the store's own thread; the others are short,
+/// but may block the caller's.
 pub trait Journal: Send + Sync {
     /// The epoch of this run of the server, saved before anything else.
     fn epoch(&self) -> Epoch;

@@ -35,7 +35,7 @@ pub use ports::{Clock, Damages, Ids, Millis};
 pub use provider::{Model, Models, Prompt, Provider, ProviderEvent};
 pub use samovar_points::{failpoint, plant, planted};
 pub use title::Title;
-pub use tool::{Approval, Asks, CallContext, Closer, Effect, Probed, Reply, ToolSpec, Toolset};
+pub use tool::{Approval, Asks, CallContext, Closer, Effect, Probed, ToolReply, ToolSpec, Toolset};
 
 /// A boxed future: the return type of the ports.
 pub type Future<'a, T> = std::pin::Pin<Box<dyn std::future::Future<Output = T> + Send + 'a>>;

@@ -25,7 +25,8 @@ pub enum Effect {
     Unsafe,
 }
 
-/// Why a call is not simply let through below [`Approval::Auto`]. Each reason follows the tool's name.
+/// The reasons for which a call needs approval, or is refused, below [`Approval::Auto`]. Each
+/// reason follows the tool's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asks {
     /// Why a person is asked at [`Approval::Supervised`]: `changes files`.
@@ -162,7 +163,7 @@ pub struct CallContext {
 
 /// The immediate result of a call.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Reply {
+pub enum ToolReply {
     /// The call is closed.
     Closed(Outcome),
     /// The question was passed on; the call stays open until it is settled from outside. Only for
@@ -198,7 +199,7 @@ pub trait Toolset: Send + Sync {
 
     /// Runs a call whose name is in [`Toolset::specs`] and whose arguments match its schema.
     /// Dropping the future stops it.
-    fn call(&self, call: ToolCall, context: CallContext) -> Future<'static, Reply>;
+    fn call(&self, call: ToolCall, context: CallContext) -> Future<'static, ToolReply>;
 
     /// The data that [`Toolset::probe`] will need to determine whether a call was done. Requested
     /// before the call's start is saved, and saved with it; only for calls of an

@@ -17,9 +17,9 @@ use std::sync::Arc;
 use samovar_core::{Message, Part, Role};
 use serde_json::{Map, Value, json};
 
-use crate::heard::heard;
 use crate::language::Language;
 use crate::results::bounded;
+use crate::speaker::spoken;
 use crate::turn::{self, Call, Next};
 use screen::{Item, Screen};
 use trail::Trail;
@@ -77,7 +77,7 @@ fn wished(messages: &[Arc<Message>]) -> Option<(Language, Wish)> {
             earlier -= 1;
         }
         if message.role == Role::User && earlier < MAX_WISHES {
-            let text = heard(without_screen(&message.text())).text;
+            let text = spoken(without_screen(&message.text())).text;
             let (language, said) = Wish::of(&text);
             last = Some((language, said.is_booking));
             wish = wish.then(said);

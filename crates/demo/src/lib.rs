@@ -9,10 +9,10 @@
 
 mod arithmetic;
 mod booking;
-mod heard;
 mod language;
 mod pattern;
 mod results;
+mod speaker;
 mod table;
 mod turn;
 
@@ -23,8 +23,8 @@ use samovar_core::provider::Answer;
 use samovar_core::{CallId, Message, Outcome, Part, Prompt, Provider, ProviderEvent, Role, Usage};
 use serde_json::Value;
 
-use heard::heard;
 use language::Language;
+use speaker::spoken;
 use turn::{Call, Next, Request, say};
 
 /// Tokens are estimated: one for so many bytes.
@@ -63,11 +63,11 @@ fn answer(prompt: &Prompt) -> Vec<ProviderEvent> {
     let mut language = None;
     let mut told = Vec::new();
     for text in texts.chain(asked.is_empty().then(String::new)) {
-        let heard = heard(booking::without_screen(&text));
-        let request = Request::new(&heard.text, &tools);
+        let message = spoken(booking::without_screen(&text));
+        let request = Request::new(&message.text, &tools);
         let spoken = request.language;
         language.get_or_insert(spoken);
-        match (request.follow(&tools, &mut outcomes), heard.author) {
+        match (request.follow(&tools, &mut outcomes), message.author) {
             (Next::Say(said), None) => told.push(said),
             (Next::Say(said), Some(author)) => {
                 let author = results::bounded(&author);
@@ -91,7 +91,7 @@ fn asked(messages: &[Arc<Message>]) -> Vec<usize> {
     let Some(last) = (0..messages.len()).rev().find(is_user) else {
         return Vec::new();
     };
-    if heard(&messages[last].text()).author.is_none() {
+    if spoken(&messages[last].text()).author.is_none() {
         return vec![last];
     }
     let works = |at: &usize| messages[*at].calls().next().is_some();

@@ -9,8 +9,8 @@ use url::{Host, Url};
 /// Bytes of an address, at most.
 const MAX_URL_BYTES: usize = 2_048;
 
-/// An `http` or `https` address without user info, its host in the form that is resolved. What
-/// stands behind the host may hold a key, so neither print shows it.
+/// An `http` or `https` address without user info, its host in the form that is resolved. Its path
+/// and query may contain a key, so neither is printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Target(Url);
 

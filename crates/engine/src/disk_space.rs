@@ -9,13 +9,13 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 /// Where turns wait for room. However many do, the disk is tried four times a second.
 #[derive(Default)]
-pub(crate) struct DiskSpace {
+pub(crate) struct SpaceWatch {
     /// Held by the one who looks next; the others stand in line for it.
     scout: Mutex<()>,
     found: Notify,
 }
 
-impl DiskSpace {
+impl SpaceWatch {
     /// Waits until there may be room: somebody found it, or it is the caller's turn to look.
     ///
     /// Dropping the future halfway loses no more than the place in the line.
@@ -48,7 +48,7 @@ mod tests {
 
     const MANY: usize = 1_000;
 
-    fn waiting(room: &Arc<DiskSpace>) -> JoinSet<()> {
+    fn waiting(room: &Arc<SpaceWatch>) -> JoinSet<()> {
         let mut waiting = JoinSet::new();
         for _ in 0..MANY {
             let room = room.clone();
@@ -59,7 +59,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn of_many_that_wait_one_looks_at_a_time() {
-        let room = Arc::new(DiskSpace::default());
+        let room = Arc::new(SpaceWatch::default());
         let began = Instant::now();
         let mut waiting = waiting(&room);
         for looks in 1..=8 {
@@ -71,7 +71,7 @@ mod tests {
     // proves DU-12
     #[tokio::test(start_paused = true)]
     async fn whoever_finds_room_wakes_all_who_wait() {
-        let room = Arc::new(DiskSpace::default());
+        let room = Arc::new(SpaceWatch::default());
         let began = Instant::now();
         let mut waiting = waiting(&room);
         waiting.join_next().await.unwrap().unwrap();

@@ -16,7 +16,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::disk_space::DiskSpace;
+use crate::disk_space::SpaceWatch;
 use crate::log::{Follower, Log};
 use crate::parts::{Parts, RunningTurn, RunningTurns, damaged, refusal, unknown};
 use crate::projector::Projector;
@@ -110,7 +110,7 @@ impl Engine {
             projector: projector.clone(),
             open_calls: Arc::default(),
             running: RunningTurns::new(),
-            disk_space: DiskSpace::default(),
+            disk_space: SpaceWatch::default(),
             continuing,
             ledger: Ledger::new(),
             stopping: CancellationToken::new(),

@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use samovar_core::journal::{Batch, LogNo};
 use samovar_core::{
     AgentPath, Author, Broken, Clock, Event, Journal, Kind, Seq, SessionId, TurnId, failpoint,
-    planted,
 };
 use tokio::sync::watch;
 
@@ -41,8 +40,8 @@ pub(crate) struct Draft {
     pub(crate) kind: Kind,
 }
 
-/// What a log is built from.
-pub(crate) struct Origin {
+/// Where a log continues, or begins.
+pub(crate) struct LogStart {
     pub(crate) session: SessionId,
     pub(crate) log: LogNo,
     /// The last position that was ever given out.
@@ -90,23 +89,23 @@ pub(crate) struct Refused {
 }
 
 impl Log {
-    pub(crate) fn new(origin: Origin, journal: Arc<dyn Journal>, clock: Arc<dyn Clock>) -> Self {
-        let tail = Tail::new(origin.head, origin.tail_bytes);
+    pub(crate) fn new(start: LogStart, journal: Arc<dyn Journal>, clock: Arc<dyn Clock>) -> Self {
+        let tail = Tail::new(start.head, start.tail_bytes);
         let mut quiet = TurnGaps::default();
-        if origin.open.is_empty() {
-            quiet.note(origin.head);
+        if start.open.is_empty() {
+            quiet.note(start.head);
         }
         let state = LogState {
             tail,
-            open: origin.open,
+            open: start.open,
             quiet,
             owed: Vec::new(),
             broken: None,
         };
-        let (published, _) = watch::channel(origin.head);
+        let (published, _) = watch::channel(start.head);
         let shared = Shared {
-            session: origin.session,
-            log: origin.log,
+            session: start.session,
+            log: start.log,
             journal,
             clock,
             state: Mutex::new(state),
@@ -172,10 +171,6 @@ impl Log {
             };
             ((batch, fold), (before, owed, events))
         };
-        planted!("publish-before-keep", {
-            self.shared.show(&mut self.shared.state(), &events);
-            tokio::time::sleep(std::time::Duration::from_millis(30)).await;
-        });
         let kept = self.shared.journal.commit(batch).await;
         let mut state = self.shared.state();
         match kept {

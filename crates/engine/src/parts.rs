@@ -7,7 +7,7 @@ use samovar_locale as locale;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::disk_space::DiskSpace;
+use crate::disk_space::SpaceWatch;
 use crate::open_calls::OpenCalls;
 use crate::projector::Projector;
 use crate::recovered::Ledger;
@@ -28,7 +28,7 @@ pub(crate) struct Parts {
     pub(crate) open_calls: Arc<OpenCalls>,
     pub(crate) running: RunningTurns,
     /// Where turns wait that cannot keep what they have.
-    pub(crate) disk_space: DiskSpace,
+    pub(crate) disk_space: SpaceWatch,
     /// Held by a turn that goes on after a stop, until the world has answered it.
     pub(crate) continuing: Arc<Semaphore>,
     /// What became of the turns that a former run left.

@@ -308,7 +308,7 @@ impl Runner {
     }
 }
 
-/// The answer to who wanted a turn to stop that has ended like this.
+/// The reply to a cancel, given how the turn ended.
 fn stopped(how: &RunEnd) -> Result<Accepted, Error> {
     match how {
         RunEnd::Finished => Ok(Accepted::Cancelled { stopped: true }),

@@ -109,13 +109,13 @@ enum CurrentState {
     Left,
 }
 
-/// Whether a turn that was cut goes on.
+/// When an interrupted turn continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ContinueWhen {
     /// As soon as there is room.
     Possible,
-    /// When somebody says so.
-    Told,
+    /// When a client asks for it.
+    Asked,
 }
 
 impl Mailbox {
@@ -176,7 +176,7 @@ impl Mailbox {
         let is_parked = |current: &Current| {
             matches!(
                 current.state,
-                CurrentState::Parked(_) | CurrentState::Cut(_, ContinueWhen::Told)
+                CurrentState::Parked(_) | CurrentState::Cut(_, ContinueWhen::Asked)
             )
         };
         self.turns.is_empty() && open.queue.is_empty() && open.current.iter().all(is_parked)

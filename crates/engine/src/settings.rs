@@ -33,13 +33,13 @@ pub struct Settings {
     pub sync_every: Duration,
     /// Which sessions of a former run are looked after at start.
     pub recovery: Recovery,
-    /// What happens to a turn that a stop of the server cut.
+    /// What happens to a turn that a stop of the server interrupted.
     pub resume: Resume,
-    /// How many times in a row a turn goes on after stops of the server without a fact of its own in
-    /// between; stops that were asked for are not counted (DU-6).
+    /// The most times in a row that a turn is resumed without progress after stops of the server;
+    /// requested stops are not counted (DU-6).
     pub max_continuations: u32,
-    /// Turns that take up their work at once after a start, at most: one that stops the server must
-    /// not use up the others' continuations (DU-6).
+    /// The most turns that resume at once after a start: one that stops the server must not use up
+    /// the others' continuations (DU-6).
     pub continuing_at_once: usize,
     /// What the model is told about where it works; empty for nothing.
     pub workspace_note: String,
@@ -72,10 +72,10 @@ impl Default for Settings {
 /// What happens to a turn that a stop of the server cut (DU-6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Resume {
-    /// It goes on by itself.
+    /// It continues by itself.
     #[default]
     Auto,
-    /// It waits until somebody says that it shall go on, or ends it.
+    /// It waits until a client resumes or cancels it.
     Ask,
     /// It ends as interrupted.
     Off,
@@ -90,14 +90,14 @@ impl Resume {
 /// How the failures of models' servers are overcome, with a budget for each turn (AS-14).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// How often a turn may ask a model again whose server failed, in all of its passes.
+    /// How often a turn may retry a failing model, over all its iterations.
     pub count: u32,
-    /// How long a turn may spend on that, from a pass's first failure to its success and over all
-    /// of its passes. A server that asks to wait longer is not waited for.
+    /// How long a turn may spend on that: from an iteration's first failure to its success, over
+    /// all iterations. A server that asks to wait longer is not waited for.
     pub within: Duration,
     /// The wait before the second attempt, about; each one after that is twice as long.
     pub first_wait: Duration,
-    /// The longest wait that is not the server's own wish.
+    /// The longest pause, unless the server asks for more.
     pub longest_wait: Duration,
 }
 
@@ -117,12 +117,12 @@ impl Default for Retry {
 pub enum Recovery {
     /// All that have unfinished turns: what a server does.
     EverySession,
-    /// Those that somebody uses. For a program that works in another place, or at another approval
+    /// Those that are used. For a program that works in another place, or at another approval
     /// level, than the one that accepted the others' messages.
     UsedSessions,
-    /// None: no turn begins, ends or goes on, whichever session is used, and what concerns turns is
-    /// refused. For a program that only looks, or changes what a session is, and leaves soon. Its
-    /// engine starts when reads see all that a former run accepted.
+    /// No turn starts, ends or resumes, and commands that concern turns are refused. For a program
+    /// that only reads, or changes a session's settings, and ends soon. Its engine starts when
+    /// reads see everything that a former run accepted.
     NoTurns,
 }
 

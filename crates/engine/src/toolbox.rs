@@ -7,8 +7,8 @@ use std::time::Duration;
 use jsonschema::Validator;
 use samovar_core::message::MAX_ARGS_DEPTH;
 use samovar_core::{
-    CallContext, Closer, Effect, Error, Future, Outcome, Probed, Reply, Status, ToolCall, ToolSpec,
-    Toolset,
+    CallContext, Closer, Effect, Error, Future, Outcome, Probed, Status, ToolCall, ToolReply,
+    ToolSpec, Toolset,
 };
 use samovar_locale as locale;
 use serde_json::Value;
@@ -271,12 +271,12 @@ impl Tool {
     }
 
     /// Runs a call that was let through, and stops it when it takes longer than it may.
-    pub(crate) async fn run(&self, call: ToolCall, context: CallContext) -> Reply {
+    pub(crate) async fn run(&self, call: ToolCall, context: CallContext) -> ToolReply {
         let timeout = self.spec.timeout;
         let run = self.toolset.call(call, context);
         tokio::time::timeout(timeout, run)
             .await
-            .unwrap_or_else(|_| Reply::Closed(late(&self.spec)))
+            .unwrap_or_else(|_| ToolReply::Closed(late(&self.spec)))
     }
 }
 
@@ -284,11 +284,11 @@ impl Tool {
 pub(crate) fn outcome_of(
     name: &str,
     closer: Closer,
-    ran: Result<Reply, JoinError>,
+    ran: Result<ToolReply, JoinError>,
 ) -> Option<Outcome> {
     match ran {
-        Ok(Reply::Closed(outcome)) => Some(outcome),
-        Ok(Reply::Open) => match closer {
+        Ok(ToolReply::Closed(outcome)) => Some(outcome),
+        Ok(ToolReply::Open) => match closer {
             Closer::Outside | Closer::Person => None,
             Closer::Tool => Some(Outcome::failed("the tool gave no result")),
         },

@@ -47,7 +47,7 @@ pub struct Turn {
     fallback: Option<String>,
     iteration: u32,
     attempt: u32,
-    /// Whether the attempt is void, so that its pass begins anew.
+    /// Whether the attempt is void, so that its iteration starts again.
     is_void: bool,
     failures: u32,
     empty_answers: u32,
@@ -317,8 +317,8 @@ impl Turn {
         self.begin_step()
     }
 
-    /// The next pass of the loop, unless a limit is reached. A pass that was reset is tried again
-    /// under its own number.
+    /// The next iteration of the loop, unless a limit is reached. An iteration that was reset is
+    /// tried again under its own number.
     fn begin_step(&self) -> Step {
         let (iteration, attempt) = if self.is_void {
             (self.iteration, self.attempt + 1)
@@ -442,8 +442,8 @@ impl Turn {
         self.continuations
     }
 
-    /// Takes back what was to begin and was not kept, before the turn ends: a call, or a pass, that
-    /// did not start after all.
+    /// Takes back what was to begin and was not kept, before the turn ends: a call, or an
+    /// iteration, that did not start after all.
     pub(crate) fn take_back(&mut self, kind: &Kind) {
         if let Kind::StepStarted {
             iteration,
@@ -483,27 +483,27 @@ impl Turn {
         &self.model
     }
 
-    /// Who is asked, by its canonical name: its model, or the fallback that answers in its place.
+    /// The canonical name of the model in use: the turn's own, or its fallback.
     pub fn asked_model(&self) -> &str {
         self.fallback.as_deref().unwrap_or(&self.model)
     }
 
-    /// Which try of the pass is on: 1 for the first.
+    /// The attempt of the current iteration, from 1.
     pub fn attempt(&self) -> u32 {
         self.attempt
     }
 
-    /// How often a model's server has failed it, in all of its passes (AS-14).
+    /// How often a model's server has failed the turn, over all its iterations (AS-14).
     pub fn failures(&self) -> u32 {
         self.failures
     }
 
-    /// How often nothing came as the answer of this pass.
+    /// How often the current iteration got an empty answer.
     pub fn empty_answers(&self) -> u32 {
         self.empty_answers
     }
 
-    /// Which pass of the loop is on.
+    /// The current iteration of the loop.
     pub fn iteration(&self) -> u32 {
         self.iteration
     }

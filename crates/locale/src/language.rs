@@ -6,8 +6,8 @@ use crate::Language;
 
 static CHOSEN: OnceLock<Language> = OnceLock::new();
 
-/// Chooses the language of this process, and gives the one that holds: the first choice does, so
-/// that nobody is spoken to in two languages. Without a choice it is English.
+/// Sets the process's language and returns the one in effect: only the first call counts. English
+/// by default.
 pub fn choose(language: Language) -> Language {
     *CHOSEN.get_or_init(|| language)
 }

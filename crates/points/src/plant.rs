@@ -1,8 +1,8 @@
 //! Faults made on purpose: those of a port in `lab/doubles`, each other one at the place where the
 //! real guarantee is made.
 
-/// Does what is wrong when the fault of this name is planted: `planted!("publish-before-keep", {
-/// self.publish(); })`.
+/// Does what is wrong when the fault of this name is planted: `planted!("result-not-kept", {
+/// self.forget(); })`.
 #[cfg(feature = "plant")]
 #[macro_export]
 macro_rules! planted {

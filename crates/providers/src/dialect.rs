@@ -72,7 +72,7 @@ pub(crate) enum Progress {
     /// The model speaks.
     Speaking,
     /// The model said why it stopped; what comes after that is only the bill.
-    Said,
+    Stopped,
     /// It is complete.
     Over,
 }

@@ -276,7 +276,7 @@ impl Decoder {
     pub(crate) fn end(&mut self, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
         match self.progress() {
             Progress::Over => Ok(()),
-            Progress::Speaking | Progress::Said => self.reader.end(events),
+            Progress::Speaking | Progress::Stopped => self.reader.end(events),
         }
     }
 

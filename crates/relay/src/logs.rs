@@ -91,8 +91,8 @@ impl StudyLogs {
         }))
     }
 
-    /// The studies behind an id, sorted by their ids, which is by their days: at most 200. Reads their
-    /// files, so it may block.
+    /// The studies after `after`, sorted by id, which is by day: at most 200. Reads their files, so
+    /// it may block.
     pub fn list(&self, after: Option<&str>, limit: usize) -> Vec<StudyInfo> {
         let mut ids = self.0.files.studies();
         ids.retain(|id| after.is_none_or(|after| id.as_str() > after));
@@ -108,8 +108,8 @@ impl StudyLogs {
         ids.into_iter().filter_map(read).collect()
     }
 
-    /// The rows of a study behind one, oldest first: at most 5,000, and about 4 MiB. Reads its file, so
-    /// it may block.
+    /// The rows of a study after one, oldest first: at most 5,000, and about 4 MiB. Reads its file,
+    /// so it may block.
     ///
     /// # Errors
     /// [`Code::UnknownStudy`]; [`Code::StoreFailed`] when a row cannot be read.

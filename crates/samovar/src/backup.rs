@@ -97,7 +97,13 @@ async fn through(client: &Client, found: &Setup, path: &str) -> Result<data_dir:
     let before: BackupState = client.get("/api/backup").await?;
     let params = json!({ "path": path });
     let restored = client.post_patiently("/api/restore", &params);
-    let restored: data_dir::Backup = saying(text::backup::restoring(), restored).await?;
+    let restored: BackupInfo = saying(text::backup::restoring(), restored).await?;
+    let restored = data_dir::Backup {
+        path: restored.path,
+        created_at: restored.created_at,
+        bytes: restored.bytes,
+        epoch: restored.epoch,
+    };
     let began = Instant::now();
     let again = async {
         loop {

@@ -96,8 +96,8 @@ impl Chatting {
     }
 }
 
-/// Whom the chat wakes. What is said in the chat of a program that runs turns of its own alone is not
-/// said to its folder, nor to its approval level, so nobody works there for it.
+/// Which agent the chat wakes. A one-shot command wakes none: the chat's messages are not meant for
+/// its folder or approval level.
 fn wakes(agent: ChatAgent, recovery: Recovery) -> Wakes {
     match (agent, recovery) {
         (ChatAgent::Adaptive, Recovery::EverySession) => Wakes::Adaptive,

@@ -20,7 +20,7 @@ pub use samovar_stores::{Run, RunState};
 
 /// A data directory that need not be held, to ask what is known of it.
 pub fn unheld(path: &Path) -> DataDir {
-    of(path, SmallFiles::of(path).ok())
+    of(path, SmallFiles::of(path).map_err(|error| error.kind()))
 }
 
 /// Puts a backup into a data directory. What is there is replaced, and kept beside it, when `replace`
@@ -68,7 +68,7 @@ pub(crate) fn try_hold(config: &Config) -> Result<(), OpenError> {
 }
 
 /// A data directory, for the stores.
-pub(crate) fn of(path: &Path, files: Option<SmallFiles>) -> DataDir {
+pub(crate) fn of(path: &Path, files: Result<SmallFiles, io::ErrorKind>) -> DataDir {
     DataDir {
         path: path.to_owned(),
         files: Arc::new(Files(files)),
@@ -91,17 +91,17 @@ fn is_full(error: &io::Error) -> bool {
 }
 
 /// The small files that the stores work with follow no link, and wait for no pipe.
-struct Files(Option<SmallFiles>);
+struct Files(Result<SmallFiles, io::ErrorKind>);
 
 impl Files {
     fn get(&self) -> io::Result<&SmallFiles> {
-        self.0.as_ref().ok_or(io::ErrorKind::NotFound.into())
+        self.0.as_ref().map_err(|kind| (*kind).into())
     }
 }
 
 impl samovar_stores::SmallFiles for Files {
     fn of(&self, folder: &Path) -> io::Result<Arc<dyn samovar_stores::SmallFiles>> {
-        Ok(Arc::new(Self(Some(SmallFiles::of(folder)?))))
+        Ok(Arc::new(Self(Ok(SmallFiles::of(folder)?))))
     }
 
     fn read(&self, name: &str, max_bytes: u64) -> io::Result<Option<String>> {

@@ -95,7 +95,7 @@ impl Opening {
         failpoint!("boot.lock.after");
         let dir = &config.data_dir;
         AddressFile::sweep(&files);
-        let kept_in = data_dir::of(dir, Some(files.clone()));
+        let kept_in = data_dir::of(dir, Ok(files.clone()));
         backup::finish(&kept_in)?;
         let token_error = |source| OpenError::Token {
             dir: dir.clone(),
@@ -182,7 +182,7 @@ impl Opening {
         // (DU-18, step 2). None of the tools that there are starts a process.
         let reports = self.shared.api.reports.clone();
         let options = Options {
-            dir: data_dir::of(&config.data_dir, Some(self.files.clone())),
+            dir: data_dir::of(&config.data_dir, Ok(self.files.clone())),
             durability: config.durability,
             walker: config.walker,
             reports: reports.clone(),
@@ -362,8 +362,7 @@ impl Home {
         self.files.clone()
     }
 
-    /// Notes that everything is about to be written out, before whoever serves this begins with it: from
-    /// here on a store that was closed is none that lacks something.
+    /// Records that a clean shutdown has begun, so that a closed store is known to be complete.
     pub(crate) fn leave(&self) {
         self.stores.closing();
     }
@@ -379,8 +378,8 @@ impl Home {
         self.end(Duration::ZERO).await;
     }
 
-    /// For who ends this and loses patience meanwhile: from here on turns that run get no more time, be
-    /// they of sessions or of the chat's own agent.
+    /// Cuts the drain short: running turns, of sessions and of the chat's own agent, get no more
+    /// time.
     pub fn hurry(&self) -> impl Future<Output = ()> + use<> {
         let (shared, engine) = (self.shared.clone(), self.engine.clone());
         async move {

@@ -64,7 +64,7 @@ pub use relaying::relay_agent;
 pub use samovar_chat::{Chat, ChatState};
 pub use samovar_relay::{Relay, RelayConfig};
 pub use samovar_sandbox::{Foreign, Owner, Ownership, close_to_others};
-pub use samovar_stores::disk::Room;
+pub use samovar_stores::disk::DiskSpace;
 pub use samovar_stores::{Durability, Walker, walk};
 
 /// The table of routes, for what documents or calls it.

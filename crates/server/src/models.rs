@@ -7,7 +7,7 @@ use samovar_wire::api::{
     LocalModelInfo, ModelChoice, ModelReason, ModelsAnswer, ProviderAccess, ProviderInfo,
 };
 
-/// The model for who asks for none, and why it is that one.
+/// The default model, and why it was chosen.
 ///
 /// # Errors
 /// [`Code::UnusableModel`](samovar_core::Code::UnusableModel) when there is none.

@@ -68,18 +68,18 @@ pub(crate) struct Upgrade {
     pace: Pace,
 }
 
-/// How long what is borne of a client.
+/// Time limits for a client.
 pub(crate) struct Pace {
-    /// How often a silent one is asked whether it is there.
+    /// How often a silent client is pinged.
     pub(crate) ping_every: Duration,
-    /// How long it may owe the answer.
+    /// How long it may take to answer a ping.
     pub(crate) patience: Duration,
-    /// Whether it takes nothing of what is written.
+    /// Whether it stopped reading.
     pub(crate) stalled: Stalled,
 }
 
 impl Upgrade {
-    /// Takes the wish out of a request; none when there is none in it.
+    /// Extracts the WebSocket upgrade, if the request asked for one.
     pub(crate) async fn asked(parts: &mut Parts, pace: Pace) -> Option<Self> {
         if !names_websocket(&parts.headers) {
             return None;

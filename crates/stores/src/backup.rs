@@ -22,9 +22,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::data_dir::{DataDir, make_new, sync_dir};
+use crate::disk::blocking;
 use crate::history::SqliteHistory;
 use crate::journal::LmdbJournal;
-use crate::open::blocking;
 
 pub use files::Backup;
 use files::{BackupFile, Manifest};

@@ -10,11 +10,8 @@ use samovar_core::{Damages, Millis, SessionId};
 use samovar_locale as locale;
 use serde::{Deserialize, Serialize};
 
-use crate::data_dir::{DataDir, make_folder};
+use crate::data_dir::{DAMAGED, DataDir, make_folder};
 use crate::run::Run;
-
-/// The folder for reports and for what was set aside.
-pub(crate) const FOLDER: &str = "damaged";
 
 /// Reports that are kept, at most; of more the oldest goes, one of a session last.
 const MAX_REPORTS: usize = 64;
@@ -34,7 +31,7 @@ pub struct Damage {
     /// When it was found.
     pub at: Millis,
     /// What is damaged.
-    pub part: Part,
+    pub part: DamagedPart,
     /// The session, where it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
@@ -50,7 +47,7 @@ pub struct Damage {
 /// What can be damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Part {
+pub enum DamagedPart {
     /// What was kept of one session.
     Session,
     /// The journal: what was going on.
@@ -67,10 +64,10 @@ pub struct Reports {
     is_history_suspicious: AtomicBool,
 }
 
-/// What was found damaged in a data directory that need not be held, oldest first. What a person has
-/// removed is no longer told of.
+/// What was found damaged in a data directory that need not be held, oldest first. Reports whose
+/// folder or file a person has removed are left out.
 pub fn damages(dir: &DataDir) -> Vec<Damage> {
-    let folder = dir.path.join(FOLDER);
+    let folder = dir.path.join(DAMAGED);
     let (Ok(files), Ok(entries)) = (dir.files.of(&folder), std::fs::read_dir(&folder)) else {
         return Vec::new();
     };
@@ -113,7 +110,7 @@ impl Reports {
     /// Tells that a store is set aside, or had to be; before it is moved, so that no crash leaves a
     /// loss that nobody was told of. Where nothing is moved every start meets the same again, and it is
     /// told once.
-    pub(crate) fn store(&self, part: Part, why: &str, kept_in: Option<String>) {
+    pub(crate) fn store(&self, part: DamagedPart, why: &str, kept_in: Option<String>) {
         let is_same = |info: &Damage| {
             info.part == part && info.kept_in.is_none() && info.reason == shortened(why)
         };
@@ -124,20 +121,20 @@ impl Reports {
     }
 
     /// Tells of a loss that no start meets again.
-    pub(crate) fn happened(&self, part: Part, why: &str, kept_in: Option<String>) {
+    pub(crate) fn happened(&self, part: DamagedPart, why: &str, kept_in: Option<String>) {
         let lost = match part {
-            Part::Journal if kept_in.is_none() => locale::damage::journal_wiped(),
-            Part::Journal => locale::damage::journal(),
-            Part::History if kept_in.is_none() => locale::damage::history_cut(),
-            Part::History => locale::damage::history(),
-            Part::Session => locale::damage::session(),
+            DamagedPart::Journal if kept_in.is_none() => locale::damage::journal_wiped(),
+            DamagedPart::Journal => locale::damage::journal(),
+            DamagedPart::History if kept_in.is_none() => locale::damage::history_cut(),
+            DamagedPart::History => locale::damage::history(),
+            DamagedPart::Session => locale::damage::session(),
         };
         self.add(part, None, why, (lost, kept_in));
     }
 
     fn add(
         &self,
-        part: Part,
+        part: DamagedPart,
         session: Option<&SessionId>,
         why: &str,
         (lost, kept_in): (&str, Option<String>),
@@ -181,12 +178,12 @@ impl Reports {
     fn keep(&self, info: &Damage) -> io::Result<()> {
         let mut text = serde_json::to_vec_pretty(info)?;
         text.push(b'\n');
-        let files = self.dir.files.of(&make_folder(&self.dir.path, FOLDER)?)?;
+        let files = self.dir.files.of(&make_folder(&self.dir.path, DAMAGED)?)?;
         files.write_synced(&format!("{}.json", info.id), &text)
     }
 
     fn remove(&self, info: &Damage) {
-        let files = self.dir.files.of(&self.dir.path.join(FOLDER));
+        let files = self.dir.files.of(&self.dir.path.join(DAMAGED));
         let removed = files.and_then(|files| files.remove(&format!("{}.json", info.id)));
         if let Err(error) = removed {
             tracing::warn!(%error, "a report of damage stays");
@@ -202,7 +199,7 @@ impl Reports {
 impl Damages for Reports {
     fn session(&self, session: &SessionId, why: &str) {
         let lost = locale::damage::session();
-        self.add(Part::Session, Some(session), why, (lost, None));
+        self.add(DamagedPart::Session, Some(session), why, (lost, None));
     }
 
     fn is_damaged(&self, session: &SessionId) -> bool {
@@ -309,16 +306,16 @@ mod tests {
         Reports::open(&data_dir(&dir)).session(&session, "a row");
         for _ in 0..MAX_REPORTS {
             let reports = Reports::open(&data_dir(&dir));
-            reports.store(Part::Session, "log 7", None);
-            reports.store(Part::Journal, "log 7", None);
+            reports.store(DamagedPart::Session, "log 7", None);
+            reports.store(DamagedPart::Journal, "log 7", None);
         }
         let reports = Reports::open(&data_dir(&dir));
         assert_eq!(reasons(&reports), ["a row", "log 7", "log 7"]);
         assert!(reports.is_damaged(&session));
-        reports.store(Part::Session, "log 8", None);
+        reports.store(DamagedPart::Session, "log 8", None);
         assert_eq!(reasons(&reports).len(), 4);
         for number in 0..2 * MAX_REPORTS {
-            reports.store(Part::History, &format!("page {number}"), None);
+            reports.store(DamagedPart::History, &format!("page {number}"), None);
         }
         let reports = Reports::open(&data_dir(&dir));
         assert_eq!(reasons(&reports).len(), MAX_REPORTS);
@@ -330,15 +327,15 @@ mod tests {
     fn a_loss_that_comes_again_is_told_again_and_the_newest_report_stays() {
         let dir = tempfile::tempdir().unwrap();
         let reports = Reports::open(&data_dir(&dir));
-        reports.happened(Part::Journal, "wiped", None);
-        reports.happened(Part::Journal, "wiped", None);
+        reports.happened(DamagedPart::Journal, "wiped", None);
+        reports.happened(DamagedPart::Journal, "wiped", None);
         assert_eq!(reasons(&Reports::open(&data_dir(&dir))), ["wiped", "wiped"]);
         for number in 0..MAX_REPORTS {
             let session = SessionId::new(&format!("s{number}")).unwrap();
             reports.session(&session, "a row");
         }
         let kept_in = Some("damaged/history".to_owned());
-        reports.store(Part::History, "a page", kept_in);
+        reports.store(DamagedPart::History, "a page", kept_in);
         let told = reasons(&reports);
         assert_eq!(told.len(), MAX_REPORTS);
         assert_eq!(told.last().map(String::as_str), Some("a page"));

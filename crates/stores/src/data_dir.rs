@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use samovar_core::{Clock, failpoint};
 
-use crate::damage::FOLDER;
-
 /// The names of the history's files.
 pub(crate) const HISTORY: [&str; 3] = ["history.db", "history.db-wal", "history.db-shm"];
 /// The names of the journal's folders.
 pub(crate) const JOURNAL: [&str; 2] = ["journal", "spool"];
+/// The folder for reports of damage and for the files that were set aside.
+pub(crate) const DAMAGED: &str = "damaged";
 
 /// A data directory. Its lock is the caller's: whatever writes here is for the holder alone.
 #[derive(Clone)]
@@ -61,7 +61,7 @@ pub trait SmallFiles: Send + Sync {
 
 /// A new folder in that for damaged things.
 pub(crate) fn free_folder(dir: &Path, word: &str, epoch: u64) -> io::Result<PathBuf> {
-    let damaged = make_folder(dir, FOLDER)?;
+    let damaged = make_folder(dir, DAMAGED)?;
     let mut number = 0;
     loop {
         let name = match number {

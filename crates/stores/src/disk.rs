@@ -45,14 +45,14 @@ struct Inner {
 
 /// How much room a data directory has, looked at from outside: nothing is made or given up for that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct DiskSpace {
     /// Bytes that can be written.
     pub free_bytes: u64,
     /// Whether a server refuses what is new there.
     pub is_full: bool,
 }
 
-impl Room {
+impl DiskSpace {
     /// The free space of a data directory; `None` if the system does not say.
     pub fn of(dir: &Path) -> Option<Self> {
         let free_bytes = free_bytes(dir)?;
@@ -274,4 +274,11 @@ pub(crate) fn fill(mut file: &File, bytes: u64) -> io::Result<()> {
         left -= part as u64;
     }
     Ok(())
+}
+/// Work that waits for the disk, on a thread that may.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Broken> + Send + 'static,
+) -> Result<T, Broken> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(Broken::Io(error.to_string())))
 }

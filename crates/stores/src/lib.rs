@@ -2,8 +2,8 @@
 //!
 //! Here: [`open`], the only entry. It gives the [`Stores`] of a data directory: the journal (the
 //! truth about every turn, LMDB with a spool for live events), the history that is projected from
-//! it (`SQLite`), and their maintenance: disk, backups, damage reports. A further store is one
-//! folder and one arm there. [`memory`] is a journal for sessions that end with the process.
+//! it (`SQLite`), and their maintenance: disk, backups, damage reports. There is one pair of
+//! stores today; the server sees only [`Stores`]. [`memory`] is a journal for sessions that end with the process.
 //! Not here: what is kept when, and what a turn does next. Also not here: who may open a data
 //! directory. Only one process may at a time; the owner of its lock ensures that first.
 //!
@@ -14,6 +14,7 @@ pub mod backup;
 pub mod damage;
 mod data_dir;
 pub mod disk;
+mod error;
 pub mod history;
 pub mod journal;
 pub mod memory;
@@ -23,7 +24,8 @@ mod spool;
 mod walker;
 
 pub use data_dir::{DataDir, SmallFiles};
+pub use error::OpenError;
 pub use journal::{Durability, walk};
-pub use open::{OpenError, Options, Stores, open};
+pub use open::{Options, Stores, open};
 pub use run::{Run, RunState};
 pub use walker::Walker;

@@ -6,6 +6,7 @@
 //! of it, so its positions are given out again if its id is ever reused.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::io;
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -377,6 +378,21 @@ fn check_epoch(event: &Event) -> Result<(), Broken> {
 
 /// About how many bytes of memory an event takes: itself, and as much again as its JSON is long.
 fn weigh(event: &Event) -> Result<usize, Broken> {
-    let json = serde_json::to_vec(event).map_err(|error| Broken::Io(error.to_string()))?;
-    Ok(size_of::<Event>() + json.len())
+    let mut json = Length(0);
+    serde_json::to_writer(&mut json, event).map_err(|error| Broken::Io(error.to_string()))?;
+    Ok(size_of::<Event>() + json.0)
+}
+
+/// Counts bytes instead of holding them: this runs for every delta.
+struct Length(usize);
+
+impl io::Write for Length {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

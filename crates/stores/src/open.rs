@@ -7,16 +7,15 @@
 //! and an empty store replaces it: the history still serves what was said, or is made again from what
 //! the journal still has.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::{Broken, Damages, History, Journal};
-use samovar_locale as locale;
 
 use crate::backup::Backups;
-use crate::damage::{Part, Reports};
+use crate::damage::{DamagedPart, Reports};
 use crate::data_dir::{DataDir, HISTORY, JOURNAL, free_folder, move_all};
-use crate::disk::Disk;
+use crate::disk::{Disk, blocking};
+use crate::error::OpenError;
 use crate::history::SqliteHistory;
 use crate::journal::{Durability, Fill, LmdbJournal, Settings, Wound};
 use crate::run::{RunFile, RunState};
@@ -51,35 +50,6 @@ pub struct Stores {
     lmdb: Arc<LmdbJournal>,
     reports: Arc<Reports>,
     run: Mutex<RunFile>,
-}
-
-/// Why the stores cannot be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// A restore that was cut off cannot be finished.
-    #[error("{}", locale::backup::unfinished(locale::quoted(.dir), .source))]
-    Restore {
-        /// The data directory.
-        dir: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The journal cannot be opened.
-    #[error("{}", locale::store::journal_unusable(locale::quoted(.dir), .source))]
-    Journal {
-        /// The data directory.
-        dir: PathBuf,
-        /// What it said.
-        source: Broken,
-    },
-    /// The history cannot be opened.
-    #[error("{}", locale::store::history_unusable(locale::quoted(.dir), .source))]
-    History {
-        /// The data directory.
-        dir: PathBuf,
-        /// What it said.
-        source: Broken,
-    },
 }
 
 /// Opens the stores; what is damaged is set aside, and an empty store replaces it.
@@ -173,7 +143,7 @@ impl Opener {
         };
         match opened {
             Err(Broken::Damaged(why)) => {
-                self.set_aside(Part::Journal, &JOURNAL, &why)?;
+                self.set_aside(DamagedPart::Journal, &JOURNAL, &why)?;
                 self.try_journal().await
             }
             opened => opened,
@@ -214,7 +184,9 @@ impl Opener {
         let (disk, journal, recovered) = blocking(open).await?;
         if recovered.was_wiped {
             let why = "the system stopped while the journal was not synced, so it was wiped";
-            self.options.reports.happened(Part::Journal, why, None);
+            self.options
+                .reports
+                .happened(DamagedPart::Journal, why, None);
         }
         for hole in recovered.holes {
             tracing::warn!(
@@ -243,7 +215,7 @@ impl Opener {
         match (&wound.session, wound.is_mended) {
             (_, true) => tracing::warn!(?wound, "a table was put right from another"),
             (Some(session), false) => reports.session(session, &wound.why),
-            (None, false) => reports.store(Part::Session, &wound.why, None),
+            (None, false) => reports.store(DamagedPart::Session, &wound.why, None),
         }
     }
 
@@ -261,19 +233,21 @@ impl Opener {
             || last.is_history_suspicious
             || SqliteHistory::looks_short(&path);
         if is_suspicious && let Err(Broken::Damaged(why)) = SqliteHistory::check(&path).await {
-            self.set_aside(Part::History, &HISTORY, &why)?;
+            self.set_aside(DamagedPart::History, &HISTORY, &why)?;
         }
         let is_cut = last.state == RunState::Ready && path.exists() && !has_log;
         if is_cut {
             let why = "history.db-wal is missing, and nobody had closed the history";
-            self.options.reports.happened(Part::History, why, None);
+            self.options
+                .reports
+                .happened(DamagedPart::History, why, None);
         }
         if is_cut || !path.exists() || last.is_restored {
             project_again(journal).await?;
         }
         match SqliteHistory::open_on(disk, &path).await {
             Err(Broken::Damaged(why)) => {
-                self.set_aside(Part::History, &HISTORY, &why)?;
+                self.set_aside(DamagedPart::History, &HISTORY, &why)?;
                 project_again(journal).await?;
                 SqliteHistory::open_on(disk, &path).await.map(Arc::new)
             }
@@ -282,14 +256,14 @@ impl Opener {
     }
 
     /// Moves what is damaged to a folder of its own, and says so first.
-    fn set_aside(&self, part: Part, names: &[&str], why: &str) -> Result<(), Broken> {
+    fn set_aside(&self, part: DamagedPart, names: &[&str], why: &str) -> Result<(), Broken> {
         let word = match part {
-            Part::Journal => "journal",
-            Part::History => "history",
-            Part::Session => "session",
+            DamagedPart::Journal => "journal",
+            DamagedPart::History => "history",
+            DamagedPart::Session => "session",
         };
         let (dir, epoch) = (&self.options.dir.path, self.run.last.epoch);
-        if part == Part::Journal {
+        if part == DamagedPart::Journal {
             // A folder and a report need room, and nobody has the disk yet who could make some.
             Disk::drop_ballast(dir);
         }
@@ -306,12 +280,4 @@ impl Opener {
 async fn project_again(journal: &Arc<LmdbJournal>) -> Result<(), Broken> {
     let journal = journal.clone();
     blocking(move || journal.project_again()).await
-}
-
-/// Work that waits for the disk, on a thread that may.
-pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Broken> + Send + 'static,
-) -> Result<T, Broken> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| Err(Broken::Io(error.to_string())))
 }

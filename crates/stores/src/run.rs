@@ -45,7 +45,7 @@ pub struct Run {
     /// Runs in a row that did not end by themselves.
     #[serde(default)]
     pub unclean: u32,
-    /// Whether a backup was put in the place of what was there, and was not served yet.
+    /// Whether a backup was restored and no run has served it yet.
     #[serde(default)]
     pub is_restored: bool,
     /// Whether the history could not be read at some time.

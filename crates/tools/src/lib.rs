@@ -34,7 +34,7 @@ use samovar_sandbox::Jail;
 pub use crate::declared::{Declared, DeclaredError, no_arguments};
 pub use crate::webhook::{client_tool, webhook};
 
-use crate::tool::shelve;
+use crate::tool::toolset;
 use crate::workspace::Workspace;
 
 /// What the built-in tools work with.
@@ -46,7 +46,7 @@ pub struct Resources {
 }
 
 /// Every built-in tool, in a stable order. A tool is a [`Toolset`] whose [`ToolSpec`] says what the
-/// gate asks; `shelve` makes one of a type that works on files.
+/// gate asks; `toolset` makes one of a type that works on files.
 ///
 /// Calls of one catalog never lose each other's changes to a file, so a jail has one catalog.
 /// The calls need a tokio runtime: those on files run on its pool for blocking work.
@@ -55,10 +55,10 @@ pub struct Resources {
 pub fn catalog(resources: &Resources) -> Vec<Arc<dyn Toolset>> {
     let workspace = Arc::new(Workspace::new(resources.jail.clone()));
     vec![
-        shelve::<list_dir::ListDir>(&workspace),
-        shelve::<read_file::ReadFile>(&workspace),
-        shelve::<search_files::SearchFiles>(&workspace),
-        shelve::<edit_file::EditFile>(&workspace),
-        shelve::<write_file::WriteFile>(&workspace),
+        toolset::<list_dir::ListDir>(&workspace),
+        toolset::<read_file::ReadFile>(&workspace),
+        toolset::<search_files::SearchFiles>(&workspace),
+        toolset::<edit_file::EditFile>(&workspace),
+        toolset::<write_file::WriteFile>(&workspace),
     ]
 }

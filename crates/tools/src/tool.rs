@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use samovar_core::tool::{DEFAULT_TIMEOUT, Origin, Sharing};
 use samovar_core::{
-    Asks, CallContext, Closer, Effect, Future, Outcome, Probed, Reply, Status, ToolCall, ToolSpec,
-    Toolset,
+    Asks, CallContext, Closer, Effect, Future, Outcome, Probed, Status, ToolCall, ToolReply,
+    ToolSpec, Toolset,
 };
 use samovar_sandbox::JailError;
 use schemars::JsonSchema;
@@ -82,28 +82,28 @@ impl From<JailError> for Refusal {
 }
 
 /// Puts a tool into the form in which it is listed and called.
-pub(crate) fn shelve<T: FileTool>(workspace: &Arc<Workspace>) -> Arc<dyn Toolset> {
-    Arc::new(RegisteredTool::<T> {
+pub(crate) fn toolset<T: FileTool>(workspace: &Arc<Workspace>) -> Arc<dyn Toolset> {
+    Arc::new(FileToolset::<T> {
         spec: Arc::new(spec::<T>()),
         workspace: workspace.clone(),
         tool: PhantomData,
     })
 }
 
-struct RegisteredTool<T> {
+struct FileToolset<T> {
     spec: Arc<ToolSpec>,
     workspace: Arc<Workspace>,
     tool: PhantomData<fn() -> T>,
 }
 
-impl<T: FileTool> Toolset for RegisteredTool<T> {
+impl<T: FileTool> Toolset for FileToolset<T> {
     fn specs(&self) -> Vec<Arc<ToolSpec>> {
         vec![self.spec.clone()]
     }
 
-    fn call(&self, call: ToolCall, _context: CallContext) -> Future<'static, Reply> {
+    fn call(&self, call: ToolCall, _context: CallContext) -> Future<'static, ToolReply> {
         let workspace = self.workspace.clone();
-        Box::pin(async move { Reply::Closed(run_blocking::<T>(workspace, call.args).await) })
+        Box::pin(async move { ToolReply::Closed(run_blocking::<T>(workspace, call.args).await) })
     }
 
     fn foresee(&self, call: &ToolCall) -> Future<'static, Option<Value>> {

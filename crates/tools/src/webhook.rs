@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use samovar_core::{
-    CallContext, Closer, Effect, Future, Outcome, Reply, Status, ToolCall, ToolSpec, Toolset,
+    CallContext, Closer, Effect, Future, Outcome, Status, ToolCall, ToolReply, ToolSpec, Toolset,
     failpoint,
 };
 use samovar_egress::{
@@ -59,7 +59,7 @@ impl Toolset for Webhook {
         vec![self.spec.clone()]
     }
 
-    fn call(&self, call: ToolCall, context: CallContext) -> Future<'static, Reply> {
+    fn call(&self, call: ToolCall, context: CallContext) -> Future<'static, ToolReply> {
         let request = request(self.target.clone(), &call, &context);
         let (client, effect) = (self.client.clone(), self.spec.effect);
         let bounds = Bounds {
@@ -71,7 +71,7 @@ impl Toolset for Webhook {
             failpoint!("tool.webhook.before");
             let answered = client.send(request, &bounds).await;
             failpoint!("tool.webhook.after");
-            Reply::Closed(match answered {
+            ToolReply::Closed(match answered {
                 Ok(answer) => outcome(&answer),
                 Err(failure) => unanswered(effect, &failure),
             })
@@ -180,8 +180,8 @@ impl Toolset for ClientTool {
         vec![self.spec.clone()]
     }
 
-    fn call(&self, _call: ToolCall, _context: CallContext) -> Future<'static, Reply> {
+    fn call(&self, _call: ToolCall, _context: CallContext) -> Future<'static, ToolReply> {
         // Its start is in the log, where clients see it.
-        Box::pin(std::future::ready(Reply::Open))
+        Box::pin(std::future::ready(ToolReply::Open))
     }
 }

@@ -70,7 +70,9 @@ pub(crate) fn note_time(root: &Path, task: &str, took: &str) {
     let others = times.lines().filter(|line| !line.starts_with(task));
     let mut times: Vec<String> = others.map(str::to_owned).collect();
     times.push(format!("{task} {took}"));
-    if let Err(error) = fs::write(&file, times.join("\n") + "\n") {
+    let folder = file.parent().unwrap_or(root);
+    let kept = fs::create_dir_all(folder).and_then(|()| fs::write(&file, times.join("\n") + "\n"));
+    if let Err(error) = kept {
         eprintln!("xtask: the time is not kept in {}: {error}", file.display());
     }
 }

@@ -155,7 +155,7 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
                 500.0,
             ),
             told("CPU of the new process until then", "ms"),
-            told("the same kill until all 1,000 turns go on", "ms"),
+            told("the same kill until all 1,000 turns have resumed", "ms"),
         ],
         measure: |program| killed::measure(program).boxed_local(),
     },
@@ -188,10 +188,10 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         figures: &[
             // The chat keeps at most 32 MiB of messages.
-            within("memory behind 1,000,000 posts of 1 KiB", "MB", 34.0),
-            within("of that behind the first 100,000", "MB", 4.0),
+            within("memory after 1,000,000 posts of 1 KiB", "MB", 34.0),
+            within("of that after the first 100,000", "MB", 4.0),
             within(
-                "memory behind 100,000 posts of 4 KiB, which fill 32 MiB",
+                "memory after 100,000 posts of 4 KiB, which fill 32 MiB",
                 "MB",
                 34.0,
             ),
@@ -202,7 +202,7 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         figures: &[
             within(
-                "answers gone astray of 200,000 calls in 100 rooms",
+                "misdirected answers of 200,000 calls in 100 rooms",
                 "messages",
                 0.0,
             ),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use samovar_core::history::{Change, Projection};
 use samovar_core::journal::{Batch, LogNo};
 use samovar_core::{Broken, Event, Future, History, Journal, Kind, Millis, planted};
+use tokio_util::task::TaskTracker;
 
 use crate::over::{Over, OverHistory, OverJournal};
 
@@ -14,7 +15,11 @@ pub fn faulty(
     journal: Arc<dyn Journal>,
     history: Arc<dyn History>,
 ) -> (Arc<dyn Journal>, Arc<dyn History>) {
-    let faulty = Faulty { journal, history };
+    let faulty = Faulty {
+        journal,
+        history,
+        late: TaskTracker::new(),
+    };
     (Arc::new(Over(faulty.clone())), Arc::new(Over(faulty)))
 }
 
@@ -22,6 +27,8 @@ pub fn faulty(
 struct Faulty {
     journal: Arc<dyn Journal>,
     history: Arc<dyn History>,
+    /// Commits that were answered before they began.
+    late: TaskTracker,
 }
 
 impl OverJournal for Faulty {
@@ -36,7 +43,7 @@ impl OverJournal for Faulty {
         });
         let commit = self.journal.commit(batch);
         planted!("ack-before-fsync", {
-            keep_later(commit);
+            self.late.spawn(delayed(commit));
             return Box::pin(std::future::ready(Ok(())));
         });
         commit
@@ -49,18 +56,22 @@ impl OverJournal for Faulty {
         });
         self.journal.spool(log, events)
     }
+
+    /// A clean stop loses nothing: only a kill shows these faults.
+    fn close(&self) -> Future<'static, Result<(), Broken>> {
+        let (late, journal) = (self.late.clone(), self.journal.clone());
+        Box::pin(async move {
+            late.close();
+            late.wait().await;
+            journal.close().await
+        })
+    }
 }
 
 /// Leaves time for a kill before the commit.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "nothing waits for a commit that was answered already"
-)]
-fn keep_later(commit: Future<'static, Result<(), Broken>>) {
-    tokio::spawn(async {
-        tokio::time::sleep(Duration::from_millis(30)).await;
-        commit.await
-    });
+async fn delayed(commit: Future<'static, Result<(), Broken>>) -> Result<(), Broken> {
+    tokio::time::sleep(Duration::from_millis(30)).await;
+    commit.await
 }
 
 impl OverHistory for Faulty {

@@ -1,11 +1,12 @@
 //! Doubles of the ports, for the tests of every crate.
 //!
-//! Here: [`World`] with [`TestClock`] and [`CountedIds`]; [`ScriptedModel`], which answers by a script without a
-//! socket; [`TestTool`]; [`talk`], a conversation to ask a provider with; [`MemoryHistory`]; [`Disk`], stores that can fail and outlive an engine; and
-//! [`Over`], with which a test overrides single methods of a store.
+//! Here: [`World`] with [`TestClock`] and [`CountedIds`]; [`ScriptedModel`], which answers by a
+//! script without a socket; [`TestTool`]; [`talk`], a conversation to ask a provider with;
+//! [`MemoryHistory`]; [`Disk`], stores that can fail and outlive an engine; and [`Over`], with which a
+//! test overrides single methods of a store.
 //! Not here: the journal in memory, which the product itself uses: `samovar_stores::memory`.
-//! With the feature `plant` also the stores with planted faults, which the binary then puts over its own.
-//! Production code never uses this crate otherwise.
+//! With the feature `plant` also the stores with planted faults, which the binary then puts over its
+//! own. Production code never uses this crate otherwise.
 
 use std::sync::Arc;
 

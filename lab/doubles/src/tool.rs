@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use samovar_core::tool::{DEFAULT_TIMEOUT, Origin, Sharing};
 use samovar_core::{
-    Asks, CallContext, Closer, Effect, Future, Probed, Reply, ToolCall, ToolSpec, Toolset,
+    Asks, CallContext, Closer, Effect, Future, Probed, ToolCall, ToolReply, ToolSpec, Toolset,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-type Run = dyn Fn(Value, CallContext) -> Future<'static, Reply> + Send + Sync;
+type Run = dyn Fn(Value, CallContext) -> Future<'static, ToolReply> + Send + Sync;
 
 /// A built-in tool that only reads, asks for no approval and takes any object.
 pub fn tool_spec(name: &str) -> ToolSpec {
@@ -40,7 +40,7 @@ impl TestTool {
     /// A tool that only reads, takes any object, and may run beside others.
     pub fn new<F>(name: &str, run: impl Fn(Value, CallContext) -> F + Send + Sync + 'static) -> Self
     where
-        F: std::future::Future<Output = Reply> + Send + 'static,
+        F: std::future::Future<Output = ToolReply> + Send + 'static,
     {
         Self {
             spec: ToolSpec {
@@ -57,7 +57,7 @@ impl TestTool {
     /// A tool that passes its question on and leaves its calls open.
     #[must_use]
     pub fn asks(name: &str) -> Self {
-        Self::new(name, |_, _| async { Reply::Open }).outside()
+        Self::new(name, |_, _| async { ToolReply::Open }).outside()
     }
 
     /// Its calls are closed by somebody outside, unless it does that itself.
@@ -120,7 +120,7 @@ impl Toolset for TestTool {
         vec![Arc::new(self.spec.clone())]
     }
 
-    fn call(&self, call: ToolCall, context: CallContext) -> Future<'static, Reply> {
+    fn call(&self, call: ToolCall, context: CallContext) -> Future<'static, ToolReply> {
         (self.run)(call.args, context)
     }
 

@@ -55,7 +55,7 @@ fn full() -> Broken {
 fn fresh(tail_bytes: usize) -> (Arc<Over<SlowJournal>>, Log) {
     let journal = Arc::new(Over(SlowJournal::default()));
     let session = SessionId::new("s").unwrap();
-    let origin = Origin {
+    let start = LogStart {
         session,
         log: LogNo(1),
         head: Seq(0),
@@ -64,7 +64,7 @@ fn fresh(tail_bytes: usize) -> (Arc<Over<SlowJournal>>, Log) {
     };
     (
         journal.clone(),
-        Log::new(origin, journal, Arc::new(TestClock::ticking(Millis(7), 0))),
+        Log::new(start, journal, Arc::new(TestClock::ticking(Millis(7), 0))),
     )
 }
 

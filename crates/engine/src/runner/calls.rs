@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use samovar_core::tool::Sharing;
 use samovar_core::{
-    Broken, CallId, Closer, Effect, Kind, Millis, Outcome, Reply as Said, Status, ToolCall, planted,
+    Broken, CallId, Closer, Effect, Kind, Millis, Outcome, Status, ToolCall, ToolReply, planted,
 };
 use serde_json::Value;
 use tokio::task::{Id, JoinError, JoinSet};
@@ -23,7 +23,7 @@ pub(super) struct Calls<'a> {
     runner: &'a mut Runner,
     shelf: Arc<CurrentTools>,
     waiting: VecDeque<ToolCall>,
-    running: JoinSet<Said>,
+    running: JoinSet<ToolReply>,
     known: HashMap<Id, Running>,
 }
 
@@ -34,7 +34,7 @@ struct Running {
     closer: Closer,
 }
 
-type TaskResult = Result<(Id, Said), JoinError>;
+type TaskResult = Result<(Id, ToolReply), JoinError>;
 
 impl<'a> Calls<'a> {
     pub(super) fn new(runner: &'a mut Runner, calls: Vec<ToolCall>) -> Self {

@@ -16,7 +16,7 @@ use crate::answer::{Answer, Ending};
 use crate::settings::Retry;
 use crate::turn::Step;
 
-/// How often an answer of nothing is asked for again, in one pass of the loop.
+/// How often an empty answer is asked for again, in one iteration.
 const MAX_EMPTY: u32 = 1;
 
 /// Why an attempt is void.
@@ -40,12 +40,12 @@ enum Next {
     End,
 }
 
-/// How long a turn has spent on passes that failed. Of this run alone: attempts are counted over
-/// any number of crashes, time is not.
+/// How long a turn has spent on iterations that failed. Of this run alone: attempts are counted
+/// over any number of crashes, time is not.
 #[derive(Debug, Default)]
 pub(crate) struct RetryTime {
     spent: Duration,
-    /// Since when the pass fails that is on.
+    /// Since when the current iteration fails.
     since: Option<Instant>,
 }
 
@@ -54,7 +54,7 @@ impl RetryTime {
         self.since.get_or_insert_with(Instant::now);
     }
 
-    /// The pass went well, or another model took it over.
+    /// The iteration succeeded, or another model took it over.
     pub(super) fn rests(&mut self) {
         self.spent = self.used();
         self.since = None;
@@ -154,7 +154,7 @@ impl Runner {
         });
     }
 
-    /// Begins the pass anew with another model, unless a limit is reached.
+    /// Starts the iteration again with another model, unless a limit is reached.
     fn ask_instead(&mut self, model: Model) {
         if let Step::Record(Kind::StepStarted {
             iteration,

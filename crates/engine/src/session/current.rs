@@ -163,8 +163,8 @@ impl Mailbox {
         open.is_some_and(|open| open.current.is_some() && open.queue.interrupts())
     }
 
-    /// Stops the turn that has begun, for whom nobody has to answer: a message that is kept and goes
-    /// before all others, or the session's end. What cannot be stopped now ends in its own time.
+    /// Cancels the current turn without a caller waiting: for an interrupting message or a session
+    /// delete. A turn that cannot be stopped now ends in its own time.
     pub(super) async fn interrupt(&mut self) {
         let (told, _) = oneshot::channel();
         self.forward(Input::Cancel(CancelTarget::This, told)).await;

@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::{Current, CurrentState, Mailbox, OpenSession};
-use crate::log::{Log, Origin, note_turn};
+use crate::log::{Log, LogStart, note_turn};
 use crate::parts::Parts;
 use crate::projection;
 use crate::projector::read_kept;
@@ -114,14 +114,14 @@ impl Mailbox {
     fn log(&self, log: LogNo, open: Vec<(Seq, TurnId)>) -> Log {
         let (session, head) = (self.id.clone(), self.last_head);
         let tail_bytes = self.parts.settings.tail_bytes;
-        let origin = Origin {
+        let start = LogStart {
             session,
             log,
             head,
             open,
             tail_bytes,
         };
-        Log::new(origin, self.parts.journal.clone(), self.parts.clock.clone())
+        Log::new(start, self.parts.journal.clone(), self.parts.clock.clone())
     }
 
     /// Builds the session's state; gives the turns that were running.

@@ -28,7 +28,7 @@ impl Mailbox {
     ) -> Result<(), Broken> {
         let goes = match self.parts.settings.resume {
             Resume::Auto => ContinueWhen::Possible,
-            Resume::Ask => ContinueWhen::Told,
+            Resume::Ask => ContinueWhen::Asked,
             Resume::Off => return self.end_cut(&turn_id, &turn, FaultCode::Interrupted).await,
         };
         if self.in_a_row(&turn) > self.parts.settings.max_continuations {
@@ -51,7 +51,7 @@ impl Mailbox {
         }
         match goes {
             ContinueWhen::Possible => self.undecided = Some(self.parts.ledger.undecided()),
-            ContinueWhen::Told => self.parts.ledger.waits(&self.id, &turn_id),
+            ContinueWhen::Asked => self.parts.ledger.waits(&self.id, &turn_id),
         }
         self.set_cut(turn_id, turn, goes);
         Ok(())

@@ -1,7 +1,7 @@
 //! A message that is sent again: it joins its turn, and there is never a second one.
 
 use futures_util::future::join_all;
-use samovar_core::{Accepted, Action, Code, Delivery, FinishReason, Outcome, Reply};
+use samovar_core::{Accepted, Action, Code, Delivery, FinishReason, Outcome, ToolReply};
 use samovar_doubles::{Gate, TestTool, call, say};
 use samovar_engine::Settings;
 use serde_json::json;
@@ -104,7 +104,7 @@ async fn an_id_is_one_sessions_alone_however_close_the_two_are() {
 async fn what_has_steered_a_turn_joins_that_one_when_it_is_sent_again() {
     let gate = Gate::default();
     let look = TestTool::new("look", |_, _| async {
-        Reply::Closed(Outcome::done("a file"))
+        ToolReply::Closed(Outcome::done("a file"))
     });
     let held = say("Let me look.")
         .and_call("look", json!({}))

@@ -1,8 +1,8 @@
 //! What a message sets for its own turn.
 
 use samovar_core::{
-    Action, Approval, Bounds, Delivery, Effect, FinishReason, Kind, MessageId, Outcome, Reply,
-    Status, TurnId,
+    Action, Approval, Bounds, Delivery, Effect, FinishReason, Kind, MessageId, Outcome, Status,
+    ToolReply, TurnId,
 };
 use samovar_doubles::{Gate, TestTool, call, say};
 use samovar_engine::Settings;
@@ -13,7 +13,7 @@ use crate::rig::{Rig, said, settings, turn_of, well};
 /// A tool that changes something.
 fn write() -> TestTool {
     let tool = TestTool::new("write", |_, _| async {
-        Reply::Closed(Outcome::done("written"))
+        ToolReply::Closed(Outcome::done("written"))
     });
     tool.effect(Effect::Unsafe)
 }

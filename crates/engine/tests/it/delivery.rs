@@ -1,6 +1,6 @@
 //! What happens to a message while another turn runs (AS-11).
 
-use samovar_core::{Code, Delivery, FinishReason, Outcome, Reply, TurnId};
+use samovar_core::{Code, Delivery, FinishReason, Outcome, ToolReply, TurnId};
 use samovar_doubles::{Gate, TestTool, World, call, say};
 use samovar_engine::Settings;
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::rig::{Rig, said, settings, texts_of, well};
 
 fn look() -> TestTool {
     TestTool::new("look", |_, _| async {
-        Reply::Closed(Outcome::done("a file"))
+        ToolReply::Closed(Outcome::done("a file"))
     })
 }
 

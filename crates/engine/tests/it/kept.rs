@@ -7,7 +7,8 @@ use samovar_core::event::Fragment;
 use samovar_core::journal::Batch;
 use samovar_core::{
     AgentPath, Approval, Author, Bounds, CallId, Closer, Effect, Epoch, Event, FinishReason, Kind,
-    Limits, Message, MessageId, Millis, Outcome, Part, Reply, Role, Seq, Status, ToolCall, TurnId,
+    Limits, Message, MessageId, Millis, Outcome, Part, Role, Seq, Status, ToolCall, ToolReply,
+    TurnId,
 };
 use samovar_doubles::{Disk, TestTool};
 use serde_json::{Map, json};
@@ -185,7 +186,7 @@ pub(crate) fn noting(name: &'static str, ran: &Ran) -> TestTool {
     let ran = ran.clone();
     TestTool::new(name, move |_, context| {
         ran.lock().unwrap().push((name.to_owned(), context.key));
-        async { Reply::Closed(Outcome::done("did it")) }
+        async { ToolReply::Closed(Outcome::done("did it")) }
     })
 }
 

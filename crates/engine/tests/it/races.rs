@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::{join_all, join3};
 use samovar_core::{
     Accepted, Action, CallId, Code, Delivery, Effect, Error, Event, FinishReason, Kind, Outcome,
-    Reply, Seq, TurnId,
+    Seq, ToolReply, TurnId,
 };
 use samovar_doubles::{Gate, TestTool, World, call, say};
 use samovar_engine::Engine;
@@ -28,7 +28,7 @@ fn asking(engine: &Arc<Engine>, action: fn(CallId) -> Action) -> (TestTool, Answ
             let answer = send(&engine, session(), action(context.key)).await;
             sender.send(answer).await.unwrap();
         });
-        async { Reply::Open }
+        async { ToolReply::Open }
     });
     tool = tool.outside();
     (tool, answers)
@@ -210,7 +210,7 @@ fn held(name: &str) -> (TestTool, Arc<Notify>, Arc<Notify>) {
         let go = goes.clone();
         async move {
             go.notified().await;
-            Reply::Closed(Outcome::done("done"))
+            ToolReply::Closed(Outcome::done("done"))
         }
     });
     (tool, began, go)

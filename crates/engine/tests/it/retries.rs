@@ -21,7 +21,7 @@ async fn trying(count: u32, to: &[&str], replies: impl IntoIterator<Item = Reply
     };
     settings.retry.count = count;
     let list = TestTool::new("list", |_, _| async {
-        samovar_core::Reply::Closed(Outcome::done("a file"))
+        samovar_core::ToolReply::Closed(Outcome::done("a file"))
     });
     Rig::with(World::answering(replies), [list], settings).await
 }

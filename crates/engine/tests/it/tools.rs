@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use samovar_core::error::FaultCode;
-use samovar_core::{Approval, Effect, FinishReason, Kind, Outcome, Reply, Sender};
+use samovar_core::{Approval, Effect, FinishReason, Kind, Outcome, Sender, ToolReply};
 use samovar_doubles::{TestTool, World, call, fail, say};
 use samovar_engine::Settings;
 use serde_json::json;
@@ -35,14 +35,14 @@ async fn whatever_goes_wrong_in_a_tool_comes_back_as_a_result_the_model_can_read
         "properties": {"n": {"type": "integer", "maximum": 3}},
     });
     let picky = TestTool::new("picky", |_, _| async {
-        Reply::Closed(Outcome::done("fine"))
+        ToolReply::Closed(Outcome::done("fine"))
     });
     let panics = TestTool::new("panics", |_, _| async { panic!("on purpose") });
     let slow = TestTool::new("slow", |_, _| async {
         std::future::pending::<()>().await;
-        Reply::Open
+        ToolReply::Open
     });
-    let silent = TestTool::new("silent", |_, _| async { Reply::Open });
+    let silent = TestTool::new("silent", |_, _| async { ToolReply::Open });
     let asked = call("picky", json!({"n": 9}))
         .and_call("nobody", json!({}))
         .and_call("panics", json!({}))
@@ -84,7 +84,7 @@ async fn eight_calls_of_a_batch_run_at_once_and_a_ninth_waits() {
             // Nobody passes before eight are here: with fewer at once this would never end.
             together.wait().await;
             running.fetch_sub(1, Ordering::SeqCst);
-            Reply::Closed(Outcome::done("met"))
+            ToolReply::Closed(Outcome::done("met"))
         }
     });
     let asked = (0..16).fold(say(""), |asked, _| asked.and_call("meet", json!({})));
@@ -107,7 +107,7 @@ async fn an_exclusive_call_runs_alone() {
                 let others = running.fetch_add(1, Ordering::SeqCst);
                 tokio::time::sleep(Duration::from_millis(5)).await;
                 running.fetch_sub(1, Ordering::SeqCst);
-                Reply::Closed(Outcome::done(others.to_string()))
+                ToolReply::Closed(Outcome::done(others.to_string()))
             }
         })
     };
@@ -148,7 +148,7 @@ async fn a_good_answer_on_the_last_pass_is_not_called_a_cut() {
     two.limits.max_iterations = 2;
     let spin = || {
         TestTool::new("spin", |_, _| async {
-            Reply::Closed(Outcome::done("again"))
+            ToolReply::Closed(Outcome::done("again"))
         })
     };
     told(call("spin", json!({})), [spin()], two.clone()).await;
@@ -161,7 +161,9 @@ async fn a_good_answer_on_the_last_pass_is_not_called_a_cut() {
 // proves AS-10
 #[tokio::test(start_paused = true)]
 async fn what_a_turn_had_done_before_a_fault_stays_done() {
-    let echo = TestTool::new("echo", |_, _| async { Reply::Closed(Outcome::done("tea")) });
+    let echo = TestTool::new("echo", |_, _| async {
+        ToolReply::Closed(Outcome::done("tea"))
+    });
     let asked = say("let me see").and_call("echo", json!({})).usage(10, 2);
     let fault = fail(FaultCode::ProviderRejected, "no");
     let world = World::answering([asked, fault, say("it was tea")]);

@@ -1,7 +1,7 @@
 //! The last turn is taken back.
 
 use samovar_core::error::FaultCode;
-use samovar_core::{Action, Code, FinishReason, Kind, Outcome, Reply, Sender, Seq};
+use samovar_core::{Action, Code, FinishReason, Kind, Outcome, Sender, Seq, ToolReply};
 use samovar_doubles::{Gate, TestTool, call, fail, say};
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use crate::rig::{Rig, named, said_as, send, session, settings, turn_of, well};
 #[tokio::test(start_paused = true)]
 async fn the_last_turn_leaves_the_conversation_and_its_cost_stays() {
     let look = TestTool::new("look", |_, _| async {
-        Reply::Closed(Outcome::done("a file"))
+        ToolReply::Closed(Outcome::done("a file"))
     });
     let replies = |user: &str, results| match (user, results) {
         ("two", 0) => call("look", json!({})).usage(7, 5),

@@ -36,11 +36,6 @@ pub const FAULTS: &[Fault] = &[
         "a commit is answered before it is made",
     ),
     fault(
-        "publish-before-keep",
-        At("journal.commit.before"),
-        "readers see events that are not kept yet",
-    ),
-    fault(
         "intent-after-effect",
         At("intent.before"),
         "a call begins before its intent is kept",

@@ -203,7 +203,7 @@ impl Reader for Reply {
         self.add(Chunk::read(body)?, events)?;
         match self.progress() {
             Progress::Speaking => Err(Fault::bad(locale::provider::no_answer())),
-            Progress::Said | Progress::Over => self.finish(events),
+            Progress::Stopped | Progress::Over => self.finish(events),
         }
     }
 
@@ -214,7 +214,7 @@ impl Reader for Reply {
     fn progress(&self) -> Progress {
         match (self.is_over(), self.is_finished()) {
             (true, _) => Progress::Over,
-            (false, true) => Progress::Said,
+            (false, true) => Progress::Stopped,
             (false, false) => Progress::Speaking,
         }
     }

@@ -17,7 +17,9 @@ const FOUND_COUNTS: Duration = Duration::from_mins(1);
 /// How long it counts that nothing was found: a server may have been started since.
 const NOTHING_COUNTS: Duration = Duration::from_secs(10);
 
-/// What the servers of this machine said when they were asked last.
+/// Asks this machine's servers for their models. A result is reused for a minute, an empty one for
+/// ten seconds. Takes at most [`Timeouts::probe`](crate::Timeouts::probe), also for callers that
+/// join a running probe.
 pub(super) struct LastProbe {
     /// Its own connections: no question to whoever listens here shares one with a prompt.
     clients: Arc<Clients>,

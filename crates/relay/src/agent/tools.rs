@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use samovar_core::{
-    CallContext, CallId, Future, Outcome, Reply, Status, ToolCall, ToolSpec, Toolset,
+    CallContext, CallId, Future, Outcome, Status, ToolCall, ToolReply, ToolSpec, Toolset,
 };
 use samovar_engine::Toolbox;
 use serde_json::Value;
@@ -30,7 +30,7 @@ impl Toolset for HostTools {
         self.specs.clone()
     }
 
-    fn call(&self, call: ToolCall, _context: CallContext) -> Future<'static, Reply> {
+    fn call(&self, call: ToolCall, _context: CallContext) -> Future<'static, ToolReply> {
         let asks = self.asks.clone();
         Box::pin(async move {
             let (outcome, answer) = oneshot::channel();
@@ -41,11 +41,11 @@ impl Toolset for HostTools {
                 outcome,
             };
             if asks.send(ask).await.is_err() {
-                return Reply::Closed(Outcome::failed("the agent has left the room"));
+                return ToolReply::Closed(Outcome::failed("the agent has left the room"));
             }
             let left = "outcome unknown: the agent has left the room";
             let left = |_| Outcome::new(Status::Unknown, left);
-            Reply::Closed(answer.await.unwrap_or_else(left))
+            ToolReply::Closed(answer.await.unwrap_or_else(left))
         })
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use samovar_core::relay::{Envelope, MessageKind};
 use samovar_core::{
-    Approval, Asks, CallContext, Closer, Effect, Future, Outcome, Reply, ToolCall, ToolSpec,
+    Approval, Asks, CallContext, Closer, Effect, Future, Outcome, ToolCall, ToolReply, ToolSpec,
     Toolset,
 };
 use samovar_doubles::{World, call, say, tool_spec};
@@ -52,14 +52,14 @@ impl Toolset for Tools {
         ]
     }
 
-    fn call(&self, call: ToolCall, _context: CallContext) -> Future<'static, Reply> {
+    fn call(&self, call: ToolCall, _context: CallContext) -> Future<'static, ToolReply> {
         let ran = self.0.ran.clone();
         Box::pin(async move {
             ran.lock().unwrap().push(call.name.clone());
             if call.name == "hang" {
                 pending::<()>().await;
             }
-            Reply::Closed(Outcome::done(format!("{} {}", call.name, call.args)))
+            ToolReply::Closed(Outcome::done(format!("{} {}", call.name, call.args)))
         })
     }
 }

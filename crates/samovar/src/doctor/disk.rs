@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use samovar_locale::doctor as text;
 use samovar_server::data_dir::{damages, unheld};
-use samovar_server::{Durability, Room};
+use samovar_server::{DiskSpace, Durability};
 
 use super::Finding;
 use crate::config::Setup;
@@ -24,7 +24,7 @@ const REPLACED: &str = "replaced-";
 /// Everything about the room of the data directory.
 pub(super) fn examine(found: &Setup) -> Vec<Finding> {
     let dir = &found.config.data_dir;
-    let mut findings: Vec<_> = Room::of(dir)
+    let mut findings: Vec<_> = DiskSpace::of(dir)
         .map(|room| disk(dir, room))
         .into_iter()
         .collect();
@@ -33,7 +33,7 @@ pub(super) fn examine(found: &Setup) -> Vec<Finding> {
     findings
 }
 
-fn disk(dir: &Path, room: Room) -> Finding {
+fn disk(dir: &Path, room: DiskSpace) -> Finding {
     let free = room.free_bytes / MEBIBYTE;
     if room.is_full {
         let fact = text::disk_full(dir.display(), free);

@@ -12,7 +12,7 @@ use crate::config::Setup;
 use crate::exit::Exit;
 use crate::model::{self, CONNECT};
 
-/// The model for who asks for none.
+/// The default model.
 pub(super) async fn answers(found: &Setup) -> Finding {
     match models::choice(&found.registry).await {
         Ok(choice) => {

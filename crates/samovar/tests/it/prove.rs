@@ -48,7 +48,7 @@ async fn a_few_kills_break_no_promise_and_a_planted_fault_is_found() {
     let report: Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!(report["is_whole"], true);
     assert!(is_empty(&temporary), "nothing is left behind");
-    for name in ["publish-before-keep", "relay-secret-out"] {
+    for name in ["ack-before-fsync", "relay-secret-out"] {
         let fault = FAULTS.iter().find(|fault| fault.name == name).unwrap();
         assert!(is_found(fault).await, "{fault:?}");
     }

@@ -1,4 +1,4 @@
-//! The care of what is kept, under `/api`: what is damaged, backups, and putting one back.
+//! Damage reports, backups and restore, under `/api`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use samovar_core::{Code, Error};
 use samovar_locale as locale;
 use samovar_stores::Stores;
 use samovar_stores::backup::Backup;
-use samovar_stores::damage::{Damage, Part};
+use samovar_stores::damage::{self, Damage};
 use samovar_wire::agent::NoParams;
 use samovar_wire::api::{
     BASE_PATH, BackupInfo, BackupParams, BackupState, DamageInfo, DamageList, DamagedPart,
@@ -64,7 +64,7 @@ async fn make(call: Call, params: BackupParams) -> Result<BackupInfo, Error> {
     Ok(backup_info(made))
 }
 
-/// What was copied takes its place when the server begins anew, which it is asked to then.
+/// Stages the backup and asks the server to restart, which puts it in place.
 async fn restore(call: Call, params: BackupParams) -> Result<BackupInfo, Error> {
     let backups = &stores(&call).await?.backups;
     let restart = call.state.restart.clone().ok_or_else(|| {
@@ -97,9 +97,9 @@ fn damage_info(damage: Damage) -> DamageInfo {
         id: damage.id,
         at: damage.at,
         part: match damage.part {
-            Part::Session => DamagedPart::Session,
-            Part::Journal => DamagedPart::Journal,
-            Part::History => DamagedPart::History,
+            damage::DamagedPart::Session => DamagedPart::Session,
+            damage::DamagedPart::Journal => DamagedPart::Journal,
+            damage::DamagedPart::History => DamagedPart::History,
         },
         session_id: damage.session_id,
         reason: damage.reason,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use samovar_core::message::Status;
-use samovar_core::{Approval, Code, Effect, Outcome, Reply};
+use samovar_core::{Approval, Code, Effect, Outcome, ToolReply};
 use samovar_model_server::say;
 use samovar_testkit::{App, AppBuilder, TestTool};
 use serde_json::{Value, json};
@@ -68,7 +68,7 @@ async fn whatever_goes_wrong_in_a_call_by_hand_is_its_outcome() {
         .tools(tool("picky").takes(schema).build())
         .tools(tool("slow").timeout(Duration::from_millis(50)).build())
         .tools(TestTool::new("panics", |_, _| async { panic!("on purpose") }).build())
-        .tools(TestTool::new("silent", |_, _| async { Reply::Open }).build())
+        .tools(TestTool::new("silent", |_, _| async { ToolReply::Open }).build())
         .tools(TestTool::asks("ask").build())
         .start([say("never")])
         .await;

@@ -1,6 +1,6 @@
 //! A turn through the whole server in each dialect, and what a model wants back after a restart.
 
-use samovar_core::{Outcome, Reply};
+use samovar_core::{Outcome, ToolReply};
 use samovar_model_server::{Finish, Part, say, think};
 use samovar_testkit::{App, AppBuilder, TestTool};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::shown::{kinds, last, results, text};
 /// A server whose model speaks the dialect of a row, with one tool.
 fn speaking(row: &'static str, model: &str) -> AppBuilder {
     let echo = TestTool::new("echo", |args, _| async move {
-        Reply::Closed(Outcome::done(format!("echo of {}", args["word"])))
+        ToolReply::Closed(Outcome::done(format!("echo of {}", args["word"])))
     });
     let builder = AppBuilder::new().provider(row, model);
     builder.tools(echo.build())

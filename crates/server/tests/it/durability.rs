@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use samovar_core::{Effect, Outcome, Reply};
+use samovar_core::{Effect, Outcome, ToolReply};
 use samovar_engine::Recovery;
 use samovar_model_server::{Gate, Rule, When, call, say};
 use samovar_testkit::{App, AppBuilder, TestTool};
@@ -23,7 +23,11 @@ fn first_held(gate: &Gate) -> [Rule; 2] {
 // proves DU-4
 #[tokio::test]
 async fn a_text_answer_costs_two_synced_commits_and_a_tool_step_two_more() {
-    let touch = || TestTool::new("touch", |_, _| async { Reply::Closed(Outcome::done("ok")) });
+    let touch = || {
+        TestTool::new("touch", |_, _| async {
+            ToolReply::Closed(Outcome::done("ok"))
+        })
+    };
     let long = "a word and ".repeat(100);
     let app = AppBuilder::new()
         .tools(touch().build())
@@ -50,7 +54,9 @@ async fn a_text_answer_costs_two_synced_commits_and_a_tool_step_two_more() {
 // proves DU-4
 #[tokio::test]
 async fn a_call_that_changes_something_costs_no_commit_beside_its_intent() {
-    let touch = TestTool::new("touch", |_, _| async { Reply::Closed(Outcome::done("ok")) });
+    let touch = TestTool::new("touch", |_, _| async {
+        ToolReply::Closed(Outcome::done("ok"))
+    });
     let asked = call("touch", json!({}))
         .and_call("touch", json!({}))
         .and_call("touch", json!({}));
@@ -226,7 +232,7 @@ async fn the_tools_of_the_program_around_the_server_are_there_before_any_turn_go
             if is_first {
                 std::future::pending::<()>().await;
             }
-            Reply::Closed(Outcome::done("did it"))
+            ToolReply::Closed(Outcome::done("did it"))
         }
     });
     let app = AppBuilder::new()

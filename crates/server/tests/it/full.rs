@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use samovar_core::{Effect, Outcome, Reply};
+use samovar_core::{Effect, Outcome, ToolReply};
 use samovar_model_server::{Gate, Script, When, call, say};
 use samovar_testkit::{App, AppBuilder, EventStream, SmallDisk, TestTool};
 use serde_json::{Value, json};
@@ -131,7 +131,7 @@ async fn results_and_cancels_are_kept_while_the_disk_is_full() {
             let go = go.clone();
             async move {
                 go.notified().await;
-                Reply::Closed(Outcome::done("touched"))
+                ToolReply::Closed(Outcome::done("touched"))
             }
         })
     };

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::Path;
 
-use samovar_core::{Outcome, Reply as ToolReply};
+use samovar_core::{Outcome, ToolReply};
 use samovar_model_server::{
     Answer, Ending, Failure, Finish, Gate, Part, Point, Reply, Script, TokenCounts, ToolCall,
     Usage, When, call, fail, hang_up, page, reset, say, think,

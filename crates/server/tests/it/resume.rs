@@ -1,6 +1,6 @@
 //! Readers that come back to a stream, through real sockets.
 
-use samovar_core::{Outcome, Reply as Said};
+use samovar_core::{Outcome, ToolReply};
 use samovar_model_server::{Gate, When, call, say, think};
 use samovar_testkit::{App, AppBuilder, TestTool};
 use serde_json::{Value, json};
@@ -19,12 +19,12 @@ async fn with_tools(script: impl Into<samovar_model_server::Script>) -> App {
         let mut told = told.clone();
         async move {
             let _told = told.wait_for(|told| *told).await.is_ok();
-            Said::Closed(Outcome::done("late"))
+            ToolReply::Closed(Outcome::done("late"))
         }
     });
     let early = TestTool::new("early", move |_, _| {
         sender.send_replace(true);
-        async { Said::Closed(Outcome::done("early")) }
+        async { ToolReply::Closed(Outcome::done("early")) }
     });
     AppBuilder::new()
         .tools(late.build())

@@ -1,6 +1,6 @@
 //! A tool's result, as a client's stream and the model's server see it.
 
-use samovar_core::{Outcome, Reply};
+use samovar_core::{Outcome, ToolReply};
 use samovar_model_server::{call, say};
 use samovar_testkit::{AppBuilder, TestTool};
 use serde_json::json;
@@ -11,7 +11,7 @@ use crate::shown::{kinds, results, told};
 #[tokio::test]
 async fn a_tools_result_reaches_the_model_before_its_next_answer() {
     let echo = TestTool::new("echo", |args, _| async move {
-        Reply::Closed(Outcome::done(format!("echo of {}", args["word"])))
+        ToolReply::Closed(Outcome::done(format!("echo of {}", args["word"])))
     });
     let app = AppBuilder::new()
         .tools(echo.build())

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use samovar_core::{Outcome, Reply};
+use samovar_core::{Outcome, ToolReply};
 use samovar_model_server::{Gate, call, say};
 use samovar_server::{Config, Server};
 use samovar_testkit::{AppBuilder, TestTool};
@@ -46,7 +46,7 @@ fn the_contract_file_says_what_the_rust_types_say() {
 async fn the_typescript_client_goes_the_whole_way_and_meets_what_goes_wrong() {
     let compiled = Compiled::new().await;
     let clock = TestTool::new("clock", |_, _| async {
-        Reply::Closed(Outcome::done("12:00"))
+        ToolReply::Closed(Outcome::done("12:00"))
     });
     let app = AppBuilder::new()
         .tools(clock.build())

@@ -10,10 +10,9 @@ use samovar_core::{Code, Error, failpoint};
 use samovar_locale as locale;
 use serde::{Deserialize, Serialize};
 
-use crate::damage;
-use crate::data_dir::{self, DataDir, make_folder, make_new, move_all, sync_dir};
+use crate::data_dir::{self, DAMAGED, DataDir, make_folder, make_new, move_all, sync_dir};
 use crate::disk::Disk;
-use crate::open::OpenError;
+use crate::error::OpenError;
 use crate::run::{Run, RunState};
 
 use super::files::Manifest;
@@ -205,7 +204,7 @@ fn take_place(dir: &DataDir) -> io::Result<Option<PathBuf>> {
         move_all(data_dir, &aside, &data_dir::HISTORY)?;
         move_all(data_dir, &aside, &data_dir::JOURNAL)?;
         // What was damaged there is not damaged in the backup.
-        move_all(data_dir, &aside, &[damage::FOLDER])?;
+        move_all(data_dir, &aside, &[DAMAGED])?;
         File::create(staged.join(MOVED))?.sync_all()?;
         sync_dir(&staged)?;
         failpoint!("restore.moved.after");

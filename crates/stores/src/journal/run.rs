@@ -110,7 +110,7 @@ enum Piece<'a> {
     /// The message begins.
     Started(ElapsedMillis, Role),
     /// Fragments of text, one event each.
-    Said(FragmentKind, Vec<(ElapsedMillis, Cow<'a, str>)>),
+    Text(FragmentKind, Vec<(ElapsedMillis, Cow<'a, str>)>),
     /// A fragment that begins a call.
     Call(ElapsedMillis, Cow<'a, CallId>, Cow<'a, str>),
     /// A part that came whole, with its place.
@@ -230,12 +230,12 @@ impl<'a> Packer<'a> {
         };
         self.text_bytes += text.len();
         let said = (since, text.into());
-        if let Some(Piece::Said(last, more)) = self.run.pieces.last_mut()
+        if let Some(Piece::Text(last, more)) = self.run.pieces.last_mut()
             && *last == manner
         {
             more.push(said);
         } else {
-            self.run.pieces.push(Piece::Said(manner, vec![said]));
+            self.run.pieces.push(Piece::Text(manner, vec![said]));
         }
     }
 }
@@ -261,7 +261,7 @@ impl Unpacker {
                 let message = self.message()?;
                 self.push(since, Kind::MessageStarted { message, role });
             }
-            Piece::Said(manner, said) => {
+            Piece::Text(manner, said) => {
                 for (since, text) in said {
                     self.push_text(since, manner, text.into_owned())?;
                 }

@@ -64,7 +64,7 @@ fn workspace() -> (TempDir, Arc<Workspace>) {
     (top, Arc::new(workspace))
 }
 
-fn call<T: FileTool>(workspace: &Arc<Workspace>) -> Future<'static, Reply> {
+fn call<T: FileTool>(workspace: &Arc<Workspace>) -> Future<'static, ToolReply> {
     let key = CallId::new("call").unwrap();
     let call = ToolCall::new(key.clone(), T::NAME, json!({}));
     let context = CallContext {
@@ -73,7 +73,7 @@ fn call<T: FileTool>(workspace: &Arc<Workspace>) -> Future<'static, Reply> {
         agent: AgentPath::root("master"),
         key,
     };
-    shelve::<T>(workspace).call(call, context)
+    toolset::<T>(workspace).call(call, context)
 }
 
 /// Waits on a thread of its own for the next word.
@@ -113,7 +113,7 @@ async fn a_panic_reaches_whoever_runs_the_call_and_nothing_else() {
     let reply = calls.join_next().await.unwrap().unwrap();
     assert_eq!(
         reply,
-        Reply::Closed(Outcome::done("0 entries in .").with_data(json!({ "entries": [] })))
+        ToolReply::Closed(Outcome::done("0 entries in .").with_data(json!({ "entries": [] })))
     );
 }
 

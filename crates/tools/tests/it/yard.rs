@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use samovar_core::{
-    AgentPath, CallContext, CallId, Outcome, Probed, Reply, SessionId, Status, ToolCall, ToolSpec,
-    Toolset, TurnId,
+    AgentPath, CallContext, CallId, Outcome, Probed, SessionId, Status, ToolCall, ToolReply,
+    ToolSpec, Toolset, TurnId,
 };
 use samovar_egress::Client;
 use samovar_sandbox::{Jail, Protected};
@@ -88,8 +88,8 @@ impl Yard {
         let reply = tool.call(call, context);
         async {
             match reply.await {
-                Reply::Closed(outcome) => outcome,
-                Reply::Open => panic!("a file tool leaves no call open"),
+                ToolReply::Closed(outcome) => outcome,
+                ToolReply::Open => panic!("a file tool leaves no call open"),
             }
         }
     }

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use samovar_core::error::FaultCode;
 use samovar_core::tool::Origin;
 use samovar_core::{
-    Asks, CallContext, CallId, Effect, Future, Outcome, Probed, Reply, ToolCall, ToolSpec, Toolset,
+    Asks, CallContext, CallId, Effect, Future, Outcome, Probed, ToolCall, ToolReply, ToolSpec,
+    Toolset,
 };
 use samovar_doubles::{Gate, ScriptedModel, results, say, tool_spec, user};
 use serde_json::{Value, json};
@@ -107,7 +108,7 @@ impl Toolset for Outside {
         TOOLS.map(spec).to_vec()
     }
 
-    fn call(&self, call: ToolCall, context: CallContext) -> Future<'static, Reply> {
+    fn call(&self, call: ToolCall, context: CallContext) -> Future<'static, ToolReply> {
         let Self(world, life) = self.clone();
         Box::pin(async move {
             if life.is_dead() {
@@ -119,7 +120,7 @@ impl Toolset for Outside {
                 ran.entry(context.key).or_insert((effect, 0)).1 += 1;
             }
             tokio::task::yield_now().await;
-            Reply::Closed(Outcome::done("done"))
+            ToolReply::Closed(Outcome::done("done"))
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use samovar_core::{Outcome, Reply as Said};
+use samovar_core::{Outcome, ToolReply};
 use samovar_model_server::{Gate, TokenCounts, say, think};
 use samovar_testkit::{App, AppBuilder, TestTool};
 use serde_json::{Value, json};
@@ -169,7 +169,7 @@ async fn a_stream_says_that_it_lives_while_what_comes_is_not_shown_in_it() {
 #[tokio::test]
 async fn a_call_is_shown_whole_and_its_result_is_a_text() {
     let echo = TestTool::new("echo", |args, _| async move {
-        Said::Closed(Outcome::done(args.to_string()).with_data(json!({"more": 1})))
+        ToolReply::Closed(Outcome::done(args.to_string()).with_data(json!({"more": 1})))
     });
     let asked = think("hm").and_call("echo", json!({"word": "tea", "n": [1]}));
     let app = AppBuilder::new()

@@ -1,6 +1,6 @@
 //! Messages as they are stored and counted, and a turn as one answer.
 
-use samovar_core::{Outcome, Reply as Said};
+use samovar_core::{Outcome, ToolReply};
 use samovar_model_server::{Failure, Reply, TokenCounts, call, fail, say};
 use samovar_testkit::{App, AppBuilder, TestTool};
 use serde_json::{Value, json};
@@ -17,10 +17,10 @@ fn counts(input: u64, output: u64) -> TokenCounts {
 async fn with_tools() -> App {
     let echo = TestTool::new("echo", |args, _| async move {
         let text = format!("echo of {}", args["word"]);
-        Said::Closed(Outcome::done(text).with_data(json!({"letters": 3})))
+        ToolReply::Closed(Outcome::done(text).with_data(json!({"letters": 3})))
     });
     let broken = TestTool::new("broken", |_, _| async {
-        Said::Closed(Outcome::failed("it is broken"))
+        ToolReply::Closed(Outcome::failed("it is broken"))
     });
     let asked = || {
         say("let me see")
@@ -224,7 +224,7 @@ async fn a_turn_that_fails_is_an_answer_with_the_reason() {
 #[tokio::test]
 async fn the_tools_are_listed_with_their_schemas_as_the_model_is_told_of_them() {
     let weigh = TestTool::new("weigh", |_, _| async {
-        Said::Closed(Outcome::done("1 kg"))
+        ToolReply::Closed(Outcome::done("1 kg"))
     });
     let schema = json!({"type": "object", "properties": {"what": {"type": "string"}}});
     let app = AppBuilder::new()

@@ -1,6 +1,6 @@
 //! The verification list that the project began with.
 
-use samovar_core::{Outcome, Reply as Said, Toolset};
+use samovar_core::{Outcome, ToolReply, Toolset};
 use samovar_model_server::{call, say};
 use samovar_server::{Config, Server};
 use samovar_testkit::{App, TestTool};
@@ -26,7 +26,7 @@ async fn a_client_makes_a_session_streams_sees_a_tool_at_work_and_reads_it_all_b
     assert_eq!(text(&frames), "hello there");
 
     let clock = TestTool::new("clock", |_, _| async {
-        Said::Closed(Outcome::done("12:00"))
+        ToolReply::Closed(Outcome::done("12:00"))
     });
     let clock: std::sync::Arc<dyn Toolset> = clock.build();
     app.server().home().engine().toolbox().add(&clock).unwrap();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use samovar_core::{Outcome, Reply as Said};
+use samovar_core::{Outcome, ToolReply};
 use samovar_model_server::{Ending, Reply, ToolCall, call, say};
 use samovar_testkit::{App, AppBuilder, TestTool};
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ fn mistakes() -> (Reply, Vec<&'static str>) {
 /// A server with the tool `echo`, whose model makes all mistakes and then a good call.
 async fn mistaken() -> App {
     let echo = TestTool::new("echo", |args, _| async move {
-        Said::Closed(Outcome::done(format!("echo of {}", args["word"])))
+        ToolReply::Closed(Outcome::done(format!("echo of {}", args["word"])))
     });
     let word = json!({"word": {"type": "string"}});
     let schema = json!({"type": "object", "required": ["word"], "properties": word});
@@ -152,7 +152,7 @@ async fn three_hundred_calls(row: &'static str, model: &str) {
             counted.1.fetch_max(now, Ordering::SeqCst);
             tokio::task::yield_now().await;
             counted.0.fetch_sub(1, Ordering::SeqCst);
-            Said::Closed(Outcome::done("counted"))
+            ToolReply::Closed(Outcome::done("counted"))
         }
     });
     let many = (1..300).fold(call("count", json!({})), |reply, _| {

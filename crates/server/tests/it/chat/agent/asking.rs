@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use samovar_chat::{ADAPTIVE_AGENT, Chat};
-use samovar_core::{ChatMeta, ChatRole, Outcome, Reply};
-use samovar_model_server::{Reply as Said, Request, Script, When, call, say};
+use samovar_core::{ChatMeta, ChatRole, Outcome, ToolReply};
+use samovar_model_server::{Reply, Request, Script, When, call, say};
 use samovar_testkit::{App, AppBuilder, TestTool};
 use serde_json::json;
 
@@ -30,7 +30,7 @@ impl Witness {
                 &own.before
             };
             count.fetch_add(1, Ordering::SeqCst);
-            async { Reply::Closed(Outcome::done("seen")) }
+            async { ToolReply::Closed(Outcome::done("seen")) }
         })
     }
 
@@ -40,7 +40,7 @@ impl Witness {
     }
 }
 
-fn asks(question: &str) -> Said {
+fn asks(question: &str) -> Reply {
     call("ask_user", json!({ "question": question }))
 }
 

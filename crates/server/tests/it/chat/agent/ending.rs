@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use samovar_core::{Code, Outcome, Reply, Toolset};
+use samovar_core::{Code, Outcome, ToolReply, Toolset};
 use samovar_model_server::{Failure, Finish, Gate, ModelServer, Rule, Script, call, fail, say};
 use samovar_server::{Config, Home};
 use samovar_testkit::{AppBuilder, MODEL, TestTool, install_tls};
@@ -153,7 +153,7 @@ async fn nothing_of_it_outlives_a_server_that_is_dropped() {
         let held = sender.clone();
         async move {
             drop(held);
-            Reply::Closed(Outcome::done("seen"))
+            ToolReply::Closed(Outcome::done("seen"))
         }
     });
     let asks = call("witness", json!({})).and_call("ask_user", json!({"question": "When?"}));

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use samovar_core::{Approval, Outcome, Reply, Toolset};
+use samovar_core::{Approval, Outcome, ToolReply, Toolset};
 use samovar_model_server::{call, say};
 use samovar_testkit::{App, AppBuilder, TestTool};
 use serde_json::json;
@@ -49,7 +49,7 @@ async fn it_has_the_tools_that_come_and_go_but_none_that_is_answered_elsewhere()
     hears(&chat, "One.").await;
     let toolbox = app.server().home().engine().toolbox();
     let late: Arc<dyn Toolset> = TestTool::new("late", |_, _| async {
-        Reply::Closed(Outcome::done("it works"))
+        ToolReply::Closed(Outcome::done("it works"))
     })
     .build();
     toolbox.add(&late).unwrap();

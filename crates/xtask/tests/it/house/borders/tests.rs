@@ -66,7 +66,7 @@ fn a_use_outside_the_table_is_a_violation_and_one_for_tests_opens_the_border_for
         assert_eq!(found.join(", "), breach, "{user} {used} {kind}");
     }
     let optional = json!({ "kind": null, "optional": true, "path": "/p/lab/doubles" });
-    for (user, violations) in [("samovar", 0), ("wire", 1)] {
+    for (user, violations) in [("samovar", 0), ("server", 1)] {
         let found = forbidden_uses(&package("any", user, &json!([optional])));
         assert_eq!(found.len(), violations, "{user}");
     }

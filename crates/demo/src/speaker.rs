@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 /// What the last message of a prompt says.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Heard {
+pub(super) struct Spoken {
     /// The agent that speaks; none when it is the person.
     pub(super) author: Option<String>,
     /// What is said.
@@ -21,18 +21,18 @@ struct Line {
 
 /// Whose words a message holds: the person's, which may stand after lines of other agents, else
 /// those of the agent that spoke last.
-pub(super) fn heard(text: &str) -> Heard {
+pub(super) fn spoken(text: &str) -> Spoken {
     let mut rest = text;
     let mut last = None;
     while let Some((line, after)) = first_line(rest) {
         (last, rest) = (Some(line), after);
     }
     match last {
-        Some(line) if rest.trim().is_empty() => Heard {
+        Some(line) if rest.trim().is_empty() => Spoken {
             author: (line.role != "user").then_some(line.author),
             text: line.text,
         },
-        Some(_) | None => Heard {
+        Some(_) | None => Spoken {
             author: None,
             text: rest.to_owned(),
         },
@@ -74,9 +74,9 @@ mod tests {
             .into_iter()
             .chain(broken.map(|text| (text, None, text)))
         {
-            let heard = heard(text);
+            let spoken = spoken(text);
             assert_eq!(
-                (heard.author.as_deref(), &*heard.text),
+                (spoken.author.as_deref(), &*spoken.text),
                 (author, said),
                 "{text}"
             );
