@@ -171,6 +171,22 @@ pub trait Models: Send + Sync {
     /// has the closest known ones.
     fn claim(&self, name: &str) -> Result<(), Error>;
 
+    /// Asks the model servers of this machine, within a time limit, if one of them could have a
+    /// model of this name; [`Models::resolve`] and [`Models::claim`] then know what they listed. For
+    /// a name that is about to be stored.
+    fn look_for<'a>(&'a self, _name: &'a str) -> Future<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// As [`Models::resolve`]; first asks the model servers of this machine if they never were, or
+    /// if the name cannot be used without them.
+    ///
+    /// # Errors
+    /// As [`Models::resolve`].
+    fn find<'a>(&'a self, name: &'a str) -> Future<'a, Result<Model, Error>> {
+        Box::pin(std::future::ready(self.resolve(name)))
+    }
+
     /// The name of the default model (FC-4). May first ask the model servers of this machine,
     /// within a time limit.
     ///

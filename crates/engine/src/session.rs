@@ -261,7 +261,10 @@ impl Mailbox {
             return Err(Error::new(Code::Busy, locale::session::closing()));
         }
         let model = match model {
-            Some(model) => self.parts.models.claim(&model).map(|()| model)?,
+            Some(model) => {
+                self.parts.models.look_for(&model).await;
+                self.parts.models.claim(&model).map(|()| model)?
+            }
             None => self.parts.models.default_name().await?,
         };
         let log = self.new_log();
@@ -284,6 +287,7 @@ impl Mailbox {
             return Err(missing);
         };
         if let Some(model) = &model {
+            self.parts.models.look_for(model).await;
             self.parts.models.resolve(model)?;
         }
         if model.is_none() && title.is_none() {

@@ -127,7 +127,7 @@ impl Registry {
     /// machines of one's own costs nothing; what a server costs whose address was set by hand is not
     /// known.
     pub fn price(&self, model: &str) -> Option<Price> {
-        let (spec, endpoint_name) = self.find(model.trim()).ok()?;
+        let (spec, endpoint_name) = self.row_of(model.trim()).ok()?;
         let prices = &self.config.prices;
         let of_model = prices.get(&spec.canonical(&endpoint_name));
         if let Some(price) = of_model.or_else(|| prices.get(spec.name)) {
@@ -190,7 +190,7 @@ impl Registry {
 
     /// The row that claims a name, whether or not it can be used, and what the endpoint calls the
     /// model.
-    fn find(&self, name: &str) -> Result<(&'static ProviderSpec, String), Error> {
+    fn row_of(&self, name: &str) -> Result<(&'static ProviderSpec, String), Error> {
         if name.is_empty() || name.ends_with('/') || name.len() > MAX_NAME_BYTES {
             let why = locale::models::bad_name(locale::quoted(&shown(name)), MAX_NAME_BYTES);
             return Err(refuse(why, name));
@@ -203,26 +203,52 @@ impl Registry {
         Ok((spec, endpoint_name))
     }
 
-    /// In this order:
+    /// The first of these that applies (MD-2):
     ///
-    /// 1. what is spelled as only one provider spells it, or as `provider/model`: always wins;
-    /// 2. `vendor/model` of a vendor without a row: a gateway with a key, unless a base URL was set
-    ///    by hand, for then nothing may leave for elsewhere unasked;
-    /// 3. a keyword as a whole word: the first usable row that has it, else the first;
-    /// 4. the provider whose base URL was set by hand, if that is exactly one.
+    /// 1. a name that only one provider spells like this, or `provider/model`;
+    /// 2. a server that listed this very name when it was probed last;
+    /// 3. the only base URL that was set by hand; not when its server listed other models, and a
+    ///    keyword leads to a provider with a key;
+    /// 4. for `vendor/model` of a vendor without a row: a gateway with a key, unless a base URL was
+    ///    set by hand, because then nothing may leave for elsewhere unasked;
+    /// 5. a keyword: the first usable row that has it, else the first.
     fn route(&self, name: &str) -> Result<(&'static ProviderSpec, String), Error> {
-        if let Some(spec) = SPECS.iter().find(|spec| spec.owns(name)) {
+        if let Some(spec) = owner(name) {
             return Ok((spec, name.to_owned()));
         }
         if let Some((spec, model)) = explicit(name) {
             return Ok((spec, spec.endpoint_name(model)));
         }
         let by_hand = self.set_by_hand();
-        let claimed = self.gateway(name, &by_hand).or_else(|| self.keyword(name));
-        match (claimed, by_hand.as_slice()) {
-            (Some(spec), _) | (None, &[spec]) => Ok((spec, name.to_owned())),
-            (None, _) => Err(self.unclaimed(name)),
+        let only = match by_hand.as_slice() {
+            &[spec] => Some(spec),
+            _ => None,
+        };
+        let keyword = self.keyword(name);
+        let elsewhere = keyword.is_some_and(|spec| self.is_usable(spec));
+        let only = only.filter(|spec| !(elsewhere && self.lists_others(spec)));
+        let claimed = self.listing(name).or(only);
+        let claimed = claimed.or_else(|| self.gateway(name, &by_hand));
+        match claimed.or(keyword) {
+            Some(spec) => Ok((spec, name.to_owned())),
+            None => Err(self.unclaimed(name)),
         }
+    }
+
+    /// Whether a probed server listed its models.
+    fn lists_others(&self, spec: &ProviderSpec) -> bool {
+        let probed = self.last_probed();
+        probed.models_of(spec.name).next().is_some()
+    }
+
+    /// The first probed server that lists this very name.
+    fn listing(&self, name: &str) -> Option<&'static ProviderSpec> {
+        let probed = self.last_probed();
+        let mut models = probed.models.iter();
+        models.find_map(|model| {
+            let spec = specs::spec(model.provider)?;
+            (spec.canonical(name) == model.name).then_some(spec)
+        })
     }
 
     fn gateway(&self, name: &str, by_hand: &[&ProviderSpec]) -> Option<&'static ProviderSpec> {
@@ -298,7 +324,7 @@ impl Models for Registry {
         if name == EXTERNAL {
             return Ok(external());
         }
-        let (spec, endpoint_name) = self.find(name)?;
+        let (spec, endpoint_name) = self.row_of(name)?;
         if spec.is_demo() {
             return self.demo(spec, name);
         }
@@ -318,7 +344,26 @@ impl Models for Registry {
         if name == EXTERNAL {
             return Ok(());
         }
-        self.find(name).map(drop)
+        self.row_of(name).map(drop)
+    }
+
+    fn look_for<'a>(&'a self, name: &'a str) -> Future<'a, ()> {
+        Box::pin(async move {
+            if !has_provider(name.trim()) {
+                self.probe().await;
+            }
+        })
+    }
+
+    fn find<'a>(&'a self, name: &'a str) -> Future<'a, Result<Model, Error>> {
+        Box::pin(async move {
+            let known = self.resolve(name);
+            if known.is_ok() && (self.has_probed() || has_provider(name.trim())) {
+                return known;
+            }
+            self.look_for(name).await;
+            self.resolve(name)
+        })
     }
 
     fn default_name(&self) -> Future<'_, Result<String, Error>> {
@@ -334,6 +379,16 @@ fn external() -> Model {
         kind: ModelKind::Demo,
         provider: Arc::new(External),
     }
+}
+
+/// Whether a name says itself whose model it is, whatever the servers of this machine list.
+fn has_provider(name: &str) -> bool {
+    name == EXTERNAL || owner(name).is_some() || explicit(name).is_some()
+}
+
+/// The provider that alone spells its names like this.
+fn owner(name: &str) -> Option<&'static ProviderSpec> {
+    SPECS.iter().find(|spec| spec.owns(name))
 }
 
 /// `provider/model`, or `demo`, which has no other model.

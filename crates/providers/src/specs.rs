@@ -9,7 +9,7 @@ use samovar_locale as locale;
 
 use crate::dialect::Dialect;
 use crate::price::{ListPrice, Price};
-use crate::words::has_word;
+use crate::words::{begins_word, has_word};
 
 pub use table::SPECS;
 
@@ -189,9 +189,9 @@ impl ProviderSpec {
         !model.contains('/') && self.has_keyword(model)
     }
 
-    /// Whether one of its keywords is in a name.
+    /// Whether one of its keywords begins a word of a name.
     pub(crate) fn has_keyword(&self, model: &str) -> bool {
-        self.keywords.iter().any(|word| has_word(model, word))
+        self.keywords.iter().any(|word| begins_word(model, word))
     }
 
     /// Whether a name is spelled as only this provider spells its own.

@@ -10,6 +10,19 @@ pub(crate) fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
+/// Whether a word of a text begins with this one, as people write names: a number may follow a word
+/// (`gpt4o`), and a word a number (`o3mini`), without a space. `word` is in lower case.
+pub(crate) fn begins_word(text: &str, word: &str) -> bool {
+    let text = text.to_lowercase();
+    let ends_in_digit = word.ends_with(|last: char| last.is_ascii_digit());
+    text.match_indices(word).any(|(at, found)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + found.len()..].chars().next();
+        let continues = |next: char| next.is_numeric() == ends_in_digit && next.is_alphanumeric();
+        !before.is_some_and(char::is_alphanumeric) && !after.is_some_and(continues)
+    })
+}
+
 /// How many letters have to be put in, left out or replaced to make one text of the other.
 pub(crate) fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
@@ -53,6 +66,31 @@ mod tests {
             ("", "o1"),
         ] {
             assert!(!has_word(text, word), "{word} is not in {text}");
+        }
+    }
+
+    #[test]
+    fn a_keyword_begins_a_word_with_a_number_glued_to_it() {
+        for (text, word) in [
+            ("gpt4o", "gpt"),
+            ("claude3-opus", "claude"),
+            ("o3mini", "o3"),
+            ("qwen2.5:7b", "qwen"),
+            ("my-gpt", "gpt"),
+        ] {
+            assert!(begins_word(text, word), "{word} begins a word of {text}");
+        }
+        for (text, word) in [
+            ("foo1bar", "o1"),
+            ("o10", "o1"),
+            ("gptq-model", "gpt"),
+            ("chatgpt", "gpt"),
+            ("", "o1"),
+        ] {
+            assert!(
+                !begins_word(text, word),
+                "no word of {text} begins with {word}"
+            );
         }
     }
 

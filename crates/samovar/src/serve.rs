@@ -51,7 +51,7 @@ pub(crate) async fn run(
     let again = Reboot::begin();
     found.config.port = again.port(found.config.port);
     if let (Some(name), true) = (found.registry.asked(), found.model_from.is_somebody()) {
-        found.registry.resolve(name)?;
+        found.registry.find(name).await?;
     }
     found.config.restarts = true;
     let mut stop = Stop::listen()?;

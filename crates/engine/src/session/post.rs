@@ -51,7 +51,7 @@ impl Mailbox {
         let open = self.open.as_mut().filter(|open| open.closing.is_empty());
         let open = open.ok_or(missing)?;
         // A model that cannot be used is refused before anything is kept (AS-18).
-        let model = self.parts.models.resolve(&open.model)?;
+        let model = self.parts.models.find(&open.model).await?;
         open.check(post.delivery, max_queue)?;
         let turn = TurnId::fresh(self.parts.ids.as_ref());
         let message = Arc::new(self.parts.user_message(post.id, post.text));
@@ -132,7 +132,7 @@ impl Mailbox {
         let Some(open) = &self.open else {
             return Ok(false);
         };
-        let model = match self.parts.models.resolve(&open.model) {
+        let model = match self.parts.models.find(&open.model).await {
             Ok(model) => model,
             Err(error) => {
                 let message = error.message.into_owned();
@@ -277,7 +277,7 @@ impl Mailbox {
             // The turn is over: the next may start.
             Step::Over => Box::pin(self.go_on()).await,
             Step::Record(_) | Step::CallModel { .. } | Step::CallTools(_) => {
-                match self.parts.models.resolve(turn.model()) {
+                match self.parts.models.find(turn.model()).await {
                     Ok(model) => self.spawn_runner(turn_id, *turn, model, None),
                     Err(error) => {
                         tracing::error!(session = %self.id, %error, "a parked turn lost its model");

@@ -63,7 +63,7 @@ impl Registry {
     /// used, when a base URL was set by hand and no model is found there, or when there is none and
     /// `demo` is forbidden.
     pub async fn choice(&self) -> Result<Choice, Error> {
-        if let Some(choice) = self.settled()? {
+        if let Some(choice) = self.settled().await? {
             return Ok(choice);
         }
         let probed = self.probe().await;
@@ -88,12 +88,12 @@ impl Registry {
         }
     }
 
-    /// The choice that needs no look at this machine.
-    fn settled(&self) -> Result<Option<Choice>, Error> {
+    /// The choice by what was asked for, or by a key.
+    async fn settled(&self) -> Result<Option<Choice>, Error> {
         if let Some(name) = &self.config.default_model {
             return Ok(Some(Choice {
                 name: name.trim().to_owned(),
-                kind: self.resolve(name)?.kind,
+                kind: self.find(name).await?.kind,
                 reason: Reason::Asked,
             }));
         }
@@ -102,8 +102,15 @@ impl Registry {
     }
 
     fn keyed(&self, spec: &'static ProviderSpec) -> Option<Choice> {
+        let model = spec.default_model?;
+        let canonical = spec.canonical(model);
+        let leads_here = |(found, _): (&ProviderSpec, String)| found.name == spec.name;
+        let name = match self.route(&canonical).is_ok_and(leads_here) {
+            true => canonical,
+            false => format!("{}/{model}", spec.name),
+        };
         Some(Choice {
-            name: spec.canonical(spec.default_model?),
+            name,
             kind: self.kind(spec),
             reason: Reason::Key {
                 provider: spec.name,

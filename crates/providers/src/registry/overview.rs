@@ -37,8 +37,8 @@ impl Registry {
     /// [`Registry::probe`] first.
     pub async fn overview(&self) -> Vec<Row> {
         let chosen = self.choice().await;
-        let probed = self.last_probed().await;
-        let chosen = chosen.and_then(|choice| self.find(&choice.name));
+        let probed = self.last_probed();
+        let chosen = chosen.and_then(|choice| self.row_of(&choice.name));
         let chosen = chosen.ok().map(|(spec, _)| spec.name);
         let row = |spec: &'static ProviderSpec| Row {
             name: spec.name,

@@ -1,6 +1,6 @@
 //! When the servers of this machine are asked for their models, and which of them.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::sync::Mutex;
@@ -17,13 +17,13 @@ const FOUND_COUNTS: Duration = Duration::from_mins(1);
 /// How long it counts that nothing was found: a server may have been started since.
 const NOTHING_COUNTS: Duration = Duration::from_secs(10);
 
-/// Asks this machine's servers for their models. A result is reused for a minute, an empty one for
-/// ten seconds. Takes at most [`Timeouts::probe`](crate::Timeouts::probe), also for callers that
-/// join a running probe.
+/// The last report of this machine's servers.
 pub(super) struct LastProbe {
-    /// Its own connections: no question to whoever listens here shares one with a prompt.
+    /// Its own connections: no probe shares one with a prompt.
     clients: Arc<Clients>,
     last: Mutex<Option<(Instant, Arc<ProbeReport>)>>,
+    /// The same report, readable while a probe runs.
+    known: RwLock<Option<Arc<ProbeReport>>>,
 }
 
 impl LastProbe {
@@ -31,15 +31,15 @@ impl LastProbe {
         Self {
             clients: Arc::new(Clients::new(budget)),
             last: Mutex::new(None),
+            known: RwLock::default(),
         }
     }
 }
 
 impl Registry {
-    /// What the servers of this machine said when they were asked for their models. They are asked
-    /// when that was never done, was a minute ago, or was ten seconds ago and brought nothing; this
-    /// takes no longer than [`Timeouts::probe`](crate::Timeouts::probe), also for who comes
-    /// meanwhile.
+    /// Asks this machine's servers for their models. A result is reused for a minute, an empty one for
+    /// ten seconds. Takes at most [`Timeouts::probe`](crate::Timeouts::probe), also for callers that
+    /// join a running probe.
     pub async fn probe(&self) -> Arc<ProbeReport> {
         // Held while they are asked, so that everybody who wants to know waits for one probe.
         let mut last = self.last_probe.last.lock().await;
@@ -51,15 +51,24 @@ impl Registry {
         let probed = probe(self.places(), self.config.timeouts.probe).await;
         let probed = Arc::new(probed);
         *last = Some((Instant::now(), Arc::clone(&probed)));
+        let known = self.last_probe.known.write();
+        *known.unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&probed));
         probed
     }
 
-    /// What they said when they were asked last; nothing when they never were.
-    pub(super) async fn last_probed(&self) -> Arc<ProbeReport> {
-        let last = self.last_probe.last.lock().await;
-        last.as_ref()
-            .map(|(_, probed)| Arc::clone(probed))
-            .unwrap_or_default()
+    /// The last report; empty before the first probe.
+    pub(super) fn last_probed(&self) -> Arc<ProbeReport> {
+        self.known().unwrap_or_default()
+    }
+
+    /// Whether this machine's servers were asked at least once, or never are.
+    pub(super) fn has_probed(&self) -> bool {
+        self.config.probing == crate::Probing::Off || self.known().is_some()
+    }
+
+    fn known(&self) -> Option<Arc<ProbeReport>> {
+        let known = self.last_probe.known.read();
+        known.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Whom to ask: those whose base URL was set by hand, if any, and nobody else then; else the

@@ -189,13 +189,14 @@ fn a_name_finds_its_row_and_its_canonical_name_finds_it_again() {
 
 // proves MD-20
 #[test]
-fn a_name_that_no_row_claims_goes_where_the_one_address_set_by_hand_is() {
+fn a_name_without_a_provider_goes_to_the_only_base_url_set_by_hand() {
     let registry = registry(&["openai", "openrouter"], &["vllm"]);
     for (name, canonical) in [
         ("foo1bar", "vllm/foo1bar"),
         ("command-r", "vllm/command-r"),
         ("meta-llama/Llama-3.3-70B", "vllm/meta-llama/Llama-3.3-70B"),
-        ("gpt-4o", "gpt-4o"),
+        ("gpt-4o", "vllm/gpt-4o"),
+        ("openai/gpt-4o", "gpt-4o"),
         ("openrouter/acme/m", "openrouter/acme/m"),
         ("openrouter/auto", "openrouter/auto"),
     ] {
@@ -283,7 +284,11 @@ fn a_name_that_cannot_be_used_is_refused_with_what_it_would_need() {
         (&bare, "openai/", "is not a model name"),
         (&bare, "openrouter/acme/", "is not a model name"),
         (&bare, "demo/gpt", "\"demo\""),
-        (&one, "qwen-max", "use \"vllm/qwen-max\""),
+        (
+            &one,
+            "dashscope/qwen-max",
+            "use \"vllm/dashscope/qwen-max\"",
+        ),
         (&two, "foo1bar", "one of vllm, custom"),
     ] {
         let refused = registry.resolve(name).map(|model| model.name).unwrap_err();

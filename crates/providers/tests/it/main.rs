@@ -11,6 +11,7 @@ mod asking;
 mod chat_completions;
 mod conversation;
 mod local;
+mod names;
 mod probing;
 mod server;
 mod surfaces;

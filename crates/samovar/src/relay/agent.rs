@@ -35,7 +35,7 @@ pub(super) async fn agent(join: Join) -> Result<Exit, Failure> {
     found.warn();
     let place = place(&join, &found)?;
     if let (Some(name), true) = (found.registry.asked(), found.model_from.is_somebody()) {
-        found.registry.resolve(name)?;
+        found.registry.find(name).await?;
     }
     let mut stop = Stop::listen()?;
     let room = join.room.name;

@@ -105,7 +105,7 @@ fn a_row_of_the_table_is_all_that_detection_prefix_and_refusal_need() {
         assert_eq!(usable.resolve(&model.name).unwrap().name, model.name);
         for word in spec.keywords {
             let name = format!("{word}-9");
-            assert_eq!(bare.find(&name).unwrap().0.name, spec.name, "{name}");
+            assert_eq!(bare.row_of(&name).unwrap().0.name, spec.name, "{name}");
         }
         if let (false, Err(refused)) = (spec.is_local, bare.resolve(&explicit)) {
             let variable = spec.env_vars[0];

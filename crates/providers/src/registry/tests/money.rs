@@ -12,7 +12,7 @@ const OWN: Price = Price {
 // proves MD-5
 #[test]
 fn a_price_is_the_configured_one_else_that_of_the_providers_list() {
-    let mut config = config(&["deepseek"], &["mistral"]);
+    let mut config = config(&["deepseek"], &["mistral", "custom"]);
     for name in ["deepseek/deepseek-chat", "groq", "vllm"] {
         config.prices.insert(name.to_owned(), OWN);
     }
