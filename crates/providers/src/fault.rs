@@ -117,6 +117,10 @@ impl ServerError {
         if is_unknown_model {
             return FaultCode::ModelNotFound;
         }
+        // The account is out of money: no wait helps, whatever the status (OpenAI says 429).
+        if GONE.iter().any(|name| self.names.contains(name)) {
+            return FaultCode::ProviderRejected;
+        }
         let named = NAMES.iter().find(|(name, _)| self.names.contains(name));
         match (status, self.status, named) {
             (500, Some(inner), _) if inner != 500 => by_status(inner),
@@ -129,6 +133,9 @@ impl ServerError {
 fn has_model(words: &str) -> bool {
     words.to_lowercase().contains("model")
 }
+
+/// What servers call an account that has nothing left.
+const GONE: [&str; 2] = ["insufficient_quota", "billing"];
 
 /// What a server's name for an error means when there is no status to go by.
 const NAMES: &[(&str, FaultCode)] = &[
@@ -143,7 +150,6 @@ const NAMES: &[(&str, FaultCode)] = &[
     ("timeout", FaultCode::ProviderTimeout),
     ("not_found", FaultCode::ProviderRejected),
     ("too_large", FaultCode::ProviderRejected),
-    ("billing", FaultCode::ProviderRejected),
     ("invalid_request", FaultCode::ProviderRejected),
     ("bad_request", FaultCode::ProviderRejected),
     ("badrequest", FaultCode::ProviderRejected),

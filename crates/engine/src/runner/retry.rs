@@ -181,7 +181,12 @@ impl Runner {
             let (reason, usage) = ("error".to_owned(), failure.usage);
             self.note_salvage(answer, Ending { reason, usage });
         }
-        self.fail(failure.code, locale::turn::answer_failed(failure.message));
+        let why = if may_pass(failure.code) {
+            locale::turn::answer_failed(failure.message)
+        } else {
+            locale::turn::answer_refused_for_good(failure.message)
+        };
+        self.fail(failure.code, why);
     }
 
     /// Waits before the next attempt. A server that stops does not wait for that: the next start
@@ -206,22 +211,30 @@ impl Runner {
     }
 }
 
-/// How long to wait before the same model is asked again; none when that is of no use.
+/// How long to wait before the same model is asked again; `None` when the same question would get the
+/// same answer.
 fn pause(retry: &Retry, failure: &Failure, attempt: u32, ids: &dyn Ids) -> Option<Duration> {
-    match failure.code {
+    if failure.code == FaultCode::EmptyAnswer {
         // What it thinks of is chance, and needs no time.
-        FaultCode::EmptyAnswer => Some(Duration::ZERO),
-        FaultCode::ProviderUnreachable
+        return Some(Duration::ZERO);
+    }
+    may_pass(failure.code).then(|| {
+        let doubled = 2_u32.saturating_pow(attempt.saturating_sub(1));
+        let wait = retry.first_wait.saturating_mul(doubled);
+        let wait = wait.min(retry.longest_wait).mul_f64(jitter(ids));
+        wait.max(failure.retry_after.unwrap_or_default())
+    })
+}
+
+/// Whether the same question may get an answer later.
+fn may_pass(code: FaultCode) -> bool {
+    match code {
+        FaultCode::EmptyAnswer
+        | FaultCode::ProviderUnreachable
         | FaultCode::ProviderTimeout
         | FaultCode::ProviderRateLimited
         | FaultCode::ProviderError
-        | FaultCode::StreamCut => {
-            let doubled = 2_u32.saturating_pow(attempt.saturating_sub(1));
-            let wait = retry.first_wait.saturating_mul(doubled);
-            let wait = wait.min(retry.longest_wait).mul_f64(jitter(ids));
-            Some(wait.max(failure.retry_after.unwrap_or_default()))
-        }
-        // The same question would get the same answer.
+        | FaultCode::StreamCut => true,
         FaultCode::ProviderAuth
         | FaultCode::ProviderRejected
         | FaultCode::ModelNotFound
@@ -230,7 +243,7 @@ fn pause(retry: &Retry, failure: &Failure, attempt: u32, ids: &dyn Ids) -> Optio
         | FaultCode::Interrupted
         | FaultCode::StoreFailed
         | FaultCode::RecoveryExhausted
-        | FaultCode::Internal => None,
+        | FaultCode::Internal => false,
     }
 }
 

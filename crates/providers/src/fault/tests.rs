@@ -69,6 +69,13 @@ const REFUSALS: &[(u16, &str, FaultCode, &str)] = {
             ProviderRateLimited,
             "slow down",
         ),
+        // No wait brings money back.
+        (
+            429,
+            r#"{"error":{"message":"check your plan","code":"insufficient_quota"}}"#,
+            ProviderRejected,
+            "check your plan",
+        ),
         (
             500,
             r#"{"error":{"message":"oops"}}"#,
@@ -145,7 +152,7 @@ fn an_error_inside_an_answer_is_told_by_the_name_that_the_server_gives_it() {
         (r#"{"message":"m","code":401}"#, ProviderAuth),
         (
             r#"{"message":"m","type":"insufficient_quota"}"#,
-            ProviderRateLimited,
+            ProviderRejected,
         ),
         (r#"{"message":"m","code":"invalid_api_key"}"#, ProviderAuth),
         (

@@ -174,7 +174,7 @@ async fn whatever_else_a_model_server_does_wrong_exits_5() {
         ),
         (reset(), "stream_cut", ""),
         (fail(Failure::server_error()), "provider_error", ""),
-        (fail(Failure::quota_exceeded()), "provider_rate_limited", ""),
+        (fail(Failure::quota_exceeded()), "provider_rejected", ""),
         (
             fail(Failure::unknown_model("scripted")),
             "model_not_found",

@@ -22,7 +22,7 @@ async fn a_refused_request_ends_the_turn_with_its_own_code() {
         row("403", failed(403, "no"), "provider_auth", "", "no"),
         row("404", fail(model), "model_not_found", "", "scripted"),
         row("408", failed(408, "slow"), "provider_timeout", "", "slow"),
-        row("quota", quota, "provider_rate_limited", "", "quota"),
+        row("quota", quota, "provider_rejected", "", "quota"),
     ];
     check_all(AppBuilder::new(), rows).await;
 }
