@@ -105,9 +105,10 @@ impl Registry {
         let model = spec.default_model?;
         let canonical = spec.canonical(model);
         let leads_here = |(found, _): (&ProviderSpec, String)| found.name == spec.name;
-        let name = match self.route(&canonical).is_ok_and(leads_here) {
-            true => canonical,
-            false => format!("{}/{model}", spec.name),
+        let name = if self.route(&canonical).is_ok_and(leads_here) {
+            canonical
+        } else {
+            format!("{}/{model}", spec.name)
         };
         Some(Choice {
             name,
