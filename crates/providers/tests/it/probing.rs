@@ -316,7 +316,7 @@ async fn a_named_model_or_a_key_asks_no_server() {
     let mut off = config(&[]);
     off.probing = Probing::Off;
     let mut wrong = config(&[("ollama", &base)]);
-    wrong.default_model = Some("gpt-4o".to_owned());
+    wrong.default_model = Some("openai/gpt-4o".to_owned());
 
     let named = registry_of(named).choice().await.unwrap();
     let keyed = registry_of(keyed);
