@@ -219,6 +219,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_mutant_fits_the_tree() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        for mutant in read(&root).unwrap() {
+            let mut git = Command::new("git");
+            let check = git.args(["apply", "--check"]).arg(&mutant.patch);
+            let checked = check.current_dir(&root).output().unwrap();
+            assert!(checked.status.success(), "{}: {checked:?}", mutant.name);
+        }
+    }
+
+    #[test]
     fn a_failed_test_is_known_by_its_line() {
         for (line, name) in [
             (
