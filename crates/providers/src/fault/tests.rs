@@ -10,117 +10,36 @@ fn headers(rows: &[(&'static str, &'static str)]) -> HeaderMap {
     rows.collect()
 }
 
-/// A status and a body; their code, and what is in the message.
-const REFUSALS: &[(u16, &str, FaultCode, &str)] = {
-    use FaultCode::{
-        BadResponse, ModelNotFound, ProviderAuth, ProviderError, ProviderRateLimited,
-        ProviderRejected, ProviderTimeout,
-    };
-    &[
-        (
-            401,
-            r#"{"error":{"message":"Incorrect key"}}"#,
-            ProviderAuth,
-            "(401): Incorrect key",
-        ),
-        (403, "nope", ProviderAuth, "(403): nope"),
-        (
-            404,
-            r#"{"error":{"message":"The model `x` does not exist"}}"#,
-            ModelNotFound,
-            "`x`",
-        ),
-        (
-            404,
-            r#"{"error":"model \"x\" not found, try pulling it first"}"#,
-            ModelNotFound,
-            "pull",
-        ),
-        (
-            404,
-            "Not Found",
-            ProviderRejected,
-            "does not know the address (404): Not Found",
-        ),
-        (
-            400,
-            r#"{"error":{"code":"model_not_found","message":"no"}}"#,
-            ModelNotFound,
-            "no",
-        ),
-        (
-            400,
-            r#"[{"error":{"code":400,"message":"Bad","status":"INVALID_ARGUMENT"}}]"#,
-            ProviderRejected,
-            "(400): Bad",
-        ),
-        (413, "", ProviderRejected, "refused the request (413)"),
-        (
-            422,
-            r#"{"detail":[{"loc":["body"]}]}"#,
-            ProviderRejected,
-            r#"[{"loc":["body"]}]"#,
-        ),
-        (408, "", ProviderTimeout, "(408)"),
-        (409, "", ProviderError, "(409)"),
-        (
-            429,
-            r#"{"message":"slow down"}"#,
-            ProviderRateLimited,
-            "slow down",
-        ),
-        // No wait brings money back.
-        (
-            429,
-            r#"{"error":{"message":"check your plan","code":"insufficient_quota"}}"#,
-            ProviderRejected,
-            "check your plan",
-        ),
-        (
-            500,
-            r#"{"error":{"message":"oops"}}"#,
-            ProviderError,
-            "(500): oops",
-        ),
-        (
-            502,
-            "<html><body>bad gateway</body></html>",
-            ProviderError,
-            "a web page",
-        ),
-        (503, "", ProviderError, "(503)"),
-        (
-            404,
-            r#"{"type":"error","error":{"type":"not_found_error","message":"model: claude-x"},"request_id":"req_1"}"#,
-            ModelNotFound,
-            "model: claude-x (request req_1)",
-        ),
-        (
-            413,
-            r#"{"type":"error","error":{"type":"request_too_large","message":"Too big"}}"#,
-            ProviderRejected,
-            "(413): Too big",
-        ),
-        (
-            529,
-            r#"{"error":{"type":"overloaded_error","message":"busy"}}"#,
-            ProviderError,
-            "busy",
-        ),
-        (302, "", BadResponse, "(302)"),
-        (
-            502,
-            r#"{"error":{"message":"Provider returned error","code":502,"metadata":{"raw":"it broke"}}}"#,
-            ProviderError,
-            "Provider returned error: it broke",
-        ),
-    ]
-};
+/// A status, its code, what is in the message, and the body.
+const REFUSALS: &str = r#"401 | provider_auth | (401): Incorrect key | {"error":{"message":"Incorrect key"}}
+403 | provider_auth | (403): nope | nope
+404 | model_not_found | `x` | {"error":{"message":"The model `x` does not exist"}}
+404 | model_not_found | pull | {"error":"model \"x\" not found, try pulling it first"}
+404 | provider_rejected | does not know the address (404): Not Found | Not Found
+400 | model_not_found | no | {"error":{"code":"model_not_found","message":"no"}}
+400 | provider_rejected | (400): Bad | [{"error":{"code":400,"message":"Bad","status":"INVALID_ARGUMENT"}}]
+413 | provider_rejected | refused the request (413) | 
+422 | provider_rejected | [{"loc":["body"]}] | {"detail":[{"loc":["body"]}]}
+408 | provider_timeout | (408) | 
+409 | provider_error | (409) | 
+429 | provider_rate_limited | slow down | {"message":"slow down"}
+429 | provider_rejected | check your plan | {"error":{"message":"check your plan","code":"insufficient_quota"}}
+500 | provider_error | (500): oops | {"error":{"message":"oops"}}
+502 | provider_error | a web page | <html><body>bad gateway</body></html>
+503 | provider_error | (503) | 
+404 | model_not_found | model: claude-x (request req_1) | {"type":"error","error":{"type":"not_found_error","message":"model: claude-x"},"request_id":"req_1"}
+413 | provider_rejected | (413): Too big | {"type":"error","error":{"type":"request_too_large","message":"Too big"}}
+529 | provider_error | busy | {"error":{"type":"overloaded_error","message":"busy"}}
+302 | bad_response | (302) | 
+502 | provider_error | Provider returned error: it broke | {"error":{"message":"Provider returned error","code":502,"metadata":{"raw":"it broke"}}}"#;
+
 #[test]
 fn a_status_becomes_a_code_and_the_servers_own_words() {
-    for (status, body, code, words) in REFUSALS {
-        let fault = Fault::refused(*status, &HeaderMap::new(), body.as_bytes());
-        assert_eq!(fault.code, *code, "{status} {body}");
+    for row in REFUSALS.lines() {
+        let cells: Vec<_> = row.splitn(4, " | ").collect();
+        let [status, code, words, body] = cells.try_into().unwrap();
+        let fault = Fault::refused(status.parse().unwrap(), &HeaderMap::new(), body.as_bytes());
+        assert_eq!(fault.code.as_str(), code, "{row}");
         assert!(
             fault.message.contains(words),
             "{words} is in {}",
