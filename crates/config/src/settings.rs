@@ -107,8 +107,8 @@ pub struct Provider {
 #[serde(default, deny_unknown_fields)]
 #[schemars(inline)]
 pub struct Models {
-    /// Whether to look for model servers on this machine when no model is named and no provider has
-    /// a key.
+    /// Whether to look for model servers on this machine: when no model is named and no provider has a
+    /// key, and for a model name without a provider.
     #[schemars(extend("x-widens" = true))]
     pub probe: bool,
     /// Whether a language model is required, which forbids `demo`.

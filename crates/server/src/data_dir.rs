@@ -43,7 +43,7 @@ pub fn restore(
 pub(crate) fn hold(config: &Config) -> Result<(DirLock, SmallFiles), OpenError> {
     let path = &config.data_dir;
     let lock = match DirLock::acquire(path) {
-        // It was taken, or somebody else's would have been told first, and lacks room alone.
+        // The lock was taken: another owner is reported first. Only space is missing.
         Err(LockError::NotWritable { source, .. }) if is_full(&source) => {
             Disk::drop_ballast(path);
             DirLock::acquire(path)?

@@ -31,7 +31,6 @@ use crate::error::OpenError;
 use crate::registered::{self, RegisteredTools};
 use crate::relaying::Relaying;
 use crate::router::{self, Shared};
-
 use crate::token;
 use crate::tokens::{self, Tokens};
 

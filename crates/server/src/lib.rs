@@ -46,9 +46,7 @@ mod registered;
 mod relay;
 mod relaying;
 mod reply;
-
 mod router;
-
 mod stream;
 mod tickets;
 mod token;

@@ -237,7 +237,7 @@ impl Opener {
         }
         let is_cut = last.state == RunState::Ready && path.exists() && !has_log;
         if is_cut {
-            let why = "history.db-wal is missing, and nobody had closed the history";
+            let why = "history.db-wal is missing, and the history was not closed";
             self.options
                 .reports
                 .happened(DamagedPart::History, why, None);
@@ -264,7 +264,7 @@ impl Opener {
         };
         let (dir, epoch) = (&self.options.dir.path, self.run.last.epoch);
         if part == DamagedPart::Journal {
-            // A folder and a report need room, and nobody has the disk yet who could make some.
+            // A folder and a report need space, and no store is open yet that could free some.
             Disk::drop_ballast(dir);
         }
         let moved = free_folder(dir, word, epoch).and_then(|folder| {

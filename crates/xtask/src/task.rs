@@ -321,8 +321,8 @@ pub(crate) fn seconds(duration: Duration) -> String {
     format!("{:.1} s", duration.as_secs_f64())
 }
 
-#[expect(clippy::disallowed_methods, reason = "a task tells how long it took")]
 /// The time, to compare with a later one.
+#[expect(clippy::disallowed_methods, reason = "a task tells how long it took")]
 pub(crate) fn now() -> Instant {
     Instant::now()
 }
