@@ -176,6 +176,11 @@ pub struct Server {
         extend("x-widens" = true, "writeOnly" = true, "x-variables" = ["SAMOVAR_TOKEN"])
     )]
     pub token: Option<Secret>,
+    /// The web pages of other origins that may use the server, each with a token like any client:
+    /// a scheme, a host, and a port unless it is the usual one.
+    #[schemars(length(max = 64), inner(length(min = 1, max = 300)))]
+    #[schemars(extend("x-widens" = true, "examples" = [["http://localhost:5173"]]))]
+    pub origins: Vec<String>,
     /// The most bytes in the body of a request.
     #[schemars(range(min = 1_024, max = 67_108_864), extend("x-widens" = true))]
     pub max_body_bytes: u32,
@@ -537,6 +542,7 @@ impl Default for Server {
             host: IpAddr::V4(Ipv4Addr::LOCALHOST),
             port: 4747,
             token: None,
+            origins: Vec::new(),
             max_body_bytes: 1024 * 1024,
             max_connections: 4096,
             slow_client_seconds: 15,

@@ -50,7 +50,7 @@ codes! {
     Forbidden = "forbidden", 403;
     /// The `Host` header does not name this server.
     HostRefused = "host_refused", 403;
-    /// The request comes from a page of another origin.
+    /// The request comes from a page whose origin is not allowed.
     OriginRefused = "origin_refused", 403;
     /// No such path or method.
     UnknownMethod = "unknown_method", 404;

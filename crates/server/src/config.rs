@@ -18,6 +18,8 @@ use samovar_sandbox::Owner;
 use samovar_stores::{Durability, Walker};
 use serde_json::Value;
 
+use crate::names::Origin;
+
 /// The token that clients bring; never printed by accident.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
@@ -65,6 +67,8 @@ pub struct Config {
     /// The token that clients must send; `None` uses the one in the data directory, which the first
     /// start makes.
     pub token: Option<Token>,
+    /// Pages of other origins that may use the server, with a token like any other client.
+    pub origins: Vec<Origin>,
     /// Bytes of a request's body, at most.
     pub max_body_bytes: usize,
     /// Connections at once, at most.
@@ -231,6 +235,7 @@ impl Config {
             host: IpAddr::from([127, 0, 0, 1]),
             port: 4747,
             token: None,
+            origins: Vec::new(),
             max_body_bytes: 1024 * 1024,
             max_connections: 4096,
             slow_client: Duration::from_secs(15),

@@ -8,6 +8,7 @@ use samovar_core::{Code, Error};
 use samovar_locale as locale;
 
 use crate::endpoint::Route;
+use crate::names::Origin;
 use crate::tickets::Tickets;
 use crate::tokens::{Guest, Scope, Tokens};
 
@@ -18,18 +19,25 @@ pub(crate) const MAX_HEAD_BYTES: usize = 64 * 1024;
 pub(crate) struct Door {
     /// The `Host` values that mean this server, lower case.
     authorities: Vec<String>,
+    /// Pages of other origins that may use the server.
+    origins: Vec<Origin>,
     /// Where a ticket counts.
     ticketed: Vec<String>,
 }
 
 impl Door {
-    pub(crate) fn new<'a>(authorities: &[String], routes: impl Iterator<Item = &'a Route>) -> Self {
+    pub(crate) fn new<'a>(
+        authorities: &[String],
+        origins: Vec<Origin>,
+        routes: impl Iterator<Item = &'a Route>,
+    ) -> Self {
         let lower = authorities.iter().map(|name| name.to_ascii_lowercase());
         let authorities = lower.collect();
         let ticketed = routes.filter(|route| route.takes_tickets);
         let ticketed = ticketed.map(|route| route.path.clone()).collect();
         Self {
             authorities,
+            origins,
             ticketed,
         }
     }
@@ -72,7 +80,22 @@ impl Door {
         pairs.find_map(|pair| pair.strip_prefix("ticket="))
     }
 
+    /// The page that sends a request, if it is of another origin that is allowed.
+    pub(crate) fn page(&self, headers: &HeaderMap) -> Option<HeaderValue> {
+        let mut given = headers.get_all(header::ORIGIN).iter();
+        let (Some(page), None) = (given.next(), given.next()) else {
+            return None;
+        };
+        let mut allowed = self.origins.iter();
+        let is_allowed = allowed.any(|origin| page == origin.as_str());
+        is_allowed.then(|| page.clone())
+    }
+
     fn check_host(&self, request: &Parts) -> Result<(), Error> {
+        if request.headers.get_all(header::HOST).iter().count() > 1 {
+            let why = locale::request::two_hosts();
+            return Err(Error::new(Code::InvalidParams, why));
+        }
         let named = request
             .uri
             .authority()
@@ -83,7 +106,10 @@ impl Door {
         if self.is_ours(host) {
             return Ok(());
         }
-        let ours = self.authorities.join(", ");
+        let mut ours: Vec<_> = self.authorities.iter().map(String::as_str).collect();
+        ours.sort_unstable();
+        ours.dedup();
+        let ours = ours.join(", ");
         let why = locale::request::other_host(locale::quoted(host), ours);
         Err(Error::new(Code::HostRefused, why))
     }
@@ -93,8 +119,12 @@ impl Door {
         self.authorities.contains(&authority)
     }
 
-    /// A page of another origin must not use the person's server, token or not.
+    /// A page of another origin must not use the person's server, token or not, unless the
+    /// configuration names it.
     fn check_origin(&self, headers: &HeaderMap) -> Result<(), Error> {
+        if self.page(headers).is_some() {
+            return Ok(());
+        }
         if headers
             .get_all(header::ORIGIN)
             .iter()

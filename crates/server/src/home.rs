@@ -133,6 +133,7 @@ impl Opening {
             engine,
             api: Arc::new(api),
             tickets: Arc::default(),
+            origins: config.origins.clone(),
             chatting: Arc::new(Chatting::open(&config.chat, config.settings.recovery)),
             relaying: Arc::new(Relaying::open(dir, &config.relay)),
             ping_every: config.ping_every,

@@ -18,12 +18,13 @@ use crate::chatting::Chatting;
 use crate::door::{self, Door};
 use crate::endpoint::{Call, Route, Verb};
 use crate::engine_cell::EngineCell;
+use crate::names::Origin;
 use crate::pace::Stalled;
 use crate::relaying::Relaying;
 use crate::tickets::Tickets;
 use crate::tokens::{Guest, Scope};
 use crate::upgrade::{Pace, Upgrade};
-use crate::{agent, api, chat, endpoint, relay, reply, tickets};
+use crate::{agent, api, chat, cors, endpoint, relay, reply, tickets};
 
 type Endpoint = endpoint::Endpoint<Arc<Shared>>;
 
@@ -34,6 +35,7 @@ pub(crate) struct Shared {
     pub(crate) chatting: Arc<Chatting>,
     pub(crate) relaying: Arc<Relaying>,
     pub(crate) tickets: Arc<Tickets>,
+    pub(crate) origins: Vec<Origin>,
     pub(crate) ping_every: Duration,
     pub(crate) max_body_bytes: usize,
     pub(crate) slow_client: Duration,
@@ -70,7 +72,7 @@ fn given<S: Send + Sync + 'static>(
 pub(crate) fn router(shared: &Arc<Shared>, authorities: &[String]) -> Router {
     let table = endpoints();
     let routes = table.iter().map(|row| &row.route);
-    let door = Arc::new(Door::new(authorities, routes));
+    let door = Arc::new(Door::new(authorities, shared.origins.clone(), routes));
     let (open, closed): (Vec<_>, Vec<_>) = table
         .into_iter()
         .partition(|row| row.route.scope == Scope::Public);
@@ -147,22 +149,30 @@ async fn admit(State(guard): State<Guard>, request: Request, next: Next) -> Resp
     let (parts, body) = request.into_parts();
     let Shared { api, tickets, .. } = &*guard.shared;
     let admitted = guard.door.admit(&parts, &api.tokens, tickets);
-    pass(admitted, parts, body, next).await
+    pass(&guard.door, admitted, parts, body, next).await
 }
 
 /// The layer before what needs no token.
 async fn greet(State(guard): State<Guard>, request: Request, next: Next) -> Response<Body> {
     let (parts, body) = request.into_parts();
-    pass(guard.door.greet(&parts), parts, body, next).await
+    let greeted = guard.door.greet(&parts);
+    pass(&guard.door, greeted, parts, body, next).await
 }
 
 async fn pass(
+    door: &Door,
     guest: Result<Guest, Error>,
     mut parts: Parts,
     body: Body,
     next: Next,
 ) -> Response<Body> {
+    let page = door.page(&parts.headers);
     let mut response = match guest {
+        // A browser sends no token with it.
+        _ if page.is_some() && cors::is_preflight(&parts) => match door.greet(&parts) {
+            Ok(_) => cors::preflight(&parts.headers),
+            Err(error) => reply::refusal(&error),
+        },
         Ok(guest) => {
             parts.extensions.insert(guest);
             next.run(Request::from_parts(parts, body)).await
@@ -170,6 +180,9 @@ async fn pass(
         Err(error) => reply::refusal(&error),
     };
     door::seal(response.headers_mut());
+    if let Some(page) = page {
+        cors::share(response.headers_mut(), page);
+    }
     response
 }
 

@@ -54,6 +54,18 @@ impl Socket {
         Self::ask(stream, None, path).await
     }
 
+    /// The same as the page of an origin does it.
+    ///
+    /// # Errors
+    /// As [`Socket::open`].
+    ///
+    /// # Panics
+    /// As [`Socket::open`].
+    pub async fn of_page(address: SocketAddr, origin: &str, path: &str) -> Result<Self, u16> {
+        let stream = TcpStream::connect(address).await.expect("a connection");
+        Self::ask(stream, Some(("origin", origin)), path).await
+    }
+
     /// The same over a connection that is there.
     ///
     /// # Errors
@@ -62,16 +74,21 @@ impl Socket {
     /// # Panics
     /// As [`Socket::open`].
     pub async fn over(stream: TcpStream, token: &str, path: &str) -> Result<Self, u16> {
-        Self::ask(stream, Some(token), path).await
+        let bearer = format!("Bearer {token}");
+        Self::ask(stream, Some(("authorization", &bearer)), path).await
     }
 
-    async fn ask(stream: TcpStream, token: Option<&str>, path: &str) -> Result<Self, u16> {
+    async fn ask(
+        stream: TcpStream,
+        header: Option<(&'static str, &str)>,
+        path: &str,
+    ) -> Result<Self, u16> {
         let address = stream.peer_addr().expect("a connected socket");
         let request = format!("ws://{address}{path}").into_client_request();
         let mut request = request.expect("a request");
-        if let Some(token) = token {
-            let bearer = format!("Bearer {token}").parse().expect("a header");
-            request.headers_mut().insert("authorization", bearer);
+        if let Some((name, value)) = header {
+            let value = value.parse().expect("a header");
+            request.headers_mut().insert(name, value);
         }
         match tokio_tungstenite::client_async(request, stream).await {
             Ok((stream, _)) => Ok(Self { stream }),

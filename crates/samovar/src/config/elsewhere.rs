@@ -1,4 +1,5 @@
-//! What lies elsewhere: the addresses that may be asked, and the tools that stand behind one.
+//! Other places on the network: pages that may use the server, addresses that it may contact, and
+//! tools at such addresses.
 
 use std::time::Duration;
 
@@ -11,8 +12,16 @@ use samovar_server::{Config, ConfiguredTool};
 /// Takes over what is set.
 ///
 /// # Errors
-/// [`ConfigError`]: a range is none, or a tool lacks what it cannot do without.
+/// [`ConfigError`]: an origin or a range is none, or a tool lacks what it cannot do without.
 pub(super) fn set_up(config: &mut Config, resolved: &Resolved) -> Result<(), ConfigError> {
+    let key = "server.origins";
+    for written in &resolved.settings.server.origins {
+        let origin = written.parse().map_err(|_| {
+            let right = text::config::expected_page_origin();
+            unusable(resolved, key, resolved.origin(key), written, right)
+        })?;
+        config.origins.push(origin);
+    }
     let key = "egress.allow";
     for written in &resolved.settings.egress.allow {
         let range = written.parse::<Range>().map_err(|_| {

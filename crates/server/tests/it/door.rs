@@ -2,6 +2,7 @@
 
 mod named;
 mod origins;
+mod pages;
 mod patience;
 mod tickets;
 mod tokens;

@@ -23,6 +23,7 @@ async fn a_variable_is_named_with_what_it_may_be() {
         line("serve").with("SAMOVAR_PORT", "-1").is(3, VALUE, "SAMOVAR_PORT: server.port is -1; give a whole number from 0 to 65535"),
         line("serve").with("SAMOVAR_PORT", "65536").is(3, VALUE, "SAMOVAR_PORT: server.port is 65536; give a whole number from 0 to 65535"),
         line("serve").with("SAMOVAR_PORT", "http").is(3, TYPE, "SAMOVAR_PORT: server.port is \"http\"; give a whole number from 0 to 65535"),
+        line("serve --port 0").with("SAMOVAR__SERVER__ORIGINS", "http://localhost:5173/").is(3, VALUE, "SAMOVAR__SERVER__ORIGINS: server.origins is \"http://localhost:5173/\"; give origins such as http://localhost:5173: no wildcard, no null, and nothing after the port, not even a slash"),
         line("serve --port 0").with("SAMOVAR_TOKEN", "too-short").is(3, VALUE, "SAMOVAR_TOKEN: server.token is ***; give a line of 16 to 1024 characters"),
         line("run hi").with("SAMOVAR_REQUIRE_MODEL", "maybe").is(3, TYPE, "SAMOVAR_REQUIRE_MODEL: models.require is \"maybe\"; give true or false"),
         line("stats").with("SAMOVAR__SERVER__PROT", "1").is(3, "config_unknown_key", "no key is set by the variable \"SAMOVAR__SERVER__PROT\"; did you mean SAMOVAR__SERVER__PORT?"),

@@ -38,6 +38,14 @@ async fn a_host_that_is_not_this_server_is_refused() {
     for host in foreign {
         refused(&good.clone().set("host", &host), "host_refused").await;
     }
+    let other = good.clone().set("host", "evil.example").send().await;
+    let said = other.json()["error"].as_str().unwrap().to_owned();
+    let address = app.address().to_string();
+    assert_eq!(said.matches(&address).count(), 1, "{said}");
+    for second in [&address, "evil.example"] {
+        let two = good.clone().with("host", second).send().await;
+        assert_eq!((two.status, two.code().as_str()), (400, "invalid_params"));
+    }
     refused(&good.clone().without("host"), "host_refused").await;
     refused(&good.clone().without("host").http_1_0(), "host_refused").await;
     assert_eq!(good.clone().http_1_0().send().await.status, 200);

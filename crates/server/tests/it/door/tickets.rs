@@ -12,7 +12,7 @@ use crate::raw::{HANG, Request, encoded};
 
 const STREAM: &str = "/chat/stream";
 
-async fn ticket(api: &Api) -> String {
+pub(super) async fn ticket(api: &Api) -> String {
     let request = api.request(Method::POST, "/api/tickets").json(&json!({}));
     let made = api.answer(request).await;
     assert_eq!(made.status, 200, "{}", made.body);
