@@ -76,6 +76,8 @@ codes! {
     ReaderStalled = "reader_stalled", 408;
     /// The message id was already used, with different content or in another session.
     MessageConflict = "message_conflict", 409;
+    /// The session exists with another model or with other metadata.
+    SessionConflict = "session_conflict", 409;
     /// The session's data is damaged and was set aside; it can be deleted.
     SessionDamaged = "session_damaged", 409;
     /// A turn runs, waits or is queued in the session, and the request needs the session to be

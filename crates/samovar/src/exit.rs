@@ -148,6 +148,7 @@ impl From<Error> for Failure {
             | Code::UnknownStudy
             | Code::WrongVerb
             | Code::MessageConflict
+            | Code::SessionConflict
             | Code::ChatRestarted
             | Code::BodyTooLarge
             | Code::UnsupportedMediaType

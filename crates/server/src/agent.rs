@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::Response;
-use samovar_core::history::{MessageQuery, SessionQuery};
+use samovar_core::history::{MessageQuery, SessionQuery, SessionRow};
 use samovar_core::{Accepted, Action, Approval, Code, Command, Error, Seq, SessionId, TurnId};
 use samovar_engine::{Attendance, Engine, TurnChoice};
 use samovar_locale as locale;
@@ -15,6 +15,7 @@ use samovar_wire::agent::{
     Stats, StreamParams, ToolDefinition, UndoResult, UpdateSessionParams,
 };
 use samovar_wire::params;
+use serde_json::{Value, json};
 
 use crate::clock::UuidV7;
 use crate::endpoint;
@@ -95,11 +96,37 @@ pub(crate) fn routes() -> Vec<Endpoint> {
 }
 
 async fn create_session(call: Call, params: CreateSessionParams) -> Result<SessionInfo, Error> {
+    let asked = params.clone();
     let (session, action) = params.into_action();
     let session = session.unwrap_or_else(|| SessionId::fresh(&UuidV7));
     submit(&call, &session, action).await?;
     let row = call.engine().await?.session(&session).await?;
+    check_same(&asked, &row)?;
     Ok(SessionInfo::from(&row))
+}
+
+/// Refuses a request for a session that exists and is not as the request wants it.
+fn check_same(asked: &CreateSessionParams, row: &SessionRow) -> Result<(), Error> {
+    let conflict = |parameter: &str, why: String| {
+        let details = json!({"parameter": parameter});
+        Err(Error::new(Code::SessionConflict, why).with_details(details))
+    };
+    let id = locale::quoted(row.id.as_str());
+    if let Some(model) = &asked.model
+        && model.trim() != row.model.trim()
+    {
+        let (model, other) = (locale::quoted(&row.model), locale::quoted(model.as_str()));
+        return conflict("model", locale::session::other_model(id, model, other));
+    }
+    for (key, value) in asked.metadata.iter().flatten() {
+        // The server shows the model there, too.
+        let is_model = key == "model" && value == row.model.as_str();
+        if row.metadata.get(key).unwrap_or(&Value::Null) != value && !is_model {
+            let key = locale::quoted(key.as_str());
+            return conflict("metadata", locale::session::other_metadata(id, key));
+        }
+    }
+    Ok(())
 }
 
 /// A turn that was accepted, and a position in front of its first event.

@@ -68,7 +68,8 @@ async fn every_command_of_the_protocol_page_is_answered() {
     let port = server.address.rsplit(':').next().unwrap();
     let mut blocks = blocks("docs/protocols.md").into_iter();
     let setup = format!("TOKEN=$(cat data/token)\n{}", blocks.next().unwrap());
-    let session = "call \"$BASE/createSession\" -d '{\"sessionId\": \"notes\"}'";
+    let session =
+        r#"call "$BASE/createSession" -d '{"sessionId": "notes", "metadata": {"source": "docs"}}'"#;
 
     for block in blocks {
         let script = format!("{setup}\n{session} >&2\n{block}");

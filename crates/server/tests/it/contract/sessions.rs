@@ -78,14 +78,59 @@ async fn making_a_session_again_gives_the_one_that_is_there() {
     assert!(made.iter().all(|session| *session == made[0]), "{made:?}");
 
     app.turn("s", "hello").await;
-    let changed = json!({"sessionId": "s", "model": "custom/other", "metadata": {"a": 1}});
-    let again = app.ok("createSession", changed).await;
+    let again = app.ok("createSession", json!({"sessionId": "s"})).await;
     assert_eq!(
         (&again["model"], &again["messageCount"]),
         (&json!(MODEL), &json!(2))
     );
     assert_eq!(again["metadata"], json!({"model": MODEL}));
     assert_eq!(app.ok("listSessions", json!({})).await["totalCount"], 1);
+}
+
+// proves AS-2, AS-3
+#[tokio::test]
+async fn making_a_session_again_with_something_else_is_refused_and_changes_nothing() {
+    let app = App::start([say("hi")]).await;
+    let given = json!({"title": "t", "user": {"id": 1}});
+    let ask = |model: Option<&str>, metadata: Value| {
+        let mut params = json!({"sessionId": "s", "metadata": metadata});
+        if let Some(model) = model {
+            params["model"] = json!(model);
+        }
+        params
+    };
+    let made = app
+        .ok("createSession", ask(Some("custom/other"), given.clone()))
+        .await;
+
+    for same in [
+        ask(Some("custom/other"), given.clone()),
+        ask(Some(" custom/other "), json!({})),
+        ask(None, made["metadata"].clone()),
+        ask(None, json!({"user": {"id": 1}, "more": null})),
+        ask(None, Value::Null),
+    ] {
+        assert_eq!(app.ok("createSession", same).await, made);
+    }
+    for (parameter, other) in [
+        ("model", ask(Some("custom/third"), Value::Null)),
+        ("model", ask(Some("no such model"), Value::Null)),
+        ("metadata", ask(None, json!({"title": "u"}))),
+        ("metadata", ask(None, json!({"title": null}))),
+        ("metadata", ask(None, json!({"title": "t", "more": 1}))),
+        ("metadata", ask(None, json!({"model": "custom/third"}))),
+    ] {
+        let refused = app.call("createSession", other.clone()).await;
+        assert_eq!((refused.status, refused.code()), (409, "session_conflict"));
+        assert_eq!(refused.body["details"]["parameter"], parameter, "{other}");
+    }
+    let model = json!({"sessionId": "s", "model": MODEL});
+    app.ok("updateSession", model.clone()).await;
+    assert_eq!(app.ok("createSession", model).await["model"], MODEL);
+    assert_eq!(
+        app.ok("getSession", json!({"sessionId": "s"})).await["title"],
+        "t"
+    );
 }
 
 /// Everything below a folder.
