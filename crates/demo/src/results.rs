@@ -191,7 +191,7 @@ fn matches(language: Language, text: &str, values: &mut Values) {
     let head = lines.remove(0);
     let is_note = |line: &&str| line.starts_with('[') && !line.contains(": ");
     notes(values, lines.iter().copied().filter(is_note));
-    if head == "no match" {
+    if head.starts_with("no match") {
         let searched = values.get("text").cloned().unwrap_or_default();
         return put(values, "no_match", searched);
     }

@@ -1,11 +1,12 @@
 //! The tools of a server: who runs which, and whether arguments fit.
 
+mod arguments;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use jsonschema::Validator;
-use samovar_core::message::MAX_ARGS_DEPTH;
 use samovar_core::{
     CallContext, Closer, Effect, Error, Future, Outcome, Probed, Status, ToolCall, ToolReply,
     ToolSpec, Toolset,
@@ -16,8 +17,6 @@ use tokio::task::JoinError;
 
 /// Bytes of a tool's name, at most: what every provider takes.
 const MAX_NAME_BYTES: usize = 64;
-/// Violations of a schema that a model is told of at once, at most.
-const MAX_VIOLATIONS: usize = 5;
 /// How long a tool may inspect what it will change, before it begins.
 const FORESIGHT: Duration = Duration::from_secs(10);
 
@@ -230,33 +229,24 @@ impl Tool {
     }
 
     fn check(&self, args: &Value) -> Result<(), String> {
-        if let Value::String(raw) = args {
-            let why = match samovar_core::json::read(raw.as_bytes()) {
-                Ok(Value::Object(_)) => format!("nested deeper than {MAX_ARGS_DEPTH} levels"),
-                Ok(_) => "not an object".to_owned(),
-                Err(error) => error.to_string(),
-            };
-            return Err(format!(
-                "the arguments are not a JSON object: {why}; send them again"
-            ));
-        }
         let validator = self
             .validator()
             .map_err(|why| format!("the tool's own schema is broken: {why}"))?;
-        let violations = validator.iter_errors(args).take(MAX_VIOLATIONS);
-        let violations: Vec<String> = violations.map(|error| describe(&error)).collect();
-        if violations.is_empty() {
-            return Ok(());
-        }
-        Err(format!(
-            "the arguments do not fit the tool's schema: {}",
-            violations.join("; ")
-        ))
+        let mut args = args.clone();
+        arguments::mend(&self.spec, &mut args);
+        arguments::check(&self.spec, validator, &args)
+    }
+
+    /// The call as the tool gets it; the log and the gate keep what the model wrote.
+    fn mended(&self, mut call: ToolCall) -> ToolCall {
+        arguments::mend(&self.spec, &mut call.args);
+        call
     }
 
     /// What a probe will need; none when the tool takes longer than a moment to say.
     pub(crate) async fn foresee(&self, call: &ToolCall) -> Option<Value> {
-        let foreseen = tokio::time::timeout(FORESIGHT, self.toolset.foresee(call));
+        let call = self.mended(call.clone());
+        let foreseen = tokio::time::timeout(FORESIGHT, self.toolset.foresee(&call));
         foreseen.await.unwrap_or_default()
     }
 
@@ -267,13 +257,13 @@ impl Tool {
         foreseen: Option<Value>,
         context: CallContext,
     ) -> Future<'static, Probed> {
-        self.toolset.probe(call, foreseen, context)
+        self.toolset.probe(self.mended(call), foreseen, context)
     }
 
     /// Runs a call that was let through, and stops it when it takes longer than it may.
     pub(crate) async fn run(&self, call: ToolCall, context: CallContext) -> ToolReply {
         let timeout = self.spec.timeout;
-        let run = self.toolset.call(call, context);
+        let run = self.toolset.call(self.mended(call), context);
         tokio::time::timeout(timeout, run)
             .await
             .unwrap_or_else(|_| ToolReply::Closed(late(&self.spec)))
@@ -311,17 +301,6 @@ fn late(spec: &ToolSpec) -> Outcome {
             Outcome::new(Status::Unknown, why)
         }
     }
-}
-
-/// Names the path and the rule that failed (AS-12).
-fn describe(error: &jsonschema::ValidationError<'_>) -> String {
-    let path = error.instance_path().to_string();
-    let path = if path.is_empty() {
-        "/".to_owned()
-    } else {
-        path
-    };
-    format!("at {path}: {error} (rule {})", error.schema_path())
 }
 
 fn check_name(name: &str) -> Result<(), Error> {

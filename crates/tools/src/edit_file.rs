@@ -2,6 +2,7 @@
 
 mod diff;
 mod document;
+mod fit;
 mod nearest;
 
 use samovar_core::{Outcome, Probed};
@@ -17,23 +18,20 @@ use crate::workspace::{Stop, Workspace};
 use crate::write_file::MAX_CONTENT_BYTES;
 
 use document::Document;
+use fit::{Fit, Misfit, fit};
 
-/// Places of an ambiguous text that are told.
-const MAX_PLACES: usize = 10;
-
-/// Replaces a text in a file by another. The text must be in the file exactly once, spaces and all,
-/// unless all is set; give enough of the lines around it. Line ends stay as they are in the file.
-/// Shows what changed. At most 1 MiB.
+/// Replaces a piece of text in a file. The piece must be there exactly once; if it is not, copy more
+/// of the lines around it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EditFile {
-    /// The file, relative to the workspace.
+    /// The file's path in the workspace.
     path: String,
-    /// The text to be replaced, as it is in the file, without line numbers.
+    /// The text to replace, copied from the file.
     old: String,
-    /// The text that comes in its place.
+    /// The text to put in its place.
     new: String,
-    /// Replaces every occurrence.
+    /// Whether to replace every occurrence.
     #[serde(default)]
     all: bool,
 }
@@ -45,7 +43,7 @@ impl FileTool for EditFile {
     fn run(self, workspace: &Workspace, stop: &Stop) -> Result<Outcome, Refusal> {
         let place = workspace.place(&self.path)?;
         let lock = workspace.lock(&place);
-        let Edit { before, at, after } = self.edit(workspace, &place)?;
+        let Edit { before, fit, after } = self.edit(workspace, &place)?;
         let content = after.to_bytes();
         stop.check()?;
         workspace
@@ -54,14 +52,24 @@ impl FileTool for EditFile {
         // Nobody has to wait while the difference is looked for.
         drop(lock);
         let diff = diff::unified(&path(&place), before.text(), after.text());
-        Ok(told(&place, at.len(), Some(&diff), &content))
+        Ok(told(&place, fit.at.len(), Some(&diff), &content))
     }
 
     fn foresee(&self, workspace: &Workspace) -> Result<Option<Foresight>, Refusal> {
         let place = workspace.place(&self.path)?;
-        let Edit { before, at, after } = self.edit(workspace, &place)?;
+        let Edit { before, fit, after } = self.edit(workspace, &place)?;
         let (before, after) = (before.to_bytes(), after.to_bytes());
-        Ok(Some(Foresight::new(Some(&before), &after).with_places(&at)))
+        let foresight = Foresight::new(Some(&before), &after).with_places(&fit.at);
+        let is_as_given = (fit.old.as_str(), fit.new.as_str())
+            == (
+                Document::parse(&self.old).text(),
+                Document::parse(&self.new).text(),
+            );
+        Ok(Some(if is_as_given {
+            foresight
+        } else {
+            foresight.with_texts(fit.old, fit.new)
+        }))
     }
 
     fn probe(self, workspace: &Workspace, foresight: &Foresight) -> Result<Probed, Refusal> {
@@ -78,8 +86,7 @@ impl FileTool for EditFile {
 /// A text before and after it is edited.
 struct Edit {
     before: Document,
-    /// Where it is edited.
-    at: Vec<usize>,
+    fit: Fit,
     after: Document,
 }
 
@@ -89,16 +96,29 @@ impl EditFile {
         let new = Document::parse(&self.new);
         refuse_idle(old.text(), new.text())?;
         let before = open(workspace, place)?;
-        let at = find(&before, place, old.text(), self.all)?;
-        let after = before.replace(&at, old.text().len(), new.text());
-        Ok(Edit { before, at, after })
+        let fit = fit(&before, old.text(), new.text(), self.all).map_err(|misfit| {
+            let path = place.to_string();
+            match misfit {
+                Misfit::Missing(old) => nearest::not_found(&path, &before, &old),
+                Misfit::Ambiguous(lines) => format!(
+                    "old is in {path:?} more than once, at lines {lines}; \
+                     give more of the text around it, or set all"
+                ),
+            }
+        })?;
+        refuse_idle(&fit.old, &fit.new)?;
+        let after = before.replace(&fit.at, fit.old.len(), &fit.new);
+        Ok(Edit { before, fit, after })
     }
 
     /// The difference that the edit made, which its text after it and the places are enough for; none
     /// when they are not.
     fn difference(&self, place: &JailPath, foresight: &Foresight, now: &[u8]) -> Option<String> {
         let (old, new) = (Document::parse(&self.old), Document::parse(&self.new));
-        let (old, new) = (old.text(), new.text());
+        let (old, new) = match &foresight.texts {
+            Some((old, new)) => (old.as_str(), new.as_str()),
+            None => (old.text(), new.text()),
+        };
         let after = Document::parse(str::from_utf8(now).ok()?);
         let mut at = Vec::new();
         for (edits, before) in foresight.places.iter().enumerate() {
@@ -149,36 +169,4 @@ fn open(workspace: &Workspace, place: &JailPath) -> Result<Document, Refusal> {
         format!("{path:?} is not UTF-8 text; only write_file can replace it")
     })?;
     Ok(Document::parse(text))
-}
-
-/// Where `old` is to be replaced: at its one place, or at all of them.
-fn find(
-    document: &Document,
-    place: &JailPath,
-    old: &str,
-    all: bool,
-) -> Result<Vec<usize>, Refusal> {
-    let at = if all {
-        document.occurrences(old)
-    } else {
-        document.overlapping(old, MAX_PLACES + 1)
-    };
-    let path = place.to_string();
-    match at.len() {
-        0 => Err(nearest::not_found(&path, document.text(), old).into()),
-        1 => Ok(at),
-        _ if all => Ok(at),
-        count => {
-            let shown = at.iter().take(MAX_PLACES);
-            let mut lines: Vec<_> = shown.map(|at| document.line(*at).to_string()).collect();
-            lines.dedup();
-            let lines = lines.join(", ");
-            let more = if count > MAX_PLACES { " and more" } else { "" };
-            let why = format!(
-                "old is in {path:?} more than once, at lines {lines}{more}; \
-                 give more of the text around it, or set all"
-            );
-            Err(why.into())
-        }
-    }
 }

@@ -27,6 +27,9 @@ pub(crate) struct Foresight {
     /// Where these are in it, as long as there are not too many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) places: Vec<usize>,
+    /// What is replaced there and by what, unless it is as the call says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) texts: Option<(String, String)>,
 }
 
 impl Foresight {
@@ -37,6 +40,7 @@ impl Foresight {
             after: sha256(after),
             replacements: None,
             places: Vec::new(),
+            texts: None,
         }
     }
 
@@ -46,6 +50,12 @@ impl Foresight {
         if places.len() <= MAX_PLACES {
             self.places = places.to_vec();
         }
+        self
+    }
+
+    /// The same, with the texts that the edit was found to mean.
+    pub(crate) fn with_texts(mut self, old: String, new: String) -> Self {
+        self.texts = Some((old, new));
         self
     }
 

@@ -9,6 +9,7 @@
 //! Start at [`catalog`], then read `tool.rs`; to add a tool, write its file and its line in the
 //! list.
 
+mod alike;
 mod declared;
 mod edit_file;
 mod filter;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::filter::{Filter, below};
 use crate::survey::{LeftOut, survey};
-use crate::text::{grouped, is_usable, name, path};
+use crate::text::{grouped, here, is_usable, name, plural};
 use crate::tool::{Access, FileTool, Refusal};
 use crate::workspace::{Stop, Workspace};
 
@@ -21,18 +21,17 @@ const MAX_TEXT_BYTES: usize = 256 * 1024;
 /// Levels of folders below the one that was asked for.
 const MAX_DEPTH: usize = 16;
 
-/// Lists the files and folders in a folder, with sizes in bytes, sorted by path. What .gitignore
-/// names and the folder .git are left out. At most 1,000 entries are shown.
+/// Lists the files and folders in a folder, sorted, with sizes in bytes, without what .gitignore
+/// names.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListDir {
-    /// The folder, relative to the workspace; left out, the workspace itself.
+    /// The folder's path in the workspace; leave it out for the workspace itself.
     path: Option<String>,
-    /// How many levels of folders to list: 1, the default, for the folder alone.
+    /// How many levels of folders to list; leave it out for this folder alone.
     #[schemars(range(min = 1, max = MAX_DEPTH))]
     depth: Option<usize>,
-    /// Shows only entries that match: a glob of names such as *.rs, or, with a slash, of paths
-    /// below the folder such as src/**/*.rs.
+    /// A glob such as * for names, or **/* for paths; leave it out for all.
     glob: Option<String>,
 }
 
@@ -48,14 +47,27 @@ impl FileTool for ListDir {
         }
         let filter = Filter::new(self.glob.as_deref())?;
         let mut entries = Vec::new();
+        let mut seen = 0;
         let left_out = survey(workspace, stop, &folder, depth, |entry| {
+            seen += 1;
             if filter.takes(&entry.place, &folder) {
                 entries.push(entry.clone());
             }
             ControlFlow::Continue(())
         })?;
         entries.sort_unstable_by(|a, b| bytes_of(a).cmp(bytes_of(b)));
-        Ok(present(&folder, &entries, &left_out))
+        let count = plural(entries.len(), "entry", "entries");
+        let here = here(&folder);
+        let head = match &self.glob {
+            Some(glob) if entries.is_empty() => {
+                format!(
+                    "0 of {} in {here} match the glob {glob:?}",
+                    plural(seen, "entry", "entries")
+                )
+            }
+            Some(_) | None => format!("{count} in {here}"),
+        };
+        Ok(present(head, &folder, &entries, &left_out))
     }
 }
 
@@ -63,7 +75,7 @@ fn bytes_of(entry: &Entry) -> &[u8] {
     entry.place.as_path().as_os_str().as_encoded_bytes()
 }
 
-fn present(folder: &JailPath, entries: &[Entry], left_out: &LeftOut) -> Outcome {
+fn present(head: String, folder: &JailPath, entries: &[Entry], left_out: &LeftOut) -> Outcome {
     let mut lines = String::new();
     let mut shown = 0;
     for entry in entries.iter().take(MAX_SHOWN) {
@@ -74,7 +86,7 @@ fn present(folder: &JailPath, entries: &[Entry], left_out: &LeftOut) -> Outcome 
         lines.push_str(&line);
         shown += 1;
     }
-    let mut text = format!("{} entries in {}", entries.len(), path(folder));
+    let mut text = head;
     if shown < entries.len() {
         text.push_str(", first ");
         text.push_str(&grouped(shown));

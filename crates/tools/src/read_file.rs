@@ -17,24 +17,30 @@ use crate::workspace::{Stop, Workspace};
 use lines::Lines;
 use page::Page;
 
-/// Lines that one call shows.
+/// Lines that one call shows, unless it asks for more.
+const USUAL_LINES: u64 = 400;
+/// Lines that one call shows at most.
 const MAX_LINES: u64 = 2_000;
+/// Bytes that one call shows, unless it asks for more lines than usual.
+const USUAL_BYTES: usize = 16 * 1024;
+/// Bytes that one call shows at most.
+const MAX_BYTES: usize = 256 * 1024;
 /// How many bytes are looked at to tell what is no text.
 const SNIFFED_BYTES: usize = 8 * 1024;
 /// How far into a file lines are counted, in bytes.
 const MAX_COUNTED_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Reads a text file: its lines, each with its number and a tab before it. At most 2,000 lines or
-/// 256 KiB a call; the last line of the result says how to go on.
+/// Reads a text file: its lines, each with its number and a tab before it. A long file comes in
+/// parts; the end of each part says how to read the next.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReadFile {
-    /// The file, relative to the workspace.
+    /// The file's path in the workspace.
     path: String,
-    /// The first line to show; 1, the default, is the first of the file.
+    /// The number of the first line to show; leave it out to begin at the top.
     #[schemars(range(min = 1))]
     offset: Option<u64>,
-    /// How many lines to show; left out, as many as one call can.
+    /// How many lines to show; leave it out for as many as fit.
     #[schemars(range(min = 1))]
     limit: Option<u64>,
 }
@@ -45,17 +51,22 @@ impl FileTool for ReadFile {
 
     fn run(self, workspace: &Workspace, stop: &Stop) -> Result<Outcome, Refusal> {
         let first = self.offset.unwrap_or(1);
-        let limit = self.limit.unwrap_or(MAX_LINES).min(MAX_LINES);
+        let limit = self.limit.unwrap_or(USUAL_LINES).min(MAX_LINES);
         if first == 0 || limit == 0 {
             return Err("offset and limit count from 1".into());
         }
+        let max_bytes = if limit > USUAL_LINES {
+            MAX_BYTES
+        } else {
+            USUAL_BYTES
+        };
         let place = workspace.place(&self.path)?;
         let file = workspace.jail().open_file(&place)?;
         let bytes = file.len();
         if file.read_at(0, SNIFFED_BYTES)?.contains(&0) {
             return Ok(binary(&place, bytes));
         }
-        let page = read(file, Page::new(first, limit), stop)
+        let page = read(file, Page::new(first, limit, max_bytes), stop)
             .map_err(|error| format!("{:?} cannot be read: {error}", place.to_string()))?;
         stop.check()?;
         present(&place, bytes, page)

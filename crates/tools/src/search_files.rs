@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use samovar_core::Outcome;
-use samovar_sandbox::{JailError, Kind};
+use samovar_sandbox::{JailError, JailPath, Kind};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::filter::Filter;
 use crate::survey::{LeftOut, survey};
+use crate::text::{here, path, plural, visible};
 use crate::tool::{Access, FileTool, Refusal};
 use crate::workspace::{Stop, Workspace};
 
@@ -24,17 +25,15 @@ const MAX_PATTERN_BYTES: usize = 1024;
 const MAX_PATTERN_MEMORY: usize = 10 * 1024 * 1024;
 
 /// Finds the lines that match a regular expression, in a file or in all files of a folder and the
-/// folders in it. What .gitignore names, the folder .git, binary files and files over 8 MiB are
-/// left out. At most 200 lines are shown.
+/// folders in it, without what .gitignore names.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SearchFiles {
-    /// The regular expression, without look-around and backreferences; (?i) in front ignores case.
+    /// The regular expression. If nothing matches, case is ignored.
     pattern: String,
-    /// The file or folder, relative to the workspace; left out, the workspace itself.
+    /// The path of a file or folder in the workspace; leave it out for the workspace itself.
     path: Option<String>,
-    /// Searches only files that match: a glob of names such as *.rs, or, with a slash, of paths
-    /// below the folder such as src/**/*.rs.
+    /// A glob such as * for names of files, or **/* for paths; leave it out for all.
     glob: Option<String>,
 }
 
@@ -44,38 +43,88 @@ impl FileTool for SearchFiles {
     const TIMEOUT: Duration = Duration::from_secs(30);
 
     fn run(self, workspace: &Workspace, stop: &Stop) -> Result<Outcome, Refusal> {
-        let jail = workspace.jail();
-        let start = workspace.place(self.path.as_deref().unwrap_or("."))?;
         let filter = Filter::new(self.glob.as_deref())?;
-        let mut hunt = Hunt::new(compile(&self.pattern)?, stop);
-        let left_out = match jail.open_file(&start) {
-            Ok(file) => {
-                hunt.search(&start, file);
-                LeftOut::default()
-            }
-            Err(JailError::IsADirectory { .. }) => {
-                survey(workspace, stop, &start, usize::MAX, |entry| {
-                    if entry.kind == Kind::File && filter.takes(&entry.place, &start) {
-                        match jail.open_file(&entry.place) {
-                            Ok(file) => hunt.search(&entry.place, file),
-                            Err(_) => hunt.miss(),
-                        }
-                    }
-                    if hunt.is_over() {
-                        ControlFlow::Break(())
-                    } else {
-                        ControlFlow::Continue(())
-                    }
-                })?
-            }
-            Err(refused) => return Err(refused.into()),
+        let start = workspace.place(self.path.as_deref().unwrap_or("."))?;
+        let mut hunt = Hunt::new(compile(&self.pattern, Case::Kept)?, stop);
+        let mut left_out = search(workspace, stop, &start, &filter, &mut hunt)?;
+        if hunt.has_matches() {
+            return Ok(hunt.present(None, &left_out));
+        }
+        // Without case, a pattern may become too large.
+        if let Ok(matcher) = compile(&self.pattern, Case::Ignored) {
+            hunt = Hunt::new(matcher, stop);
+            left_out = search(workspace, stop, &start, &filter, &mut hunt)?;
+        }
+        let head = if hunt.has_matches() {
+            format!("{}, all by ignoring case", hunt.count())
+        } else {
+            self.no_match(&start, &hunt)
         };
-        stop.check()?;
-        Ok(hunt.present(&left_out))
+        Ok(hunt.present(Some(head), &left_out))
     }
 }
 
-fn compile(pattern: &str) -> Result<RegexMatcher, Refusal> {
+impl SearchFiles {
+    /// What was searched in vain.
+    fn no_match(&self, start: &JailPath, hunt: &Hunt<'_>) -> String {
+        let pattern = visible(&self.pattern);
+        let Some(files) = hunt.files_of_folder() else {
+            return format!("no match for \"{pattern}\" in {}, in any case", path(start));
+        };
+        let here = here(start);
+        let of_glob = match &self.glob {
+            Some(glob) => format!(" that match the glob {glob:?}"),
+            None => String::new(),
+        };
+        let files = plural(files, "file", "files");
+        format!("no match for \"{pattern}\" in any case, in {files} of {here}{of_glob}")
+    }
+}
+
+/// Whether a search tells upper case from lower case.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Case {
+    Kept,
+    Ignored,
+}
+
+fn search(
+    workspace: &Workspace,
+    stop: &Stop,
+    start: &JailPath,
+    filter: &Filter,
+    hunt: &mut Hunt<'_>,
+) -> Result<LeftOut, Refusal> {
+    let jail = workspace.jail();
+    let left_out = match jail.open_file(start) {
+        Ok(file) => {
+            hunt.search(start, file);
+            LeftOut::default()
+        }
+        Err(JailError::IsADirectory { .. }) => {
+            hunt.enter_folder();
+            survey(workspace, stop, start, usize::MAX, |entry| {
+                if entry.kind == Kind::File && filter.takes(&entry.place, start) {
+                    hunt.look_at_name(&entry.place);
+                    match jail.open_file(&entry.place) {
+                        Ok(file) => hunt.search(&entry.place, file),
+                        Err(_) => hunt.miss(),
+                    }
+                }
+                if hunt.is_over() {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            })?
+        }
+        Err(refused) => return Err(refused.into()),
+    };
+    stop.check()?;
+    Ok(left_out)
+}
+
+fn compile(pattern: &str, case: Case) -> Result<RegexMatcher, Refusal> {
     let bytes = pattern.len();
     if !(1..=MAX_PATTERN_BYTES).contains(&bytes) {
         let why = format!("the pattern has 1 to {MAX_PATTERN_BYTES} bytes, this one has {bytes}");
@@ -83,6 +132,7 @@ fn compile(pattern: &str) -> Result<RegexMatcher, Refusal> {
     }
     RegexMatcherBuilder::new()
         .multi_line(true)
+        .case_insensitive(case == Case::Ignored)
         // `$` also stands before `\r\n`; a line still ends with `\n`, as it does for the searcher.
         .crlf(true)
         .line_terminator(Some(b'\n'))

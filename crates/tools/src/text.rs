@@ -12,6 +12,14 @@ pub(crate) fn path(place: &JailPath) -> String {
     escape(&place.to_string(), char::is_control).into_owned()
 }
 
+/// A folder's path, as a sentence names it.
+pub(crate) fn here(folder: &JailPath) -> String {
+    match path(folder).as_str() {
+        "." => "this folder".to_owned(),
+        path => path.to_owned(),
+    }
+}
+
 /// A relative path or a name, on one line.
 pub(crate) fn name(path: &Path) -> String {
     escape(&path.to_string_lossy(), char::is_control).into_owned()

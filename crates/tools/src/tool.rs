@@ -19,6 +19,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::task::{self, AbortHandle};
 
+use crate::alike;
 use crate::foresight::Foresight;
 use crate::schema;
 use crate::workspace::{Stop, Workspace};
@@ -61,23 +62,31 @@ pub(crate) enum Access {
 
 /// Why a tool did not do what was asked, in words that the model can act on.
 #[derive(Debug)]
-pub(crate) struct Refusal(String);
+pub(crate) struct Refusal {
+    why: String,
+    /// Nothing is at the path of the call.
+    is_missing: bool,
+}
 
 impl From<String> for Refusal {
     fn from(why: String) -> Self {
-        Self(why)
+        let is_missing = false;
+        Self { why, is_missing }
     }
 }
 
 impl From<&str> for Refusal {
     fn from(why: &str) -> Self {
-        Self(why.to_owned())
+        why.to_owned().into()
     }
 }
 
 impl From<JailError> for Refusal {
     fn from(error: JailError) -> Self {
-        Self(error.to_string())
+        Self {
+            why: error.to_string(),
+            is_missing: matches!(error, JailError::NotFound { .. }),
+        }
     }
 }
 
@@ -173,12 +182,16 @@ async fn run_blocking<T: FileTool>(workspace: Arc<Workspace>, args: Value) -> Ou
 }
 
 fn answer<T: FileTool>(args: Value, workspace: &Workspace, stop: &Stop) -> Outcome {
+    let path = args["path"].as_str().map(str::to_owned);
     let tool = match T::deserialize(args) {
         Ok(tool) => tool,
         Err(error) => return Outcome::failed(format!("the arguments do not fit: {error}")),
     };
-    tool.run(workspace, stop)
-        .unwrap_or_else(|Refusal(why)| Outcome::failed(why))
+    tool.run(workspace, stop).unwrap_or_else(|refusal| {
+        let path = path.filter(|_| refusal.is_missing);
+        let hint = path.and_then(|path| alike::instead_of(&path, workspace, stop));
+        Outcome::failed(hint.unwrap_or(refusal.why))
+    })
 }
 
 /// Stops a call that nobody waits for any more.

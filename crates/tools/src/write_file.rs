@@ -7,21 +7,21 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::foresight::{Foresight, content};
-use crate::text::sha256;
+use crate::text::{plural, sha256};
 use crate::tool::{Access, FileTool, Refusal};
 use crate::workspace::{Stop, Workspace};
 
 /// Bytes that a file may be given.
 pub(crate) const MAX_CONTENT_BYTES: u64 = 1024 * 1024;
 
-/// Creates a file, or replaces the whole content of one. Missing folders are made. To change a part
-/// of a file, use `edit_file`. At most 1 MiB.
+/// Creates a file, or replaces the whole content of one; `edit_file` changes a part of it. Missing
+/// folders are made.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WriteFile {
-    /// The file, relative to the workspace.
+    /// The file's path in the workspace.
     path: String,
-    /// All that the file is to hold afterwards.
+    /// All of the file's new content.
     content: String,
 }
 
@@ -63,7 +63,7 @@ fn told(place: &JailPath, content: &[u8], written: WriteResult) -> Outcome {
     };
     let bytes = content.len();
     let path = place.to_string();
-    let text = format!("{verb} {bytes} bytes to {path}");
+    let text = format!("{verb} {path} ({})", plural(bytes, "byte", "bytes"));
     let data = json!({
         "path": path,
         "bytes": bytes,

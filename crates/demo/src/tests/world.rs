@@ -209,7 +209,7 @@ impl World {
                 }
                 *file = file.replace(arg("old"), arg("new"));
                 Ok(format!(
-                    "edited {path}: {count} replacement(s)\n\n--- a\n+++ b"
+                    "edited {path}: {count} replacements\n\n--- a\n+++ b"
                 ))
             }
             "search_files" => Ok(self.search(&arg("pattern").replace('\\', ""), path)),
@@ -256,6 +256,7 @@ impl World {
         }
         let total = text.lines().count();
         let limit = limit.map_or(MAX_LINES, |limit| usize::try_from(limit).unwrap());
+        let limit = limit.min(2 * MAX_LINES);
         let lines = text.lines().take(limit).enumerate();
         let mut shown: Vec<_> = lines
             .map(|(at, line)| format!("{:>6}\t{line}\n", at + 1))
@@ -285,7 +286,7 @@ impl World {
             .map(|(name, at, line)| format!("{name}:{at}: {line}"))
             .collect();
         if found.is_empty() {
-            return "no match".to_owned();
+            return format!("no match for {text:?} in any case, in 3 files of {path}");
         }
         format!("{} matches in 1 files\n{}", found.len(), found.join("\n"))
     }

@@ -55,8 +55,7 @@ async fn whatever_goes_wrong_in_a_tool_comes_back_as_a_result_the_model_can_read
 
     assert_eq!(told.len(), 6);
     for words in [
-        "/n",
-        "maximum",
+        "n must be at most 3, not 9",
         "unknown tool",
         "broke off",
         "longer than",

@@ -107,7 +107,7 @@ async fn check(point: &'static str) {
         assert_eq!(done.content(), after, "{point} {told}");
         let as_ever = told.starts_with("edited tea.txt: 2 replacements")
             && told.contains("+one and")
-            || told == "wrote 7 bytes to tea.txt";
+            || told == "wrote tea.txt (7 bytes)";
         assert!(as_ever, "{point} {told}");
 
         let (edited, _model) = cut(point, tool, args).await;

@@ -229,7 +229,8 @@ async fn a_terminal_of_twenty_columns_shows_all_and_mixes_nothing() {
 
     let left = terminal.leaves().await;
     assert_eq!(left.code, Some(0), "{left:?}");
-    let end = "\n< list_dir: 0 entries in .\nan answer that is longer than twenty columns";
+    let end =
+        "\n< list_dir: 0 entries in this folder\nan answer that is longer than twenty columns";
     assert!(left.screen.ends_with(end), "{left:?}");
     for args in [
         &["--help"][..],

@@ -73,7 +73,7 @@ async fn whatever_goes_wrong_in_a_call_by_hand_is_its_outcome() {
         .start([say("never")])
         .await;
     for (name, words) in [
-        ("picky", "do not fit the tool's schema"),
+        ("picky", "n is missing; picky takes no arguments"),
         ("slow", "took longer than 0.05 s"),
         ("panics", "broke off"),
         ("silent", "gave no result"),

@@ -1,10 +1,13 @@
 //! Where a text that is not in a file could have been meant.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use strsim::sorensen_dice;
 
 use crate::text::visible;
+
+use super::document::Document;
 
 /// Candidates that are shown.
 const MAX_CANDIDATES: usize = 3;
@@ -14,12 +17,22 @@ const MAX_CANDIDATE_LINES: usize = 5;
 const MAX_COMPARED: usize = 10_000;
 /// Bytes of a line that are compared and shown.
 const MAX_LINE_BYTES: usize = 200;
+/// Bytes of a place that is quoted to be copied.
+const MAX_QUOTED_BYTES: usize = 2000;
 /// How alike two lines have to be; 1 is the same, but for white space.
 const MIN_LIKENESS: f64 = 0.6;
 
-/// Says that `old` is not in `text`, with the places that are most like its first line.
-pub(super) fn not_found(path: &str, text: &str, old: &str) -> String {
-    let candidates = candidates(text, old);
+/// Says that `old` is not in a file: with the places that differ only in case or spaces, ready to
+/// be copied, or else with those that are most like its first line.
+pub(super) fn not_found(path: &str, document: &Document, old: &str) -> String {
+    let quoted = quoted(document, old);
+    if !quoted.is_empty() {
+        return format!(
+            "old is not in {path:?}, which differs in case or spaces; call again with {}",
+            quoted.join(", or with ")
+        );
+    }
+    let candidates = candidates(document.text(), old);
     if candidates.is_empty() {
         return format!(
             "old is not in {path:?}, nor is a line like its first one; read the file again"
@@ -30,6 +43,44 @@ pub(super) fn not_found(path: &str, text: &str, old: &str) -> String {
          give the text exactly as it is there",
         candidates.join("\n[..]\n")
     )
+}
+
+/// The first places that are `old` but for case and white space, as arguments that can be copied.
+fn quoted(document: &Document, old: &str) -> Vec<String> {
+    let (wanted, _) = squeeze(old);
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    let text = document.text();
+    let (squeezed, origins) = squeeze(text);
+    let found = squeezed.match_indices(&wanted).take(MAX_CANDIDATES);
+    let places = found.map(|(at, _)| {
+        let (first, last) = (origins[at], origins[at + wanted.len() - 1]);
+        let end = last + text[last..].chars().next().map_or(0, char::len_utf8);
+        (first, &text[first..end])
+    });
+    // A control character would be shown as what it is not; a copy has to fit at one place.
+    let places = places.filter(|(_, place)| {
+        place.len() <= MAX_QUOTED_BYTES
+            && matches!(visible(place), Cow::Borrowed(_))
+            && document.overlapping(place, 2).len() == 1
+    });
+    let quoted = places.map(|(at, place)| {
+        let place = serde_json::Value::from(place);
+        format!("\"old\": {place} (line {})", document.line(at))
+    });
+    quoted.collect()
+}
+
+/// A text in lower case without white space, and where in it the character of each byte stands.
+fn squeeze(text: &str) -> (String, Vec<usize>) {
+    let mut squeezed = String::with_capacity(text.len());
+    let mut origins = Vec::with_capacity(text.len());
+    for (at, c) in text.char_indices().filter(|(_, c)| !c.is_whitespace()) {
+        squeezed.extend(c.to_lowercase());
+        origins.resize(squeezed.len(), at);
+    }
+    (squeezed, origins)
 }
 
 fn candidates(text: &str, old: &str) -> Vec<String> {

@@ -7,8 +7,6 @@ use crate::text::visible;
 
 use super::lines::{End, Line};
 
-/// Bytes of text that one call shows.
-const MAX_PAGE_BYTES: usize = 256 * 1024;
 /// Bytes that are shown of one line.
 const MAX_LINE_BYTES: usize = 16 * 1024;
 
@@ -16,6 +14,7 @@ const MAX_LINE_BYTES: usize = 16 * 1024;
 pub(super) struct Page {
     first: u64,
     limit: u64,
+    max_bytes: usize,
     text: String,
     shown: u64,
     lines: u64,
@@ -37,11 +36,12 @@ struct ContentTraits {
 }
 
 impl Page {
-    /// A page of at most `limit` lines from line `first`, counted from 1.
-    pub(super) fn new(first: u64, limit: u64) -> Self {
+    /// A page of at most `limit` lines from line `first`, counted from 1, and `max_bytes` bytes.
+    pub(super) fn new(first: u64, limit: u64, max_bytes: usize) -> Self {
         Self {
             first,
             limit,
+            max_bytes,
             text: String::new(),
             shown: 0,
             lines: 0,
@@ -69,7 +69,7 @@ impl Page {
         let text = String::from_utf8_lossy(content);
         let shown = visible(&text);
         let row = row(self.lines, &shown, line);
-        if self.shown > 0 && self.text.len() + 1 + row.len() > MAX_PAGE_BYTES {
+        if self.shown > 0 && self.text.len() + 1 + row.len() > self.max_bytes {
             self.is_full = true;
             return;
         }

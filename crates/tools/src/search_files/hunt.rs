@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 
+use grep_matcher::Matcher as _;
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
 use samovar_core::Outcome;
@@ -16,6 +17,8 @@ use crate::workspace::Stop;
 const MAX_MATCHES: usize = 200;
 /// Bytes of text that they may take.
 const MAX_TEXT_BYTES: usize = 64 * 1024;
+/// Files that are shown for their names, when no line matches.
+const MAX_NAMES: usize = 5;
 /// Bytes that are shown of one line.
 const MAX_LINE_BYTES: usize = 1000;
 /// The largest file that is searched, in bytes.
@@ -28,7 +31,13 @@ pub(super) struct Hunt<'a> {
     stop: &'a Stop,
     matches: Vec<Match>,
     text_bytes: usize,
+    /// Files with a match.
     files: usize,
+    /// Files that were searched.
+    searched: usize,
+    is_of_folder: bool,
+    /// Files whose names match.
+    names: Vec<String>,
     is_cut: bool,
     large: usize,
     binary: usize,
@@ -53,6 +62,9 @@ impl<'a> Hunt<'a> {
             matches: Vec::new(),
             text_bytes: 0,
             files: 0,
+            searched: 0,
+            is_of_folder: false,
+            names: Vec::new(),
             is_cut: false,
             large: 0,
             binary: 0,
@@ -63,6 +75,28 @@ impl<'a> Hunt<'a> {
     /// Whether nothing more is to be found.
     pub(super) fn is_over(&self) -> bool {
         self.is_cut || self.stop.is_set()
+    }
+
+    pub(super) fn has_matches(&self) -> bool {
+        !self.matches.is_empty()
+    }
+
+    /// Notes that a folder is searched, and not one file.
+    pub(super) fn enter_folder(&mut self) {
+        self.is_of_folder = true;
+    }
+
+    /// How many files were searched of a folder; `None` for the search of one file.
+    pub(super) fn files_of_folder(&self) -> Option<usize> {
+        self.is_of_folder.then_some(self.searched)
+    }
+
+    /// Remembers a file whose name matches.
+    pub(super) fn look_at_name(&mut self, place: &JailPath) {
+        let name = place.name().unwrap_or_default().as_encoded_bytes();
+        if self.names.len() < MAX_NAMES && self.matcher.is_match(name).unwrap_or_default() {
+            self.names.push(path(place));
+        }
     }
 
     /// Counts a file that cannot be opened.
@@ -95,6 +129,7 @@ impl<'a> Hunt<'a> {
         } else if found.is_binary {
             self.binary += 1;
         } else {
+            self.searched += 1;
             self.files += usize::from(!found.matches.is_empty());
             self.text_bytes = found.text_bytes;
             self.is_cut = found.is_cut;
@@ -102,14 +137,21 @@ impl<'a> Hunt<'a> {
         }
     }
 
-    /// The answer.
-    pub(super) fn present(self, left_out: &LeftOut) -> Outcome {
-        let shown = self.matches.len();
-        let mut lines = vec![if shown == 0 {
-            "no match".to_owned()
-        } else {
-            format!("{shown} matches in {} files", self.files)
-        }];
+    /// How many matches there are.
+    pub(super) fn count(&self) -> String {
+        let matches = plural(self.matches.len(), "match", "matches");
+        format!("{matches} in {}", plural(self.files, "file", "files"))
+    }
+
+    /// The answer, under the count of the matches or another head.
+    pub(super) fn present(self, head: Option<String>, left_out: &LeftOut) -> Outcome {
+        let mut lines = vec![head.unwrap_or_else(|| self.count())];
+        if !self.has_matches() && !self.names.is_empty() {
+            lines.push(format!(
+                "[file names that match are {}]",
+                self.names.join(", ")
+            ));
+        }
         for Match { path, line, text } in &self.matches {
             lines.push(format!("{path}:{line}: {text}"));
         }

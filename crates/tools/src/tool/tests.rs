@@ -113,7 +113,9 @@ async fn a_panic_reaches_whoever_runs_the_call_and_nothing_else() {
     let reply = calls.join_next().await.unwrap().unwrap();
     assert_eq!(
         reply,
-        ToolReply::Closed(Outcome::done("0 entries in .").with_data(json!({ "entries": [] })))
+        ToolReply::Closed(
+            Outcome::done("0 entries in this folder").with_data(json!({ "entries": [] }))
+        )
     );
 }
 

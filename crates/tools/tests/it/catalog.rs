@@ -146,8 +146,8 @@ fn schema_and_description_are_derived_from_the_type_of_the_arguments() {
 
     assert_eq!(
         spec.description,
-        "Reads a text file: its lines, each with its number and a tab before it. At most 2,000 \
-         lines or 256 KiB a call; the last line of the result says how to go on."
+        "Reads a text file: its lines, each with its number and a tab before it. A long file comes \
+         in parts; the end of each part says how to read the next."
     );
     assert_eq!(
         spec.parameters,
@@ -155,17 +155,17 @@ fn schema_and_description_are_derived_from_the_type_of_the_arguments() {
             "type": "object",
             "properties": {
                 "path": {
-                    "description": "The file, relative to the workspace.",
+                    "description": "The file's path in the workspace.",
                     "type": "string",
                 },
                 "offset": {
                     "description":
-                        "The first line to show; 1, the default, is the first of the file.",
+                        "The number of the first line to show; leave it out to begin at the top.",
                     "type": "integer",
                     "minimum": 1,
                 },
                 "limit": {
-                    "description": "How many lines to show; left out, as many as one call can.",
+                    "description": "How many lines to show; leave it out for as many as fit.",
                     "type": "integer",
                     "minimum": 1,
                 },
@@ -174,6 +174,22 @@ fn schema_and_description_are_derived_from_the_type_of_the_arguments() {
             "required": ["path"],
         })
     );
+}
+
+// proves TL-2
+#[test]
+fn no_text_of_a_tool_has_a_number_or_a_name_that_does_harm_when_copied() {
+    let mut bytes = 0;
+    for spec in Yard::new().specs() {
+        let texts = format!("{} {}", spec.description, spec.parameters["properties"]);
+        bytes += texts.len();
+        let bare = texts
+            .replace("\"minimum\":1", "")
+            .replace("\"maximum\":16", "");
+        assert!(!bare.contains(|c: char| c.is_ascii_digit()), "{bare}");
+        assert!(!bare.contains("*."), "{bare}");
+    }
+    assert!(bytes < 2_500, "{bytes} bytes in every prompt");
 }
 
 // proves AS-13

@@ -102,6 +102,161 @@ async fn a_text_that_is_there_more_than_once_is_refused_with_its_places() {
 
 // proves TL-2
 #[tokio::test]
+async fn a_text_with_line_numbers_or_other_indentation_is_found_at_its_one_place() {
+    const CODE: &str =
+        "def add(a, b):\n    return a - b\n\ndef twice(a):\n\tif a:\n\t\treturn a + a\n";
+    for (before, old, new, after) in [
+        // With the numbers of read_file, in old alone or in both, and indented as it is there.
+        (
+            CODE,
+            "     2\t    return a - b",
+            "    return a + b",
+            "return a + b\n\ndef",
+        ),
+        (
+            CODE,
+            "     2\t    return a - b",
+            "     2\t    return a + b",
+            ":\n    return a + b\n\ndef",
+        ),
+        (
+            CODE,
+            "1\tdef add(a, b):\n2\t    return a - b\n",
+            "1\tdef sub(a, b):\n2\t    return a - b\n",
+            "def sub(a, b):\n    return a - b\n\n",
+        ),
+        // Both slips at once.
+        (
+            CODE,
+            "     2\treturn a - b\n",
+            "     2\treturn a + b\n",
+            ":\n    return a + b\n\ndef",
+        ),
+        // More indentation than the text has, less, and that of a block.
+        (
+            CODE,
+            "        return a - b",
+            "        c = a\n        return c",
+            ":\n    c = a\n    return c\n\n",
+        ),
+        (
+            CODE,
+            "if a:\n\treturn a + a\n",
+            "if a:\n\treturn 2 * a\n\nreturn 0\n",
+            "(a):\n\tif a:\n\t\treturn 2 * a\n\n\treturn 0\n",
+        ),
+        (
+            CODE,
+            "  def twice(a):\n  \tif a:",
+            "  def double(a):\n  \tif a:",
+            "\n\ndef double(a):\n\tif a:\n\t\treturn",
+        ),
+        (
+            "{\r\n  a\r\n  b\r\n}\r\n",
+            "a\nb\n",
+            "c\n",
+            "{\r\n  c\r\n}\r\n",
+        ),
+        // A line that has spaces alone is as good as an empty one.
+        ("  a\n   \n  b\n", "a\n\nb", "c", "  c\n"),
+    ] {
+        let yard = Yard::with(&[("a.txt", before)]);
+        let text = yard.text("edit_file", edit(old, new)).await;
+        assert!(text.starts_with("edited a.txt: 1 replacement\n"), "{text}");
+        let content = yard.content("a.txt");
+        assert!(content.contains(after), "{old:?}: {content:?}");
+    }
+    // What is there as it was given comes first, and `all` reaches every place without numbers.
+    let yard = Yard::with(&[("a.txt", "1\tx\nx\n")]);
+    yard.done("edit_file", edit("1\tx", "1\ty")).await;
+    assert_eq!(yard.content("a.txt"), "1\ty\nx\n");
+    let yard = Yard::with(&[("a.txt", "x\ny\nx\n")]);
+    let args = json!({ "path": "a.txt", "old": "1\tx", "new": "z", "all": true });
+    yard.done("edit_file", args).await;
+    assert_eq!(yard.content("a.txt"), "z\ny\nz\n");
+}
+
+// proves TL-2
+#[tokio::test]
+async fn a_slip_that_leaves_a_doubt_changes_nothing() {
+    for (content, old, new, why) in [
+        (
+            "  a\n  a\n",
+            "    a",
+            "    b",
+            "more than once, at lines 1, 2;",
+        ),
+        (
+            "a\nb\na\n",
+            "     1\ta",
+            "b",
+            "more than once, at lines 1, 3;",
+        ),
+        // Numbers that do not count up belong to the text.
+        ("a\nb\n", "1\ta\n3\tb\n", "c", "is not in"),
+        // What was numbered is no middle of a line.
+        ("7\tfoo\n", "8\tfoo", "8\tbar", "is not in"),
+        // The lines are not shifted alike, or `new` has a line that cannot be.
+        ("  a\n    b\n", "a\nb", "c", "is not in"),
+        ("  a\n", "    a", "    b\nc", "is not in"),
+        ("\ta\n", "    a", "    b", "is not in"),
+        ("     1\ta\n", "     1\ta", "     1\ta", "are the same"),
+        ("a\n", "     1\ta", "a", "are the same"),
+    ] {
+        let yard = Yard::with(&[("a.txt", content)]);
+        let text = yard.refusal("edit_file", edit(old, new)).await;
+        assert!(text.contains(why), "{old:?}: {text}");
+        assert_eq!(yard.content("a.txt"), content);
+    }
+}
+
+// proves TL-2
+#[tokio::test]
+async fn a_place_that_differs_in_case_or_spaces_is_quoted_to_be_copied() {
+    for (content, old, quoted) in [
+        (
+            "HOST = 1\n  PORT = 8080  # \"p\"\n",
+            "port=8080",
+            "\"old\": \"PORT = 8080\" (line 2)",
+        ),
+        (
+            "\tPort: \"80\"\n",
+            "PORT:  \"80\"",
+            "\"old\": \"Port: \\\"80\\\"\" (line 1)",
+        ),
+        (
+            "f(a,\n  b)\n",
+            "f(a, b)",
+            "\"old\": \"f(a,\\n  b)\" (line 1)",
+        ),
+        (
+            "Übung  1\nx\nübung 1",
+            "ÜBUNG 1",
+            "\"old\": \"Übung  1\" (line 1), or with \"old\": \"übung 1\" (line 3)",
+        ),
+    ] {
+        let yard = Yard::with(&[("a.txt", content)]);
+        let text = yard.refusal("edit_file", edit(old, "x")).await;
+        assert_eq!(
+            text,
+            format!(
+                "old is not in \"a.txt\", which differs in case or spaces; call again with {quoted}"
+            )
+        );
+        assert_eq!(yard.content("a.txt"), content);
+    }
+    // What would be copied as something else, or is too long, is not.
+    for content in ["a\u{1b} b".to_owned(), format!("a{}b", " ".repeat(2_000))] {
+        let yard = Yard::with(&[("a.txt", &content)]);
+        let text = yard
+            .refusal("edit_file", edit(&content.replace(' ', "  "), "x"))
+            .await;
+        assert!(!text.contains("call again with"), "{text}");
+    }
+}
+
+// proves TL-2
+#[tokio::test]
 async fn a_text_that_is_not_there_is_refused_with_the_nearest_places() {
     let content = "fn main() {\n    let total = 1;\n    print(total);\n}\n\nfn mean() {\n}\n";
     let yard = Yard::with(&[("a.txt", content)]);
@@ -111,7 +266,7 @@ async fn a_text_that_is_not_there_is_refused_with_the_nearest_places() {
             "the nearest places are:\n     2\t    let total = 1;\ngive the text",
         ),
         (
-            "\nfn main () {\n  let total = 1;\n",
+            "\nfn main () {\n  let total = 2;\n",
             "are:\n     1\tfn main() {\n     2\t    let total = 1;\n     3\t    print(total);\n[..]\n",
         ),
         (

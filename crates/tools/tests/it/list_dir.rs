@@ -26,7 +26,7 @@ async fn a_folder_is_listed_with_sizes_and_kinds_sorted_by_path() {
 
     let outcome = yard.done("list_dir", json!({ "depth": 2 })).await;
 
-    let expected = "7 entries in .\n           \
+    let expected = "7 entries in this folder\n           \
         -  a/\n           \
         2  a-b\n           \
         5  a.txt\n           \
@@ -177,14 +177,14 @@ async fn a_gitignore_that_makes_no_sense_leaves_nothing_out() {
     let deep = format!("{}{}\nb\n", "{".repeat(30_000), "}".repeat(30_000));
     let yard = Yard::with(&[("a", ""), ("b", ""), (".gitignore", deep.as_str())]);
     let text = list(&yard, json!({ "glob": "[ab]" })).await;
-    assert!(text.starts_with("1 entries in ."), "{text}");
+    assert!(text.starts_with("1 entry in this folder"), "{text}");
     assert!(text.ends_with("[1 entry left out by .gitignore]"), "{text}");
 
     fs::remove_file(yard.ws(".gitignore")).unwrap();
     fs::write(yard.outside("rules"), "a\nb\n").unwrap();
     symlink(yard.outside("rules"), yard.ws(".gitignore")).unwrap();
     let text = list(&yard, json!({ "glob": "[ab]" })).await;
-    assert!(text.starts_with("2 entries in ."), "{text}");
+    assert!(text.starts_with("2 entries in this folder"), "{text}");
 }
 
 // proves TL-2, TL-3
@@ -197,14 +197,17 @@ async fn a_thousand_entries_are_shown_and_the_rest_is_counted() {
 
     let outcome = yard.done("list_dir", json!({})).await;
     let mut lines = outcome.text.lines();
-    assert_eq!(lines.next(), Some("1002 entries in ., first 1,000 shown"));
+    assert_eq!(
+        lines.next(),
+        Some("1002 entries in this folder, first 1,000 shown")
+    );
     assert_eq!(lines.clone().count(), 1_000);
     assert!(lines.next_back().unwrap().ends_with("  f0999"));
     let entries = &outcome.data.unwrap()["entries"];
     assert_eq!(entries.as_array().unwrap().len(), 1_000);
 
     let outcome = yard.done("list_dir", json!({ "glob": "f0*" })).await;
-    assert!(outcome.text.starts_with("1000 entries in .\n"));
+    assert!(outcome.text.starts_with("1000 entries in this folder\n"));
 }
 
 // proves TL-2
@@ -218,7 +221,7 @@ async fn entries_with_very_long_paths_are_shown_as_far_as_they_fit() {
     let text = list(&yard, json!({ "depth": 5 })).await;
     assert!(text.len() < 257 * 1024, "{}", text.len());
     assert!(
-        text.starts_with("304 entries in ., first 2"),
+        text.starts_with("304 entries in this folder, first 2"),
         "{}",
         &text[..60]
     );
@@ -233,7 +236,7 @@ async fn a_name_that_cannot_be_given_to_a_tool_is_shown_and_said_to_be_so() {
     fs::write(yard.ws("кот.txt"), "").unwrap();
     assert_eq!(
         list(&yard, json!({})).await,
-        "3 entries in .\n           \
+        "3 entries in this folder\n           \
          1  caf\u{fffd} (name not usable)\n           \
          0  two\\u{a}lines\\u{1b} (name not usable)\n           \
          0  кот.txt"

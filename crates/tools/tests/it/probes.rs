@@ -29,6 +29,8 @@ async fn a_write_is_found_done_not_done_or_somebody_elses() {
         edit("green tea\nwhite", "red", false),
         edit("tea", "ココア\nwith milk", true),
         edit(" tea", "t", true),
+        edit("     2\tgreen tea", "     2\tred", false),
+        edit("  green tea\n  white tea", "  red", false),
     ] {
         let yard = Yard::with(&[(FILE, BEFORE)]);
         let foreseen = yard.foresee(name, &args).await;

@@ -113,34 +113,37 @@ async fn a_place_beyond_the_text_is_refused() {
 
 // proves TL-2
 #[tokio::test]
-async fn one_call_shows_two_thousand_lines_at_most() {
+async fn one_call_shows_400_lines_and_2000_when_asked_for_more() {
     let lines: Vec<_> = (1..=2_500).map(|line| line.to_string()).collect();
     let yard = Yard::with(&[("a", &lines.join("\n"))]);
     let text = read(&yard, json!({ "path": "a", "limit": 2_400 })).await;
     assert_eq!(text.lines().count(), 2_001);
     assert!(text.ends_with("\n  2000\t2000\n[lines 1-2000 of 2500; call again with offset=2001]"));
-    let text = read(&yard, json!({ "path": "a", "offset": 2_001 })).await;
-    assert!(text.starts_with("  2001\t2001\n") && text.ends_with("\n  2500\t2500"));
+    let text = read(&yard, json!({ "path": "a", "offset": 2_101 })).await;
+    assert!(text.starts_with("  2101\t2101\n") && text.ends_with("\n  2500\t2500"));
+    let text = read(&yard, json!({ "path": "a" })).await;
+    assert_eq!(text.lines().count(), 401);
+    assert!(text.ends_with("\n   400\t400\n[lines 1-400 of 2500; call again with offset=401]"));
 }
 
 // proves TL-2
 #[tokio::test]
-async fn one_call_shows_256_kib_at_most_and_cuts_long_lines() {
-    let line = "x".repeat(10_000);
-    let content = format!("{line}\n").repeat(40);
+async fn one_call_shows_16_kib_or_256_when_asked_for_more_and_cuts_long_lines() {
+    let line = "x".repeat(5_000);
+    let content = format!("{line}\n").repeat(400);
     let yard = Yard::with(&[("a", &content)]);
-    let text = read(&yard, json!({ "path": "a" })).await;
-    assert!(text.len() <= 257 * 1024, "{}", text.len());
-    assert!(
-        text.ends_with("\n[lines 1-26 of 40; call again with offset=27]"),
-        "{}",
-        &text[text.len() - 60..]
-    );
+    for (limit, kib, lines) in [(None, 16, 3), (Some(400), 16, 3), (Some(401), 256, 52)] {
+        let text = read(&yard, json!({ "path": "a", "limit": limit })).await;
+        assert!(text.len() <= (kib + 1) * 1024, "{}", text.len());
+        let next = lines + 1;
+        let end = format!("\n[lines 1-{lines} of 400; call again with offset={next}]");
+        assert!(text.ends_with(&end), "{}", &text[text.len() - 60..]);
+    }
 
     // The limit falls into the middle of a character.
     let long = format!("x{}\nnext", "é".repeat(9_000));
     yard.put("b", &long);
-    let text = read(&yard, json!({ "path": "b" })).await;
+    let text = read(&yard, json!({ "path": "b", "limit": 500 })).await;
     let shown = format!("     1\tx{}", "é".repeat(8_191));
     assert_eq!(
         text,
@@ -217,5 +220,64 @@ async fn what_is_no_file_is_refused() {
     ] {
         let text = yard.refusal("read_file", json!({ "path": path })).await;
         assert!(text.contains(why), "{text}");
+    }
+}
+
+// proves TL-2
+#[tokio::test]
+async fn a_path_that_leads_nowhere_is_answered_with_the_nearest_names() {
+    let yard = Yard::with(&[
+        ("people.csv", ""),
+        ("old/People.csv", ""),
+        ("src/main.py", ""),
+        ("deep/er/config.yaml", ""),
+        (".gitignore", "built"),
+        ("built/people.csv", ""),
+        (".git/people.csv", ""),
+    ]);
+    for (tool, args, instead) in [
+        (
+            "read_file",
+            json!({ "path": "data/people.csv" }),
+            "\"data/people.csv\" does not exist; did you mean \"old/People.csv\" or \"people.csv\"?",
+        ),
+        (
+            "read_file",
+            json!({ "path": "peoples.csv" }),
+            "\"peoples.csv\" does not exist; did you mean \"old/People.csv\" or \"people.csv\"?",
+        ),
+        (
+            "read_file",
+            json!({ "path": "config.yml" }),
+            "\"config.yml\" does not exist; did you mean \"deep/er/config.yaml\"?",
+        ),
+        (
+            "edit_file",
+            json!({ "path": "main.py", "old": "a", "new": "b" }),
+            "\"main.py\" does not exist; did you mean \"src/main.py\"?",
+        ),
+        (
+            "list_dir",
+            json!({ "path": "SRC" }),
+            "\"SRC\" does not exist; did you mean \"src\"?",
+        ),
+        (
+            "search_files",
+            json!({ "path": "er", "pattern": "x" }),
+            "\"er\" does not exist; did you mean \"deep/er\"?",
+        ),
+        (
+            "read_file",
+            json!({ "path": "zebra" }),
+            "\"zebra\" does not exist; the nearest folder that does is \".\"",
+        ),
+        // What is hidden is not betrayed.
+        (
+            "read_file",
+            json!({ "path": "tokens" }),
+            "\"tokens\" does not exist; the nearest folder that does is \".\"",
+        ),
+    ] {
+        assert_eq!(yard.refusal(tool, args).await, instead);
     }
 }

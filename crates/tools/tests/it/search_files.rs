@@ -38,7 +38,10 @@ async fn matching_lines_are_found_in_all_files() {
     let outcome = yard
         .done("search_files", json!({ "pattern": "zebra" }))
         .await;
-    assert_eq!(outcome.text, "no match");
+    assert_eq!(
+        outcome.text,
+        "no match for \"zebra\" in any case, in 3 files of this folder"
+    );
     assert_eq!(
         outcome.data.unwrap(),
         json!({ "matches": [], "files": 0, "truncated": false })
@@ -137,6 +140,46 @@ async fn a_pattern_that_makes_no_sense_is_refused_with_the_reason() {
 
 // proves TL-2
 #[tokio::test]
+async fn a_search_in_vain_says_what_it_searched_and_tries_without_case() {
+    let yard = Yard::with(&[
+        ("src/Todo.rs", "fn main"),
+        ("src/a.rs", "// Note: a\n"),
+        ("b.txt", "note b\n"),
+        ("empty/.keep", ""),
+    ]);
+    for (args, expected) in [
+        (
+            json!({ "pattern": "NOTE" }),
+            "2 matches in 2 files, all by ignoring case\nb.txt:1: note b\nsrc/a.rs:1: // Note: a",
+        ),
+        // One that matches as it was given is enough.
+        (
+            json!({ "pattern": "note" }),
+            "1 match in 1 file\nb.txt:1: note b",
+        ),
+        (
+            json!({ "pattern": "TODO" }),
+            "no match for \"TODO\" in any case, in 4 files of this folder\n[file names that match are src/Todo.rs]",
+        ),
+        (
+            json!({ "pattern": "a\\.b", "path": "src", "glob": "*.rs" }),
+            "no match for \"a\\.b\" in any case, in 2 files of src that match the glob \"*.rs\"",
+        ),
+        (
+            json!({ "pattern": "x", "glob": "*.js" }),
+            "no match for \"x\" in any case, in 0 files of this folder that match the glob \"*.js\"",
+        ),
+        (
+            json!({ "pattern": "todo", "path": "src/Todo.rs" }),
+            "no match for \"todo\" in src/Todo.rs, in any case",
+        ),
+    ] {
+        assert_eq!(search(&yard, args).await, expected);
+    }
+}
+
+// proves TL-2
+#[tokio::test]
 async fn what_is_not_searched_is_said() {
     let yard = Yard::with(&[
         (".gitignore", "*.log\nbuilt\n"),
@@ -150,14 +193,17 @@ async fn what_is_not_searched_is_said() {
     yard.put("late", format!("hit\n{}\0", "x\n".repeat(100_000)));
     assert_eq!(
         search(&yard, json!({ "pattern": "hit" })).await,
-        "1 matches in 1 files\nplain:1: hit\n[1 file over 8 MiB not searched]\n\
+        "1 match in 1 file\nplain:1: hit\n[1 file over 8 MiB not searched]\n\
          [2 files not searched, being binary]\n[2 entries left out by .gitignore]"
     );
     // What was asked for by name is searched, whatever is said of it.
     let text = search(&yard, json!({ "pattern": "hit", "path": "a.log" })).await;
-    assert_eq!(text, "1 matches in 1 files\na.log:1: hit");
+    assert_eq!(text, "1 match in 1 file\na.log:1: hit");
     let text = search(&yard, json!({ "pattern": "hit", "path": "large" })).await;
-    assert_eq!(text, "no match\n[1 file over 8 MiB not searched]");
+    assert_eq!(
+        text,
+        "no match for \"hit\" in large, in any case\n[1 file over 8 MiB not searched]"
+    );
 }
 
 // proves TL-2, TL-3
@@ -198,6 +244,6 @@ async fn matches_take_64_kib_and_long_or_strange_lines_are_shown_safely() {
     yard.put("a", b"\x1b[31m hit \xff\n");
     assert_eq!(
         search(&yard, json!({ "pattern": "hit" })).await,
-        "1 matches in 1 files\na:1: \\u{1b}[31m hit \u{fffd}"
+        "1 match in 1 file\na:1: \\u{1b}[31m hit \u{fffd}"
     );
 }

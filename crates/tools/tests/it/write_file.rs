@@ -17,7 +17,7 @@ async fn a_file_is_made_with_its_folders_or_replaced_whole() {
     let args = json!({ "path": "./a/b/c.txt", "content": "кот\n" });
 
     let outcome = yard.done("write_file", args).await;
-    assert_eq!(outcome.text, "created 7 bytes to a/b/c.txt");
+    assert_eq!(outcome.text, "created a/b/c.txt (7 bytes)");
     assert_eq!(yard.content("a/b/c.txt"), "кот\n");
     assert_eq!(
         outcome.data.unwrap(),
@@ -33,7 +33,7 @@ async fn a_file_is_made_with_its_folders_or_replaced_whole() {
     let outcome = yard
         .done("write_file", json!({ "path": "a/b/c.txt", "content": "" }))
         .await;
-    assert_eq!(outcome.text, "wrote 0 bytes to a/b/c.txt");
+    assert_eq!(outcome.text, "wrote a/b/c.txt (0 bytes)");
     assert_eq!(yard.content("a/b/c.txt"), "");
     let mode = fs::metadata(yard.ws("a/b/c.txt")).unwrap().permissions();
     assert_eq!(mode.mode() & 0o777, 0o750);
@@ -77,7 +77,7 @@ async fn what_cannot_be_written_is_refused_and_left_as_it_is() {
     let args = json!({ "path": "most", "content": most });
     assert_eq!(
         yard.text("write_file", args).await,
-        "created 1048576 bytes to most"
+        "created most (1048576 bytes)"
     );
 }
 

@@ -36,7 +36,14 @@ fn mistakes() -> (Reply, Vec<&'static str>) {
     let unknown = "unknown tool \"ecko\"";
     (
         reply,
-        vec!["/word", no_json, no_json, no_json, "required", unknown],
+        vec![
+            "word must be of type string, not 7",
+            no_json,
+            no_json,
+            no_json,
+            "word is missing; echo takes word",
+            unknown,
+        ],
     )
 }
 
