@@ -29,7 +29,7 @@ pub(crate) struct ListDir {
     /// The folder's path in the workspace; leave it out for the workspace itself.
     path: Option<String>,
     /// How many levels of folders to list; leave it out for this folder alone.
-    #[schemars(range(min = 1, max = MAX_DEPTH))]
+    #[schemars(range(max = MAX_DEPTH))]
     depth: Option<usize>,
     /// A glob such as * for names, or **/* for paths; leave it out for all.
     glob: Option<String>,
@@ -41,9 +41,9 @@ impl FileTool for ListDir {
 
     fn run(self, workspace: &Workspace, stop: &Stop) -> Result<Outcome, Refusal> {
         let folder = workspace.place(self.path.as_deref().unwrap_or("."))?;
-        let depth = self.depth.unwrap_or(1);
-        if !(1..=MAX_DEPTH).contains(&depth) {
-            return Err(format!("depth is 1 to {MAX_DEPTH}, not {depth}").into());
+        let depth = self.depth.unwrap_or(1).max(1);
+        if depth > MAX_DEPTH {
+            return Err(format!("depth is at most {MAX_DEPTH}, not {depth}").into());
         }
         let filter = Filter::new(self.glob.as_deref())?;
         let mut entries = Vec::new();

@@ -38,7 +38,6 @@ pub(crate) struct ReadFile {
     /// The file's path in the workspace.
     path: String,
     /// The number of the first line to show; leave it out to begin at the top.
-    #[schemars(range(min = 1))]
     offset: Option<u64>,
     /// How many lines to show; leave it out for as many as fit.
     #[schemars(range(min = 1))]
@@ -50,10 +49,13 @@ impl FileTool for ReadFile {
     const ACCESS: Access = Access::Read;
 
     fn run(self, workspace: &Workspace, stop: &Stop) -> Result<Outcome, Refusal> {
-        let first = self.offset.unwrap_or(1);
+        // Models that count from 0 mean the beginning.
+        let first = self.offset.unwrap_or(1).max(1);
         let limit = self.limit.unwrap_or(USUAL_LINES).min(MAX_LINES);
-        if first == 0 || limit == 0 {
-            return Err("offset and limit count from 1".into());
+        if limit == 0 {
+            return Err(
+                "limit is the number of lines to show; leave it out or give one above 0".into(),
+            );
         }
         let max_bytes = if limit > USUAL_LINES {
             MAX_BYTES

@@ -166,6 +166,11 @@ fn a_wrong_argument_is_told_with_its_name_and_its_rule() {
             "{args}"
         );
     }
+}
+
+// proves AS-12
+#[test]
+fn a_long_value_is_cut_and_a_tool_without_arguments_says_so() {
     let long = given(&spec(), json!({"path": ["é".repeat(100)]})).unwrap_err();
     assert!(
         long.contains(&format!("not [\"{}…;", "é".repeat(58))),
