@@ -127,6 +127,8 @@ pub enum FaultCode {
     ProviderError,
     /// The model's server refused the request.
     ProviderRejected,
+    /// The prompt is longer than the model's window.
+    ContextFull,
     /// The model's server does not know the model.
     ModelNotFound,
     /// The answer broke off.
@@ -156,6 +158,7 @@ impl FaultCode {
             Self::ProviderRateLimited => "provider_rate_limited",
             Self::ProviderError => "provider_error",
             Self::ProviderRejected => "provider_rejected",
+            Self::ContextFull => "context_full",
             Self::ModelNotFound => "model_not_found",
             Self::StreamCut => "stream_cut",
             Self::BadResponse => "bad_response",
@@ -176,6 +179,7 @@ impl FaultCode {
             | Self::ProviderRateLimited
             | Self::ProviderError
             | Self::ProviderRejected
+            | Self::ContextFull
             | Self::ModelNotFound
             | Self::StreamCut
             | Self::BadResponse

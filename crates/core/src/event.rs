@@ -116,6 +116,9 @@ pub enum Kind {
         /// The reason, for programs; `None` in logs older than this field.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         code: Option<FaultCode>,
+        /// What a refused prompt revealed about the model's window; `None` for another reason.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        context: Option<ContextLimit>,
     },
     /// The turn continues after a server stop interrupted it (DU-6).
     TurnContinued {
@@ -339,6 +342,16 @@ impl Entry {
     pub fn is_own(&self) -> bool {
         *self == Self::Own
     }
+}
+
+/// How much a model's window holds, learned from a prompt that it refused (AS-15).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextLimit {
+    /// The model, by its canonical name.
+    pub model: String,
+    /// Tokens as the server estimates them before a call: the limit that the provider named,
+    /// corrected by how far the estimate was from the provider's count.
+    pub tokens: u64,
 }
 
 /// What a delta adds to its part.

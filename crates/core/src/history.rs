@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::Future;
-use crate::event::FinishReason;
+use crate::event::{ContextLimit, FinishReason};
 use crate::id::{AgentPath, CallId, MessageId, Seq, SessionId, TurnId};
 use crate::journal::Broken;
 use crate::message::{Message, Usage};
@@ -80,6 +80,8 @@ pub enum Change {
     Spent {
         /// The token usage.
         usage: Usage,
+        /// What the call revealed about the model's window; `None` if nothing.
+        context: Option<ContextLimit>,
     },
     /// A turn is over.
     TurnFinished {
@@ -124,6 +126,9 @@ pub struct SessionRow {
     pub message_count: u64,
     /// The token usage of all its model calls.
     pub usage: Usage,
+    /// What is known about the window of the model that refused a prompt last; `None` if no model
+    /// did.
+    pub context: Option<ContextLimit>,
     /// The position up to which the log is in the history.
     pub projected: Seq,
 }
@@ -217,6 +222,14 @@ pub trait History: Send + Sync {
 
     /// Messages of a session.
     fn messages(&self, query: MessageQuery) -> Future<'_, Result<Vec<MessageRow>, Broken>>;
+
+    /// The number of messages before a message, of the session's own agent and of the user, whose
+    /// turns have begun: the message's place in the conversation, from 0.
+    fn place<'a>(
+        &'a self,
+        session: &'a SessionId,
+        message: &'a MessageId,
+    ) -> Future<'a, Result<u64, Broken>>;
 
     /// One message of any session.
     fn message<'a>(&'a self, id: &'a MessageId) -> Future<'a, Result<Option<MessageRow>, Broken>>;

@@ -116,7 +116,18 @@ pub enum ProviderEvent {
         message: String,
         /// The pause that the server asks for.
         retry_after: Option<Duration>,
+        /// The numbers of a [`FaultCode::ContextFull`], as far as the server named them.
+        context: ContextNumbers,
     },
+}
+
+/// What a model's server says about a prompt that is too long, in its own tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContextNumbers {
+    /// How long the prompt is.
+    pub used: Option<u64>,
+    /// How long it may be.
+    pub limit: Option<u64>,
 }
 
 /// An answer as it arrives: each item holds the events of one read of the socket, so that they can

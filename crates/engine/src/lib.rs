@@ -7,6 +7,7 @@
 //! protocol, any provider or tool.
 
 mod answer;
+mod context;
 mod disk_space;
 mod edges;
 mod engine;

@@ -78,7 +78,10 @@ fn change(event: &Event) -> Option<Change> {
             parent_call: parent_call.clone(),
             at,
         }),
-        Kind::StepReset { usage, .. } => Some(Change::Spent { usage: *usage }),
+        Kind::StepReset { usage, context, .. } => Some(Change::Spent {
+            usage: *usage,
+            context: context.clone(),
+        }),
         Kind::MessageFinished {
             message,
             entry: Entry::Joined,
@@ -178,6 +181,7 @@ pub(crate) fn overlay_session(
                     updated_at: at,
                     message_count: 0,
                     usage: Usage::default(),
+                    context: None,
                     projected: event.seq,
                 });
             }
@@ -206,9 +210,10 @@ pub(crate) fn overlay_session(
                     row.updated_at = row.updated_at.max(at);
                 }
             }
-            Change::Spent { usage } => {
+            Change::Spent { usage, context } => {
                 if let Some(row) = &mut row {
                     row.usage = row.usage.plus(usage);
+                    row.context = context.or(row.context.take());
                 }
             }
             Change::Move { at, .. } => seen(row.as_mut(), at),

@@ -6,16 +6,16 @@ use samovar_core::error::FaultCode;
 use samovar_core::provider::Layer;
 use samovar_core::{
     Accepted, AgentPath, Author, Bounds, Broken, CallId, Code, Entry, Error, FinishReason, Kind,
-    Message, Millis, Model, Outcome, Prompt, Role, Seq, ToolCall, TurnId, planted,
+    Message, Millis, Model, Outcome, Prompt, Seq, ToolCall, TurnId, planted,
 };
 use samovar_locale as locale;
 use tokio::sync::{mpsc, oneshot};
 
 use self::ask::AskEnd;
 use self::calls::Calls;
+use crate::context::Transcript;
 use crate::log::{Draft, Log};
 use crate::parts::{Parts, refusal};
-use crate::projection;
 use crate::queue::Queue;
 use crate::turn::{Step, Turn};
 
@@ -240,22 +240,25 @@ impl Runner {
         let open_calls = &self.parts.open_calls;
         open_calls.note(self.log.session(), &self.turn_id, &self.turn);
         for event in events {
-            if let Some(message) = projection::message_of(&event) {
-                self.transcript.push(Arc::new(message));
-            }
+            self.transcript.take(&event);
         }
         Ok(())
     }
 
     fn prompt(&self, max_tokens: u32) -> Prompt {
-        Prompt {
+        self.prompt_of(&self.transcript, max_tokens)
+    }
+
+    fn prompt_of(&self, transcript: &Transcript, max_tokens: u32) -> Prompt {
+        let frame = Prompt {
             model: self.model.endpoint_name.clone(),
             layers: layers(&self.parts.settings.workspace_note),
             tools: self.parts.toolbox.specs(),
-            messages: self.transcript.messages(),
+            messages: Vec::new(),
             max_tokens,
             temperature: self.turn.limits().temperature,
-        }
+        };
+        transcript.show_in(frame, &self.model.name)
     }
 
     fn fail(&mut self, code: FaultCode, message: impl Into<String>) {
@@ -352,100 +355,4 @@ pub(crate) fn layers(workspace_note: &str) -> Vec<Layer> {
         layers.push(layer("workspace", workspace_note));
     }
     layers
-}
-
-/// The conversation of a session as its model is shown it, oldest first.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Transcript {
-    messages: Vec<Arc<Message>>,
-}
-
-impl Transcript {
-    pub(crate) fn new(messages: Vec<Arc<Message>>) -> Self {
-        Self { messages }
-    }
-
-    pub(crate) fn push(&mut self, message: Arc<Message>) {
-        self.messages.push(message);
-    }
-
-    pub(crate) fn extend(&mut self, message: Option<Message>) {
-        self.messages.extend(message.map(Arc::new));
-    }
-
-    pub(crate) fn messages(&self) -> Vec<Arc<Message>> {
-        self.messages.clone()
-    }
-
-    /// Leaves out what stands before the first message of a user: the end of a turn whose beginning
-    /// is not there, where a result may have lost its call (AS-25).
-    pub(crate) fn begin_at_a_user(&mut self) {
-        let is_other = |message: &&Arc<Message>| message.role != Role::User;
-        let cut = self.messages.iter().take_while(is_other).count();
-        self.messages.drain(..cut);
-    }
-
-    /// Cuts the oldest messages off before a new turn, when more than `max` are there. It cuts a
-    /// quarter more than it must, so that the beginning, which providers cache, stays the same for
-    /// many turns; and only in front of a user's message, so that no result loses its call (AS-25).
-    pub(crate) fn trim(&mut self, max: usize) {
-        let count = self.messages.len();
-        let starts_right = self
-            .messages
-            .first()
-            .is_none_or(|first| first.role == Role::User);
-        if count <= max && starts_right {
-            return;
-        }
-        let must = if count > max {
-            count - (max - max / 4)
-        } else {
-            0
-        };
-        let rest = self.messages.iter().skip(must);
-        let cut = rest
-            .take_while(|message| message.role != Role::User)
-            .count()
-            + must;
-        self.messages.drain(..cut);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use samovar_core::{MessageId, Millis, Part};
-
-    fn message(role: Role, number: usize) -> Arc<Message> {
-        Arc::new(Message::new(
-            MessageId::new(&format!("m{number}")).unwrap(),
-            role,
-            vec![Part::text(number.to_string())],
-            Millis(0),
-        ))
-    }
-
-    // proves AS-25
-    #[test]
-    fn the_window_starts_at_a_users_message_and_moves_a_quarter_at_a_time() {
-        let mut transcript = Transcript::default();
-        let mut starts = Vec::new();
-        for turn in 0..100 {
-            transcript.trim(20);
-            assert!(transcript.messages.len() <= 20);
-            transcript.push(message(Role::User, turn * 3));
-            transcript.push(message(Role::Assistant, turn * 3 + 1));
-            transcript.push(message(Role::Tool, turn * 3 + 2));
-            let first = &transcript.messages[0];
-            assert_eq!(first.role, Role::User);
-            starts.push(first.id.clone());
-        }
-        starts.dedup();
-        assert!(starts.len() > 10, "it moves");
-        assert!(
-            starts.len() < 60,
-            "but not with every turn: {}",
-            starts.len()
-        );
-    }
 }

@@ -17,12 +17,12 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::context::Transcript;
 use crate::log::{Draft, Log};
 use crate::parts::{Parts, refusal, unknown};
-use crate::projection;
 use crate::queue::Queue;
 use crate::recovered::OpenDecision;
-use crate::runner::{FinishedRun, Input, Reply, Transcript, answer};
+use crate::runner::{FinishedRun, Input, Reply, answer};
 use crate::turn::Turn;
 
 use self::post::Post;
@@ -342,7 +342,7 @@ impl Mailbox {
         let kept = open.log.append(vec![draft]).await.map_err(refusal)?;
         self.parts.projector.mark(&open.log);
         // What was taken back is never shown again, even if nothing can be read in its place.
-        let transcript = self.transcript(&kept, 0).await.unwrap_or_else(|broken| {
+        let transcript = self.transcript(&kept, None).await.unwrap_or_else(|broken| {
             tracing::error!(session = %self.id, %broken, "a conversation is lost");
             Transcript::default()
         });
@@ -397,7 +397,7 @@ impl Mailbox {
             self.parts.open_calls.forget(&self.id, turn);
         }
         for event in kept {
-            open.transcript.extend(projection::message_of(&event));
+            open.transcript.take(&event);
         }
         Ok(())
     }

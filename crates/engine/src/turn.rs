@@ -228,8 +228,10 @@ impl Turn {
         match code {
             Some(FaultCode::Interrupted) => self.unheard += self.reserved,
             Some(FaultCode::EmptyAnswer) => self.empty_answers += 1,
+            // A shorter prompt is another question, and the window bounds how often it gets shorter.
+            Some(FaultCode::ContextFull) | None => {}
             Some(code) if code.is_provider() => self.failures += 1,
-            Some(_) | None => {}
+            Some(_) => {}
         }
         self.reserved = 0;
         self.is_void = true;

@@ -169,6 +169,7 @@ impl Endpoint {
             code: fault.code,
             message,
             retry_after: fault.retry_after,
+            context: fault.context,
         }
     }
 
@@ -189,6 +190,7 @@ impl Endpoint {
             | FaultCode::ProviderRateLimited
             | FaultCode::ProviderError
             | FaultCode::ProviderRejected
+            | FaultCode::ContextFull
             | FaultCode::StreamCut
             | FaultCode::EmptyAnswer
             | FaultCode::Interrupted

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use reqwest::header::{DATE, HeaderMap, LOCATION, RETRY_AFTER};
 use samovar_core::error::FaultCode;
+use samovar_core::provider::ContextNumbers;
 use samovar_locale as locale;
 use serde_json::Value;
 
@@ -16,6 +17,7 @@ pub(crate) struct Fault {
     pub(crate) code: FaultCode,
     pub(crate) message: String,
     pub(crate) retry_after: Option<Duration>,
+    pub(crate) context: ContextNumbers,
 }
 
 impl Fault {
@@ -24,6 +26,7 @@ impl Fault {
             code,
             message: message.into(),
             retry_after: None,
+            context: ContextNumbers::default(),
         }
     }
 
@@ -47,6 +50,7 @@ impl Fault {
         };
         Self {
             retry_after: retry_after(headers),
+            context: said.context(),
             ..Self::new(code, message)
         }
     }
@@ -55,10 +59,12 @@ impl Fault {
     pub(crate) fn inside(error: &str) -> Self {
         let said = ServerError::read(error.as_bytes());
         let code = said.code(500);
-        Self::new(
-            code,
-            locale::provider::with_words(meaning(code), said.words),
-        )
+        let context = said.context();
+        let message = locale::provider::with_words(meaning(code), said.words);
+        Self {
+            context,
+            ..Self::new(code, message)
+        }
     }
 }
 
@@ -117,6 +123,9 @@ impl ServerError {
         if is_unknown_model {
             return FaultCode::ModelNotFound;
         }
+        if self.is_about_context(status) {
+            return FaultCode::ContextFull;
+        }
         // The account is out of money: no wait helps, whatever the status (OpenAI says 429).
         if GONE.iter().any(|name| self.names.contains(name)) {
             return FaultCode::ProviderRejected;
@@ -129,6 +138,56 @@ impl ServerError {
         }
     }
 }
+
+impl ServerError {
+    /// Whether the prompt is longer than the model's window. A status of its own stands for what
+    /// passes: a limit of tokens a minute, a key.
+    fn is_about_context(&self, status: u16) -> bool {
+        let words = self.words.to_lowercase();
+        let is_named = CONTEXT_NAMES.iter().any(|name| self.names.contains(name));
+        let is_said = CONTEXT_WORDS.iter().any(|phrase| words.contains(phrase));
+        matches!(status, 400 | 413 | 422 | 500) && (is_named || is_said)
+    }
+
+    /// The numbers that a server names: how long the prompt is, the greatest, and how long it may
+    /// be, the next.
+    fn context(&self) -> ContextNumbers {
+        let numbers = self.words.split(|letter: char| !letter.is_ascii_digit());
+        let numbers = numbers.filter_map(|number| number.parse().ok());
+        let mut numbers: Vec<u64> = numbers.filter(|number| *number >= MIN_CONTEXT).collect();
+        numbers.sort_unstable_by(|one, other| other.cmp(one));
+        numbers.dedup();
+        match numbers[..] {
+            [limit] => ContextNumbers {
+                used: None,
+                limit: Some(limit),
+            },
+            [used, limit, ..] => ContextNumbers {
+                used: Some(used),
+                limit: Some(limit),
+            },
+            [] => ContextNumbers::default(),
+        }
+    }
+}
+
+/// What servers call a prompt that is too long.
+const CONTEXT_NAMES: [&str; 3] = ["context_length", "context_size", "context_window"];
+
+/// What servers say of one.
+const CONTEXT_WORDS: [&str; 8] = [
+    "context length",
+    "context size",
+    "context window",
+    "context limit",
+    "prompt is too long",
+    "maximum prompt length",
+    "maximum number of tokens",
+    "maximum context",
+];
+
+/// A smaller number in such a sentence is no model's window.
+const MIN_CONTEXT: u64 = 256;
 
 fn has_model(words: &str) -> bool {
     words.to_lowercase().contains("model")
@@ -153,7 +212,6 @@ const NAMES: &[(&str, FaultCode)] = &[
     ("invalid_request", FaultCode::ProviderRejected),
     ("bad_request", FaultCode::ProviderRejected),
     ("badrequest", FaultCode::ProviderRejected),
-    ("context_length", FaultCode::ProviderRejected),
     ("content_filter", FaultCode::ProviderRejected),
 ];
 
@@ -177,6 +235,7 @@ fn meaning(code: FaultCode) -> &'static str {
         FaultCode::ProviderTimeout => locale::provider::late(),
         FaultCode::ProviderRateLimited => locale::provider::too_many_requests(),
         FaultCode::ProviderRejected => locale::provider::request_refused(),
+        FaultCode::ContextFull => locale::provider::prompt_too_long(),
         FaultCode::ModelNotFound => locale::provider::model_unknown(),
         FaultCode::BadResponse => locale::provider::redirected(),
         FaultCode::ProviderError

@@ -80,6 +80,7 @@ fn row(id: &SessionId, model: &str, agent: &str, at: Millis) -> SessionRow {
         updated_at: at,
         message_count: 0,
         usage: Usage::default(),
+        context: None,
         projected: Seq::default(),
     }
 }
@@ -132,10 +133,10 @@ impl StoredSession {
                 };
                 self.messages.retain(stays);
             }
-            Change::Open { .. }
-            | Change::Spent { .. }
-            | Change::TurnFinished { .. }
-            | Change::Close => {}
+            Change::Spent { context, .. } => {
+                self.row.context = context.or(self.row.context.take());
+            }
+            Change::Open { .. } | Change::TurnFinished { .. } | Change::Close => {}
         }
     }
 
@@ -186,6 +187,18 @@ impl History for Memory {
     fn messages(&self, query: MessageQuery) -> Future<'_, Result<Vec<MessageRow>, Broken>> {
         let rows = self.with(&query.session, |held| held.rows(&query));
         answer(rows.unwrap_or_default())
+    }
+
+    fn place<'a>(
+        &'a self,
+        session: &'a SessionId,
+        message: &'a MessageId,
+    ) -> Future<'a, Result<u64, Broken>> {
+        let place = self.with(session, |held| {
+            let mut rows = held.messages.iter();
+            rows.position(|row| row.message.id == *message)
+        });
+        answer(place.flatten().unwrap_or_default() as u64)
     }
 
     fn message<'a>(&'a self, id: &'a MessageId) -> Future<'a, Result<Option<MessageRow>, Broken>> {

@@ -81,6 +81,14 @@ impl History for SqliteHistory {
         Box::pin(async move { Ok(reader::messages(&self.readers, &query).await?) })
     }
 
+    fn place<'a>(
+        &'a self,
+        session: &'a SessionId,
+        message: &'a MessageId,
+    ) -> Future<'a, Result<u64, Broken>> {
+        Box::pin(async move { Ok(reader::count_before(&self.readers, session, message).await?) })
+    }
+
     fn message<'a>(&'a self, id: &'a MessageId) -> Future<'a, Result<Option<MessageRow>, Broken>> {
         Box::pin(async move { Ok(reader::message(&self.readers, id).await?) })
     }

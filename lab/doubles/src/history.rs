@@ -103,6 +103,7 @@ impl Session {
             updated_at: at,
             message_count: 0,
             usage: Usage::default(),
+            context: None,
             projected: Seq(0),
         };
         Some(Self {
@@ -157,7 +158,10 @@ impl Session {
                     turn.is_over = true;
                 }
             }
-            Change::Spent { usage } => self.row.usage = self.row.usage.plus(usage),
+            Change::Spent { usage, context } => {
+                self.row.usage = self.row.usage.plus(usage);
+                self.row.context = context.or(self.row.context.take());
+            }
             Change::Forget { turns, .. } => {
                 let is_gone = |turn: &TurnId| turns.contains(turn);
                 self.turns.retain(|turn| !is_gone(&turn.id));
@@ -319,6 +323,24 @@ impl History for MemoryHistory {
     fn messages(&self, query: MessageQuery) -> Future<'_, Result<Vec<MessageRow>, Broken>> {
         let rows = self.of(&query.session, |session| session.rows(&query));
         done(rows.unwrap_or_default())
+    }
+
+    fn place<'a>(
+        &'a self,
+        session: &'a SessionId,
+        message: &'a MessageId,
+    ) -> Future<'a, Result<u64, Broken>> {
+        let count = self.of(session, |session| {
+            let query = MessageQuery {
+                session: session.row.id.clone(),
+                limit: u32::MAX,
+                before: Some(message.clone()),
+                of: Speakers::Master,
+            };
+            let rows = session.rows(&query).into_iter();
+            rows.filter(|row| row.has_begun).count() as u64
+        });
+        done(count.unwrap_or_default())
     }
 
     fn message<'a>(&'a self, id: &'a MessageId) -> Future<'a, Result<Option<MessageRow>, Broken>> {

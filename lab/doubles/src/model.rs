@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use samovar_core::error::FaultCode;
-use samovar_core::provider::{Answer, ModelKind};
+use samovar_core::provider::{Answer, ContextNumbers, ModelKind};
 use samovar_core::{
     Code, Error, Future, Model, Models, Prompt, Provider, ProviderEvent, Role, Usage,
 };
@@ -93,7 +93,19 @@ impl Reply {
             code,
             message: message.to_owned(),
             retry_after: None,
+            context: ContextNumbers::default(),
         }]);
+        self
+    }
+
+    /// The numbers of a prompt that is too long.
+    #[must_use]
+    pub fn context(mut self, used: u64, limit: u64) -> Self {
+        for event in self.reads.iter_mut().flatten() {
+            if let ProviderEvent::Failed { context, .. } = event {
+                (context.used, context.limit) = (Some(used), Some(limit));
+            }
+        }
         self
     }
 

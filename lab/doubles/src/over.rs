@@ -155,6 +155,14 @@ impl<T: OverHistory> History for Over<T> {
         self.0.history().messages(query)
     }
 
+    fn place<'a>(
+        &'a self,
+        session: &'a SessionId,
+        message: &'a MessageId,
+    ) -> Future<'a, Result<u64, Broken>> {
+        self.0.history().place(session, message)
+    }
+
     fn message<'a>(&'a self, id: &'a MessageId) -> Future<'a, Result<Option<MessageRow>, Broken>> {
         self.0.history().message(id)
     }

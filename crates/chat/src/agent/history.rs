@@ -75,6 +75,7 @@ impl ChatHistory {
             updated_at: Millis::default(),
             message_count: 0,
             usage: Usage::default(),
+            context: None,
             projected: *projected,
         })
     }
@@ -86,6 +87,9 @@ impl ChatHistory {
             held.filter(|held| held.conversation.session == query.session)
                 .map_or(1, |held| held.conversation.before)
         };
+        if query.before.is_some() {
+            return Vec::new();
+        }
         let limit = u64::from(query.limit).min(before - 1);
         let page = self.chat.read(before - 1 - limit, query.limit as usize);
         let earlier = page.messages.iter().filter(|said| said.id < before);
@@ -149,6 +153,15 @@ impl History for ChatHistory {
 
     fn messages(&self, query: MessageQuery) -> Future<'_, Result<Vec<MessageRow>, Broken>> {
         answer(self.rows(&query))
+    }
+
+    /// Nothing before the page that was read counts.
+    fn place<'a>(
+        &'a self,
+        _session: &'a SessionId,
+        _message: &'a MessageId,
+    ) -> Future<'a, Result<u64, Broken>> {
+        answer(0)
     }
 
     fn message<'a>(&'a self, _id: &'a MessageId) -> Future<'a, Result<Option<MessageRow>, Broken>> {

@@ -139,6 +139,7 @@ fn a_session_that_the_history_lacks_some_of_is_as_it_would_have_it() {
     assert_eq!(row.title.as_ref().map(Title::as_str), Some("Tea"));
     assert_eq!(row.updated_at, Millis(11));
     let known = SessionRow {
+        context: None,
         projected: Seq(11),
         ..row.clone()
     };

@@ -51,6 +51,7 @@ impl Runner {
                     message: locale::turn::answer_empty(&ending.reason),
                     retry_after: None,
                     usage: ending.usage,
+                    context: None,
                 };
                 return self.give_up(answer, failure).await;
             }
@@ -75,6 +76,7 @@ impl Runner {
             message: error.message.into_owned(),
             retry_after: None,
             usage: None,
+            context: None,
         })?;
         Ok(())
     }
@@ -87,6 +89,7 @@ impl Runner {
             usage: ending.usage.unwrap_or_default(),
             reason,
             code: None,
+            context: None,
         });
         self.note(self.turn.ended(FinishReason::Model(ending.reason)));
     }
@@ -118,6 +121,7 @@ impl Runner {
                     message: locale::turn::answer_cut().to_owned(),
                     retry_after: None,
                     usage: None,
+                    context: None,
                 }));
             };
             let (live, heard) = self.take(answer, said);
@@ -173,12 +177,15 @@ impl Runner {
                     code,
                     message,
                     retry_after,
+                    context,
                 } => {
+                    let is_full = code == FaultCode::ContextFull;
                     heard = Some(ReadEnd::Failed(Failure {
                         code,
                         message,
                         retry_after,
                         usage: None,
+                        context: is_full.then(|| self.revealed(context)).flatten(),
                     }));
                 }
                 piece => answer.take(piece, self.parts.ids.as_ref(), &mut live),

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use samovar_core::error::FaultCode;
-use samovar_core::{Broken, Ids, Kind, Model, Usage};
+use samovar_core::provider::ContextNumbers;
+use samovar_core::{Broken, ContextLimit, Ids, Kind, Model, Prompt, Usage};
 use samovar_locale as locale;
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
@@ -13,6 +14,7 @@ use tokio::time::Instant;
 use super::ask::AskEnd;
 use super::{Input, Runner, not_open};
 use crate::answer::{Answer, Ending};
+use crate::context;
 use crate::settings::Retry;
 use crate::turn::Step;
 
@@ -28,6 +30,8 @@ pub(super) struct Failure {
     pub(super) retry_after: Option<Duration>,
     /// What the attempt cost, as far as anybody told.
     pub(super) usage: Option<Usage>,
+    /// What a refused prompt revealed about the model's window.
+    pub(super) context: Option<ContextLimit>,
 }
 
 /// What follows a failure.
@@ -77,7 +81,11 @@ impl Runner {
         self.patience.fails();
         match self.what_follows(&failure) {
             Next::Again(pause) if pause.is_zero() => {
-                self.void(&failure, failure.message.clone());
+                let reason = match &failure.context {
+                    Some(_) => locale::turn::context_shortened(&failure.message),
+                    None => failure.message.clone(),
+                };
+                self.void(&failure, reason);
                 Ok(AskEnd::Done)
             }
             Next::Again(pause) => {
@@ -108,6 +116,11 @@ impl Runner {
     }
 
     fn what_follows(&self, failure: &Failure) -> Next {
+        if let Some(limit) = &failure.context
+            && self.shrinks(limit)
+        {
+            return Next::Again(Duration::ZERO);
+        }
         let retry = &self.parts.settings.retry;
         match pause(retry, failure, self.turn.attempt(), self.parts.ids.as_ref()) {
             Some(pause) if self.may_retry(failure.code, pause) => Next::Again(pause),
@@ -122,6 +135,30 @@ impl Runner {
         let retry = &self.parts.settings.retry;
         self.turn.failures() < retry.count
             && self.patience.used().saturating_add(pause) <= retry.within
+    }
+
+    /// What a prompt that the model's server refused reveals.
+    pub(super) fn revealed(&self, numbers: ContextNumbers) -> Option<ContextLimit> {
+        let tokens = context::revealed(&self.asked_prompt()?, numbers);
+        let model = self.model.name.clone();
+        Some(ContextLimit { model, tokens })
+    }
+
+    /// Whether the conversation is shown shorter under a limit than it was.
+    fn shrinks(&self, limit: &ContextLimit) -> bool {
+        let within = self.transcript.within(limit.clone());
+        self.asked_prompt().is_some_and(|asked| {
+            let next = self.prompt_of(&within, asked.max_tokens);
+            context::size(&next) < context::size(&asked)
+        })
+    }
+
+    /// The prompt of the current step.
+    fn asked_prompt(&self) -> Option<Prompt> {
+        match self.turn.next() {
+            Step::CallModel { max_tokens } => Some(self.prompt(max_tokens)),
+            Step::Record(_) | Step::CallTools(_) | Step::Wait | Step::Over => None,
+        }
     }
 
     /// The next fallback model that can be used, behind the one that was asked.
@@ -151,6 +188,7 @@ impl Runner {
             usage: failure.usage.unwrap_or_default(),
             reason,
             code: Some(failure.code),
+            context: failure.context.clone(),
         });
     }
 
@@ -174,14 +212,16 @@ impl Runner {
     }
 
     fn end(&mut self, answer: Answer, failure: Failure) {
-        if failure.code == FaultCode::EmptyAnswer {
-            // There is nothing to keep of it, but it was paid for.
+        if failure.code == FaultCode::EmptyAnswer || failure.context.is_some() {
+            // There is nothing to keep of it, but it was paid for, or revealed something.
             self.void(&failure, failure.message.clone());
         } else {
             let (reason, usage) = ("error".to_owned(), failure.usage);
             self.note_salvage(answer, Ending { reason, usage });
         }
-        let why = if may_pass(failure.code) {
+        let why = if failure.code == FaultCode::ContextFull {
+            locale::turn::context_full(failure.message)
+        } else if may_pass(failure.code) {
             locale::turn::answer_failed(failure.message)
         } else {
             locale::turn::answer_refused_for_good(failure.message)
@@ -237,6 +277,7 @@ fn may_pass(code: FaultCode) -> bool {
         | FaultCode::StreamCut => true,
         FaultCode::ProviderAuth
         | FaultCode::ProviderRejected
+        | FaultCode::ContextFull
         | FaultCode::ModelNotFound
         | FaultCode::BadResponse
         | FaultCode::UnusableModel

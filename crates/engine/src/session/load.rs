@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use samovar_core::error::FaultCode;
 use samovar_core::event::Group;
-use samovar_core::history::{MessageQuery, SessionRow, Speakers};
+use samovar_core::history::{MessageQuery, MessageRow, SessionRow, Speakers};
 use samovar_core::journal::{Batch, LogEntry, LogNo};
 use samovar_core::{
     Bounds, Broken, Entry, Event, Kind, Message, MessageId, Role, Seq, SessionId, TurnId,
@@ -16,16 +16,19 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::{Current, CurrentState, Mailbox, OpenSession};
+use crate::context::{self, Transcript};
 use crate::log::{Log, LogStart, note_turn};
 use crate::parts::Parts;
 use crate::projection;
 use crate::projector::read_kept;
 use crate::queue::Queued;
-use crate::runner::Transcript;
 use crate::turn::Turn;
 
 /// How long a session waits that a new history does not know yet.
 const REOPENING: Duration = Duration::from_secs(30);
+
+/// Messages that are read besides the window's, so that one read mostly finds where it begins.
+const PAGE_MARGIN: usize = 16;
 
 /// What the stores have of a session.
 struct Stored {
@@ -96,7 +99,7 @@ impl Mailbox {
             .projector
             .caught_up(self.parts.settings.read_wait)
             .await;
-        match self.transcript(&[], 0).await {
+        match self.transcript(&[], None).await {
             Ok(transcript) => {
                 if let Some(open) = &mut self.open {
                     open.transcript = transcript;
@@ -145,7 +148,6 @@ impl Mailbox {
         let Some(row) = row.filter(|_| !is_deleted) else {
             return Ok(Vec::new());
         };
-        let fold_size = fold.messages;
         let mut open = OpenSession::new(log, row.model);
         let mut interrupted = Vec::new();
         for (turn_id, turn) in fold.turns {
@@ -178,18 +180,19 @@ impl Mailbox {
                 open.recent.remember(&message, turn, Seq(at.0 - 1));
             }
         }
-        open.transcript = self.transcript(&found.newer(), fold_size).await?;
+        let parked = open.current.as_ref().map(|current| &current.turn_id);
+        let current = parked.or(interrupted.first().map(|(turn_id, _)| turn_id));
+        open.transcript = self.transcript(&found.newer(), current).await?;
         self.open = Some(open);
         Ok(interrupted)
     }
 
-    /// What the session's model is shown: the end of the history, and what that lacks still.
-    /// Of what is unfinished, `unfinished` messages, all is shown: a turn never loses its own
-    /// beginning.
+    /// The conversation that the session's model is shown next, or that a turn which has begun was
+    /// shown: the history's, and what it lacks still.
     pub(super) async fn transcript(
         &self,
         newer: &[Arc<Event>],
-        unfinished: usize,
+        current: Option<&TurnId>,
     ) -> Result<Transcript, Broken> {
         let is_undone = |event: &Arc<Event>| matches!(event.kind, Kind::TurnUndone { .. });
         if newer.iter().any(is_undone) {
@@ -197,23 +200,95 @@ impl Mailbox {
             let read_wait = self.parts.settings.read_wait;
             self.parts.projector.caught_up(read_wait).await;
         }
-        let limit = self.parts.settings.max_history_messages + unfinished;
-        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-        let (session, of) = (self.id.clone(), Speakers::Master);
+        let row = self.parts.history.session(&self.id).await?;
+        let row = projection::overlay_session(row, &self.id, newer);
+        let limit = row.and_then(|row| row.context);
+        let max = self.parts.settings.max_history_messages;
+        let mut known = Rows::default();
+        loop {
+            let earlier = self.page(&known, max + PAGE_MARGIN).await?;
+            known.add(earlier, newer, &self.id);
+            known.before = match &known.oldest {
+                Some(oldest) if !known.is_whole => {
+                    let place = self.parts.history.place(&self.id, oldest).await?;
+                    usize::try_from(place).unwrap_or(usize::MAX)
+                }
+                Some(_) | None => 0,
+            };
+            if let Some(start) = known.start(current, max) {
+                let mut transcript = Transcript::new(known.before, known.messages(), limit);
+                transcript.begin_at(start);
+                return Ok(transcript);
+            }
+        }
+    }
+
+    /// The messages before those that are known, oldest first.
+    async fn page(&self, known: &Rows, size: usize) -> Result<Page, Broken> {
+        let limit = u32::try_from(size).unwrap_or(u32::MAX);
         let query = MessageQuery {
-            session,
+            session: self.id.clone(),
             limit,
-            before: None,
-            of,
+            before: known.oldest.clone(),
+            of: Speakers::Master,
         };
         let rows = self.parts.history.messages(query).await?;
-        let of_master = newer.iter().filter(|event| event.agent.depth() == 0);
-        let of_master: Vec<_> = of_master.cloned().collect();
-        let rows = projection::overlay_messages(rows, &self.id, &of_master);
-        let said = rows.into_iter().filter(|row| row.has_begun);
-        let mut transcript = Transcript::new(said.map(|row| row.message).collect());
-        transcript.begin_at_a_user();
-        Ok(transcript)
+        let is_last = rows.len() < limit as usize;
+        Ok(Page { rows, is_last })
+    }
+}
+
+/// Messages of a session as the history gives them at once.
+struct Page {
+    rows: Vec<MessageRow>,
+    /// Whether none stand before them.
+    is_last: bool,
+}
+
+/// The messages at the end of a conversation, as far as they were read.
+#[derive(Default)]
+struct Rows {
+    rows: Vec<MessageRow>,
+    /// The oldest that was read from the history.
+    oldest: Option<MessageId>,
+    /// Whether nothing stands before them.
+    is_whole: bool,
+    /// How many messages of the conversation stand before them.
+    before: usize,
+}
+
+impl Rows {
+    fn add(&mut self, page: Page, newer: &[Arc<Event>], session: &SessionId) {
+        let is_first = self.oldest.is_none();
+        self.is_whole = page.is_last;
+        self.oldest = page.rows.first().map(|row| row.message.id.clone());
+        let mut rows = page.rows;
+        if is_first {
+            let of_master = newer.iter().filter(|event| event.agent.depth() == 0);
+            let of_master: Vec<_> = of_master.cloned().collect();
+            rows = projection::overlay_messages(rows, session, &of_master);
+        }
+        rows.retain(|row| row.has_begun);
+        self.rows.splice(..0, rows);
+    }
+
+    /// Where the window begins: before the turn `current`, or before the next one. `None` when what
+    /// decides that was not read yet.
+    fn start(&self, current: Option<&TurnId>, max: usize) -> Option<usize> {
+        let of_current = |row: &MessageRow| current.is_some() && row.turn.as_ref() == current;
+        let first = self.rows.iter().position(of_current);
+        let start = context::start(self.before + first.unwrap_or(self.rows.len()), max);
+        let known = self
+            .rows
+            .iter()
+            .take((start + 1).saturating_sub(self.before));
+        let has_opening = || known.clone().any(|row| row.message.role == Role::User);
+        let is_enough = first != Some(0) && self.before <= start && has_opening();
+        (self.is_whole || is_enough).then_some(start)
+    }
+
+    fn messages(self) -> Vec<Arc<Message>> {
+        self.rows.into_iter().map(|row| row.message).collect()
     }
 }
 
@@ -311,8 +386,6 @@ struct Fold {
     open: Vec<(Seq, TurnId)>,
     turns: Vec<(TurnId, Turn)>,
     started: HashSet<TurnId>,
-    /// How many messages they have, all together.
-    messages: usize,
     said: HashMap<TurnId, FirstMessage>,
     /// What joined a turn, and which.
     joined: Vec<(TurnId, Arc<Message>)>,
@@ -338,12 +411,10 @@ impl Fold {
             .collect();
         let (mut started, mut said) = (HashSet::new(), HashMap::new());
         let mut joined = Vec::new();
-        let mut messages = 0;
         for event in events {
             let Some(turn_id) = &event.turn else { continue };
             if let Some((_, turn)) = turns.iter_mut().find(|(other, _)| other == turn_id) {
                 turn.apply(&event.kind);
-                messages += usize::from(projection::message_of(event).is_some());
             }
             match &event.kind {
                 Kind::TurnStarted { .. } => {
@@ -383,7 +454,6 @@ impl Fold {
             open,
             turns,
             started,
-            messages,
             said,
             joined,
         }
@@ -403,6 +473,7 @@ pub(super) fn fault_message(code: FaultCode) -> &'static str {
         | FaultCode::ProviderRateLimited
         | FaultCode::ProviderError
         | FaultCode::ProviderRejected
+        | FaultCode::ContextFull
         | FaultCode::ModelNotFound
         | FaultCode::StreamCut
         | FaultCode::BadResponse

@@ -14,7 +14,6 @@ use tokio::sync::mpsc;
 use super::{ContinueWhen, Current, CurrentState, MAX_INPUTS, Mailbox, OpenSession};
 use crate::log::{Draft, master};
 use crate::parts::{Parts, refusal};
-use crate::projection;
 use crate::queue::Queued;
 use crate::runner::{Continuation, Input, RetryTime, Runner, answer, not_open};
 use crate::turn::{Step, Turn};
@@ -155,7 +154,7 @@ impl Mailbox {
     pub(super) fn spawn(&mut self, turn_id: TurnId, said: Arc<Message>, turn: Turn, model: Model) {
         if let Some(open) = &mut self.open {
             open.transcript
-                .trim(self.parts.settings.max_history_messages);
+                .begin_turn(self.parts.settings.max_history_messages);
             open.transcript.push(said);
         }
         self.spawn_runner(turn_id, turn, model, None);
@@ -248,7 +247,7 @@ impl Mailbox {
         self.parts.projector.mark(&open.log);
         for event in events {
             turn.apply(&event.kind);
-            open.transcript.extend(projection::message_of(&event));
+            open.transcript.take(&event);
         }
         self.parts.open_calls.note(&self.id, &turn_id, &turn);
         answer(reply, Ok(accepted));

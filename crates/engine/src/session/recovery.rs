@@ -41,6 +41,7 @@ impl Mailbox {
                 usage: Usage::default(),
                 reason: locale::turn::step_interrupted().to_owned(),
                 code: Some(FaultCode::Interrupted),
+                context: None,
             };
             turn.apply(&reset);
             planted!("no-reset-after-continuation", {

@@ -229,6 +229,7 @@ fn a_step_that_is_reset_is_tried_again_under_its_own_number() {
         usage,
         reason: "cut".to_owned(),
         code: None,
+        context: None,
     });
     let again = record(&mut turn);
     assert!(matches!(

@@ -20,3 +20,4 @@ mod rig;
 mod tools;
 mod turns;
 mod undo;
+mod window;

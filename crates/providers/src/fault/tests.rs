@@ -55,10 +55,40 @@ fn a_status_becomes_a_code_and_the_servers_own_words() {
     );
 }
 
+/// What servers say of a prompt that is too long: the status, how long it is, how long it may be, the
+/// sentence.
+const TOO_LONG: &str = "400 | 27423 | 8192 | request (27423 tokens) exceeds the available context size (8192 tokens), try increasing it
+400 | 27423 | 8192 | This model's maximum context length is 8192 tokens. However, your messages resulted in 27423 tokens.
+400 | 4500 | 4096 | This model's maximum context length is 4096 tokens. However, you requested 4500 tokens (4000 in the messages, 500 in the completion).
+400 | 210000 | 200000 | prompt is too long: 210000 tokens > 200000 maximum
+400 | 1200000 | 1048576 | The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).
+400 | 140000 | 131072 | This model's maximum prompt length is 131072 but the request contains 140000 tokens.
+500 | - | 4096 | the model is loaded with a context length of only 4096 tokens
+413 | - | - | Please reduce the length: the context window is full";
+
+// proves AS-15
+#[test]
+fn a_prompt_that_is_too_long_is_told_with_its_numbers() {
+    for row in TOO_LONG.lines() {
+        let cells: Vec<_> = row.splitn(4, " | ").collect();
+        let [status, used, limit, words] = cells.try_into().unwrap();
+        let body = serde_json::json!({ "error": { "message": words } }).to_string();
+        let status = status.parse().unwrap();
+        let fault = Fault::refused(status, &HeaderMap::new(), body.as_bytes());
+        assert_eq!(fault.code, FaultCode::ContextFull, "{row}");
+        let numbers = (fault.context.used, fault.context.limit);
+        assert_eq!(numbers, (used.parse().ok(), limit.parse().ok()), "{row}");
+    }
+    let busy = r#"{"error":{"message":"tokens per minute: limit 30000, requested 40000 for this context length"}}"#;
+    let fault = Fault::refused(429, &HeaderMap::new(), busy.as_bytes());
+    assert_eq!(fault.code, FaultCode::ProviderRateLimited, "a rate passes");
+}
+
 #[test]
 fn an_error_inside_an_answer_is_told_by_the_name_that_the_server_gives_it() {
     use FaultCode::{
-        ModelNotFound, ProviderAuth, ProviderError, ProviderRateLimited, ProviderRejected,
+        ContextFull, ModelNotFound, ProviderAuth, ProviderError, ProviderRateLimited,
+        ProviderRejected,
     };
     for (error, code) in [
         (r#"{"message":"m","type":"server_error"}"#, ProviderError),
@@ -80,7 +110,7 @@ fn an_error_inside_an_answer_is_told_by_the_name_that_the_server_gives_it() {
         ),
         (
             r#"{"message":"m","code":"context_length_exceeded"}"#,
-            ProviderRejected,
+            ContextFull,
         ),
         (
             r#"{"message":"m","type":"BadRequestError","code":400}"#,

@@ -21,7 +21,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_IDLE_WAL_BYTES: &str = "16777216";
 
 /// The tables' versions, in order. Never change one that was released: add the next.
-pub(super) const VERSIONS: [Version; 2] = [
+pub(super) const VERSIONS: [Version; 3] = [
     (
         1,
         "history",
@@ -31,6 +31,11 @@ pub(super) const VERSIONS: [Version; 2] = [
         2,
         "titles",
         include_str!("../../migrations/0002_titles.sql"),
+    ),
+    (
+        3,
+        "context",
+        include_str!("../../migrations/0003_context.sql"),
     ),
 ];
 

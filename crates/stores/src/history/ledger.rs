@@ -26,6 +26,7 @@ const OPEN_SESSION: &str = "\
     metadata = excluded.metadata, title = excluded.title, found_by = excluded.found_by \
     RETURNING key";
 pub(super) const SET_MODEL: &str = "UPDATE sessions SET model = ?2 WHERE key = ?1";
+pub(super) const SET_CONTEXT: &str = "UPDATE sessions SET context = ?2 WHERE key = ?1";
 pub(super) const SET_TITLE: &str = "UPDATE sessions SET title = ?2, found_by = ?3 WHERE key = ?1";
 pub(super) const SAVE_SESSION: &str = "\
     UPDATE sessions SET updated_at = ?2, message_count = ?3, projected = ?4, \
@@ -264,8 +265,13 @@ impl Ledger {
                     .start(connection, moment, turn, agent, parent_call.as_ref());
                 start.await
             }
-            Change::Spent { usage } => {
+            Change::Spent { usage, context } => {
                 self.usage = self.usage.plus(*usage);
+                let Some(context) = context else {
+                    return Ok(());
+                };
+                let set = sqlx::query(SET_CONTEXT).bind(self.key).bind(json(context)?);
+                set.execute(connection).await?;
                 Ok(())
             }
             Change::TurnFinished {

@@ -15,7 +15,7 @@ macro_rules! select_sessions {
         concat!(
             "SELECT id, model, title, agent, metadata, created_at, updated_at, message_count, \
              total_tokens_input, total_tokens_output, total_tokens_cache_read, \
-             total_tokens_cache_write, total_tokens_reasoning, projected FROM sessions ",
+             total_tokens_cache_write, total_tokens_reasoning, context, projected FROM sessions ",
             $rest
         )
     };
@@ -69,6 +69,11 @@ pub(super) const COUNT_MESSAGES: &str = "SELECT count(*) FROM message_rows \
      WHERE session_key = ?1 AND turn_seq = ?2 AND turn_key = ?3";
 pub(super) const PLACE: &str = "SELECT m.turn_seq, m.seq FROM message_rows AS m \
                      JOIN sessions AS s ON s.key = m.session_key WHERE m.id = ?1 AND s.id = ?2";
+/// How many messages of a session's own agent, whose turns have begun, stand before a place.
+pub(super) const COUNT_BEFORE: &str = "SELECT count(*) FROM message_rows AS m \
+     JOIN sessions AS s ON s.key = m.session_key LEFT JOIN turns AS t ON t.key = m.turn_key \
+     WHERE s.id = ?1 AND (m.turn_seq, m.seq) < (?2, ?3) AND m.depth = 0 \
+     AND (m.turn_key IS NULL OR t.started_at IS NOT NULL)";
 const IS_OVER: &str = "SELECT count(*) FROM turns AS t \
      JOIN sessions AS s ON s.key = t.session_key \
      WHERE s.id = ?1 AND t.id = ?2 AND t.finished_at IS NOT NULL";
@@ -117,7 +122,11 @@ pub(super) async fn messages(
     readers: &SqlitePool,
     query: &MessageQuery,
 ) -> Result<Vec<MessageRow>, Failure> {
-    let Some((turn_seq, seq)) = end(readers, query).await? else {
+    let end = match &query.before {
+        Some(before) => place(readers, &query.session, before).await?,
+        None => Some((i64::MAX, i64::MAX)),
+    };
+    let Some((turn_seq, seq)) = end else {
         return Ok(Vec::new());
     };
     let max_depth = match query.of {
@@ -135,18 +144,34 @@ pub(super) async fn messages(
     newest_first.iter().rev().map(row::message).collect()
 }
 
-/// The place in the order before which all wanted messages stand.
-async fn end(readers: &SqlitePool, query: &MessageQuery) -> Result<Option<(i64, i64)>, Failure> {
-    let Some(before) = &query.before else {
-        return Ok(Some((i64::MAX, i64::MAX)));
-    };
+/// A message's place in the order of its session.
+async fn place(
+    readers: &SqlitePool,
+    session: &SessionId,
+    message: &MessageId,
+) -> Result<Option<(i64, i64)>, Failure> {
     let place = sqlx::query(PLACE)
-        .bind(before.as_str())
-        .bind(query.session.as_str())
+        .bind(message.as_str())
+        .bind(session.as_str())
         .fetch_optional(readers)
         .await?;
     let read = |row: SqliteRow| Ok((row.try_get("turn_seq")?, row.try_get("seq")?));
     place.map(read).transpose()
+}
+
+/// How many messages stand before a message in its conversation.
+pub(super) async fn count_before(
+    readers: &SqlitePool,
+    session: &SessionId,
+    message: &MessageId,
+) -> Result<u64, Failure> {
+    let Some((turn_seq, seq)) = place(readers, session, message).await? else {
+        return Ok(0);
+    };
+    let count = sqlx::query(COUNT_BEFORE).bind(session.as_str());
+    let count = count.bind(turn_seq).bind(seq).fetch_one(readers).await?;
+    let count: i64 = count.try_get(0)?;
+    Ok(count.unsigned_abs())
 }
 
 /// One message of any session.

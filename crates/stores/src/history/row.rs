@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use samovar_core::history::{MessageRow, SessionRow};
 use samovar_core::message::{Part, Usage};
-use samovar_core::{AgentPath, Message, MessageId, Millis, Role, Seq, SessionId, Title, TurnId};
+use samovar_core::{
+    AgentPath, ContextLimit, Message, MessageId, Millis, Role, Seq, SessionId, Title, TurnId,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::query::Query;
@@ -67,6 +69,7 @@ pub(super) fn session(row: &SqliteRow) -> Result<SessionRow, Failure> {
             updated_at: Millis(row.try_get("updated_at")?),
             message_count: count(row, "message_count")?,
             usage: total_usage(row)?,
+            context: context(row)?,
             projected: Seq(count(row, "projected")?),
         })
     };
@@ -82,6 +85,11 @@ fn title(row: &SqliteRow) -> Result<Option<Title>, Failure> {
     let title: Option<&str> = row.try_get("title")?;
     let title = title.map(Title::new).transpose().map_err(odd)?;
     Ok(title.filter(|title| !title.is_empty()))
+}
+
+fn context(row: &SqliteRow) -> Result<Option<ContextLimit>, Failure> {
+    let context: Option<&str> = row.try_get("context")?;
+    context.map(parse).transpose()
 }
 
 /// A message.

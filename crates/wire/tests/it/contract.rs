@@ -54,6 +54,7 @@ fn session() -> SessionRow {
         updated_at: Millis(2),
         message_count: 3,
         usage: usage(4, 5),
+        context: None,
         projected: Seq(6),
     }
 }

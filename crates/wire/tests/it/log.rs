@@ -80,6 +80,7 @@ pub(crate) fn reset(iteration: u32, cost: Usage) -> Kind {
         usage: cost,
         reason: "cut".to_owned(),
         code: None,
+        context: None,
     }
 }
 

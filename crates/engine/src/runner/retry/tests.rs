@@ -8,6 +8,7 @@ fn failed(code: FaultCode, retry_after: Option<u64>) -> Failure {
         message: String::new(),
         retry_after: retry_after.map(Duration::from_secs),
         usage: None,
+        context: None,
     }
 }
 

@@ -100,6 +100,7 @@ impl World {
             usage,
             reason,
             code,
+            context: None,
         }
     }
 
@@ -126,6 +127,7 @@ impl World {
                 usage: Usage::default(),
                 reason: "interrupted".to_owned(),
                 code: Some(FaultCode::Interrupted),
+                context: None,
             });
         }
         for cut in self.turn.cut_calls() {

@@ -1,7 +1,7 @@
 //! What a projection leaves in the tables.
 
 use samovar_core::history::{Change, Totals};
-use samovar_core::{Millis, Role, Seq, Usage};
+use samovar_core::{ContextLimit, MessageId, Millis, Role, Seq, Usage};
 
 use super::{
     TestHistory, asked, finished, last, master, message, open, open_with, projection, put,
@@ -27,6 +27,10 @@ async fn every_message_of_every_role_counts_and_every_model_call_costs() {
             cache_write: 2,
             reasoning: 1,
         };
+        let context = ContextLimit {
+            model: "m".to_owned(),
+            tokens: 8192,
+        };
         place
             .project(
                 "s",
@@ -38,6 +42,7 @@ async fn every_message_of_every_role_counts_and_every_model_call_costs() {
                         4,
                         Change::Spent {
                             usage: tokens(100, 20),
+                            context: Some(context.clone()),
                         },
                     ),
                     (5, answered("answer", "t", usage)),
@@ -66,6 +71,13 @@ async fn every_message_of_every_role_counts_and_every_model_call_costs() {
         };
         assert_eq!((session.message_count, session.usage), (5, spent));
         assert_eq!(session.projected, Seq(9));
+        assert_eq!(session.context, Some(context));
+        // The child's message is not in the conversation, nor is one whose turn has not begun.
+        for (id, before) in [("rules", 3), ("result", 2), ("question", 0), ("unknown", 0)] {
+            let message = MessageId::new(id).unwrap();
+            let found = place.history.place(&session.id, &message).await;
+            assert_eq!(found, Ok(before), "{id}");
+        }
         let totals = Totals {
             sessions: 1,
             messages: 5,

@@ -84,7 +84,10 @@ fn change(session: usize) -> impl Strategy<Value = Change> {
             parent_call: None,
             at: Millis(at.into()),
         }),
-        1 => usage().prop_map(|usage| Change::Spent { usage }),
+        1 => usage().prop_map(|usage| Change::Spent {
+            usage,
+            context: None,
+        }),
         1 => (turn(), any::<i32>()).prop_map(|(turn, at)| Change::Forget {
             turns: vec![turn_id(turn)],
             at: Millis(at.into()),
@@ -236,6 +239,7 @@ async fn a_session_is_read_back_exactly() {
             updated_at: Millis(-5),
             message_count: 0,
             usage: super::tokens(0, 0),
+            context: None,
             projected: Seq(3),
         };
         assert_eq!(session, Some(written));

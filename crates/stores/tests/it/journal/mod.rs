@@ -245,6 +245,7 @@ fn step_reset() -> Kind {
         usage: Usage::default(),
         reason: "cut".to_owned(),
         code: None,
+        context: None,
     }
 }
 

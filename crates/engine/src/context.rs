@@ -1,0 +1,281 @@
+//! The window: what of a session's conversation its model is shown. It is a function of the log
+//! alone, the same before and after a restart or an eviction (AS-15, AS-25). Pure.
+
+use std::sync::Arc;
+
+use samovar_core::provider::ContextNumbers;
+use samovar_core::{ContextLimit, Event, Kind, Message, Part, Prompt, Role};
+use serde_json::Value;
+
+use crate::projection;
+
+#[cfg(test)]
+mod tests;
+
+/// Bytes of text in one token, about: English has more, digits and other scripts have less.
+const BYTES_PER_TOKEN: u64 = 3;
+/// Tokens that a message or a tool takes besides its text.
+const FRAME: u64 = 8;
+/// What is left of an old result that is shortened, in tokens.
+const SHORT: u64 = 160;
+/// What is left of the newest results at least, in tokens each.
+const SHORTEST: u64 = 64;
+/// What stands where a part of a result is left out, for the model.
+const LEFT_OUT: &str = "bytes are left out here to save room; call the tool again to see them";
+
+/// The place where the window begins in a conversation of `count` messages, before a turn. It holds
+/// at most `max` messages, and moves a quarter of that at a time, so that the beginning, which
+/// providers cache, stays the same for many turns.
+pub(crate) fn start(count: usize, max: usize) -> usize {
+    let step = (max / 4).max(1);
+    count.saturating_sub(max).div_ceil(step) * step
+}
+
+/// The end of a session's conversation, and what is known about the room for it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Transcript {
+    /// How many messages stand before these.
+    before: usize,
+    messages: Vec<Arc<Message>>,
+    /// The last user's message before these: a turn that the window cuts keeps it.
+    opening: Option<Arc<Message>>,
+    limit: Option<ContextLimit>,
+}
+
+impl Transcript {
+    /// The messages of a conversation from the place `before` on.
+    pub(crate) fn new(
+        before: usize,
+        messages: Vec<Arc<Message>>,
+        limit: Option<ContextLimit>,
+    ) -> Self {
+        Self {
+            before,
+            messages,
+            opening: None,
+            limit,
+        }
+    }
+
+    pub(crate) fn push(&mut self, message: Arc<Message>) {
+        self.messages.push(message);
+    }
+
+    /// Takes in what an event adds to the conversation, or reveals about the room for it.
+    pub(crate) fn take(&mut self, event: &Event) {
+        let message = projection::message_of(event);
+        self.messages.extend(message.map(Arc::new));
+        if let Kind::StepReset { context, .. } = &event.kind {
+            self.limit = context.clone().or(self.limit.take());
+        }
+    }
+
+    /// The same conversation under another limit.
+    pub(crate) fn within(&self, limit: ContextLimit) -> Self {
+        Self {
+            limit: Some(limit),
+            ..self.clone()
+        }
+    }
+
+    /// Moves the window before a new turn.
+    pub(crate) fn begin_turn(&mut self, max: usize) {
+        self.begin_at(start(self.before + self.messages.len(), max));
+    }
+
+    /// Drops the messages before the place `start`.
+    pub(crate) fn begin_at(&mut self, start: usize) {
+        let cut = start.saturating_sub(self.before).min(self.messages.len());
+        let is_user = |message: &Arc<Message>| message.role == Role::User;
+        if let Some(opening) = self.messages.drain(..cut).rfind(is_user) {
+            self.opening = Some(opening);
+        }
+        self.before += cut;
+    }
+
+    /// The messages in the window, from a user's message on; no result is without its call.
+    fn window(&self) -> Vec<Arc<Message>> {
+        let is_result = |message: &&Arc<Message>| message.role == Role::Tool;
+        let cut_results = self.messages.iter().take_while(is_result).count();
+        let mut rest = &self.messages[cut_results..];
+        let begins_a_turn = rest.first().is_none_or(|first| first.role == Role::User);
+        let opening = self.opening.iter().filter(|_| !begins_a_turn);
+        let opening: Vec<_> = opening.cloned().collect();
+        if opening.is_empty() {
+            let is_other = |message: &&Arc<Message>| message.role != Role::User;
+            rest = &rest[rest.iter().take_while(is_other).count()..];
+        }
+        [opening.as_slice(), rest].concat()
+    }
+
+    /// Adds the conversation to a prompt, as much of it as the model has room for.
+    pub(crate) fn show_in(&self, mut prompt: Prompt, model: &str) -> Prompt {
+        let window = self.window();
+        let limit = self.limit.as_ref().filter(|limit| limit.model == model);
+        prompt.messages = match limit {
+            Some(limit) => {
+                let answer = u64::from(prompt.max_tokens).min(limit.tokens / 4);
+                let taken = size_of_frame(&prompt) + answer;
+                fit(window, limit.tokens.saturating_sub(taken))
+            }
+            None => window,
+        };
+        prompt
+    }
+}
+
+/// The limit that a refused prompt reveals: the provider's own, in our estimate's tokens. At least an
+/// eighth less than what was refused, so that each refusal makes the next prompt smaller.
+pub(crate) fn revealed(prompt: &Prompt, numbers: ContextNumbers) -> u64 {
+    let sent = size(prompt);
+    let named = match (numbers.limit, numbers.used) {
+        (Some(limit), Some(used)) if used > 0 => {
+            let scaled = u128::from(sent) * u128::from(limit) / u128::from(used);
+            u64::try_from(scaled).unwrap_or(u64::MAX)
+        }
+        (Some(limit), _) => limit.min(sent / 4 * 3),
+        (None, _) => sent / 4 * 3,
+    };
+    named.min(sent - sent / 8)
+}
+
+/// The estimated size of a prompt, in tokens.
+pub(crate) fn size(prompt: &Prompt) -> u64 {
+    size_of_frame(prompt)
+        + prompt
+            .messages
+            .iter()
+            .map(|message| tokens(message))
+            .sum::<u64>()
+}
+
+/// The estimated size of a prompt without the conversation.
+fn size_of_frame(prompt: &Prompt) -> u64 {
+    let layers = prompt.layers.iter().map(|layer| layer.text.len());
+    let tools = prompt
+        .tools
+        .iter()
+        .map(|tool| tool.name.len() + tool.description.len() + length(&tool.parameters));
+    layers.chain(tools).map(in_tokens).sum()
+}
+
+fn tokens(message: &Message) -> u64 {
+    let parts = message.parts.iter().map(|part| match part {
+        Part::Text { text } => text.len(),
+        Part::Reasoning {
+            text,
+            provider_state,
+        } => text.len() + provider_state.as_ref().map_or(0, length),
+        Part::Call(call) => call.name.len() + length(&call.args),
+        Part::Outcome { outcome, .. } => outcome.text.len(),
+        Part::Data { .. } => 0,
+    });
+    in_tokens(parts.sum())
+}
+
+fn in_tokens(bytes: usize) -> u64 {
+    (bytes as u64).div_ceil(BYTES_PER_TOKEN) + FRAME
+}
+
+/// The length of a value as JSON text, about.
+fn length(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 6,
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => items.iter().map(|item| length(item) + 1).sum::<usize>() + 2,
+        Value::Object(map) => {
+            let fields = map.iter().map(|(key, value)| key.len() + 4 + length(value));
+            fields.sum::<usize>() + 2
+        }
+    }
+}
+
+/// Makes a conversation fit into `room` tokens: old large results become short, oldest first; then the
+/// oldest turns leave, then the oldest calls of the last turn; then its newest results become short.
+/// What leaves is rounded up to a quarter of the room, so that the beginning stays the same for many
+/// steps. A conversation of one long user's message stays too long.
+pub(crate) fn fit(mut messages: Vec<Arc<Message>>, room: u64) -> Vec<Arc<Message>> {
+    let mut over = excess(&messages, room);
+    let newest = last(&messages, |message| message.role != Role::Tool);
+    for message in &mut messages[..newest] {
+        if over == 0 {
+            return messages;
+        }
+        over = over.saturating_sub(shorten(message, SHORT));
+    }
+    let over = excess(&messages, room);
+    let turn = last(&messages, |message| message.role == Role::User);
+    let (from, over) = skip(&messages[..turn], Role::User, over);
+    messages.drain(..from);
+    if over > 0 && messages.len() > 1 {
+        let newest = last(&messages, |message| message.role != Role::Tool);
+        let (calls, _) = skip(&messages[1..newest.max(1)], Role::Assistant, over);
+        messages.drain(1..=calls);
+    }
+    shorten_newest(&mut messages, room);
+    messages
+}
+
+/// How many tokens a conversation has too many, rounded up to a quarter of the room.
+fn excess(messages: &[Arc<Message>], room: u64) -> u64 {
+    let step = (room / 4).max(1);
+    sum(messages).saturating_sub(room).div_ceil(step) * step
+}
+
+/// How many messages must go from the front to save `over` tokens, in groups that begin with a role;
+/// and what is still to be saved.
+fn skip(messages: &[Arc<Message>], role: Role, mut over: u64) -> (usize, u64) {
+    let mut from = 0;
+    while over > 0 && from < messages.len() {
+        let rest = messages[from + 1..].iter();
+        let next = from + 1 + rest.take_while(|message| message.role != role).count();
+        over = over.saturating_sub(sum(&messages[from..next]));
+        from = next;
+    }
+    (from, over)
+}
+
+/// Shares what room the other messages leave among the newest results.
+fn shorten_newest(messages: &mut [Arc<Message>], room: u64) {
+    let newest = last(messages, |message| message.role != Role::Tool) + 1;
+    let (others, results) = messages.split_at_mut(newest.min(messages.len()));
+    if results.is_empty() || sum(others) + sum(results) <= room {
+        return;
+    }
+    let share = room.saturating_sub(sum(others)) / results.len() as u64;
+    for result in results {
+        shorten(result, share.max(SHORTEST));
+    }
+}
+
+fn last(messages: &[Arc<Message>], is: impl Fn(&Arc<Message>) -> bool) -> usize {
+    messages.iter().rposition(is).unwrap_or_default()
+}
+
+fn sum(messages: &[Arc<Message>]) -> u64 {
+    messages.iter().map(|message| tokens(message)).sum()
+}
+
+/// Shortens a result to at most so many tokens; answers how many that saves.
+fn shorten(message: &mut Arc<Message>, to: u64) -> u64 {
+    let before = tokens(message);
+    if message.role != Role::Tool || before <= to {
+        return 0;
+    }
+    for part in &mut Arc::make_mut(message).parts {
+        if let Part::Outcome { outcome, .. } = part {
+            outcome.text = ends(&outcome.text, to.saturating_sub(FRAME) * BYTES_PER_TOKEN);
+        }
+    }
+    before.saturating_sub(tokens(message))
+}
+
+/// The beginning and the end of a text in at most so many bytes, with a note between them.
+fn ends(text: &str, bytes: u64) -> String {
+    let kept = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let kept = kept.saturating_sub(LEFT_OUT.len() + 24);
+    let head = text.floor_char_boundary(kept / 3 * 2);
+    let tail = text.ceil_char_boundary(text.len().saturating_sub(kept / 3).max(head));
+    let (left_out, head, tail) = (tail - head, &text[..head], &text[tail..]);
+    format!("{head}\n[{left_out} {LEFT_OUT}]\n{tail}")
+}
