@@ -37,7 +37,7 @@ impl Runner {
         let mut answer = Answer::new(id, self.turn.asked_model().to_owned());
         let heard = match self.find_model() {
             Ok(()) => self.hear(&mut answer, max_tokens).await?,
-            Err(failure) => ReadEnd::Failed(failure),
+            Err(failure) => ReadEnd::Failed(*failure),
         };
         match heard {
             ReadEnd::Whole(ending) if !answer.is_empty() => {
@@ -66,17 +66,19 @@ impl Runner {
     }
 
     /// Uses the model of the step: a resumed turn may already be on a fallback.
-    fn find_model(&mut self) -> Result<(), Failure> {
+    fn find_model(&mut self) -> Result<(), Box<Failure>> {
         if self.model.name == self.turn.asked_model() {
             return Ok(());
         }
         let found = self.parts.models.resolve(self.turn.asked_model());
-        self.model = found.map_err(|error| Failure {
-            code: FaultCode::UnusableModel,
-            message: error.message.into_owned(),
-            retry_after: None,
-            usage: None,
-            context: None,
+        self.model = found.map_err(|error| {
+            Box::new(Failure {
+                code: FaultCode::UnusableModel,
+                message: error.message.into_owned(),
+                retry_after: None,
+                usage: None,
+                context: None,
+            })
         })?;
         Ok(())
     }

@@ -248,7 +248,7 @@ struct Page {
 /// The messages at the end of a conversation, as far as they were read.
 #[derive(Default)]
 struct Rows {
-    rows: Vec<MessageRow>,
+    read: Vec<MessageRow>,
     /// The oldest that was read from the history.
     oldest: Option<MessageId>,
     /// Whether nothing stands before them.
@@ -269,17 +269,17 @@ impl Rows {
             rows = projection::overlay_messages(rows, session, &of_master);
         }
         rows.retain(|row| row.has_begun);
-        self.rows.splice(..0, rows);
+        self.read.splice(..0, rows);
     }
 
     /// Where the window begins: before the turn `current`, or before the next one. `None` when what
     /// decides that was not read yet.
     fn start(&self, current: Option<&TurnId>, max: usize) -> Option<usize> {
         let of_current = |row: &MessageRow| current.is_some() && row.turn.as_ref() == current;
-        let first = self.rows.iter().position(of_current);
-        let start = context::start(self.before + first.unwrap_or(self.rows.len()), max);
+        let first = self.read.iter().position(of_current);
+        let start = context::start(self.before + first.unwrap_or(self.read.len()), max);
         let known = self
-            .rows
+            .read
             .iter()
             .take((start + 1).saturating_sub(self.before));
         let has_opening = || known.clone().any(|row| row.message.role == Role::User);
@@ -288,7 +288,7 @@ impl Rows {
     }
 
     fn messages(self) -> Vec<Arc<Message>> {
-        self.rows.into_iter().map(|row| row.message).collect()
+        self.read.into_iter().map(|row| row.message).collect()
     }
 }
 
