@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use samovar_core::event::{Entry, Group};
 use samovar_core::history::{Change, MessageRow, Projection, SessionRow};
-use samovar_core::{Event, Kind, Message, Millis, Role, Seq, SessionId, Title, Usage};
+use samovar_core::{
+    ContextLimit, Event, Kind, Message, Millis, Role, Seq, SessionId, Title, Usage,
+};
 use serde_json::Map;
 
 use crate::log::MASTER;
@@ -78,10 +80,7 @@ fn change(event: &Event) -> Option<Change> {
             parent_call: parent_call.clone(),
             at,
         }),
-        Kind::StepReset { usage, context, .. } => Some(Change::Spent {
-            usage: *usage,
-            context: context.clone(),
-        }),
+        Kind::StepReset { usage, context, .. } => Some(spent(*usage, context.as_ref())),
         Kind::MessageFinished {
             message,
             entry: Entry::Joined,
@@ -127,6 +126,11 @@ fn change(event: &Event) -> Option<Change> {
         | Kind::EventsLost { .. }
         | Kind::StateChanged { .. } => None,
     }
+}
+
+fn spent(usage: Usage, context: Option<&ContextLimit>) -> Change {
+    let context = context.cloned();
+    Change::Spent { usage, context }
 }
 
 /// The message that an event brings into the conversation.
@@ -210,17 +214,19 @@ pub(crate) fn overlay_session(
                     row.updated_at = row.updated_at.max(at);
                 }
             }
-            Change::Spent { usage, context } => {
-                if let Some(row) = &mut row {
-                    row.usage = row.usage.plus(usage);
-                    row.context = context.or(row.context.take());
-                }
-            }
+            Change::Spent { usage, context } => spend(row.as_mut(), usage, context),
             Change::Move { at, .. } => seen(row.as_mut(), at),
             Change::TurnStarted { .. } | Change::TurnFinished { .. } => {}
         }
     }
     row
+}
+
+fn spend(row: Option<&mut SessionRow>, usage: Usage, context: Option<ContextLimit>) {
+    if let Some(row) = row {
+        row.usage = row.usage.plus(usage);
+        row.context = context.or(row.context.take());
+    }
 }
 
 fn seen(row: Option<&mut SessionRow>, at: Millis) {
