@@ -194,6 +194,8 @@ export interface SessionInfo {
   updatedAt: number;
   /** The number of messages of every role. */
   messageCount: number;
+  /** The first words of the user's first message; absent before it. */
+  preview?: string;
   /** The token usage of all its model calls. */
   tokens: TokenUsage;
   /** The client's metadata, and the model. */

@@ -124,6 +124,9 @@ pub struct SessionRow {
     pub updated_at: Millis,
     /// The number of messages of every role, including children's (AS-18).
     pub message_count: u64,
+    /// The beginning of the user's first message, at most 200 characters; `None`
+    /// before it, and from a store that does not look for it.
+    pub preview: Option<String>,
     /// The token usage of all its model calls.
     pub usage: Usage,
     /// What is known about the window of the model that refused a prompt last; `None` if no model

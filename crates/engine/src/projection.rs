@@ -184,6 +184,7 @@ pub(crate) fn overlay_session(
                     created_at: at,
                     updated_at: at,
                     message_count: 0,
+                    preview: None,
                     usage: Usage::default(),
                     context: None,
                     projected: event.seq,

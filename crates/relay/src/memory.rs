@@ -79,6 +79,7 @@ fn row(id: &SessionId, model: &str, agent: &str, at: Millis) -> SessionRow {
         created_at: at,
         updated_at: at,
         message_count: 0,
+        preview: None,
         usage: Usage::default(),
         context: None,
         projected: Seq::default(),

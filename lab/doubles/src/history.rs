@@ -102,6 +102,7 @@ impl Session {
             created_at: at,
             updated_at: at,
             message_count: 0,
+            preview: None,
             usage: Usage::default(),
             context: None,
             projected: Seq(0),

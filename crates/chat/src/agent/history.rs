@@ -74,6 +74,7 @@ impl ChatHistory {
             created_at: Millis::default(),
             updated_at: Millis::default(),
             message_count: 0,
+            preview: None,
             usage: Usage::default(),
             context: None,
             projected: *projected,

@@ -15,7 +15,10 @@ macro_rules! select_sessions {
         concat!(
             "SELECT id, model, title, agent, metadata, created_at, updated_at, message_count, \
              total_tokens_input, total_tokens_output, total_tokens_cache_read, \
-             total_tokens_cache_write, total_tokens_reasoning, context, projected FROM sessions ",
+             total_tokens_cache_write, total_tokens_reasoning, context, projected, \
+             (SELECT substr(json_extract(m.parts, '$[0].text'), 1, 200) FROM message_rows AS m \
+             WHERE m.session_key = sessions.key AND m.role = 'user' AND m.depth = 0 \
+             ORDER BY m.turn_seq, m.seq LIMIT 1) AS preview FROM sessions ",
             $rest
         )
     };

@@ -68,6 +68,7 @@ pub(super) fn session(row: &SqliteRow) -> Result<SessionRow, Failure> {
             created_at: Millis(row.try_get("created_at")?),
             updated_at: Millis(row.try_get("updated_at")?),
             message_count: count(row, "message_count")?,
+            preview: row.try_get("preview")?,
             usage: total_usage(row)?,
             context: context(row)?,
             projected: Seq(count(row, "projected")?),

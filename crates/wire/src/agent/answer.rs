@@ -32,6 +32,9 @@ pub struct SessionInfo {
     pub updated_at: Millis,
     /// The number of messages of every role.
     pub message_count: u64,
+    /// The first words of the user's first message; absent before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
     /// The token usage of all its model calls.
     pub tokens: TokenUsage,
     /// The client's metadata, and the model.
@@ -50,6 +53,7 @@ impl From<&SessionRow> for SessionInfo {
             created_at: row.created_at,
             updated_at: row.updated_at,
             message_count: row.message_count,
+            preview: row.preview.clone(),
             tokens: row.usage.into(),
             metadata,
         }

@@ -53,6 +53,7 @@ fn session() -> SessionRow {
         created_at: Millis(1),
         updated_at: Millis(2),
         message_count: 3,
+        preview: Some("Which tea".to_owned()),
         usage: usage(4, 5),
         context: None,
         projected: Seq(6),
@@ -70,6 +71,7 @@ fn a_session_has_its_id_twice_the_model_as_it_was_asked_for_and_its_metadata() {
         "createdAt": 1,
         "updatedAt": 2,
         "messageCount": 3,
+        "preview": "Which tea",
         "tokens": {"total": 9, "input": 4, "output": 5},
         "metadata": {"source": "page", "model": "qwen-max"},
     });

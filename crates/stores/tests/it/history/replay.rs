@@ -238,6 +238,7 @@ async fn a_session_is_read_back_exactly() {
             created_at: Millis(-5),
             updated_at: Millis(-5),
             message_count: 0,
+            preview: None,
             usage: super::tokens(0, 0),
             context: None,
             projected: Seq(3),
