@@ -66,7 +66,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Content>, Problem> {
     }))
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     let mut hex = String::with_capacity(2 * bytes.len());
     for byte in bytes {
         // Writing to a string cannot fail.

@@ -1,7 +1,18 @@
 //! Where this user's own files are, by the XDG base directories.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::file::hex;
+
+/// Characters of a folder's own name that its store's name begins with, at most.
+const NAME_CHARS: usize = 40;
+
+/// Hex digits of the hash in a store's name.
+const HASH_DIGITS: usize = 12;
 
 /// The folders of this user. A path that is not absolute would lie in whatever folder somebody
 /// stands in, so it counts as none.
@@ -36,6 +47,27 @@ impl Folders {
             state: ours("XDG_STATE_HOME", ".local/state"),
             home,
         }
+    }
+
+    /// Where the stores of folders are.
+    pub fn stores(&self) -> Option<PathBuf> {
+        Some(self.data.as_ref()?.join("stores"))
+    }
+
+    /// The store of a folder, given by its canonical path: the last part of the path, for people,
+    /// and a hash of the whole.
+    pub fn store_of(&self, folder: &Path) -> Option<PathBuf> {
+        let last = folder.file_name().unwrap_or("root".as_ref());
+        let last = last.to_string_lossy();
+        let is_plain = |character: char| character.is_alphanumeric() || "._-".contains(character);
+        let plain = last.chars().take(NAME_CHARS);
+        let plain = plain.map(|character| if is_plain(character) { character } else { '_' });
+        let name: String = plain.collect();
+        let hash = hex(&Sha256::digest(folder.as_os_str().as_bytes()));
+        let hash = hash.get(..HASH_DIGITS).unwrap_or_default();
+        // A name that began with a dot would be hidden.
+        let name = name.trim_start_matches('.');
+        Some(self.stores()?.join(format!("{name}-{hash}")))
     }
 
     /// The path that somebody wrote in the folder `base`: `~/` is their home.

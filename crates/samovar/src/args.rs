@@ -211,16 +211,7 @@ pub(crate) struct Serve {
 #[derive(Subcommand)]
 pub(crate) enum Sessions {
     #[command(about = help::sessions_list())]
-    List {
-        #[arg(long, help = help::limit(), default_value_t = 50, value_parser = |typed: &str| whole(typed, 1_u32, 200))]
-        limit: u32,
-        #[arg(long, help = help::offset(), default_value_t = 0, value_parser = |typed: &str| whole(typed, 0, u32::MAX))]
-        offset: u32,
-        #[arg(long, value_name = "TEXT", help = help::query())]
-        query: Option<String>,
-        #[command(flatten)]
-        common: Common,
-    },
+    List(ListSessions),
     #[command(about = help::sessions_show())]
     Show {
         #[arg(help = help::session_id(), value_parser = arguments::session)]
@@ -248,6 +239,13 @@ pub(crate) enum Sessions {
         #[command(flatten)]
         common: Common,
     },
+    #[command(about = help::sessions_move())]
+    Move {
+        #[arg(long, value_name = "DIR", help = help::sessions_move_from())]
+        from: Option<PathBuf>,
+        #[command(flatten)]
+        common: Common,
+    },
     #[command(about = help::sessions_delete())]
     Delete {
         #[arg(help = help::session_id(), value_parser = arguments::session)]
@@ -257,6 +255,21 @@ pub(crate) enum Sessions {
         #[command(flatten)]
         common: Common,
     },
+}
+
+/// `samovar sessions list`.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ListSessions {
+    #[arg(long, help = help::sessions_all(), conflicts_with = "offset")]
+    pub(crate) all: bool,
+    #[arg(long, help = help::limit(), default_value_t = 50, value_parser = |typed: &str| whole(typed, 1_u32, 200))]
+    pub(crate) limit: u32,
+    #[arg(long, help = help::offset(), default_value_t = 0, value_parser = |typed: &str| whole(typed, 0, u32::MAX))]
+    pub(crate) offset: u32,
+    #[arg(long, value_name = "TEXT", help = help::query())]
+    pub(crate) query: Option<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 /// What every command that looks at the data directory takes.

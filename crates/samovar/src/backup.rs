@@ -33,6 +33,7 @@ pub(crate) async fn backup(args: Backup) -> Result<Exit, Failure> {
     )?;
     found.say_foreign();
     let path = absolute(&args.folder)?;
+    found.note_folder();
     let reached = Access::data_dir(&found.config, Purpose::Rows).await?;
     let params = json!({ "path": path });
     let made = reached.client.post_patiently("/api/backup", &params);
@@ -59,6 +60,7 @@ pub(crate) async fn restore(args: Restore) -> Result<Exit, Failure> {
     } else {
         Replace::Never
     };
+    found.note_folder();
     let (from, to) = (PathBuf::from(&path), found.config.data_dir.clone());
     let work = tokio::task::spawn_blocking(move || put_back(&from, &to, replace));
     let done = saying(text::backup::restoring(), async {

@@ -28,9 +28,8 @@ pub(crate) async fn chat(args: args::Chat) -> Result<Exit, Failure> {
         () = stop.asked() => return Ok(Exit::Interrupted),
     };
     found.warn();
-    if args.talk.verbose || found.is_data_elsewhere {
-        say(&found.data_line());
-    }
+    found.say_data(args.talk.verbose);
+    found.say_earlier();
     say(&text::chat::welcome(&talk.session.id));
     let mut chat = Chat {
         talk,

@@ -10,7 +10,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use samovar_config::{ConfigError, Flag, Origin, ProviderNames, Resolved, Settings, Sources};
+use samovar_config::{
+    ConfigError, Flag, Folders, Origin, ProviderNames, Resolved, Settings, Sources,
+};
 use samovar_core::Approval;
 use samovar_engine::Resume;
 use samovar_locale as text;
@@ -23,10 +25,11 @@ use tracing_subscriber::EnvFilter;
 use crate::args::{DirArgs, ModelArgs};
 use crate::exit::{Exit, Failure};
 use crate::screen::say;
+use crate::stores::{self, is_begun};
 use crate::walk;
 
 use data_dir::DataDir;
-pub(crate) use data_dir::LocalData;
+pub(crate) use data_dir::{LocalData, Place, real};
 
 /// Who said which model answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,10 +68,15 @@ pub(crate) struct Setup {
     pub(crate) data_dir_reason: String,
     /// Why the workspace is this one, for a person.
     pub(crate) workspace_reason: String,
-    /// Whether the data directory is one that nobody named and that does not lie here.
-    pub(crate) is_data_elsewhere: bool,
+    pub(crate) place: Place,
+    /// This user's own folders.
+    pub(crate) folders: Folders,
+    /// Whether nothing but the current folder says what the workspace is.
+    is_workspace_untyped: bool,
     /// Whether there is a `./data` that is somebody else's.
     is_data_foreign: bool,
+    /// Whether the folder had no store when the command began.
+    is_data_new: bool,
     pub(crate) model_from: ModelFrom,
     /// How much is asked where a person is there and says nothing.
     pub(crate) approval: Approval,
@@ -90,6 +98,54 @@ impl Setup {
         if self.is_data_foreign {
             say(&self.data_line());
         }
+    }
+
+    /// Says where everything is kept, when that is news or was asked for.
+    pub(crate) fn say_data(&self, is_verbose: bool) {
+        if is_verbose || self.is_data_new || self.is_data_foreign {
+            say(&self.data_line());
+        }
+    }
+
+    /// The store that the folder had before it got this data directory, if it has sessions.
+    pub(crate) fn earlier_store(&self) -> Option<PathBuf> {
+        let store = self.folders.store_of(&real(&self.config.workspace))?;
+        (self.place == Place::Beside && is_begun(&store)).then_some(store)
+    }
+
+    /// Notes whose folder this is, so that its sessions are found from everywhere. What cannot be
+    /// noted is found in the folder alone.
+    pub(crate) fn note_folder(&self) {
+        let folder = real(&self.config.workspace);
+        let store = self.folders.store_of(&folder);
+        if let (Place::OfFolder | Place::Beside, Some(store)) = (self.place, store)
+            && let Err(error) = stores::note(&store, &folder)
+        {
+            tracing::warn!(%error, "this folder is not noted");
+        }
+    }
+
+    /// Says which store the folder had before this one, if that has sessions.
+    pub(crate) fn say_earlier(&self) {
+        if let Some(store) = self.earlier_store() {
+            say(&text::stores::earlier(store.display()));
+        }
+    }
+
+    /// Refuses to let tools work in the whole system or in all of the person's files, unless they
+    /// typed that they want it.
+    ///
+    /// # Errors
+    /// The workspace is `/` or the home folder, and only because the command was typed there.
+    pub(crate) fn check_workspace(&self) -> Result<(), Failure> {
+        let folder = real(&self.config.workspace);
+        let home = self.folders.home.as_deref().map(real);
+        let is_wide = folder.parent().is_none() || Some(&folder) == home.as_ref();
+        if self.place == Place::OfFolder && self.is_workspace_untyped && is_wide {
+            let why = text::config::workspace_too_wide(folder.display());
+            return Err(Failure::new(Exit::Usage, "workspace_too_wide", why));
+        }
+        Ok(())
     }
 
     /// Says what a person has to hear.
@@ -209,14 +265,15 @@ pub(crate) fn read(places: &DirArgs, who: &ModelArgs, local: LocalData) -> Resul
     check_log(&resolved)?;
     let settings = &resolved.settings;
     let owner = resolved.folders.state.clone().map(Owner::new);
-    let data_dir = DataDir::choose(&resolved, &sources.here, owner.as_ref(), local)?;
     let workspace = settings.server.workspace.clone();
     let workspace = workspace.unwrap_or_else(|| sources.here.clone());
+    let data_dir = DataDir::choose(&resolved, &sources.here, &workspace, owner.as_ref(), local)?;
     let mut config = Config::new(data_dir.path.clone(), workspace);
     serve(&mut config, settings);
     elsewhere::set_up(&mut config, &resolved)?;
     config.chat = chat::set_up(&resolved)?;
     config.relay = relay::set_up(&resolved)?;
+    config.frees_ballast = data_dir.place == Place::OfFolder;
     config.providers = set_up(&resolved);
     config.providers.unbuilt = unbuilt(&sources);
     protect(&mut config, &resolved, &sources, owner);
@@ -235,7 +292,10 @@ pub(crate) fn read(places: &DirArgs, who: &ModelArgs, local: LocalData) -> Resul
             Origin::Default => text::config::workspace_here().to_owned(),
             origin => text::config::named_by(origin),
         },
-        is_data_elsewhere: data_dir.is_elsewhere,
+        place: data_dir.place,
+        is_data_new: data_dir.place == Place::OfFolder && !is_begun(&config.data_dir),
+        is_workspace_untyped: resolved.origin("server.workspace") == Origin::Default,
+        folders: resolved.folders.clone(),
         is_data_foreign: data_dir.is_foreign,
         model_from: ModelFrom::of(&resolved.origin("defaults.model")),
         approval: level.unwrap_or(Approval::Auto),

@@ -15,7 +15,7 @@ use crate::model;
 use crate::output::{self, Format, table};
 use crate::reconnecting::Repeat;
 use crate::screen::{put, say, visible};
-use crate::sessions::{ask, change, look, once};
+use crate::sessions::{ask, change, look, look_at};
 use crate::timestamps::moment;
 
 /// `samovar models`.
@@ -23,7 +23,7 @@ pub(crate) async fn models(command: Models) -> Result<Exit, Failure> {
     let Models::List { who, common } = command;
     let found = config::read(&common.places, &who, LocalData::UseOnly)?;
     let asked = async |client: &Client| client.get("/api/models?probe=true").await;
-    let answer: ModelsAnswer = once(&found, Repeat::Harmless, asked).await?;
+    let answer: ModelsAnswer = look_at(&found, asked).await?;
     match common.machine.format() {
         Format::Text => show_models(&answer, &found)?,
         Format::Json => put(&output::line("models", &answer)?).map(drop)?,

@@ -47,6 +47,7 @@ mod serve;
 mod sessions;
 mod spinner;
 mod stop;
+mod stores;
 mod talk;
 mod timestamps;
 mod tools;

@@ -77,9 +77,8 @@ async fn turn(
         () = until(deadline) => return Ok(farewell(&TurnEnd::Late)),
     };
     found.warn();
-    if args.verbose || found.is_data_elsewhere {
-        say(&found.data_line());
-    }
+    found.say_data(args.verbose);
+    found.say_earlier();
     if args.verbose {
         say(&text::run::session(&talk.session.id));
     }

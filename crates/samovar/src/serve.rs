@@ -48,6 +48,8 @@ pub(crate) async fn run(
     mut found: Setup,
     greet: impl Fn(SocketAddr, &Setup) -> Result<(), Failure>,
 ) -> Result<Exit, Failure> {
+    found.check_workspace()?;
+    found.note_folder();
     let again = Reboot::begin();
     found.config.port = again.port(found.config.port);
     if let (Some(name), true) = (found.registry.asked(), found.model_from.is_somebody()) {
@@ -76,6 +78,7 @@ pub(crate) async fn run(
         if is_first {
             let chosen = models::choice(&found.registry).await;
             found.warn();
+            found.say_earlier();
             say(&banner(&server, &found, &chosen));
             greet(server.address(), &found)?;
             is_first = false;

@@ -27,6 +27,7 @@ use crate::exit::{Exit, Failure, ServerLoss, complaint};
 use crate::follow::TurnStream;
 use crate::reconnecting::{Reconnecting, Repeat};
 use crate::screen::say;
+use crate::sessions::find;
 use crate::stop::Stop;
 use crate::view::{Ending, View};
 
@@ -49,6 +50,8 @@ pub(crate) struct Talk {
     way: Reconnecting,
     /// The session as it was when it was entered.
     pub(crate) session: SessionInfo,
+    /// The session that this command began.
+    begun: Option<SessionId>,
     bounds: Bounds,
     person: Person,
 }
@@ -109,17 +112,22 @@ impl Talk {
         found: &Setup,
         person: Person,
     ) -> Result<Self, Failure> {
+        found.check_workspace()?;
         enter::check_before(talk, found).await?;
         let fresh = Home::fresh_session();
         let mut way = Reconnecting::new(&found.config, Purpose::Turns);
         let begin = async |client: &Client| enter::session(client, &fresh, talk, found).await;
         match way.ask(Repeat::Harmless, begin).await {
-            Ok(session) => Ok(Self {
-                way,
-                session,
-                bounds: Bounds::of(talk, found),
-                person,
-            }),
+            Ok(session) => {
+                found.note_folder();
+                Ok(Self {
+                    way,
+                    begun: (session.id == fresh).then_some(fresh),
+                    session,
+                    bounds: Bounds::of(talk, found),
+                    person,
+                })
+            }
             Err(failure) => {
                 way.close_now().await;
                 Err(failure)
@@ -138,6 +146,20 @@ impl Talk {
         params: &Value,
     ) -> Result<A, Failure> {
         let asked = async |client: &Client| client.agent(method, params).await;
+        self.way.ask(Repeat::Harmless, asked).await
+    }
+
+    /// The session that was typed: its id, its title, or a part of its id.
+    ///
+    /// # Errors
+    /// As [`Talk::ask`]; also that none or several fit.
+    pub(crate) async fn find(&mut self, typed: &str) -> Result<SessionInfo, Failure> {
+        let asked = async |client: &Client| {
+            let id = find::session(client, typed).await?;
+            client
+                .agent("getSession", &json!({ "sessionId": id }))
+                .await
+        };
         self.way.ask(Repeat::Harmless, asked).await
     }
 
@@ -448,9 +470,37 @@ impl Talk {
         told?.show(view)
     }
 
-    /// Leaves the session: turns that run in this process get their time to end.
-    pub(crate) async fn leave(self) {
+    /// Goes over to another session. One that this command began stays only if it has a message.
+    pub(crate) async fn switch(&mut self, session: SessionInfo) {
+        if session.id != self.session.id {
+            self.delete_empty().await;
+        }
+        self.session = session;
+    }
+
+    /// Leaves the session: turns that run in this process get their time to end. A session that
+    /// this command began stays only if it has a message.
+    pub(crate) async fn leave(mut self) {
+        self.delete_empty().await;
         self.way.close().await;
+    }
+
+    /// Deletes the session that this command began, if no message was sent in it.
+    async fn delete_empty(&mut self) {
+        let Some(id) = self.begun.take() else {
+            return;
+        };
+        let params = json!({ "sessionId": id });
+        let asked = async |client: &Client| {
+            let session: SessionInfo = client.agent("getSession", &params).await?;
+            if session.message_count == 0 {
+                client.agent::<Value>("deleteSession", &params).await?;
+            }
+            Ok(())
+        };
+        if let Err(failure) = self.way.ask(Repeat::Harmless, asked).await {
+            tracing::debug!(?failure, "an empty session may stay");
+        }
     }
 }
 

@@ -2,6 +2,27 @@
 
 use jiff::Timestamp;
 use samovar_core::Millis;
+use samovar_locale::age as text;
+
+/// Days after which a moment is shown as a date.
+const OLD_DAYS: i64 = 60;
+
+/// Now.
+pub(crate) fn now() -> Millis {
+    Millis(Timestamp::now().as_millisecond())
+}
+
+/// How long ago a moment was, in one unit; a day if that is long ago.
+pub(crate) fn age(at: Millis, now: Millis) -> String {
+    let minutes = (now.0.saturating_sub(at.0) / 60_000).max(0);
+    match (minutes, minutes / 60, minutes / (24 * 60)) {
+        (0, _, _) => text::now().to_owned(),
+        (_, 0, _) => text::minutes(minutes),
+        (_, hours, 0) => text::hours(hours),
+        (_, _, days @ 0..OLD_DAYS) => text::days(days),
+        _ => moment(at).chars().take(10).collect(),
+    }
+}
 
 /// A moment in UTC, to the minute: `2026-11-22 01:30Z`.
 pub(crate) fn moment(at: Millis) -> String {
@@ -27,6 +48,23 @@ mod tests {
         assert_eq!(clock("2026-11-22T01:30:59.999Z"), "01:30:59");
         assert_eq!(clock("2026-11-22T01:30:00+02:00"), "23:30:00");
         assert_eq!(clock("soon"), "soon");
+    }
+
+    #[test]
+    fn an_age_has_one_unit_and_what_is_old_has_its_date() {
+        let (minute, day) = (60_000, 24 * 60 * 60_000);
+        for (before, shown) in [
+            (-5 * minute, "now"),
+            (minute - 1, "now"),
+            (59 * minute, "59 min"),
+            (60 * minute, "1 h"),
+            (day, "1 d"),
+            (59 * day, "59 d"),
+            (60 * day, "2026-09-23"),
+        ] {
+            let at = 1_795_311_059_999;
+            assert_eq!(age(Millis(at - before), Millis(at)), shown, "{before}");
+        }
     }
 
     #[test]

@@ -72,6 +72,7 @@ async fn run(call: CallTool) -> Result<Exit, Failure> {
         LocalData::UseOnly,
     )?;
     let level = approval.map_or(found.approval, Into::into);
+    found.check_workspace()?;
     found.warn();
     let path = format!("/api/tools/{}/call", segment(&name));
     let params = json!({ "args": args, "approval": level });

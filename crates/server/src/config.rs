@@ -82,6 +82,9 @@ pub struct Config {
     pub ping_every: Duration,
     /// How long running turns get to end when the server is asked to stop.
     pub drain: Duration,
+    /// Whether the space that is reserved for a full disk is given back while no process uses the
+    /// data directory.
+    pub frees_ballast: bool,
     /// What an accepted message outlives.
     pub durability: Durability,
     /// Addresses that are not public and may be asked all the same, by webhooks and whatever else
@@ -242,6 +245,7 @@ impl Config {
             slow_reader: Duration::from_secs(30),
             ping_every: Duration::from_secs(15),
             drain: Duration::from_secs(10),
+            frees_ballast: false,
             durability: Durability::default(),
             egress: Vec::new(),
             toolsets: Vec::new(),

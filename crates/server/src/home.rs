@@ -14,6 +14,7 @@ use samovar_providers::Registry;
 use samovar_relay::Relay;
 use samovar_sandbox::{DirLock, Jail, Protected, SmallFiles};
 use samovar_stores::damage::Reports;
+use samovar_stores::disk::Disk;
 use samovar_stores::{Options, Stores, backup};
 use samovar_tools::Resources;
 use tokio::runtime::Handle;
@@ -69,6 +70,7 @@ pub struct Home {
     token: Token,
     local: Token,
     drain: Duration,
+    frees_ballast: bool,
     /// Held until everything is closed: nobody else may open the stores meanwhile. None when it is.
     lock: Option<DirLock>,
     files: SmallFiles,
@@ -224,6 +226,7 @@ impl Opening {
             token: self.token,
             local: self.local,
             drain: config.drain,
+            frees_ballast: config.frees_ballast,
             lock: Some(self.lock),
             files: self.files,
         })
@@ -391,7 +394,11 @@ impl Home {
     async fn end(mut self, drain: Duration) {
         let closed = close(&self.engine, &self.stores, &self.shared, drain);
         tokio::join!(closed, self.stores.backups.end(drain));
-        self.lock = None;
+        if let Some(lock) = self.lock.take()
+            && self.frees_ballast
+        {
+            Disk::drop_ballast(lock.dir());
+        }
     }
 }
 

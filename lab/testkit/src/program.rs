@@ -98,6 +98,18 @@ impl Program {
         self.root.path().join("home")
     }
 
+    /// The store of the folder that it is started in, once there is one.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn store(&self) -> PathBuf {
+        let stores = self.home().join(".local/share/samovar/stores");
+        let mut stores = std::fs::read_dir(stores).expect("stores").flatten();
+        let is_work = |name: &OsStr| name.to_string_lossy().starts_with("work-");
+        let store = stores.find(|store| is_work(&store.file_name()));
+        store.expect("the store of the folder").path()
+    }
+
     /// Writes a file into the folder that it is started in.
     ///
     /// # Panics

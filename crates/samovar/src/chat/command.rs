@@ -10,9 +10,9 @@ use crate::exit::Failure;
 use crate::lists::show_models;
 use crate::output::table;
 use crate::screen::{put, say, visible};
-use crate::sessions::title;
+use crate::sessions::find;
 use crate::talk::Talk;
-use crate::timestamps::moment;
+use crate::timestamps::{age, now};
 
 /// Sessions that `/sessions` shows.
 const SHOWN: u32 = 20;
@@ -91,15 +91,21 @@ impl Slash {
 async fn list(talk: &mut Talk) -> Result<(), Failure> {
     let params = json!({ "limit": SHOWN });
     let page: PaginatedResult<SessionInfo> = talk.ask("listSessions", &params).await?;
+    let ids: Vec<_> = page
+        .items
+        .iter()
+        .map(|session| session.id.as_str())
+        .collect();
+    let now = now();
     let rows = page.items.iter().map(|session| {
         let is_here = session.id == talk.session.id;
         let mark = if is_here { "*" } else { "" };
         vec![
             mark.to_owned(),
-            session.id.to_string(),
-            moment(session.updated_at),
+            find::end(session.id.as_str(), &ids),
+            age(session.updated_at, now),
             text::sessions::messages(session.message_count),
-            title(session),
+            find::name(session),
         ]
     });
     put(&visible(&table(&rows.collect::<Vec<_>>())))?;
@@ -108,8 +114,8 @@ async fn list(talk: &mut Talk) -> Result<(), Failure> {
 }
 
 async fn enter(talk: &mut Talk, id: &str) -> Result<(), Failure> {
-    let params = json!({ "sessionId": id });
-    talk.session = talk.ask("getSession", &params).await?;
+    let found = talk.find(id).await?;
+    talk.switch(found).await;
     say(&text::chat::entered(
         &talk.session.id,
         talk.session.message_count,

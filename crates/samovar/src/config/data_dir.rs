@@ -21,71 +21,94 @@ pub(crate) enum LocalData {
 pub(super) struct DataDir {
     pub(super) path: PathBuf,
     pub(super) reason: String,
-    /// Whether nobody named it and it does not lie here.
-    pub(super) is_elsewhere: bool,
+    pub(super) place: Place,
     /// Whether there is a `./data` that is somebody else's.
     pub(super) is_foreign: bool,
 }
 
+/// Where a data directory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// It was named.
+    Named,
+    /// It is `./data`.
+    Beside,
+    /// It is the store of the folder, in the user's data folder (FC-10).
+    OfFolder,
+}
+
 impl DataDir {
     /// The one that was named, else `./data` where it is ours, so that nobody else's folder is taken
-    /// and no workspace is littered unasked; else the user's data folder.
+    /// and no workspace is littered unasked; else the store of the workspace.
     ///
     /// # Errors
     /// There is none, or it could not be remembered whose it is: exit code 3.
     pub(super) fn choose(
         resolved: &Resolved,
         here: &Path,
+        workspace: &Path,
         owner: Option<&Owner>,
         local: LocalData,
     ) -> Result<Self, Failure> {
         if let Some(named) = &resolved.settings.server.data_dir {
             let origin = resolved.origin("server.data_dir");
-            return Ok(Self::near(named.clone(), text::config::named_by(origin)));
+            return Ok(Self {
+                path: named.clone(),
+                reason: text::config::named_by(origin),
+                place: Place::Named,
+                is_foreign: false,
+            });
         }
         let beside = here.join("data");
-        let of_user = |reason| Self::of_user(resolved, reason);
+        let of_folder = |reason| Self::of_folder(resolved, workspace, reason);
         match (owner.map(|owner| owner.standing(&beside)), local) {
             (Some(Ownership::Ours), _) => {
-                Ok(Self::near(beside, text::config::data_dir_beside_ours()))
+                Ok(Self::beside(beside, text::config::data_dir_beside_ours()))
             }
             (Some(Ownership::Free), LocalData::Make) => {
                 owner.map_or(Ok(()), remember)?;
-                Ok(Self::near(beside, text::config::data_dir_beside_new()))
+                Ok(Self::beside(beside, text::config::data_dir_beside_new()))
             }
             (Some(Ownership::Free), LocalData::UseOnly) => {
-                of_user(text::config::data_dir_beside_missing())
+                of_folder(text::config::data_dir_of_folder())
             }
             (Some(Ownership::Foreign(why)), _) => Ok(Self {
                 is_foreign: true,
-                ..of_user(foreign(why))?
+                ..of_folder(foreign(why))?
             }),
             // What cannot be remembered would be a stranger's at the next start.
             (None, LocalData::Make) => Err(unusable(text::config::data_dir_unknown())),
-            (None, LocalData::UseOnly) => of_user(text::config::data_dir_beside_missing()),
+            (None, LocalData::UseOnly) => of_folder(text::config::data_dir_of_folder()),
         }
     }
 
-    fn near(path: PathBuf, reason: impl Into<String>) -> Self {
+    fn beside(path: PathBuf, reason: &str) -> Self {
         Self {
             path,
-            reason: reason.into(),
-            is_elsewhere: false,
+            reason: reason.to_owned(),
+            place: Place::Beside,
             is_foreign: false,
         }
     }
 
-    fn of_user(resolved: &Resolved, reason: &str) -> Result<Self, Failure> {
-        let Some(path) = resolved.folders.data.clone() else {
+    fn of_folder(resolved: &Resolved, workspace: &Path, reason: &str) -> Result<Self, Failure> {
+        let Some(path) = resolved.folders.store_of(&real(workspace)) else {
             return Err(unusable(text::config::data_dir_unknown()));
         };
         Ok(Self {
             path,
             reason: reason.to_owned(),
-            is_elsewhere: true,
+            place: Place::OfFolder,
             is_foreign: false,
         })
     }
+}
+
+/// The canonical path of a folder; one that is not there has none.
+pub(crate) fn real(folder: &Path) -> PathBuf {
+    let real = folder.canonicalize();
+    real.or_else(|_| std::path::absolute(folder))
+        .unwrap_or_else(|_| folder.to_owned())
 }
 
 /// Makes sure that a new `./data` will be known as ours at the next start.

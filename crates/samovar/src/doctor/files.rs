@@ -15,7 +15,8 @@ use crate::exit::Exit;
 const FIX: &str = "samovar doctor --fix";
 
 /// What a data directory has, by its names; what lies in a folder of these counts, too.
-const OURS: [&str; 17] = [
+const OURS: [&str; 18] = [
+    "folder",
     "lock",
     "owner",
     "token",

@@ -10,15 +10,17 @@ use serde_json::{Value, json};
 use super::without_nulls;
 use crate::args;
 use crate::client::Client;
-use crate::config::{ModelFrom, Setup};
+use crate::config::{ModelFrom, Place, Setup, real};
 use crate::exit::{Exit, Failure};
 use crate::model;
 use crate::screen::say;
+use crate::sessions::find;
 
 /// Sessions that are looked through for the last one of this folder.
 const LOOKED_THROUGH: u32 = 200;
 
-/// Finds the session that was asked for, or makes one with this id.
+/// Finds the session that was asked for, or makes one with this id. A model that the command line
+/// names becomes that of the session.
 ///
 /// # Errors
 /// What keeps it out.
@@ -29,13 +31,13 @@ pub(super) async fn session(
     found: &Setup,
 ) -> Result<SessionInfo, Failure> {
     let known = match (&talk.session, talk.continue_last) {
-        (Some(id), _) => Some(get_session(client, id).await?),
+        (Some(typed), _) => Some(get_session(client, typed).await?),
         (None, true) => Some(last_session(client, found).await?),
         (None, false) => None,
     };
     match known {
         Some(session) => {
-            check_model(&session, found)?;
+            let session = with_model(client, session, found).await?;
             say(&model::line_of_session(&session.model));
             Ok(session)
         }
@@ -48,26 +50,32 @@ pub(super) async fn session(
 /// # Errors
 /// It is wrong.
 pub(super) async fn check_before(talk: &args::Talk, found: &Setup) -> Result<(), Failure> {
-    if let Some(id) = &talk.session {
-        SessionId::new(id)?;
-    } else if !talk.continue_last && Address::read(&found.config.data_dir).is_none() {
+    if talk.session.is_none()
+        && !talk.continue_last
+        && Address::read(&found.config.data_dir).is_none()
+    {
         // Where a server runs, it decides.
         models::choice(&found.registry).await?;
     }
     Ok(())
 }
 
-async fn get_session(client: &Client, id: &str) -> Result<SessionInfo, Failure> {
-    let found = client
-        .agent("getSession", &json!({ "sessionId": id }))
-        .await;
-    found.map_err(|failure| match failure.code.as_str() {
-        "unknown_session" => {
-            let why = text::run::session_missing();
-            Failure::new(Exit::Usage, "unknown_session", why)
-        }
-        _ => failure,
-    })
+async fn get_session(client: &Client, typed: &str) -> Result<SessionInfo, Failure> {
+    let found = async {
+        let id = find::session(client, typed).await?;
+        client
+            .agent("getSession", &json!({ "sessionId": id }))
+            .await
+    };
+    found
+        .await
+        .map_err(|failure: Failure| match failure.code.as_str() {
+            "unknown_session" => {
+                let why = text::run::session_missing();
+                Failure::new(Exit::Usage, "unknown_session", why)
+            }
+            _ => failure,
+        })
 }
 
 /// The session of this folder that changed last.
@@ -75,10 +83,13 @@ async fn last_session(client: &Client, found: &Setup) -> Result<SessionInfo, Fai
     let params = json!({ "limit": LOOKED_THROUGH });
     let sessions: PaginatedResult<SessionInfo> = client.agent("listSessions", &params).await?;
     let folder = folder(found);
-    let mut here = sessions
-        .items
-        .into_iter()
-        .filter(|session| session.metadata.get("workspace") == Some(&folder));
+    // A data directory that was named may have those of other folders.
+    let is_here = |session: &SessionInfo| match session.metadata.get("workspace") {
+        Some(workspace) if found.place == Place::Named => *workspace == folder,
+        Some(_) => true,
+        None => false,
+    };
+    let mut here = sessions.items.into_iter().filter(is_here);
     here.next().ok_or_else(|| {
         let why = text::run::nothing_to_continue();
         Failure::new(Exit::Usage, "unknown_session", why)
@@ -121,23 +132,21 @@ async fn line_of_chosen(client: &Client, found: &Setup) -> Result<String, Failur
 }
 
 fn folder(found: &Setup) -> Value {
-    let workspace = &found.config.workspace;
-    let real = workspace
-        .canonicalize()
-        .unwrap_or_else(|_| workspace.clone());
-    real.display().to_string().into()
+    real(&found.config.workspace).display().to_string().into()
 }
 
-/// A model that the command line names must be the session's: it is not replaced in silence.
-fn check_model(session: &SessionInfo, found: &Setup) -> Result<(), Failure> {
+/// The session with the model that the command line names, if it names another.
+async fn with_model(
+    client: &Client,
+    session: SessionInfo,
+    found: &Setup,
+) -> Result<SessionInfo, Failure> {
     let asked = found.config.providers.default_model.as_deref();
     match (&found.model_from, asked) {
         (ModelFrom::Flag, Some(asked)) if asked != session.model => {
-            let (model, asked) = (text::quoted(&session.model), text::quoted(asked));
-            Err(Failure::usage(text::model::session_has_another(
-                model, asked,
-            )))
+            let params = json!({ "sessionId": session.id, "model": asked });
+            client.agent("updateSession", &params).await
         }
-        _ => Ok(()),
+        _ => Ok(session),
     }
 }

@@ -115,7 +115,8 @@ async fn lines_with_a_slash_are_commands_and_a_wrong_one_leaves_the_chat_as_it_i
         "tokens used by this session: 0 (0 input, 0 output)",
     )
     .await;
-    enter(&terminal, "/sessions", first).await;
+    let end = &first[first.len() - 8..];
+    enter(&terminal, "/sessions", end).await;
     enter(
         &terminal,
         "/nothing",
@@ -126,7 +127,7 @@ async fn lines_with_a_slash_are_commands_and_a_wrong_one_leaves_the_chat_as_it_i
     enter(&terminal, "/model openai/gpt-5", "[unusable_model]").await;
     enter(&terminal, "/model demo", "this session's model: demo").await;
     enter(&terminal, "/model", "*  custom").await;
-    enter(&terminal, &format!("/sessions {first}"), ", messages: 2").await;
+    enter(&terminal, &format!("/sessions {end}"), ", messages: 2").await;
     enter(&terminal, "/model", "this session's model: custom/scripted").await;
     terminal.enters("/quit").await;
 

@@ -154,12 +154,10 @@ async fn without_a_server_there_is_no_chat_and_none_is_opened_for_it() {
     ] {
         let said = program.run(args).await;
         ended_with(&said, 8, "server_unreachable");
-        let of_user = program.home().join(".local/share/samovar");
-        let why = format!(
-            "samovar: no server is using {}{NO_SERVER}",
-            of_user.display()
-        );
-        assert!(said.stderr.starts_with(&why), "{said:?}");
+        let stores = program.home().join(".local/share/samovar/stores");
+        let why = format!("samovar: no server is using {}/work-", stores.display());
+        let is_said = said.stderr.starts_with(&why) && said.stderr.contains(NO_SERVER);
+        assert!(is_said, "{said:?}");
     }
     assert!(!program.home().join(".local/share/samovar").exists());
 }

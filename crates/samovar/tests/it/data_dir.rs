@@ -72,7 +72,7 @@ async fn a_data_directory_that_came_with_a_folder_is_left_alone_and_nothing_in_i
     assert_eq!(said.stdout, "mine\n", "{said:?}");
     let line = format!(
         "data: {}, because {LEFT_ALONE}\n",
-        program.home().join(".local/share/samovar").display()
+        program.store().display()
     );
     assert!(said.stderr.contains(&line), "{said:?}");
     let said = program.run(["sessions", "list", "--json"]).await;

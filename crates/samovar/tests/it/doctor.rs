@@ -147,7 +147,7 @@ async fn it_makes_nothing_and_mends_what_can_be_mended_when_it_is_told_to() {
     assert!(program.home().read_dir().unwrap().next().is_none());
 
     assert_eq!(program.run(["run", "hello"]).await.code, Some(0));
-    let token = program.home().join(".local/share/samovar/token");
+    let token = program.store().join("token");
     std::fs::set_permissions(&token, PermissionsExt::from_mode(0o644)).unwrap();
 
     let said = program.run(["doctor", "--json"]).await;
@@ -173,7 +173,7 @@ async fn every_file_that_others_may_read_is_found_and_closed() {
 
     let program = program();
     assert_eq!(program.run(["run", "hello"]).await.code, Some(0));
-    let data = program.home().join(".local/share/samovar");
+    let data = program.store();
     let open = ["history.db", "journal", "journal/data.mdb", "spool"];
     for name in open {
         std::fs::set_permissions(data.join(name), PermissionsExt::from_mode(0o755)).unwrap();
@@ -202,7 +202,7 @@ async fn a_link_among_the_files_is_found_and_not_followed() {
 
     let program = program();
     assert_eq!(program.run(["run", "hello"]).await.code, Some(0));
-    let data = program.home().join(".local/share/samovar");
+    let data = program.store();
     let victim = program.home().join("victim");
     std::fs::write(&victim, "theirs").unwrap();
     std::fs::set_permissions(&victim, PermissionsExt::from_mode(0o644)).unwrap();
@@ -291,7 +291,7 @@ async fn a_token_that_stops_every_command_is_a_finding() {
     for (name, content) in [("token", "short"), ("tokens.json", "{")] {
         let program = program();
         assert_eq!(program.run(["run", "hello"]).await.code, Some(0));
-        let data = program.home().join(".local/share/samovar");
+        let data = program.store();
         std::fs::write(data.join(name), content).unwrap();
         assert_eq!(program.run(["run", "hello"]).await.code, Some(3));
 

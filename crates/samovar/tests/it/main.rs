@@ -25,6 +25,7 @@ mod doctor;
 mod examples;
 mod exits;
 mod failed;
+mod folders;
 mod full;
 mod hook;
 mod keys;

@@ -145,8 +145,11 @@ async fn a_session_goes_on_with_its_history_and_its_model() {
     let prompt = model.prompt(1).await.unwrap();
     assert!(prompt.body().to_string().contains("I am Ada"));
 
-    let other = ["run", "--session", session, "--model", "demo", "who am I?"];
-    ended_with(&program.run(other).await, 2, "invalid_params");
+    let other = ["run", "--session", session, "--model", "demo", "2+2"];
+    let said = program.run(other).await;
+    assert!(said.stdout.contains("2+2 = 4"), "{said:?}");
+    let said = program.run(["run", "--continue", "what is 2+3"]).await;
+    assert!(said.stdout.contains("2+3 = 5"), "the model stays: {said:?}");
     assert_eq!(model.prompts().len(), 2);
 }
 

@@ -48,23 +48,23 @@ async fn an_id_or_a_title_has_its_bounds() {
         wrong(["run", "hi", "--session", "a\u{7}b"]).is(
             2,
             CODE,
-            r#"--session cannot be "a\u{7}b"; give an id that samovar sessions list shows"#,
+            r#"--session cannot be "a\u{7}b"; give an id or a title that samovar sessions list shows"#,
         ),
         wrong(["run", "hi", "--session", &"x".repeat(257)]).is(
             2,
             CODE,
-            "--session cannot be \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…\"; give an id that samovar sessions list shows",
+            "--session cannot be \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…\"; give an id or a title that samovar sessions list shows",
         ),
-        wrong(["chat", "--session", ""]).is(2, CODE, "--session cannot be \"\"; give an id that samovar sessions list shows"),
+        wrong(["chat", "--session", ""]).is(2, CODE, "--session cannot be \"\"; give an id or a title that samovar sessions list shows"),
         wrong(["sessions", "show", ""]).is(
             2,
             CODE,
-            "<ID> cannot be \"\"; give an id that samovar sessions list shows",
+            "<ID> cannot be \"\"; give an id or a title that samovar sessions list shows",
         ),
         wrong(["sessions", "delete", "a\n"]).is(
             2,
             CODE,
-            r#"<ID> cannot be "a\n"; give an id that samovar sessions list shows"#,
+            r#"<ID> cannot be "a\n"; give an id or a title that samovar sessions list shows"#,
         ),
         wrong(["sessions", "rename", "nobody", "a\u{9b}b"]).is(
             2,

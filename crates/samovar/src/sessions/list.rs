@@ -1,0 +1,244 @@
+//! `samovar sessions list`: the sessions of this folder, or those of every store of this user.
+
+use futures_util::{StreamExt, stream};
+use samovar_core::{Millis, TurnId};
+use samovar_locale as text;
+use samovar_wire::agent::{PaginatedResult, SessionInfo};
+use samovar_wire::api::RecoveryInfo;
+use serde::Serialize;
+use serde_json::json;
+
+use super::{find, look_at};
+use crate::access::Purpose;
+use crate::args::{ListSessions, ModelArgs};
+use crate::client::Client;
+use crate::config::{self, LocalData, Setup};
+use crate::exit::Failure;
+use crate::output::{self, Format, table};
+use crate::reconnecting::{Reconnecting, Repeat};
+use crate::screen::{put, say, visible};
+use crate::stores::{KnownStore, StoreFolder, known};
+use crate::timestamps::{age, now};
+
+/// Stores that are read at once.
+const AT_ONCE: usize = 8;
+
+/// A session in the list.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ListedSession {
+    #[serde(flatten)]
+    session: SessionInfo,
+    /// Its turn that a stop of the server interrupted, and that has not resumed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting_turn_id: Option<TurnId>,
+}
+
+/// A store in the list.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ListedStore {
+    data_dir: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    folder: Option<String>,
+    /// Whether the folder is there.
+    is_there: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    sessions: Vec<ListedSession>,
+    total_count: u64,
+    #[serde(skip)]
+    heading: String,
+}
+
+/// Lists sessions.
+///
+/// # Errors
+/// The refusal, or that they cannot be written.
+pub(super) async fn list(args: &ListSessions) -> Result<(), Failure> {
+    let format = args.common.machine.format();
+    let found = config::read(
+        &args.common.places,
+        &ModelArgs::default(),
+        LocalData::UseOnly,
+    )?;
+    if args.all {
+        return show_stores(format, &stores(args, &found).await);
+    }
+    found.say_foreign();
+    let page = look_at(&found, async |client| page(client, args).await).await?;
+    show_page(format, &page, args.offset)?;
+    found.say_earlier();
+    Ok(())
+}
+
+async fn page(
+    client: &Client,
+    args: &ListSessions,
+) -> Result<PaginatedResult<ListedSession>, Failure> {
+    let (offset, limit) = (args.offset, args.limit);
+    let page = match &args.query {
+        None => {
+            let params = json!({ "limit": limit, "offset": offset });
+            client.agent("listSessions", &params).await?
+        }
+        Some(query) => {
+            let mut all = find::all(client).await?;
+            all.retain(|session| find::has(session, query));
+            let total_count = all.len() as u64;
+            let some = all.into_iter().skip(offset as usize);
+            let items = some.take(limit as usize).collect();
+            PaginatedResult { items, total_count }
+        }
+    };
+    let recovery: RecoveryInfo = client.get("/api/recovery").await?;
+    let items = page.items.into_iter().map(|session| ListedSession {
+        waiting_turn_id: recovery.of(&session.id).map(|cut| cut.turn_id.clone()),
+        session,
+    });
+    Ok(PaginatedResult {
+        items: items.collect(),
+        total_count: page.total_count,
+    })
+}
+
+/// Reads every store, each through its holder or without one. One that cannot be read says why.
+async fn stores(args: &ListSessions, found: &Setup) -> Vec<ListedStore> {
+    let stores = found.folders.stores();
+    let read = async |store: KnownStore| {
+        let mut config = found.config.clone();
+        config.data_dir.clone_from(&store.data_dir);
+        config.frees_ballast = store.data_dir.parent() == stores.as_deref();
+        let mut way = Reconnecting::new(&config, Purpose::Rows);
+        let asked = async |client: &Client| page(client, args).await;
+        let page = way.ask(Repeat::Harmless, asked).await;
+        way.close_now().await;
+        listed(&store, page)
+    };
+    let reads = stream::iter(known(found)).map(read).buffered(AT_ONCE);
+    let mut listed: Vec<_> = reads.collect().await;
+    // This folder's own is the first; then those that were used last.
+    let newest = |store: &ListedStore| {
+        store
+            .sessions
+            .first()
+            .map(|newest| newest.session.updated_at)
+    };
+    if let Some(others) = listed.get_mut(1..) {
+        others.sort_by_key(|store| std::cmp::Reverse(newest(store)));
+    }
+    listed
+}
+
+fn listed(
+    store: &KnownStore,
+    page: Result<PaginatedResult<ListedSession>, Failure>,
+) -> ListedStore {
+    let data_dir = store.data_dir.display().to_string();
+    let (folder, heading) = match &store.folder {
+        StoreFolder::There(folder) => (Some(folder), folder.display().to_string()),
+        StoreFolder::Gone(folder) => (
+            Some(folder),
+            text::stores::gone(folder.display(), &data_dir),
+        ),
+        StoreFolder::Untold => (None, text::stores::untold(&data_dir)),
+        StoreFolder::Every => (None, text::stores::of_every_folder(&data_dir)),
+    };
+    let mut listed = ListedStore {
+        data_dir,
+        folder: folder.map(|folder| folder.display().to_string()),
+        is_there: matches!(store.folder, StoreFolder::There(_)),
+        error: None,
+        sessions: Vec::new(),
+        total_count: 0,
+        heading,
+    };
+    match page {
+        Ok(page) => {
+            listed.total_count = page.total_count;
+            listed.sessions = page.items;
+        }
+        Err(failure) => listed.error = Some(failure.message),
+    }
+    listed
+}
+
+fn show_stores(format: Format, stores: &[ListedStore]) -> Result<(), Failure> {
+    if stores.is_empty() && format == Format::Text {
+        say(text::sessions::none());
+    }
+    let schema = if format == Format::Json {
+        "stores"
+    } else {
+        "store"
+    };
+    output::list(format, schema, stores, |stores| {
+        let blocks = stores.iter().map(|store| {
+            let mut block = format!("{}\n", store.heading);
+            let lines = match &store.error {
+                Some(error) => text::stores::unreadable(error, &store.data_dir) + "\n",
+                None if store.sessions.is_empty() => text::stores::empty().to_owned() + "\n",
+                None => table(&rows(&store.sessions)),
+            };
+            for line in lines.lines() {
+                block.push_str(&format!("  {line}\n"));
+            }
+            let more = store
+                .total_count
+                .saturating_sub(store.sessions.len() as u64);
+            if more > 0 {
+                block.push_str(&format!("  {}\n", text::stores::more(more)));
+            }
+            block
+        });
+        blocks.collect::<Vec<_>>().join("\n")
+    })
+}
+
+fn show_page(
+    format: Format,
+    page: &PaginatedResult<ListedSession>,
+    offset: u32,
+) -> Result<(), Failure> {
+    match format {
+        Format::Text => {
+            put(&visible(&table(&rows(&page.items))))?;
+            let mut items = page.items.iter();
+            if let Some(cut) = items.find(|listed| listed.waiting_turn_id.is_some()) {
+                say(&text::sessions::how_to_resume(&cut.session.id));
+            }
+            let shown = u64::from(offset) + page.items.len() as u64;
+            if page.total_count == 0 {
+                say(text::sessions::none());
+            } else if shown < page.total_count {
+                say(&text::sessions::more(shown, page.total_count));
+            }
+            Ok(())
+        }
+        Format::Json => put(&output::line("sessions", page)?).map(drop),
+        Format::Jsonl => output::list(format, "session", &page.items, |_| String::new()),
+    }
+}
+
+fn rows(listed: &[ListedSession]) -> Vec<Vec<String>> {
+    let ids: Vec<_> = listed
+        .iter()
+        .map(|listed| listed.session.id.as_str())
+        .collect();
+    let now: Millis = now();
+    let row = |listed: &ListedSession| {
+        let session = &listed.session;
+        let name = find::name(session);
+        vec![
+            find::end(session.id.as_str(), &ids),
+            age(session.updated_at, now),
+            text::sessions::messages(session.message_count),
+            session.model.clone(),
+            match listed.waiting_turn_id {
+                Some(_) => text::sessions::cut_off(name).trim_end().to_owned(),
+                None => name,
+            },
+        ]
+    };
+    listed.iter().map(row).collect()
+}

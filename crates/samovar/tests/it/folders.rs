@@ -1,0 +1,242 @@
+//! One store for each folder: two terminals in two projects work, and nothing gets lost.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use samovar_testkit::{Finished, Program};
+use serde_json::{Value, json};
+
+use crate::setup::{ended_with, program};
+
+/// A folder beside the program's own, or in it.
+fn folder(program: &Program, name: &str) -> PathBuf {
+    let folder = program.folder().join("..").join(name);
+    fs::create_dir_all(&folder).unwrap();
+    folder.canonicalize().unwrap()
+}
+
+async fn run_in(program: &Program, folder: &Path, args: &[&str]) -> Finished {
+    let mut command = program.command(args);
+    Finished::of(command.current_dir(folder).spawn().unwrap()).await
+}
+
+async fn ok(program: &Program, folder: &Path, args: &[&str]) -> Finished {
+    let said = run_in(program, folder, args).await;
+    assert_eq!(said.code, Some(0), "{args:?}: {said:?}");
+    said
+}
+
+/// Every store of the user, as `--all` lists them from this folder.
+async fn all(program: &Program, folder: &Path) -> Vec<Value> {
+    let said = ok(program, folder, &["sessions", "list", "--all", "--json"]).await;
+    let listed: Value = serde_json::from_str(&said.stdout).unwrap();
+    listed["items"].as_array().unwrap().clone()
+}
+
+fn store_of<'a>(stores: &'a [Value], folder: &Path) -> &'a Value {
+    let mut stores = stores.iter();
+    let found = stores.find(|store| store["folder"] == folder.display().to_string());
+    found.unwrap_or_else(|| panic!("{} is not listed", folder.display()))
+}
+
+// proves FC-10
+#[tokio::test]
+async fn two_folders_work_at_once_and_each_lists_its_own_sessions() {
+    let program = program();
+    let (work, nested) = (folder(&program, "work"), folder(&program, "work/nested"));
+    let chat = program.at_terminal(["chat"]);
+    chat.sees("Ctrl-D leaves").await;
+    chat.enters("what is 1+1").await;
+    chat.sees("1+1 = 2").await;
+
+    ok(&program, &nested, &["run", "what is 2+2"]).await;
+    let listed = ok(&program, &nested, &["sessions", "list"]).await.stdout;
+    assert!(
+        listed.contains("what is 2+2") && !listed.contains("1+1"),
+        "{listed}"
+    );
+    // The store of the folder above is read through the chat that holds it.
+    let stores = all(&program, &nested).await;
+    assert_eq!(stores.len(), 2, "{stores:?}");
+    assert_eq!(
+        stores[0]["folder"],
+        nested.display().to_string(),
+        "its own first"
+    );
+    assert_eq!(
+        store_of(&stores, &work)["sessions"][0]["preview"],
+        "what is 1+1"
+    );
+
+    let last = ok(&program, &nested, &["run", "--continue", "what is 3+3"]).await;
+    assert!(last.stdout.contains("3+3 = 6"), "{last:?}");
+    let found = ok(&program, &nested, &["sessions", "show", "What is 2"])
+        .await
+        .stdout;
+    assert!(found.contains("messages: 4"), "{found}");
+    ok(&program, &nested, &["run", "what is 4+4"]).await;
+    let several = run_in(&program, &nested, &["sessions", "show", "what is"]).await;
+    ended_with(&several, 2, "ambiguous_session");
+    assert!(several.stderr.contains("(what is 4+4)"), "{several:?}");
+}
+
+// proves FC-10
+#[tokio::test]
+async fn a_store_that_is_gone_broken_or_old_is_listed_and_does_not_hide_the_others() {
+    let program = program();
+    let work = folder(&program, "work");
+    let names = ["kept", "moved", "broken", "old"];
+    let [kept, moved, broken, old] = names.map(|name| folder(&program, name));
+    for folder in [&kept, &moved, &broken] {
+        ok(&program, folder, &["run", "what is 2+3"]).await;
+    }
+    let of_user = program.home().join(".local/share/samovar");
+    let of_layout_before = of_user.display().to_string();
+    let args = ["run", "--data-dir", &of_layout_before, "an old one"];
+    ok(&program, &old, &args).await;
+    let stores = all(&program, &work).await;
+    let store = |folder: &Path| {
+        store_of(&stores, folder)["dataDir"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let (of_moved, of_broken) = (store(&moved), store(&broken));
+    fs::rename(&moved, moved.with_file_name("new place")).unwrap();
+    fs::write(Path::new(&of_broken).join("token"), "short").unwrap();
+    fs::write(of_user.join("stores/a file"), "").unwrap();
+    fs::create_dir(of_user.join("stores/an empty folder")).unwrap();
+
+    let stores = all(&program, &work).await;
+    assert_eq!(stores.len(), 4, "{stores:?}");
+    assert_eq!(store_of(&stores, &kept)["totalCount"], 1);
+    assert_eq!(store_of(&stores, &moved)["isThere"], false);
+    assert_eq!(store_of(&stores, &moved)["totalCount"], 1);
+    let error = store_of(&stores, &broken)["error"].as_str().unwrap();
+    assert!(error.contains("token"), "{error}");
+    let mut old = stores.iter();
+    let old = old
+        .find(|store| store["dataDir"] == of_layout_before)
+        .unwrap();
+    assert_eq!(old["sessions"][0]["preview"], "an old one");
+    let said = ok(&program, &work, &["sessions", "list", "--all"])
+        .await
+        .stdout;
+    assert!(
+        said.contains(&format!("sessions move --from {of_moved}")),
+        "{said}"
+    );
+
+    let place = moved.with_file_name("new place");
+    ok(&program, &place, &["sessions", "move", "--from", &of_moved]).await;
+    let said = ok(&program, &place, &["run", "--continue", "what is 1+1"]).await;
+    assert!(said.stdout.contains("1+1 = 2"), "{said:?}");
+    assert!(!Path::new(&of_moved).exists());
+}
+
+// proves FC-10
+#[tokio::test]
+async fn a_data_folder_that_is_made_later_names_the_earlier_store_and_takes_its_sessions() {
+    let program = program();
+    let work = folder(&program, "work");
+    ok(&program, &work, &["run", "what is 2+3"]).await;
+    let store = program.store();
+    drop(program.serve(&[]).await);
+
+    let said = ok(&program, &work, &["sessions", "list"]).await;
+    assert!(
+        said.stderr.contains("there are no sessions here yet"),
+        "{said:?}"
+    );
+    let line = format!("earlier sessions of this folder are in {}", store.display());
+    assert!(said.stderr.contains(&line), "{said:?}");
+    let server = program.serve(&[]).await;
+    assert!(server.banner.contains(&line), "{}", server.banner);
+    let busy = run_in(&program, &work, &["sessions", "move"]).await;
+    ended_with(&busy, 8, "data_dir_busy");
+    server.kill().await;
+
+    ok(&program, &work, &["sessions", "move"]).await;
+    let said = ok(&program, &work, &["sessions", "list", "--json"]).await;
+    assert!(
+        said.stdout.contains("\"preview\":\"what is 2+3\""),
+        "{said:?}"
+    );
+    assert!(!said.stderr.contains("earlier sessions"), "{said:?}");
+    let none = run_in(&program, &work, &["sessions", "move"]).await;
+    ended_with(&none, 2, "unknown_store");
+    let stores = all(&program, &work).await;
+    assert_eq!(stores.len(), 1, "{stores:?}");
+
+    // What has sessions already is not mixed with others.
+    let other = folder(&program, "other");
+    ok(&program, &other, &["run", "what is 7+7"]).await;
+    let from = other.display().to_string();
+    let full = run_in(&program, &work, &["sessions", "move", "--from", &from]).await;
+    ended_with(&full, 2, "store_not_empty");
+}
+
+// proves FC-10
+#[tokio::test]
+async fn two_hundred_stores_are_listed() {
+    let program = program();
+    let work = folder(&program, "work");
+    ok(&program, &work, &["run", "what is 2+3"]).await;
+    let store = program.store();
+    for number in 1..200 {
+        let copy = store.with_file_name(format!("copy-{number}"));
+        fs::create_dir_all(copy.join("journal")).unwrap();
+        for name in ["history.db", "journal/data.mdb", "token"] {
+            fs::copy(store.join(name), copy.join(name)).unwrap();
+        }
+        fs::write(copy.join("folder"), format!("/gone/{number}\n")).unwrap();
+    }
+    let stores = all(&program, &work).await;
+    assert_eq!(stores.len(), 200);
+    let mut stores = stores.iter();
+    let bad = stores.find(|store| store["totalCount"] != 1 || !store["error"].is_null());
+    assert_eq!(bad, None);
+}
+
+// proves FC-10
+#[tokio::test]
+async fn the_home_folder_has_to_be_typed_and_a_look_makes_no_store() {
+    let program = program();
+    let home = program.home().canonicalize().unwrap();
+    for args in [
+        &["run", "hi"][..],
+        &["chat"],
+        &["tools", "call", "list_dir"],
+    ] {
+        let said = run_in(&program, &home, args).await;
+        ended_with(&said, 2, "workspace_too_wide");
+    }
+    let refused = run_in(&program, Path::new("/"), &["run", "hi"]).await;
+    ended_with(&refused, 2, "workspace_too_wide");
+    ok(&program, &home, &["sessions", "list"]).await;
+    ok(&program, &home, &["sessions", "list", "--all"]).await;
+    ok(&program, &home, &["models", "list"]).await;
+    assert_eq!(fs::read_dir(&home).unwrap().count(), 0);
+    let typed = home.display().to_string();
+    let said = ok(&program, &home, &["run", "--workspace", &typed, "2+2"]).await;
+    assert!(said.stdout.contains("2+2 = 4"), "{said:?}");
+}
+
+// proves FC-10
+#[tokio::test]
+async fn a_session_in_which_nothing_was_said_is_deleted_by_the_command_that_began_it() {
+    let program = program();
+    let server = program.serve(&[]).await;
+    let of_api = server.session().await;
+    let chat = program.at_terminal(["chat"]);
+    chat.sees("Ctrl-D leaves").await;
+    let count = async || server.ok("listSessions", json!({})).await["totalCount"].clone();
+    assert_eq!(count().await, 2);
+    chat.enters("/quit").await;
+    assert_eq!(chat.leaves().await.code, Some(0));
+    assert_eq!(count().await, 1);
+    let refused = ["run", "--model", "openai/gpt-5", "hi"];
+    assert_eq!(program.run(refused).await.code, Some(4));
+    assert_eq!(count().await, 1);
+    server.ok("getSession", json!({"sessionId": of_api})).await;
+}
