@@ -174,22 +174,18 @@ fn show_stores(format: Format, stores: &[ListedStore]) -> Result<(), Failure> {
     };
     output::list(format, schema, stores, |stores| {
         let blocks = stores.iter().map(|store| {
-            let mut block = format!("{}\n", store.heading);
-            let lines = match &store.error {
-                Some(error) => text::stores::unreadable(error, &store.data_dir) + "\n",
-                None if store.sessions.is_empty() => text::stores::empty().to_owned() + "\n",
-                None => table(&rows(&store.sessions)),
+            let mut lines = match &store.error {
+                Some(error) => text::stores::unreadable(error, &store.data_dir),
+                None if store.sessions.is_empty() => text::stores::empty().to_owned(),
+                None => table(&rows(&store.sessions)).trim_end().to_owned(),
             };
-            for line in lines.lines() {
-                block.push_str(&format!("  {line}\n"));
-            }
             let more = store
                 .total_count
                 .saturating_sub(store.sessions.len() as u64);
             if more > 0 {
-                block.push_str(&format!("  {}\n", text::stores::more(more)));
+                lines = format!("{lines}\n{}", text::stores::more(more));
             }
-            block
+            format!("{}\n  {}\n", store.heading, lines.replace('\n', "\n  "))
         });
         blocks.collect::<Vec<_>>().join("\n")
     })
