@@ -10,6 +10,7 @@ use samovar_core::{Prompt, Provider, ProviderEvent};
 use crate::endpoint::Endpoint;
 use crate::exchange::{self, ModelCall};
 use crate::fault::Fault;
+use crate::text_calls;
 
 /// A dialect: how an endpoint is asked, and how its answers are read.
 #[derive(Debug)]
@@ -28,11 +29,26 @@ pub struct Dialect {
 pub(crate) struct Remote {
     pub(crate) dialect: &'static Dialect,
     pub(crate) endpoint: Arc<Endpoint>,
+    pub(crate) calls: CallForm,
+}
+
+/// How a model's server may tell calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallForm {
+    /// As the dialect says.
+    Dialect,
+    /// Also as text, which a server does whose template does not fit its model.
+    OrText,
 }
 
 impl Provider for Remote {
     fn stream(&self, prompt: Prompt) -> Answer {
-        exchange::answer((self.dialect.ask)(Arc::clone(&self.endpoint), prompt))
+        let tools = Arc::clone(&prompt.tools);
+        let answer = exchange::answer((self.dialect.ask)(Arc::clone(&self.endpoint), prompt));
+        match self.calls {
+            CallForm::Dialect => answer,
+            CallForm::OrText => text_calls::read_calls(answer, tools),
+        }
     }
 }
 

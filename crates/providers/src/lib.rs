@@ -31,6 +31,7 @@ mod json;
 mod results;
 mod secret;
 mod state;
+mod text_calls;
 mod timeouts;
 mod words;
 

@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use self::probing::LastProbe;
 use self::refusal::{refuse, shown};
-use crate::dialect::Remote;
+use crate::dialect::{CallForm, Remote};
 use crate::endpoint::{Clients, Endpoint};
 use crate::external::{EXTERNAL, External};
 use crate::price::{FREE, Price};
@@ -276,12 +276,22 @@ impl Registry {
             Some(dialect) => Arc::new(Remote {
                 dialect,
                 endpoint: Arc::new(self.endpoint(spec)?),
+                calls: self.call_form(spec),
             }),
         };
         Ok(match place {
             Some(place) => place.get_or_init(|| provider).clone(),
             None => provider,
         })
+    }
+
+    /// A service with its own address knows its models' templates.
+    fn call_form(&self, spec: &ProviderSpec) -> CallForm {
+        if spec.is_local || self.is_by_hand(spec) {
+            CallForm::OrText
+        } else {
+            CallForm::Dialect
+        }
     }
 
     fn endpoint(&self, spec: &'static ProviderSpec) -> Result<Endpoint, Error> {

@@ -27,6 +27,26 @@ fn config(keys: &[&str], by_hand: &[&str]) -> ProviderConfig {
     }
 }
 
+// proves MD-5
+#[test]
+fn calls_in_text_are_read_from_local_servers_and_addresses_set_by_hand_alone() {
+    let registry = registry(&["openai", "anthropic", "vllm"], &["openai", "custom"]);
+    let forms = SPECS
+        .iter()
+        .filter(|spec| registry.call_form(spec) == CallForm::OrText);
+    let names: Vec<_> = forms.map(|spec| spec.name).collect();
+    let wanted = [
+        "openai",
+        "ollama",
+        "lm-studio",
+        "jan",
+        "llama-cpp",
+        "vllm",
+        "custom",
+    ];
+    assert_eq!(names, wanted);
+}
+
 const CLOUD: &[&str] = &[
     "anthropic",
     "openai",

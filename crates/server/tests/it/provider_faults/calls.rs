@@ -141,6 +141,36 @@ async fn a_call_that_was_cut_off_is_not_made() {
     assert!(told(&app, 1).await.is_empty());
 }
 
+// proves MD-5
+#[tokio::test]
+async fn a_call_that_was_written_as_text_is_made_and_no_reader_sees_its_text() {
+    for (row, model) in [("anthropic", "claude-x"), ("openai", "gpt-x")] {
+        let echo = TestTool::new("echo", |args, _| async move {
+            ToolReply::Closed(Outcome::done(format!("echo of {}", args["word"])))
+        });
+        let word = json!({"type": "object", "properties": {"word": {"type": "string"}}});
+        let asked =
+            "I look.\n```json\n{\"name\": \"echo\", \"arguments\": {\"word\": \"tea\"}}\n```";
+        let app = AppBuilder::new()
+            .provider(row, model)
+            .tools(echo.takes(word).build())
+            .start([say(asked), say("done")])
+            .await;
+        let session = app.session().await;
+
+        let frames = app.turn(&session, "go").await;
+
+        assert_eq!(text(&frames), "I look.\ndone", "{row}");
+        assert_eq!(results(&frames), ["echo of \"tea\""], "{row}");
+        check_messages(
+            &app,
+            &session,
+            &["go", "I look.\n", "echo of \"tea\"", "done"],
+        )
+        .await;
+    }
+}
+
 // proves AS-13
 #[tokio::test]
 async fn of_three_hundred_calls_in_one_answer_eight_run_at_once_and_all_are_answered() {

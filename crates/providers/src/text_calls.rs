@@ -1,0 +1,524 @@
+//! Calls that a model wrote as text become calls, and thoughts in marks become reasoning. Pure.
+//!
+//! Many local servers show a model another template than its own, or pass its marks on as text. A
+//! call then comes as JSON in a fence, or in a form of Hermes, Qwen, Llama or Mistral. What begins
+//! like a call is held back until it is decided. It becomes calls when the whole rest of the answer
+//! is calls, each of a tool that was offered, with arguments that fit; else it is text.
+//!
+//! Characters are taken one by one, so it makes no difference in which pieces an answer comes.
+
+mod call;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use samovar_core::provider::Answer;
+use samovar_core::{ProviderEvent, ToolSpec};
+
+use self::call::Call;
+use crate::bounds::MAX_CALLS;
+
+/// Bytes that are held back, at most; what is longer is text.
+const MAX_HELD_BYTES: usize = 64 * 1024;
+/// The finish reason of an answer with calls.
+const CALLS: &str = "tool_calls";
+/// The finish reasons of an answer that was cut, whose last call may be half of one.
+const CUT: &[&str] = &["length", "max_tokens"];
+const THINK: &str = "<think>";
+const THINK_END: &str = "</think>";
+const FENCE: &str = "```";
+/// The languages of a fence that may hold calls.
+const LANGUAGES: &[&str] = &["", "json", "JSON", "xml", "tool_call"];
+/// What calls stand after.
+const OPENING: &[&str] = &["<tool_call>", "<tools>", "<|python_tag|>", "[TOOL_CALLS]"];
+/// What may stand after a call.
+const CLOSING: &[&str] = &[
+    "</tool_call>",
+    "</tools>",
+    "</function>",
+    "[/TOOL_CALLS]",
+    ";",
+    ",",
+    "<|im_end|>",
+    "<|eom_id|>",
+    "<|eot_id|>",
+    "</s>",
+];
+/// Stands before a name; JSON follows, or parameters in marks of their own, up to the end mark.
+const FUNCTION: &str = "<function=";
+const FUNCTION_END: &str = "</function>";
+/// May stand between a bare name and its arguments.
+const ARGUMENTS: &str = "[ARGS]";
+
+/// Reads an answer, in which a call of one of `tools` may be text.
+pub(crate) fn read_calls(answer: Answer, tools: Arc<[Arc<ToolSpec>]>) -> Answer {
+    let mut reader = TextCalls::new(tools);
+    Box::pin(answer.filter_map(move |events| {
+        let mut told = Vec::with_capacity(events.len());
+        for event in events {
+            reader.take(event, &mut told);
+        }
+        std::future::ready((!told.is_empty()).then_some(told))
+    }))
+}
+
+/// An answer so far.
+struct TextCalls {
+    tools: Arc<[Arc<ToolSpec>]>,
+    place: Place,
+    /// What is not decided yet.
+    held: String,
+    /// What is decided and told with the next event: text, or in thoughts reasoning.
+    decided: String,
+    /// Nothing but white space and thoughts was told.
+    is_first: bool,
+    has_thoughts: bool,
+    is_in_fence: bool,
+}
+
+/// Where in an answer the next character stands.
+enum Place {
+    /// Before any character that is no white space.
+    Start,
+    Thoughts,
+    /// At the beginning of a line, before any character that is no white space.
+    Line,
+    /// In a line that is text.
+    Text,
+    /// In what may become calls.
+    Calls(Calls),
+    /// After a real call.
+    Rest,
+}
+
+/// What may become calls.
+struct Calls {
+    /// How much of what is held was read.
+    read: usize,
+    scan: Scan,
+    found: Vec<Call>,
+    /// JSON may follow.
+    is_open: bool,
+    /// A tool was named whose arguments follow.
+    name: Option<String>,
+}
+
+/// What is read of calls.
+enum Scan {
+    /// A mark, or the beginning of a call.
+    Token,
+    Json(Json),
+    /// Parameters in marks.
+    Parameters,
+}
+
+/// How far a JSON object or list was read.
+#[derive(Default)]
+struct Json {
+    depth: usize,
+    /// The last character outside of strings that is no white space.
+    last: Option<char>,
+    is_in_string: bool,
+    is_escaped: bool,
+}
+
+/// Why what is held is text.
+struct NoCall;
+
+impl TextCalls {
+    fn new(tools: Arc<[Arc<ToolSpec>]>) -> Self {
+        Self {
+            tools,
+            place: Place::Start,
+            held: String::new(),
+            decided: String::new(),
+            is_first: true,
+            has_thoughts: false,
+            is_in_fence: false,
+        }
+    }
+
+    fn take(&mut self, event: ProviderEvent, told: &mut Vec<ProviderEvent>) {
+        match event {
+            ProviderEvent::TextDelta(text) if !matches!(self.place, Place::Rest) => {
+                for c in text.chars() {
+                    self.hear(c, told);
+                }
+                self.tell(told);
+            }
+            ProviderEvent::MessageComplete {
+                finish_reason,
+                usage,
+            } => {
+                let calls = self.calls(&finish_reason);
+                let finish_reason = if calls.is_empty() {
+                    finish_reason
+                } else {
+                    CALLS.to_owned()
+                };
+                self.end(told);
+                for (at, call) in calls.into_iter().enumerate() {
+                    call.tell(at, told);
+                }
+                told.push(ProviderEvent::MessageComplete {
+                    finish_reason,
+                    usage,
+                });
+            }
+            ProviderEvent::ToolCallStart { .. }
+            | ProviderEvent::ToolCallDelta { .. }
+            | ProviderEvent::ToolCallEnd { .. } => {
+                self.end(told);
+                self.place = Place::Rest;
+                told.push(event);
+            }
+            ProviderEvent::ReasoningDelta(_) | ProviderEvent::ReasoningEnd { .. } => {
+                self.end(told);
+                told.push(event);
+            }
+            // The answer is void; what is held was not shown.
+            ProviderEvent::Failed { .. } | ProviderEvent::TextDelta(_) => told.push(event),
+        }
+    }
+
+    fn hear(&mut self, c: char, told: &mut Vec<ProviderEvent>) {
+        self.held.push(c);
+        match &mut self.place {
+            Place::Start => self.begin(told),
+            Place::Thoughts => self.think(told),
+            Place::Line => self.begin_line(),
+            Place::Text | Place::Rest => self.release(),
+            Place::Calls(calls) => {
+                let read = calls.read(&self.held, c, &self.tools);
+                if read.is_err() || self.held.len() > MAX_HELD_BYTES {
+                    self.release();
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, told: &mut Vec<ProviderEvent>) {
+        let said = self.held.trim_start();
+        if said == THINK && !self.has_thoughts {
+            self.held.clear();
+            self.place = Place::Thoughts;
+        } else if !THINK.starts_with(said) || said == THINK {
+            let said = std::mem::take(&mut self.held);
+            // What separates thoughts from the answer belongs to neither.
+            let said = if self.has_thoughts {
+                said.trim_start()
+            } else {
+                &said
+            };
+            self.place = Place::Line;
+            for c in said.chars() {
+                self.hear(c, told);
+            }
+        }
+    }
+
+    fn think(&mut self, told: &mut Vec<ProviderEvent>) {
+        if THINK_END.starts_with(&self.held) {
+            if self.held == THINK_END {
+                self.held.clear();
+                self.end_thoughts(told);
+            }
+            return;
+        }
+        // None of its proper ends is a beginning of the mark, but for its last character.
+        let last = self.held.pop();
+        self.decided.push_str(&std::mem::take(&mut self.held));
+        match last {
+            Some('<') => self.held.push('<'),
+            Some(other) => self.decided.push(other),
+            None => {}
+        }
+    }
+
+    fn end_thoughts(&mut self, told: &mut Vec<ProviderEvent>) {
+        self.tell(told);
+        self.decided.clear();
+        if self.has_thoughts {
+            told.push(ProviderEvent::ReasoningEnd {
+                provider_state: None,
+            });
+        }
+        self.has_thoughts = true;
+        self.place = Place::Start;
+    }
+
+    fn begin_line(&mut self) {
+        let said = self.held.trim_start();
+        let Some(first) = said.chars().next() else {
+            // A blank line before everything else belongs to what follows.
+            if self.held.ends_with('\n') && !self.is_first {
+                self.release();
+            }
+            return;
+        };
+        if self.is_in_fence {
+            if said == FENCE || !FENCE.starts_with(said) {
+                self.release();
+            }
+            return;
+        }
+        if self.tools.is_empty() || !matches!(first, '<' | '[' | '`' | '{') {
+            return self.release();
+        }
+        let mut calls = Calls {
+            read: self.held.len() - first.len_utf8(),
+            scan: Scan::Token,
+            found: Vec::new(),
+            is_open: self.is_first,
+            name: None,
+        };
+        match calls.read(&self.held, first, &self.tools) {
+            Ok(()) => self.place = Place::Calls(calls),
+            Err(NoCall) => self.release(),
+        }
+    }
+
+    /// What is held is text.
+    fn release(&mut self) {
+        let is_blank = self.held.trim().is_empty();
+        let mut is_line_begun = true;
+        if !matches!(self.place, Place::Text) {
+            let lines = self.held.lines().map(str::trim_start);
+            let fences = lines.filter(|line| line.starts_with(FENCE)).count();
+            self.is_in_fence ^= fences % 2 == 1;
+            self.is_first &= is_blank;
+            is_line_begun = !is_blank;
+        }
+        self.place = if is_line_begun && !self.held.ends_with('\n') {
+            Place::Text
+        } else {
+            Place::Line
+        };
+        self.decided.push_str(&std::mem::take(&mut self.held));
+    }
+
+    /// Tells what is decided; thoughts once one is more than white space.
+    fn tell(&mut self, told: &mut Vec<ProviderEvent>) {
+        if self.decided.is_empty() {
+            return;
+        }
+        let is_thought = matches!(self.place, Place::Thoughts);
+        if !is_thought {
+            told.push(ProviderEvent::TextDelta(std::mem::take(&mut self.decided)));
+        } else if self.has_thoughts || !self.decided.trim().is_empty() {
+            self.has_thoughts = true;
+            told.push(ProviderEvent::ReasoningDelta(std::mem::take(
+                &mut self.decided,
+            )));
+        }
+    }
+
+    /// Tells all that is there, as what it is so far.
+    fn end(&mut self, told: &mut Vec<ProviderEvent>) {
+        if matches!(self.place, Place::Thoughts) {
+            self.decided.push_str(&std::mem::take(&mut self.held));
+            self.end_thoughts(told);
+        } else if !self.held.is_empty() {
+            self.release();
+        }
+        self.tell(told);
+    }
+
+    /// The calls that the answer ends with. What they were read from is not told.
+    fn calls(&mut self, finish_reason: &str) -> Vec<Call> {
+        let Place::Calls(calls) = &mut self.place else {
+            return Vec::new();
+        };
+        let rest = self.held[calls.read..].trim();
+        let is_whole = matches!(calls.scan, Scan::Token) && matches!(rest, "" | FENCE);
+        if !is_whole || calls.name.is_some() || CUT.contains(&finish_reason) {
+            return Vec::new();
+        }
+        let found = std::mem::take(&mut calls.found);
+        if !found.is_empty() {
+            self.held.clear();
+        }
+        found
+    }
+}
+
+impl Calls {
+    /// Reads on, up to `c`, the last character of what is held.
+    ///
+    /// # Errors
+    /// It is no call.
+    fn read(&mut self, held: &str, c: char, tools: &[Arc<ToolSpec>]) -> Result<(), NoCall> {
+        match &mut self.scan {
+            Scan::Token => self.token(held, tools),
+            Scan::Parameters => {
+                let Some(parameters) = held[self.read..].strip_suffix(FUNCTION_END) else {
+                    return Ok(());
+                };
+                let name = self.name.take().ok_or(NoCall)?;
+                let call = Call::of_parameters(name, parameters, tools).ok_or(NoCall)?;
+                self.close(vec![call], held)
+            }
+            Scan::Json(_) => self.json(held, c, tools),
+        }
+    }
+
+    fn token(&mut self, held: &str, tools: &[Arc<ToolSpec>]) -> Result<(), NoCall> {
+        let rest = held[self.read..].trim_start();
+        if rest.is_empty() || FENCE.starts_with(rest) && self.name.is_none() {
+            return Ok(());
+        }
+        if self.name.is_some() {
+            return self.arguments(held, rest, tools);
+        }
+        if let Some(language) = rest.strip_prefix(FENCE) {
+            return self.fence(held, language);
+        }
+        let begins = |marks: &[&str]| marks.iter().any(|mark| mark.starts_with(rest));
+        let is_after_call = !self.found.is_empty();
+        if let Some(name) = rest.strip_prefix(FUNCTION) {
+            let mut names = tools.iter().map(|tool| tool.name.as_str());
+            match name.strip_suffix('>') {
+                Some(name) if names.any(|one| one == name) => self.expect_arguments(held, name),
+                None if names.any(|one| one.starts_with(name)) => {}
+                Some(_) | None => return Err(NoCall),
+            }
+        } else if OPENING.contains(&rest) {
+            self.is_open = true;
+            self.read = held.len();
+        } else if is_after_call && CLOSING.contains(&rest) {
+            self.read = held.len();
+        } else if begins(OPENING) || begins(&[FUNCTION]) || is_after_call && begins(CLOSING) {
+            return Ok(());
+        } else if !self.is_open {
+            return Err(NoCall);
+        } else if rest.starts_with(['{', '[']) {
+            return self.begin_json(held, rest, tools);
+        } else {
+            return self.bare_name(held, rest, tools);
+        }
+        Ok(())
+    }
+
+    /// What follows the name of a function.
+    fn arguments(&mut self, held: &str, rest: &str, tools: &[Arc<ToolSpec>]) -> Result<(), NoCall> {
+        match rest {
+            "{" => return self.begin_json(held, rest, tools),
+            "<" => {
+                self.read = held.len() - rest.len();
+                self.scan = Scan::Parameters;
+            }
+            _ => return Err(NoCall),
+        }
+        Ok(())
+    }
+
+    /// A fence begins or ends calls when no other word than a language follows in its line.
+    fn fence(&mut self, held: &str, language: &str) -> Result<(), NoCall> {
+        let word = language.trim();
+        if language.ends_with('\n') && LANGUAGES.contains(&word) {
+            self.is_open = true;
+            self.read = held.len();
+            return Ok(());
+        }
+        let can_be = LANGUAGES.iter().any(|known| known.starts_with(word));
+        if can_be && !language.ends_with('\n') {
+            Ok(())
+        } else {
+            Err(NoCall)
+        }
+    }
+
+    /// Mistral writes the name before the arguments.
+    fn bare_name(&mut self, held: &str, rest: &str, tools: &[Arc<ToolSpec>]) -> Result<(), NoCall> {
+        let mut can_be = false;
+        for name in tools.iter().map(|tool| tool.name.as_str()) {
+            let after = rest.strip_prefix(name);
+            match after {
+                Some(ARGUMENTS) => {
+                    self.expect_arguments(held, name);
+                    return Ok(());
+                }
+                Some("{") => {
+                    self.expect_arguments(held, name);
+                    return self.begin_json(held, "{", tools);
+                }
+                Some(after) => can_be |= ARGUMENTS.starts_with(after),
+                None => can_be |= name.starts_with(rest),
+            }
+        }
+        if can_be { Ok(()) } else { Err(NoCall) }
+    }
+
+    fn expect_arguments(&mut self, held: &str, name: &str) {
+        self.name = Some(name.to_owned());
+        self.read = held.len();
+    }
+
+    fn begin_json(
+        &mut self,
+        held: &str,
+        rest: &str,
+        tools: &[Arc<ToolSpec>],
+    ) -> Result<(), NoCall> {
+        self.read = held.len() - rest.len();
+        self.scan = Scan::Json(Json::default());
+        rest.chars().try_for_each(|c| self.json(held, c, tools))
+    }
+
+    fn json(&mut self, held: &str, c: char, tools: &[Arc<ToolSpec>]) -> Result<(), NoCall> {
+        let Scan::Json(json) = &mut self.scan else {
+            return Ok(());
+        };
+        json.read(c)?;
+        if json.depth > 0 {
+            return Ok(());
+        }
+        let calls = Call::of_json(&held[self.read..], self.name.take(), tools).ok_or(NoCall)?;
+        self.close(calls, held)
+    }
+
+    fn close(&mut self, calls: Vec<Call>, held: &str) -> Result<(), NoCall> {
+        self.found.extend(calls);
+        self.scan = Scan::Token;
+        self.read = held.len();
+        if self.found.len() > MAX_CALLS {
+            Err(NoCall)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Json {
+    /// Reads the next character; at depth 0 the value is complete.
+    ///
+    /// # Errors
+    /// It is no object, and no list of some.
+    fn read(&mut self, c: char) -> Result<(), NoCall> {
+        if std::mem::take(&mut self.is_escaped) {
+            return Ok(());
+        }
+        if self.is_in_string {
+            self.is_escaped = c == '\\';
+            self.is_in_string = c != '"';
+            return Ok(());
+        }
+        if c.is_whitespace() {
+            return Ok(());
+        }
+        match (self.depth, self.last.replace(c)) {
+            (1, Some('{')) if !matches!(c, '"' | '}') => return Err(NoCall),
+            (1, Some('[')) if c != '{' => return Err(NoCall),
+            (_, _) => {}
+        }
+        match c {
+            '"' => self.is_in_string = true,
+            '{' | '[' => self.depth += 1,
+            '}' | ']' => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+        Ok(())
+    }
+}
