@@ -161,8 +161,8 @@ pub struct Server {
     /// The folder that tools work in; by default the current folder.
     #[schemars(with = "PathBuf", example = &"~/notes", length(min = 1, max = 4_096), extend("format" = "path", "x-widens" = true))]
     pub workspace: Option<PathBuf>,
-    /// The address for `serve` to listen on; only a loopback address, such as `127.0.0.1` or `::1`,
-    /// is allowed.
+    /// The address for `serve` to listen on; one that other machines can reach needs `token` and
+    /// `behind_proxy`.
     #[schemars(extend("x-widens" = true, "x-variables" = ["SAMOVAR_HOST"]))]
     pub host: IpAddr,
     /// The port for `serve` to listen on; 0 lets the system choose one.
@@ -176,6 +176,14 @@ pub struct Server {
         extend("x-widens" = true, "writeOnly" = true, "x-variables" = ["SAMOVAR_TOKEN"])
     )]
     pub token: Option<Secret>,
+    /// The names by which clients may reach the server, besides its address: each is a host, with a
+    /// port unless clients leave it out.
+    #[schemars(length(max = 64), inner(length(min = 1, max = 300)))]
+    #[schemars(extend("x-widens" = true, "examples" = [["samovar.example"]]))]
+    pub hosts: Vec<String>,
+    /// Whether clients come through a proxy that speaks TLS with them, as `serve --behind-proxy` says.
+    #[schemars(extend("x-widens" = true))]
+    pub behind_proxy: bool,
     /// The web pages of other origins that may use the server, each with a token like any client:
     /// a scheme, a host, and a port unless it is the usual one.
     #[schemars(length(max = 64), inner(length(min = 1, max = 300)))]
@@ -542,6 +550,8 @@ impl Default for Server {
             host: IpAddr::V4(Ipv4Addr::LOCALHOST),
             port: 4747,
             token: None,
+            hosts: Vec::new(),
+            behind_proxy: false,
             origins: Vec::new(),
             max_body_bytes: 1024 * 1024,
             max_connections: 4096,

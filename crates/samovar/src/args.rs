@@ -200,6 +200,8 @@ pub(crate) struct Serve {
     pub(crate) host: Option<IpAddr>,
     #[arg(long, help = help::port(), value_parser = |typed: &str| whole(typed, 0, u16::MAX))]
     pub(crate) port: Option<u16>,
+    #[arg(long, help = help::behind_proxy())]
+    pub(crate) behind_proxy: bool,
     #[arg(long, value_name = "LEVEL", help = help::approval_serve())]
     pub(crate) approval: Option<Level>,
     /// Ends when whoever started it does: for a proof, whose servers nobody else would end.
@@ -363,6 +365,11 @@ pub(crate) enum Models {
 /// `samovar token`.
 #[derive(Subcommand)]
 pub(crate) enum Token {
+    #[command(about = help::token_show())]
+    Show {
+        #[command(flatten)]
+        common: Common,
+    },
     #[command(about = help::token_list())]
     List {
         #[command(flatten)]

@@ -333,6 +333,7 @@ fn serve(config: &mut Config, settings: &Settings) {
         .token
         .as_ref()
         .and_then(|token| Token::new(token.expose()));
+    config.behind_proxy = server.behind_proxy;
     config.max_body_bytes = count(server.max_body_bytes);
     config.max_connections = count(server.max_connections);
     config.slow_client = seconds(server.slow_client_seconds);

@@ -1,13 +1,15 @@
 //! The commands that show what a server has: its models, tokens and figures.
 
+use samovar_core::Code;
 use samovar_locale as text;
+use samovar_server::{Address, Home};
 use samovar_wire::agent::Stats;
 use samovar_wire::api::{
     CreatedToken, ModelsAnswer, ProviderAccess, ProviderInfo, TokenInfo, TokenScope,
 };
 use serde_json::json;
 
-use crate::args::{self, Models, Token};
+use crate::args::{self, DirArgs, ModelArgs, Models, Token};
 use crate::client::{Client, segment};
 use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
@@ -78,6 +80,13 @@ fn row(provider: &ProviderInfo) -> Vec<String> {
 /// `samovar token`.
 pub(crate) async fn token(command: Token) -> Result<Exit, Failure> {
     match command {
+        Token::Show { common } => {
+            let token = owners_token(&common.places)?;
+            let answer = json!({ "token": token.expose() });
+            output::one(common.machine.format(), "owner_token", &answer, |_| {
+                token.expose().to_owned() + "\n"
+            })?;
+        }
         Token::List { common } => {
             let asked = async |client: &Client| client.get::<Vec<TokenInfo>>("/api/tokens").await;
             let tokens = look(&common, asked).await?;
@@ -125,6 +134,23 @@ pub(crate) async fn token(command: Token) -> Result<Exit, Failure> {
         }
     }
     Ok(Exit::Ok)
+}
+
+/// The token of the owner. A server that runs may have been started with another one.
+fn owners_token(places: &DirArgs) -> Result<samovar_server::Token, Failure> {
+    let config = config::read(places, &ModelArgs::default(), LocalData::UseOnly)?.config;
+    let dir = config.data_dir.display();
+    let token = Home::owners_token(&config)?.ok_or_else(|| {
+        let why = text::token::not_made(&dir);
+        Failure::new(Exit::Usage, Code::UnknownToken.as_str(), why)
+    })?;
+    match Address::read(&config.data_dir) {
+        Some(server) if !server.takes(&token) => {
+            let why = text::token::not_of_server(&dir);
+            Err(Failure::new(Exit::Usage, Code::Unauthorized.as_str(), why))
+        }
+        Some(_) | None => Ok(token),
+    }
 }
 
 /// `samovar stats`.

@@ -36,6 +36,7 @@ pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
     let mut found = config::read(&args.places, &args.who, LocalData::Make)?;
     found.config.host = args.host.unwrap_or(found.config.host);
     found.config.port = args.port.unwrap_or(found.config.port);
+    found.config.behind_proxy |= args.behind_proxy;
     if let Some(level) = args.approval {
         found.config.settings.approval = level.into();
     }

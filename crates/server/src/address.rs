@@ -7,6 +7,7 @@ use samovar_sandbox::{SmallFiles, Survival};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Token;
+use crate::token::TokenHash;
 
 const NAME: &str = "server.json";
 
@@ -20,12 +21,16 @@ pub struct Address {
     pub address: SocketAddr,
     /// The token of this run of the server, which the owner's own commands bring.
     pub token: Token,
+    /// The hash of the token that it lets the owner's other clients in with.
+    pub(crate) owner: Option<TokenHash>,
 }
 
 #[derive(Serialize, Deserialize)]
 struct AddressRecord {
     address: SocketAddr,
     token: String,
+    #[serde(default)]
+    owner: Option<TokenHash>,
     pid: u32,
 }
 
@@ -40,10 +45,17 @@ impl Address {
         let token = Token::new(&written.token)?;
         let address = written.address;
         // The token goes to no other machine, whatever the file says.
-        address
-            .ip()
-            .is_loopback()
-            .then_some(Self { address, token })
+        address.ip().is_loopback().then_some(Self {
+            address,
+            token,
+            owner: written.owner,
+        })
+    }
+
+    /// Whether the server lets its owner in with this token, as far as it has said.
+    pub fn takes(&self, token: &Token) -> bool {
+        let given = TokenHash::of(token);
+        self.owner.as_ref().is_none_or(|owner| owner.equals(&given))
     }
 }
 
@@ -59,6 +71,7 @@ impl AddressFile {
         let written = AddressRecord {
             address: address.address,
             token: address.token.expose().to_owned(),
+            owner: address.owner.clone(),
             pid: std::process::id(),
         };
         let mut text = serde_json::to_vec(&written)?;
@@ -90,6 +103,7 @@ mod tests {
         Address {
             address: at.parse().unwrap(),
             token: Token::new("a-token-of-thirty-two-characters").unwrap(),
+            owner: None,
         }
     }
 

@@ -18,7 +18,7 @@ use samovar_sandbox::Owner;
 use samovar_stores::{Durability, Walker};
 use serde_json::Value;
 
-use crate::names::Origin;
+use crate::names::{Authority, Origin};
 
 /// The token that clients bring; never printed by accident.
 #[derive(Clone, PartialEq, Eq)]
@@ -67,6 +67,11 @@ pub struct Config {
     /// The token that clients must send; `None` uses the one in the data directory, which the first
     /// start makes.
     pub token: Option<Token>,
+    /// Hosts by which clients may name the server, besides its address.
+    pub hosts: Vec<Authority>,
+    /// Whether clients come through a proxy that speaks TLS with them: without one, and without
+    /// `token`, the server listens on loopback only.
+    pub behind_proxy: bool,
     /// Pages of other origins that may use the server, with a token like any other client.
     pub origins: Vec<Origin>,
     /// Bytes of a request's body, at most.
@@ -238,6 +243,8 @@ impl Config {
             host: IpAddr::from([127, 0, 0, 1]),
             port: 4747,
             token: None,
+            hosts: Vec::new(),
+            behind_proxy: false,
             origins: Vec::new(),
             max_body_bytes: 1024 * 1024,
             max_connections: 4096,

@@ -1,14 +1,12 @@
 //! The door: what every request passes before its route sees it (TL-11 to TL-13).
 
-use std::net::SocketAddr;
-
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use samovar_core::{Code, Error};
 use samovar_locale as locale;
 
 use crate::endpoint::Route;
-use crate::names::Origin;
+use crate::names::{Names, Origin};
 use crate::tickets::Tickets;
 use crate::tokens::{Guest, Scope, Tokens};
 
@@ -17,8 +15,7 @@ pub(crate) const MAX_HEAD_BYTES: usize = 64 * 1024;
 
 /// The rules of a server's door.
 pub(crate) struct Door {
-    /// The `Host` values that mean this server, lower case.
-    authorities: Vec<String>,
+    names: Names,
     /// Pages of other origins that may use the server.
     origins: Vec<Origin>,
     /// Where a ticket counts.
@@ -27,16 +24,14 @@ pub(crate) struct Door {
 
 impl Door {
     pub(crate) fn new<'a>(
-        authorities: &[String],
+        names: Names,
         origins: Vec<Origin>,
         routes: impl Iterator<Item = &'a Route>,
     ) -> Self {
-        let lower = authorities.iter().map(|name| name.to_ascii_lowercase());
-        let authorities = lower.collect();
         let ticketed = routes.filter(|route| route.takes_tickets);
         let ticketed = ticketed.map(|route| route.path.clone()).collect();
         Self {
-            authorities,
+            names,
             origins,
             ticketed,
         }
@@ -103,20 +98,12 @@ impl Door {
         let host = named
             .or_else(|| text(&request.headers, &header::HOST))
             .unwrap_or_default();
-        if self.is_ours(host) {
+        if self.names.has_authority(host) {
             return Ok(());
         }
-        let mut ours: Vec<_> = self.authorities.iter().map(String::as_str).collect();
-        ours.sort_unstable();
-        ours.dedup();
-        let ours = ours.join(", ");
+        let ours = self.names.authorities().join(", ");
         let why = locale::request::other_host(locale::quoted(host), ours);
         Err(Error::new(Code::HostRefused, why))
-    }
-
-    fn is_ours(&self, authority: &str) -> bool {
-        let authority = authority.to_ascii_lowercase();
-        self.authorities.contains(&authority)
     }
 
     /// A page of another origin must not use the person's server, token or not, unless the
@@ -128,7 +115,7 @@ impl Door {
         if headers
             .get_all(header::ORIGIN)
             .iter()
-            .any(|origin| !self.is_own_origin(origin))
+            .any(|origin| !self.names.has_origin(origin))
         {
             let why = locale::request::other_origin();
             return Err(Error::new(Code::OriginRefused, why));
@@ -139,13 +126,6 @@ impl Door {
             return Err(Error::new(Code::OriginRefused, why));
         }
         Ok(())
-    }
-
-    fn is_own_origin(&self, origin: &HeaderValue) -> bool {
-        let origin = origin.to_str().unwrap_or_default();
-        origin
-            .strip_prefix("http://")
-            .is_some_and(|authority| self.is_ours(authority))
     }
 }
 
@@ -171,17 +151,6 @@ pub(crate) fn check_scope(guest: &Guest, needed: Scope) -> Result<(), Error> {
     let (has, needs) = (guest.scope.as_str(), needed.as_str());
     let why = locale::request::scope_too_small(has, needs);
     Err(Error::new(Code::Forbidden, why))
-}
-
-/// The `Host` values of a server that listens here.
-pub(crate) fn authorities(address: SocketAddr) -> Vec<String> {
-    let port = address.port();
-    let mut authorities = vec![address.to_string()];
-    if address.ip().is_loopback() {
-        let names = ["localhost", "127.0.0.1", "[::1]"];
-        authorities.extend(names.iter().map(|name| format!("{name}:{port}")));
-    }
-    authorities
 }
 
 /// The buffer that a head is read into is bounded too, but not to the byte.

@@ -29,10 +29,11 @@ use crate::config::{Config, FileAccess, Token};
 use crate::data_dir;
 use crate::engine_cell::{EngineCell, Filler};
 use crate::error::OpenError;
+use crate::names::Names;
 use crate::registered::{self, RegisteredTools};
 use crate::relaying::Relaying;
 use crate::router::{self, Shared};
-use crate::token;
+use crate::token::{self, TokenHash};
 use crate::tokens::{self, Tokens};
 
 /// What lies in a workspace and is trusted: by the server, which reads it, or by the person's own
@@ -157,14 +158,16 @@ impl Opening {
     /// The routes, for an axum program to mount. They accept these authorities (`host:port`, as in
     /// `Host` and `Origin`). A request before [`Opening::finish`] is done waits up to four seconds.
     pub fn router(&self, authorities: impl IntoIterator<Item = impl Into<String>>) -> Router {
-        let authorities: Vec<String> = authorities.into_iter().map(Into::into).collect();
-        router::router(&self.shared, &authorities)
+        router::router(&self.shared, Names::new(authorities))
     }
 
     /// Where the owner's own commands reach a server that listens there.
     pub(crate) fn address(&self, address: SocketAddr) -> Address {
-        let token = self.local.clone();
-        Address { address, token }
+        Address {
+            address,
+            token: self.local.clone(),
+            owner: Some(TokenHash::of(&self.token)),
+        }
     }
 
     /// Opens the stores, makes again what an earlier process left, starts the engine, and lets those
@@ -251,6 +254,26 @@ impl Home {
         data_dir::try_hold(config)
     }
 
+    /// The token that a server with this configuration lets its owner in with: the configured one,
+    /// else that of the data directory, which has none before its first start.
+    ///
+    /// # Errors
+    /// [`OpenError::Token`].
+    pub fn owners_token(config: &Config) -> Result<Option<Token>, OpenError> {
+        if let Some(token) = &config.token {
+            return Ok(Some(token.clone()));
+        }
+        let kept = match SmallFiles::of(&config.data_dir) {
+            Ok(files) => token::in_data_dir(&files),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        };
+        kept.map_err(|source| OpenError::Token {
+            dir: config.data_dir.clone(),
+            source,
+        })
+    }
+
     /// Whether the token and the lists of tokens and tools in the data directory could be used, if
     /// they are there. Nothing is made.
     ///
@@ -259,14 +282,12 @@ impl Home {
     pub fn try_tokens(config: &Config) -> Result<(), OpenError> {
         let dir = || config.data_dir.clone();
         let token = |source| OpenError::Token { dir: dir(), source };
+        Self::owners_token(config)?;
         let files = match SmallFiles::of(&config.data_dir) {
             Ok(files) => files,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(token(error)),
         };
-        if config.token.is_none() {
-            token::in_data_dir(&files).map_err(token)?;
-        }
         let named = tokens::named(&files);
         named.map_err(|source| OpenError::Tokens { dir: dir(), source })?;
         let tools = registered::kept(&files);
@@ -299,7 +320,7 @@ impl Home {
     pub fn way_in(&self) -> LocalAccess {
         let authority = "samovar.local".to_owned();
         LocalAccess {
-            router: router::router(&self.shared, std::slice::from_ref(&authority)),
+            router: router::router(&self.shared, Names::new([authority.as_str()])),
             authority,
             token: self.local.clone(),
         }

@@ -1,6 +1,6 @@
-//! The socket: accepts connections, with a bound on each and on all.
+//! The sockets: they accept connections, with a bound on each and on all.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,9 +18,10 @@ use tokio_util::task::TaskTracker;
 
 use crate::address::AddressFile;
 use crate::config::Config;
-use crate::door::{self, MAX_HEAD_BYTES};
+use crate::door::MAX_HEAD_BYTES;
 use crate::error::OpenError;
 use crate::home::{Home, Opening};
+use crate::names::Names;
 use crate::pace::{self, Paced};
 use crate::router;
 use crate::upgrade::ConnectionGuard;
@@ -60,9 +61,49 @@ pub enum StartError {
     /// The owner's own commands cannot be told where it is.
     #[error("{}", locale::data_dir::address_unwritable(.0))]
     Address(std::io::Error),
-    /// The address would let others in.
-    #[error("{}", locale::server::not_loopback(.0))]
-    NotLoopback(std::net::IpAddr),
+    /// Other machines could reach the address, and something that they need is not configured.
+    #[error("{}", exposed(*.address, *.lack))]
+    Exposed {
+        /// The address.
+        address: IpAddr,
+        /// What is missing.
+        lack: Lack,
+    },
+}
+
+/// What a server lacks that other machines could reach (TL-12).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// A token that its operator has set.
+    Token,
+    /// A proxy that speaks TLS.
+    Proxy,
+    /// The names that clients use for it: its address stands for every address of the machine.
+    Hosts,
+}
+
+fn exposed(address: IpAddr, lack: Lack) -> String {
+    match lack {
+        Lack::Token => locale::server::exposed_without_token(address),
+        Lack::Proxy => locale::server::exposed_without_tls(address),
+        Lack::Hosts => locale::server::exposed_without_hosts(address),
+    }
+}
+
+/// Refuses to listen for other machines without what that needs.
+fn check_exposure(config: &Config) -> Result<(), StartError> {
+    let address = config.host;
+    let lack = match config {
+        _ if address.is_loopback() => return Ok(()),
+        Config { token: None, .. } => Lack::Token,
+        Config {
+            behind_proxy: false,
+            ..
+        } => Lack::Proxy,
+        Config { hosts, .. } if hosts.is_empty() && address.is_unspecified() => Lack::Hosts,
+        Config { .. } => return Ok(()),
+    };
+    Err(StartError::Exposed { address, lack })
 }
 
 impl StartError {
@@ -72,7 +113,7 @@ impl StartError {
             Self::Open(error) => error.code(),
             Self::Listen { .. } => "address_unusable",
             Self::Address(_) => "data_dir_unusable",
-            Self::NotLoopback(_) => "address_refused",
+            Self::Exposed { .. } => "address_refused",
         }
     }
 }
@@ -83,9 +124,7 @@ impl Server {
     /// # Errors
     /// [`StartError`]; nothing is left open then.
     pub async fn start(config: Config) -> Result<Self, StartError> {
-        if !config.host.is_loopback() {
-            return Err(StartError::NotLoopback(config.host));
-        }
+        check_exposure(&config)?;
         // The lock comes before the port, so that who is second on a data directory hears of that;
         // the port before the engine, so that no turn begins in a server that cannot start.
         let opening = Opening::begin(&config)?;
@@ -93,9 +132,24 @@ impl Server {
         let listen = |source| StartError::Listen { address, source };
         let listener = pace::listen(address).map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
-        let router = router::router(&opening.shared, &door::authorities(address));
-        let socket = Socket::open(listener, router, &config);
-        let local = opening.address(address);
+        let mut doors = vec![(listener, Names::of(address, &config))];
+        let mut local = address;
+        if !address.ip().is_loopback() {
+            // The owner's own commands send the token of this run, which is for no other machine.
+            local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+            let listen = |source| StartError::Listen {
+                address: local,
+                source,
+            };
+            let listener = pace::listen(local).map_err(listen)?;
+            local = listener.local_addr().map_err(listen)?;
+            doors.push((listener, Names::of(local, &config)));
+        }
+        let routed = doors.into_iter();
+        let routed =
+            routed.map(|(listener, names)| (listener, router::router(&opening.shared, names)));
+        let socket = Socket::open(routed, &config);
+        let local = opening.address(local);
         // On the heap: what starts a server is large, and so would be whoever starts one.
         let home = match Box::pin(opening.finish()).await {
             Ok(home) => home,
@@ -173,22 +227,24 @@ struct Socket {
 }
 
 impl Socket {
-    fn open(listener: TcpListener, router: Router, config: &Config) -> Self {
+    fn open(doors: impl Iterator<Item = (TcpListener, Router)>, config: &Config) -> Self {
         let socket = Self {
             stop: CancellationToken::new(),
             cut: CancellationToken::new(),
             tasks: TaskTracker::new(),
         };
-        let accepting = AcceptLoop {
-            router,
-            stop: socket.stop.clone(),
-            cut: socket.cut.clone(),
-            tasks: socket.tasks.clone(),
-            permits: Arc::new(Semaphore::new(config.max_connections)),
-            slow_client: config.slow_client,
-            slow_reader: config.slow_reader,
-        };
-        socket.tasks.spawn(accepting.run(listener));
+        for (listener, router) in doors {
+            let accepting = AcceptLoop {
+                router,
+                stop: socket.stop.clone(),
+                cut: socket.cut.clone(),
+                tasks: socket.tasks.clone(),
+                permits: Arc::new(Semaphore::new(config.max_connections)),
+                slow_client: config.slow_client,
+                slow_reader: config.slow_reader,
+            };
+            socket.tasks.spawn(accepting.run(listener));
+        }
         socket
     }
 

@@ -1,8 +1,90 @@
 //! Names by which clients reach the server, and the origins of pages that may use it (TL-12).
 
 use std::fmt;
-use std::net::Ipv6Addr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::str::FromStr;
+
+use axum::http::HeaderValue;
+
+use crate::config::Config;
+
+/// A host with or without a port, as clients name a server in `Host`: `samovar.example`,
+/// `samovar.example:8443`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Authority(String);
+
+/// The text is not an authority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotAnAuthority;
+
+impl Authority {
+    /// The authority in lower case.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Authority {
+    type Err = NotAnAuthority;
+
+    fn from_str(text: &str) -> Result<Self, NotAnAuthority> {
+        authority(text).map(Self).ok_or(NotAnAuthority)
+    }
+}
+
+/// The authorities that mean this server, and the origins of its own pages there.
+#[derive(Clone, Default)]
+pub(crate) struct Names {
+    authorities: Vec<String>,
+    origins: Vec<String>,
+}
+
+impl Names {
+    /// Authorities that a program serves without TLS.
+    pub(crate) fn new(authorities: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self::default().and("http", authorities)
+    }
+
+    /// Those of a socket: its address, for a loopback one every name of that, and the hosts that the
+    /// configuration names.
+    pub(crate) fn of(address: SocketAddr, config: &Config) -> Self {
+        let mut names = Self::default();
+        if !address.ip().is_unspecified() {
+            names = names.and("http", [address.to_string()]);
+        }
+        if address.ip().is_loopback() {
+            let port = address.port();
+            let hosts = ["localhost", "127.0.0.1", "[::1]"];
+            names = names.and("http", hosts.map(|host| format!("{host}:{port}")));
+        }
+        let scheme = if config.behind_proxy { "https" } else { "http" };
+        names.and(scheme, config.hosts.iter().map(Authority::as_str))
+    }
+
+    fn and(mut self, scheme: &str, more: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        for authority in more {
+            let authority = authority.into().to_ascii_lowercase();
+            if !self.authorities.contains(&authority) {
+                self.origins.push(format!("{scheme}://{authority}"));
+                self.authorities.push(authority);
+            }
+        }
+        self
+    }
+
+    pub(crate) fn authorities(&self) -> &[String] {
+        &self.authorities
+    }
+
+    pub(crate) fn has_authority(&self, authority: &str) -> bool {
+        self.authorities.contains(&authority.to_ascii_lowercase())
+    }
+
+    pub(crate) fn has_origin(&self, origin: &HeaderValue) -> bool {
+        let origin = origin.to_str().unwrap_or_default().to_ascii_lowercase();
+        self.origins.contains(&origin)
+    }
+}
 
 /// The origin of a web page as its browser sends it: `http://localhost:5173`.
 #[derive(Clone, Debug, PartialEq, Eq)]

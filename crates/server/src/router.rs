@@ -18,7 +18,7 @@ use crate::chatting::Chatting;
 use crate::door::{self, Door};
 use crate::endpoint::{Call, Route, Verb};
 use crate::engine_cell::EngineCell;
-use crate::names::Origin;
+use crate::names::{Names, Origin};
 use crate::pace::Stalled;
 use crate::relaying::Relaying;
 use crate::tickets::Tickets;
@@ -67,12 +67,12 @@ fn given<S: Send + Sync + 'static>(
     rows.collect()
 }
 
-/// The router, made from the table. It answers to these authorities, and knows no path but its own:
+/// The router, made from the table. It answers to these names, and knows no path but its own:
 /// another program may mount it below a prefix.
-pub(crate) fn router(shared: &Arc<Shared>, authorities: &[String]) -> Router {
+pub(crate) fn router(shared: &Arc<Shared>, names: Names) -> Router {
     let table = endpoints();
     let routes = table.iter().map(|row| &row.route);
-    let door = Arc::new(Door::new(authorities, shared.origins.clone(), routes));
+    let door = Arc::new(Door::new(names, shared.origins.clone(), routes));
     let (open, closed): (Vec<_>, Vec<_>) = table
         .into_iter()
         .partition(|row| row.route.scope == Scope::Public);

@@ -1,5 +1,5 @@
-//! Other places on the network: pages that may use the server, addresses that it may contact, and
-//! tools at such addresses.
+//! Other places on the network: hosts that mean the server, pages that may use it, addresses that it
+//! may contact, and tools at such addresses.
 
 use std::time::Duration;
 
@@ -12,8 +12,16 @@ use samovar_server::{Config, ConfiguredTool};
 /// Takes over what is set.
 ///
 /// # Errors
-/// [`ConfigError`]: an origin or a range is none, or a tool lacks what it cannot do without.
+/// [`ConfigError`]: a host, an origin or a range is none, or a tool lacks what it cannot do without.
 pub(super) fn set_up(config: &mut Config, resolved: &Resolved) -> Result<(), ConfigError> {
+    let key = "server.hosts";
+    for written in &resolved.settings.server.hosts {
+        let host = written.parse().map_err(|_| {
+            let right = text::config::expected_host();
+            unusable(resolved, key, resolved.origin(key), written, right)
+        })?;
+        config.hosts.push(host);
+    }
     let key = "server.origins";
     for written in &resolved.settings.server.origins {
         let origin = written.parse().map_err(|_| {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use samovar_model_server::{Gate, When, say};
-use samovar_testkit::{Serving, Signal};
+use samovar_testkit::{Finished, Serving, Signal};
 use serde_json::json;
 
 use crate::setup::{ended_with, last, messages, program, text, with_model};
@@ -103,6 +103,46 @@ async fn an_address_that_others_can_reach_is_refused_before_anything_is_made() {
         ended_with(&said, 3, "address_refused");
         assert!(!program.folder().join("data").exists());
     }
+}
+
+// proves TL-12, FC-1
+#[tokio::test]
+async fn the_owners_commands_reach_a_server_that_listens_for_a_proxy() {
+    let program = program()
+        .set("SAMOVAR_TOKEN", "the-token-of-an-operator")
+        .set("SAMOVAR__SERVER__HOSTS", "samovar.example");
+    // No loopback address by its form, and yet no other machine reaches it.
+    let mapped = ["--host", "::ffff:127.0.0.1", "--behind-proxy"];
+    let server = program.serve(&mapped).await;
+    assert!(server.address.starts_with("[::ffff:127.0.0.1]:"));
+    let said = program.run(["stats"]).await;
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let shown = program.run(["token", "show"]).await;
+    assert_eq!(shown.stdout, "the-token-of-an-operator\n");
+}
+
+// proves TL-11, FC-1
+#[tokio::test]
+async fn the_owners_token_is_shown_with_a_server_and_without_one() {
+    let program = program();
+    let none = program.run(["token", "show"]).await;
+    ended_with(&none, 2, "unknown_token");
+    assert!(!program.folder().join("data").exists());
+
+    let server = program.serve(&[]).await;
+    let token = std::fs::read_to_string(program.folder().join("data/token")).unwrap();
+    let shown = program.run(["token", "show"]).await;
+    assert_eq!((shown.code, &shown.stdout), (Some(0), &token), "{shown:?}");
+    let mut other = program.command(["token", "show"]);
+    other.env("SAMOVAR_TOKEN", "the-token-of-another-shell");
+    let other = Finished::with_stdin(other, None).await;
+    ended_with(&other, 2, "unauthorized");
+
+    server.kill().await;
+    let json = program.run(["token", "show", "--json"]).await;
+    let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(json["token"], token.trim());
+    assert_eq!(json["schema"], "samovar.owner_token/1");
 }
 
 // proves FC-4

@@ -42,10 +42,14 @@ async fn a_workspace_that_cannot_be_used_is_named() {
 // proves TL-12, FC-2, FC-6
 #[tokio::test]
 async fn an_address_that_others_can_reach_is_refused() {
+    const TOKEN: &str = "the-token-of-an-operator";
     const CODE: &str = "address_refused";
     check([
-        line("serve --host 0.0.0.0").is(3, CODE, "0.0.0.0 is not a loopback address; a server that others can reach needs TLS, which this version does not have: listen on 127.0.0.1 and put a proxy in front"),
-        line("serve").with("SAMOVAR_HOST", "::").is(3, CODE, ":: is not a loopback address; a server that others can reach needs TLS, which this version does not have: listen on 127.0.0.1 and put a proxy in front"),
+        line("serve --host 0.0.0.0").is(3, CODE, "other machines can reach 0.0.0.0, so the server needs a token of yours: set SAMOVAR_TOKEN to at least 16 characters, or listen on 127.0.0.1"),
+        line("serve --behind-proxy").with("SAMOVAR_HOST", "::").is(3, CODE, "other machines can reach ::, so the server needs a token of yours: set SAMOVAR_TOKEN to at least 16 characters, or listen on 127.0.0.1"),
+        line("serve --host 192.0.2.1").with("SAMOVAR_TOKEN", TOKEN).is(3, CODE, "other machines can reach 192.0.2.1, and this server speaks no TLS: put a proxy that does in front and add --behind-proxy, or listen on 127.0.0.1"),
+        line("serve --host 0.0.0.0 --behind-proxy").with("SAMOVAR_TOKEN", TOKEN).is(3, CODE, "0.0.0.0 stands for every address of this machine; set server.hosts to the names that clients use, such as [\"samovar.example\"]"),
+        line("serve").with("SAMOVAR__SERVER__HOSTS", "https://samovar.example").is(3, "config_wrong_value", "SAMOVAR__SERVER__HOSTS: server.hosts is \"https://samovar.example\"; give hosts such as samovar.example or samovar.example:8443, without a scheme or a path"),
     ])
     .await;
 }
