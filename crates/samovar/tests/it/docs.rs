@@ -35,6 +35,13 @@ async fn shell(folder: &Path, script: &str) -> Finished {
     }
 }
 
+/// What a script of a page finds before it: the program on the path, and a home.
+fn around(program: &Program) -> String {
+    let folder = Path::new(BINARY).parent().unwrap().display();
+    let home = program.home().display().to_string();
+    format!("export PATH={folder}:$PATH HOME={home} SAMOVAR__MODELS__PROBE=false\n")
+}
+
 /// Like the page, but a refusal fails the command.
 fn strict(script: &str, port: &str) -> String {
     script
@@ -54,7 +61,8 @@ async fn the_curl_lines_of_the_readme_talk_to_the_server_that_it_starts() {
         .collect();
     assert_eq!(curls.len(), 1);
 
-    let said = shell(&program.folder(), &strict(curls[0], port)).await;
+    let script = around(&program) + &strict(curls[0], port);
+    let said = shell(&program.folder(), &script).await;
 
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.stdout.contains("\"type\":\"text_delta\""), "{said:?}");
@@ -67,7 +75,7 @@ async fn every_command_of_the_protocol_page_is_answered() {
     let server = program.serve(&[]).await;
     let port = server.address.rsplit(':').next().unwrap();
     let mut blocks = blocks("docs/protocols.md").into_iter();
-    let setup = format!("TOKEN=$(cat data/token)\n{}", blocks.next().unwrap());
+    let setup = around(&program) + "TOKEN=$(samovar token show)\n" + &blocks.next().unwrap();
     let session =
         r#"call "$BASE/createSession" -d '{"sessionId": "notes", "metadata": {"source": "docs"}}'"#;
 
@@ -82,26 +90,26 @@ async fn every_command_of_the_protocol_page_is_answered() {
 #[tokio::test]
 async fn the_first_command_of_the_readme_does_what_it_says() {
     let blocks = blocks("README.md");
-    let line = blocks[0].lines().next().unwrap();
-    let prompt = line.strip_prefix("cargo run --release -- run \"").unwrap();
-    let prompt = prompt.strip_suffix('"').unwrap();
+    let (install, first) = blocks[0].split_once('\n').unwrap();
+    assert_eq!(install, "cargo install --locked --path crates/samovar");
     let program = Program::new(BINARY);
     for (name, bytes) in [("a.bin", 10), ("b c.bin", 40), ("d.bin", 30), ("e.bin", 20)] {
         program.file(name, vec![0; bytes]);
     }
 
-    let said = program.run(["run", prompt]).await;
+    let said = shell(&program.folder(), &(around(&program) + first)).await;
 
     assert_eq!(said.code, Some(0), "{said:?}");
-    let written = std::fs::read_to_string(program.folder().join("largest.txt")).unwrap();
-    assert_eq!(
-        written.lines().collect::<Vec<_>>(),
-        ["b c.bin", "d.bin", "e.bin"]
-    );
+    let place = |name| said.stdout.find(name).unwrap_or(usize::MAX);
+    let places = ["b c.bin", "d.bin", "e.bin", "\u{0}"].map(place);
+    assert!(places.is_sorted(), "{said:?}");
+    assert!(!said.stdout.contains("a.bin"), "{said:?}");
     assert!(
         said.stderr.contains("demo"),
         "it says which model: {said:?}"
     );
+    let left = std::fs::read_dir(program.folder()).unwrap().count();
+    assert_eq!(left, 4, "it leaves nothing in the folder");
 }
 
 // proves FC-5
@@ -123,7 +131,8 @@ async fn the_question_of_the_readme_is_answered_as_it_says() {
     let asks = program.command(["run", prompt]).spawn().unwrap();
     asks_in_the_chat(&server, "master").await;
 
-    let script = format!("TOKEN=$(cat data/token)\n{}", strict(answering, port));
+    let token = "TOKEN=$(samovar token show)\n".to_owned();
+    let script = around(&program) + &token + &strict(answering, port);
     let answered = shell(&program.folder(), &script).await;
 
     assert_eq!(answered.code, Some(0), "{answered:?}");
@@ -187,7 +196,10 @@ async fn every_command_of_the_pages_about_the_terminal_runs() {
     let mut tried = 0;
     for page in ["docs/cli.md", "docs/relay.md", "README.md"] {
         for block in blocks(page) {
-            if !block.lines().all(|line| line.starts_with("samovar ")) || block.contains("serve") {
+            let others = ["serve", "relay agent", "relay say"];
+            if !block.lines().all(|line| line.starts_with("samovar "))
+                || others.iter().any(|other| block.contains(other))
+            {
                 continue;
             }
             let program = Program::new(BINARY);
@@ -198,20 +210,45 @@ async fn every_command_of_the_pages_about_the_terminal_runs() {
             } else {
                 None
             };
-            let folder = Path::new(BINARY).parent().unwrap().display();
-            let home = program.home().display().to_string();
-            // Like the page, but `head` does not end the writer with a failure.
-            let script = format!(
-                "export PATH={folder}:$PATH HOME={home} SAMOVAR__MODELS__PROBE=false\n\
-                 set +o pipefail\n{}",
-                // What takes a minute takes seconds here.
-                block.replace("--kills 200", "--kills 4")
-            );
+            // Like the page, but `head` does not end the writer with a failure, and what takes a
+            // minute takes seconds.
+            let block = block.replace("--kills 200", "--kills 4");
+            let script = around(&program) + "set +o pipefail\n" + &block;
             let said = shell(&program.folder(), &script).await;
             assert_eq!(said.code, Some(0), "{block}\n{said:?}");
             assert!(!said.stdout.is_empty(), "{block}");
             tried += 1;
         }
     }
-    assert_eq!(tried, 11);
+    assert_eq!(tried, 10);
+}
+
+#[tokio::test]
+async fn the_relay_lines_of_the_readme_bring_an_agent_before_it_is_spoken_to() {
+    let blocks = blocks("README.md");
+    let relay: Vec<_> = blocks
+        .iter()
+        .filter(|block| block.starts_with("samovar relay "))
+        .collect();
+    let [opens, joins, speaks] = relay.as_slice() else {
+        panic!("{relay:?}");
+    };
+    let program = Program::new(BINARY);
+    let server = program.serve(&[]).await;
+    let in_folder = async |block: &str| shell(&program.folder(), &(around(&program) + block)).await;
+
+    assert_eq!(in_folder(opens).await.code, Some(0));
+    let joins = joins.trim().strip_prefix("samovar ").unwrap();
+    let agent = program.command(joins.split(' ')).spawn().unwrap();
+    let rooms = async || {
+        let rooms = server.request(Method::GET, "/api/relay/rooms").send().await;
+        rooms.unwrap().json::<Value>().await.unwrap()
+    };
+    while rooms().await[0]["agents"] != 1 {
+        tokio::task::yield_now().await;
+    }
+    let said = in_folder(speaks).await;
+
+    assert_eq!(said.code, Some(0), "{said:?}");
+    drop(agent);
 }

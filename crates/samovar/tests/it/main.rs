@@ -15,6 +15,7 @@ mod care;
 mod chat;
 mod chat_global;
 mod config;
+mod container;
 mod crash;
 #[cfg(feature = "failpoints")]
 mod cut_writes;

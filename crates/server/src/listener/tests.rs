@@ -43,7 +43,10 @@ fn open(max_connections: usize, patience: Patience) -> (Socket, SocketAddr) {
     let router = Router::new().route("/", get(move |request| echo(request, patience)));
     let listener = pace::listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let address = listener.local_addr().unwrap();
-    (Socket::open([(listener, router)].into_iter(), &config), address)
+    (
+        Socket::open([(listener, router)].into_iter(), &config),
+        address,
+    )
 }
 
 async fn echo(request: Request, patience: Patience) -> Response<Body> {
