@@ -3,6 +3,7 @@
 
 mod chat_global;
 mod relay;
+mod token;
 mod words;
 
 use std::net::IpAddr;
@@ -12,10 +13,10 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 use samovar_locale::help;
-use samovar_wire::api::TokenScope;
 
 pub(crate) use self::chat_global::ChatGlobal;
 pub(crate) use self::relay::{Demo, Join, Logs, Relay};
+pub(crate) use self::token::Token;
 pub(crate) use self::words::{Delivery, Effect, Level};
 use crate::arguments::{self, address, seconds, whole};
 use crate::output::{Machine, TurnFormat};
@@ -357,37 +358,6 @@ pub(crate) enum Models {
     List {
         #[command(flatten)]
         who: ModelArgs,
-        #[command(flatten)]
-        common: Common,
-    },
-}
-
-/// `samovar token`.
-#[derive(Subcommand)]
-pub(crate) enum Token {
-    #[command(about = help::token_show())]
-    Show {
-        #[command(flatten)]
-        common: Common,
-    },
-    #[command(about = help::token_list())]
-    List {
-        #[command(flatten)]
-        common: Common,
-    },
-    #[command(about = help::token_create())]
-    Create {
-        #[arg(help = help::token_name(), value_parser = arguments::token)]
-        name: String,
-        #[arg(long, value_name = "SCOPE", help = help::token_scope(), value_parser = arguments::scope, default_value = "use")]
-        scope: TokenScope,
-        #[command(flatten)]
-        common: Common,
-    },
-    #[command(about = help::token_revoke())]
-    Revoke {
-        #[arg(help = help::token_name(), value_parser = arguments::token)]
-        name: String,
         #[command(flatten)]
         common: Common,
     },
