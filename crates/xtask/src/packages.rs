@@ -1,7 +1,7 @@
-//! The packages that the programs in TypeScript and Python are tested with.
+//! The packages that the programs in TypeScript and Python are tested with, and the programs of the
+//! machine that tests need.
 //!
-//! Where one of these languages is not there, the tests of its program say what is missing, for
-//! there is more to test than that.
+//! Where such a program is missing, its tests are left out, because there is more to test than that.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,83 @@ pub(crate) const NODE_AGENT: &str = "examples/relay-typescript";
 
 /// The folder that the agent in Python has for its packages, from the root.
 const PYTHON_FOLDER: &str = "examples/relay-python/.venv";
+
+/// A program that some tests need and no task installs.
+struct Need {
+    /// The program, and what else belongs to it.
+    name: &'static str,
+    is_there: fn() -> bool,
+    /// Debian's packages.
+    packages: &'static str,
+    /// A part of the name of each of its tests.
+    tests: &'static [&'static str],
+}
+
+const NEEDS: [Need; 3] = [
+    Need {
+        name: "npm",
+        is_there: || is_there(npm()),
+        packages: "nodejs npm",
+        tests: &[
+            "the_typescript_",
+            "in_typescript",
+            "the_example_of_the_protocol_page",
+            "the_agents_give_up",
+        ],
+    },
+    Need {
+        name: "python3 with venv",
+        is_there: has_python,
+        packages: "python3-venv",
+        tests: &["in_python", "the_agents_give_up"],
+    },
+    Need {
+        name: "curl",
+        is_there: || is_there(at_root("curl".as_ref())),
+        packages: "curl",
+        tests: &[
+            "the_curl_lines",
+            "every_command_of_the_protocol_page",
+            "the_question_of_the_readme",
+        ],
+    },
+];
+
+fn missing() -> Vec<&'static Need> {
+    NEEDS.iter().filter(|need| !(need.is_there)()).collect()
+}
+
+/// The words for nextest that leave out the tests of missing programs.
+pub(crate) fn left_out_tests() -> Vec<String> {
+    let tests: Vec<_> = missing()
+        .iter()
+        .flat_map(|need| need.tests)
+        .copied()
+        .collect();
+    if tests.is_empty() {
+        return Vec::new();
+    }
+    vec!["-E".to_owned(), format!("not test(/{}/)", tests.join("|"))]
+}
+
+/// What was left out because a program is missing, and how to install it, in one line.
+pub(crate) fn left_out_line() -> Option<String> {
+    let missing = missing();
+    let list = |part: fn(&Need) -> &str, between: &str| {
+        let parts: Vec<_> = missing.iter().map(|need| part(need)).collect();
+        parts.join(between)
+    };
+    let (names, packages) = (
+        list(|need| need.name, ", "),
+        list(|need| need.packages, " "),
+    );
+    (!missing.is_empty()).then(|| {
+        format!(
+            "left out the tests that need {names}, which this machine does not have; on Debian: \
+             apt-get install {packages}"
+        )
+    })
+}
 
 /// Why the packages of a folder are not installed by npm now.
 pub(crate) fn node_left_out(folder: &str) -> Option<&'static str> {
@@ -33,7 +110,7 @@ pub(crate) fn folder_left_out() -> Option<&'static str> {
     if has_pip() {
         return Some("it is there");
     }
-    (!is_there(python())).then_some("python3 is not installed")
+    (!has_python()).then_some("python3 with venv is not installed")
 }
 
 /// Why no packages of Python are installed now.
@@ -60,6 +137,16 @@ pub(crate) fn pip() -> Command {
 fn has_pip() -> bool {
     let programs = root().join(PYTHON_FOLDER).join("bin");
     programs.join("pip").exists() && programs.join("python").exists()
+}
+
+/// Whether Python can make a folder for packages.
+fn has_python() -> bool {
+    let mut python = python();
+    python
+        .args(["-c", "import ensurepip, venv"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    python.status().is_ok_and(|status| status.success())
 }
 
 fn is_there(mut program: Command) -> bool {

@@ -125,10 +125,13 @@ const CONTRACT: Step = Step {
          the_contract_file_says_what_the_rust_types_say",
     )
 };
-const TESTS: Step = Step::new(
-    "tests",
-    "nextest run --workspace --all-features --no-fail-fast",
-);
+const TESTS: Step = Step {
+    more: packages::left_out_tests,
+    ..Step::new(
+        "tests",
+        "nextest run --workspace --all-features --no-fail-fast",
+    )
+};
 // The binary as a person gets it: no other crate of ours, and no failpoints.
 const RELEASE: Step = Step::new("release", "build --release --package samovar");
 const BENCH: Step = Step::new("bench", "run --release --package samovar-bench");
@@ -144,8 +147,7 @@ const PROVE: Step = Step {
     ..Step::new("prove", "run --package samovar --features failpoints,plant")
 };
 
-const NEXTEST_MISSING: &str =
-    "cargo-nextest is not installed; install it with: cargo install cargo-nextest --locked";
+const INSTALL_NEXTEST: &str = "install cargo-nextest --locked";
 
 /// A word after `cargo xtask`, and the steps it stands for.
 pub(crate) struct Task {
@@ -171,6 +173,8 @@ struct Step {
     /// Whether it runs only with words after the task's name, and otherwise only without:
     /// `--release`, when it comes first, is for cargo, the others are for the command that cargo runs.
     takes_words: bool,
+    /// Arguments that depend on the machine.
+    more: fn() -> Vec<String>,
     /// Why it is not run now, if it need not or cannot be.
     left_out: fn() -> Option<&'static str>,
 }
@@ -186,12 +190,13 @@ impl Task {
     ///
     /// # Errors
     ///
-    /// The first step that fails ends the task; a missing `cargo-nextest` ends it before the first.
+    /// The first step that fails ends the task; `cargo-nextest` is installed first where it is
+    /// missing, or the task ends before its first step.
     pub(crate) fn run(&self, words: &[String]) -> Result<(), String> {
         let steps = self.steps.iter().filter(|step| step.is_for(words));
         let steps: Vec<&Step> = steps.collect();
         if steps.iter().any(|step| step.needs_nextest()) {
-            demand_nextest()?;
+            provide_nextest()?;
         }
         let started = now();
         for (at, step) in steps.iter().enumerate() {
@@ -213,6 +218,9 @@ impl Task {
         }
         if let Some(last) = self.last {
             last(&packages::root(), words)?;
+        }
+        if let Some(line) = packages::left_out_line().filter(|_| self.name == "test") {
+            eprintln!("xtask: {line}");
         }
         let took = seconds(started.elapsed());
         eprintln!("xtask: {} passed in {took}", self.name);
@@ -237,6 +245,7 @@ impl Step {
             environment: &[],
             is_quiet: false,
             takes_words: false,
+            more: Vec::new,
             left_out: || None,
         }
     }
@@ -265,6 +274,7 @@ impl Step {
         let mut command = program();
         command
             .args(self.arguments.split_whitespace())
+            .args((self.more)())
             .args(self.tail(words))
             .envs(self.environment.iter().copied());
         if self.needs_nextest() && std::env::var_os(THREADS).is_none() {
@@ -281,17 +291,30 @@ impl Step {
     }
 }
 
-fn demand_nextest() -> Result<(), String> {
+/// Installs `cargo-nextest` where it is missing.
+fn provide_nextest() -> Result<(), String> {
+    let failed = |cause: io::Error| format!("cannot start cargo: {cause}");
+    if has_nextest().map_err(failed)? {
+        return Ok(());
+    }
+    eprintln!("xtask: cargo-nextest is missing: cargo {INSTALL_NEXTEST}");
+    let installed = cargo().args(INSTALL_NEXTEST.split(' ')).status();
+    installed.map_err(failed)?;
+    if has_nextest().map_err(failed)? {
+        return Ok(());
+    }
+    Err(format!(
+        "cargo-nextest cannot be installed; try: cargo {INSTALL_NEXTEST}"
+    ))
+}
+
+fn has_nextest() -> io::Result<bool> {
     let mut probe = cargo();
     probe
         .args(["nextest", "--version"])
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    match probe.status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(_) => Err(NEXTEST_MISSING.to_owned()),
-        Err(cause) => Err(format!("cannot start cargo: {cause}")),
-    }
+    Ok(probe.status()?.success())
 }
 
 /// The cargo that runs this program, with the environment the person gave it.
