@@ -13,7 +13,7 @@ use http_body_util::BodyExt;
 use hyper_util::client::legacy::Client as SocketClient;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use samovar_core::Code;
+use samovar_core::{Code, Millis};
 use samovar_locale as text;
 use samovar_server::{Address, LocalAccess, Token};
 use samovar_wire::agent::{BASE_PATH, ErrorBody};
@@ -24,6 +24,7 @@ use sse_stream::SseStream;
 use tower::ServiceExt;
 
 use crate::exit::{Exit, Failure, ServerLoss};
+use crate::timestamps::{now, of_system};
 
 /// Bytes of an answer that is not a stream, at most.
 const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
@@ -36,6 +37,15 @@ pub(crate) struct Client {
     transport: Transport,
     authority: String,
     token: Token,
+    holder: Option<Holder>,
+}
+
+/// The process that a client asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Holder {
+    pub(crate) pid: u32,
+    /// Since when it listens.
+    pub(crate) since: Millis,
 }
 
 enum Transport {
@@ -61,6 +71,10 @@ impl Client {
             transport: Transport::Socket(Box::new(client)),
             authority: address.address.to_string(),
             token: address.token,
+            holder: Some(Holder {
+                pid: address.pid,
+                since: address.since.map_or_else(now, of_system),
+            }),
         }
     }
 
@@ -70,7 +84,13 @@ impl Client {
             transport: Transport::Inside(way_in.router),
             authority: way_in.authority,
             token: way_in.token,
+            holder: None,
         }
+    }
+
+    /// The process that it asks, if that is another.
+    pub(crate) fn holder(&self) -> Option<Holder> {
+        self.holder
     }
 
     /// Which server it asks, as `host:port`.

@@ -6,6 +6,7 @@ mod data_dir;
 mod elsewhere;
 mod relay;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,6 +70,8 @@ pub(crate) struct Setup {
     /// Why the workspace is this one, for a person.
     pub(crate) workspace_reason: String,
     pub(crate) place: Place,
+    /// Where the base URL of each provider was set.
+    pub(crate) base_origins: BTreeMap<String, String>,
     /// This user's own folders.
     pub(crate) folders: Folders,
     /// Whether nothing but the current folder says what the workspace is.
@@ -292,6 +295,7 @@ pub(crate) fn read(places: &DirArgs, who: &ModelArgs, local: LocalData) -> Resul
             Origin::Default => text::config::workspace_here().to_owned(),
             origin => text::config::named_by(origin),
         },
+        base_origins: base_origins(&config, &resolved),
         place: data_dir.place,
         is_data_new: data_dir.place == Place::OfFolder && !is_begun(&config.data_dir),
         is_workspace_untyped: resolved.origin("server.workspace") == Origin::Default,
@@ -415,6 +419,14 @@ fn set_up(resolved: &Resolved) -> ProviderConfig {
         config.demo = DemoUse::Forbidden;
     }
     config
+}
+
+fn base_origins(config: &Config, resolved: &Resolved) -> BTreeMap<String, String> {
+    let names = config.providers.base_urls.keys();
+    let origin = |name: &String| resolved.origin(&format!("providers.{name}.api_base"));
+    names
+        .map(|name| (name.clone(), origin(name).to_string()))
+        .collect()
 }
 
 /// The providers without a row whose keys are set.

@@ -12,6 +12,7 @@ use serde_json::json;
 use crate::args::{self, DirArgs, ModelArgs, Models, Token};
 use crate::client::{Client, segment};
 use crate::config::{self, LocalData, Setup};
+use crate::difference;
 use crate::exit::{Exit, Failure};
 use crate::model;
 use crate::output::{self, Format, table};
@@ -24,8 +25,16 @@ use crate::timestamps::moment;
 pub(crate) async fn models(command: Models) -> Result<Exit, Failure> {
     let Models::List { who, common } = command;
     let found = config::read(&common.places, &who, LocalData::UseOnly)?;
-    let asked = async |client: &Client| client.get("/api/models?probe=true").await;
-    let answer: ModelsAnswer = look_at(&found, asked).await?;
+    let asked = async |client: &Client| {
+        let answer: ModelsAnswer = client.get("/api/models?probe=true").await?;
+        Ok((answer, client.holder()))
+    };
+    let (answer, holder) = look_at(&found, asked).await?;
+    if let Some(holder) = holder
+        && let Some(difference) = difference::of(holder, &answer, &found).await
+    {
+        say(&difference);
+    }
     match common.machine.format() {
         Format::Text => show_models(&answer, &found)?,
         Format::Json => put(&output::line("models", &answer)?).map(drop)?,

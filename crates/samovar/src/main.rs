@@ -25,6 +25,7 @@ mod chat_global;
 mod client;
 mod config;
 mod configure;
+mod difference;
 mod doctor;
 mod exit;
 #[cfg(feature = "failpoints")]

@@ -1,5 +1,7 @@
 //! Moments as people read them.
 
+use std::time::SystemTime;
+
 use jiff::Timestamp;
 use samovar_core::Millis;
 use samovar_locale::age as text;
@@ -10,6 +12,11 @@ const OLD_DAYS: i64 = 60;
 /// Now.
 pub(crate) fn now() -> Millis {
     Millis(Timestamp::now().as_millisecond())
+}
+
+/// A moment as the system has it.
+pub(crate) fn of_system(at: SystemTime) -> Millis {
+    Timestamp::try_from(at).map_or_else(|_| now(), |at| Millis(at.as_millisecond()))
 }
 
 /// How long ago a moment was, in one unit; a day if that is long ago.

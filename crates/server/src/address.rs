@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::time::SystemTime;
 
 use samovar_sandbox::{SmallFiles, Survival};
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,10 @@ pub struct Address {
     pub token: Token,
     /// The hash of the token that it lets the owner's other clients in with.
     pub(crate) owner: Option<TokenHash>,
+    /// The process.
+    pub pid: u32,
+    /// Since when it listens.
+    pub since: Option<SystemTime>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -43,11 +48,15 @@ impl Address {
             .ok()??;
         let written: AddressRecord = serde_json::from_str(&text).ok()?;
         let token = Token::new(&written.token)?;
-        let address = written.address;
+        let (address, pid) = (written.address, written.pid);
+        let meta = std::fs::metadata(data_dir.join(NAME));
+        let since = meta.and_then(|meta| meta.modified()).ok();
         // The token goes to no other machine, whatever the file says.
         address.ip().is_loopback().then_some(Self {
             address,
             token,
+            pid,
+            since,
             owner: written.owner,
         })
     }
@@ -72,7 +81,7 @@ impl AddressFile {
             address: address.address,
             token: address.token.expose().to_owned(),
             owner: address.owner.clone(),
-            pid: std::process::id(),
+            pid: address.pid,
         };
         let mut text = serde_json::to_vec(&written)?;
         text.push(b'\n');
@@ -104,6 +113,8 @@ mod tests {
             address: at.parse().unwrap(),
             token: Token::new("a-token-of-thirty-two-characters").unwrap(),
             owner: None,
+            pid: 7,
+            since: None,
         }
     }
 
@@ -119,6 +130,7 @@ mod tests {
         .unwrap();
         let read = Address::read(dir.path()).unwrap();
         assert_eq!(read.address, "127.0.0.1:4747".parse().unwrap());
+        assert!(read.pid == 7 && read.since.is_some(), "{read:?}");
         assert_eq!(read.token.expose(), "a-token-of-thirty-two-characters");
         let meta = std::fs::metadata(dir.path().join(NAME)).unwrap();
         assert_eq!(meta.permissions().mode() & 0o777, 0o600);

@@ -167,6 +167,8 @@ impl Opening {
             address,
             token: self.local.clone(),
             owner: Some(TokenHash::of(&self.token)),
+            pid: std::process::id(),
+            since: None,
         }
     }
 

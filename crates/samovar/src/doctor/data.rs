@@ -2,13 +2,16 @@
 
 use samovar_locale::doctor as text;
 use samovar_server::{Address, Home};
-use samovar_wire::api::RecoveryInfo;
+use samovar_wire::api::{ModelsAnswer, RecoveryInfo};
 
 use super::{Finding, Mode, chat, files, relay};
 use crate::access;
 use crate::client::Client;
 use crate::config::Setup;
+use crate::difference;
 use crate::exit::Exit;
+use crate::model;
+use crate::timestamps::moment;
 
 /// Everything about the data directory.
 pub(super) async fn examine(found: &Setup, care: Mode) -> Vec<Finding> {
@@ -30,6 +33,7 @@ pub(super) async fn examine(found: &Setup, care: Mode) -> Vec<Finding> {
             let (server, client) = server(found).await;
             let mut findings = vec![data, server];
             if let Some(client) = client {
+                findings.extend(models(&client, found).await);
                 findings.extend(recovery(&client).await);
                 findings.extend(chat::question(&client).await);
                 findings.extend(relay::rooms(&client).await);
@@ -57,13 +61,29 @@ async fn server(found: &Setup) -> (Finding, Option<Client>) {
     };
     let shown = address.address;
     let client = access::running(&found.config).await;
-    let finding = if client.is_some() {
-        Finding::good("server", text::server_at(shown), text::server_told())
+    let finding = if let Some(holder) = client.as_ref().and_then(Client::holder) {
+        let fact = text::server_at(holder.pid, shown, moment(holder.since));
+        Finding::good("server", fact, text::server_told())
     } else {
         let fact = text::server_silent(shown);
         Finding::bad("server", Exit::Busy, fact, text::server_told())
     };
     (finding, client)
+}
+
+/// The model of the server, and what it lacks of what this shell sets; `None` when the server has
+/// gone meanwhile.
+async fn models(client: &Client, found: &Setup) -> Option<Finding> {
+    let holder = client.holder()?;
+    let answer: ModelsAnswer = client.get("/api/models").await.ok()?;
+    if let Some(difference) = difference::of(holder, &answer, found).await {
+        let reason = text::server_model_why();
+        let finding = Finding::bad("server", Exit::Configuration, difference, reason);
+        return Some(finding);
+    }
+    let chosen = answer.chosen?;
+    let fact = text::server_model(model::what(&chosen));
+    Some(Finding::good("server", fact, text::server_model_why()))
 }
 
 /// What became of the turns that the run before left; none when the server has gone meanwhile.

@@ -59,7 +59,7 @@ pub(crate) async fn session(client: &Client, typed: &str) -> Result<SessionId, F
             let shown = shown.map(|one| format!("{} ({})", end(one.id.as_str(), &all), name(one)));
             let shown = shown.collect::<Vec<_>>().join(", ");
             let typed = text::quoted(&beginning(typed, NAME_CHARS)).to_string();
-            let why = text::sessions::several(several.len(), shown, typed);
+            let why = text::sessions::several(typed, several.len(), shown);
             Err(Failure::new(Exit::Usage, "ambiguous_session", why))
         }
     }

@@ -11,6 +11,7 @@ use super::without_nulls;
 use crate::args;
 use crate::client::Client;
 use crate::config::{ModelFrom, Place, Setup, real};
+use crate::difference;
 use crate::exit::{Exit, Failure};
 use crate::model;
 use crate::screen::say;
@@ -30,6 +31,7 @@ pub(super) async fn session(
     talk: &args::Talk,
     found: &Setup,
 ) -> Result<SessionInfo, Failure> {
+    difference::tell(client, found).await;
     let known = match (&talk.session, talk.continue_last) {
         (Some(typed), _) => Some(get_session(client, typed).await?),
         (None, true) => Some(last_session(client, found).await?),

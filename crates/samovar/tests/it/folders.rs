@@ -77,6 +77,8 @@ async fn two_folders_work_at_once_and_each_lists_its_own_sessions() {
     ok(&program, &nested, &["run", "what is 4+4"]).await;
     let several = run_in(&program, &nested, &["sessions", "show", "what is"]).await;
     ended_with(&several, 2, "ambiguous_session");
+    let line = "samovar: \"what is\" matches 2 sessions: ";
+    assert!(several.stderr.starts_with(line), "{several:?}");
     assert!(several.stderr.contains("(what is 4+4)"), "{several:?}");
 }
 
@@ -239,4 +241,50 @@ async fn a_session_in_which_nothing_was_said_is_deleted_by_the_command_that_bega
     assert_eq!(program.run(refused).await.code, Some(4));
     assert_eq!(count().await, 1);
     server.ok("getSession", json!({"sessionId": of_api})).await;
+}
+
+// proves FC-4
+#[tokio::test]
+async fn a_running_server_whose_models_are_not_those_of_this_shell_is_named() {
+    let program = program();
+    let server = program.serve(&[]).await;
+    let quiet = program.run(["run", "what is 2+3"]).await;
+    assert!(!quiet.stderr.contains("asking process"), "{quiet:?}");
+
+    for (sets, lacks) in [
+        (&[("OPENAI_API_KEY", "sk-x")][..], "OPENAI_API_KEY"),
+        (
+            &[
+                ("OLLAMA_HOST", "http://127.0.0.1:9"),
+                ("AGENT_MODEL", "ollama/x"),
+            ],
+            "OLLAMA_HOST",
+        ),
+    ] {
+        let with = async |args: &[&str]| {
+            let mut command = program.command(args);
+            Finished::of(command.envs(sets.iter().copied()).spawn().unwrap()).await
+        };
+        for args in [
+            &["run", "--model", "demo", "hello"][..],
+            &["models", "list"],
+        ] {
+            let said = with(args).await;
+            assert_eq!(said.code, Some(0), "{said:?}");
+            let line = said
+                .stderr
+                .lines()
+                .find(|line| line.contains("asking process"));
+            let line = line.unwrap_or_else(|| panic!("{args:?}: {said:?}"));
+            assert!(
+                line.contains("whose model is demo; it does not have"),
+                "{line}"
+            );
+            assert!(line.contains(lacks) && line.contains(" since 20"), "{line}");
+        }
+        let told = with(&["doctor"]).await;
+        assert_eq!(told.code, Some(3), "{told:?}");
+        assert!(told.stdout.contains("whose model is demo"), "{told:?}");
+    }
+    drop(server);
 }
