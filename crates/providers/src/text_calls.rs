@@ -22,6 +22,8 @@ use crate::bounds::MAX_CALLS;
 
 /// Bytes that are held back, at most; what is longer is text.
 const MAX_HELD_BYTES: usize = 64 * 1024;
+/// Bytes of white space that are held back before a line, a language or a thought, at most.
+const MAX_BLANK_BYTES: usize = 256;
 /// The finish reason of an answer with calls.
 const CALLS: &str = "tool_calls";
 /// The finish reasons of an answer that was cut, whose last call may be half of one.
@@ -143,9 +145,7 @@ impl TextCalls {
     fn take(&mut self, event: ProviderEvent, told: &mut Vec<ProviderEvent>) {
         match event {
             ProviderEvent::TextDelta(text) if !matches!(self.place, Place::Rest) => {
-                for c in text.chars() {
-                    self.hear(c, told);
-                }
+                self.hear_all(&text, told);
                 self.tell(told);
             }
             ProviderEvent::MessageComplete {
@@ -183,6 +183,27 @@ impl TextCalls {
         }
     }
 
+    fn hear_all(&mut self, text: &str, told: &mut Vec<ProviderEvent>) {
+        let mut rest = text.chars();
+        loop {
+            if matches!(self.place, Place::Text) {
+                // Nothing begins in the middle of a line.
+                let line = rest.as_str();
+                let end = line.find('\n').map_or(line.len(), |at| at + 1);
+                let (line, after) = line.split_at(end);
+                self.decided.push_str(line);
+                if line.ends_with('\n') {
+                    self.place = Place::Line;
+                }
+                rest = after.chars();
+            }
+            let Some(c) = rest.next() else {
+                return;
+            };
+            self.hear(c, told);
+        }
+    }
+
     fn hear(&mut self, c: char, told: &mut Vec<ProviderEvent>) {
         self.held.push(c);
         match &mut self.place {
@@ -213,9 +234,9 @@ impl TextCalls {
                 &said
             };
             self.place = Place::Line;
-            for c in said.chars() {
-                self.hear(c, told);
-            }
+            self.hear_all(said, told);
+        } else if said.is_empty() && self.held.len() > MAX_BLANK_BYTES {
+            self.release();
         }
     }
 
@@ -227,14 +248,13 @@ impl TextCalls {
             }
             return;
         }
-        // None of its proper ends is a beginning of the mark, but for its last character.
-        let last = self.held.pop();
-        self.decided.push_str(&std::mem::take(&mut self.held));
-        match last {
-            Some('<') => self.held.push('<'),
-            Some(other) => self.decided.push(other),
-            None => {}
-        }
+        // The mark can begin again with its first character alone.
+        let end = self
+            .held
+            .strip_suffix('<')
+            .map_or(self.held.len(), str::len);
+        self.decided.push_str(&self.held[..end]);
+        self.held.drain(..end);
     }
 
     fn end_thoughts(&mut self, told: &mut Vec<ProviderEvent>) {
@@ -253,7 +273,8 @@ impl TextCalls {
         let said = self.held.trim_start();
         let Some(first) = said.chars().next() else {
             // A blank line before everything else belongs to what follows.
-            if self.held.ends_with('\n') && !self.is_first {
+            let is_line = self.held.ends_with('\n') && !self.is_first;
+            if is_line || self.held.len() > MAX_BLANK_BYTES {
                 self.release();
             }
             return;
@@ -296,7 +317,8 @@ impl TextCalls {
         } else {
             Place::Line
         };
-        self.decided.push_str(&std::mem::take(&mut self.held));
+        self.decided.push_str(&self.held);
+        self.held.clear();
     }
 
     /// Tells what is decided; thoughts once one is more than white space.
@@ -307,7 +329,10 @@ impl TextCalls {
         let is_thought = matches!(self.place, Place::Thoughts);
         if !is_thought {
             told.push(ProviderEvent::TextDelta(std::mem::take(&mut self.decided)));
-        } else if self.has_thoughts || !self.decided.trim().is_empty() {
+        } else if self.has_thoughts
+            || self.decided.len() > MAX_BLANK_BYTES
+            || !self.decided.trim().is_empty()
+        {
             self.has_thoughts = true;
             told.push(ProviderEvent::ReasoningDelta(std::mem::take(
                 &mut self.decided,
@@ -366,7 +391,11 @@ impl Calls {
 
     fn token(&mut self, held: &str, tools: &[Arc<ToolSpec>]) -> Result<(), NoCall> {
         let rest = held[self.read..].trim_start();
-        if rest.is_empty() || FENCE.starts_with(rest) && self.name.is_none() {
+        if rest.is_empty() {
+            self.read = held.len();
+            return Ok(());
+        }
+        if FENCE.starts_with(rest) && self.name.is_none() {
             return Ok(());
         }
         if self.name.is_some() {
@@ -423,7 +452,7 @@ impl Calls {
             return Ok(());
         }
         let can_be = LANGUAGES.iter().any(|known| known.starts_with(word));
-        if can_be && !language.ends_with('\n') {
+        if can_be && !language.ends_with('\n') && language.len() <= MAX_BLANK_BYTES {
             Ok(())
         } else {
             Err(NoCall)

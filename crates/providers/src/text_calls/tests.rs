@@ -222,6 +222,18 @@ fn a_cut_answer_and_one_that_is_too_long_have_no_calls() {
             format!("text {A}\ncomplete {reason} 0 0 0 0 0")
         );
     }
+    let blank = " ".repeat(600);
+    for (answer, is_call) in [
+        (format!("{blank}{A}{blank}"), true),
+        (format!("```json{blank}\n{A}"), false),
+        (format!("<tool_call>{blank}{A}"), true),
+    ] {
+        assert_eq!(
+            read(&[&answer], "stop").contains("start 0"),
+            is_call,
+            "{answer:?}"
+        );
+    }
     for (bytes, is_call) in [(60_000, true), (70_000, false)] {
         let answer = A.replace("\"a\"", &format!("\"{}\"", "é".repeat(bytes / 2)));
         assert_eq!(
