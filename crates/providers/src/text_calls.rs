@@ -43,6 +43,7 @@ const CLOSING: &[&str] = &[
     "[/TOOL_CALLS]",
     ";",
     ",",
+    "}",
     "<|im_end|>",
     "<|eom_id|>",
     "<|eot_id|>",
@@ -500,6 +501,11 @@ impl Calls {
         let Scan::Json(json) = &mut self.scan else {
             return Ok(());
         };
+        // Qwen's template shows the braces around a call twice, and its models write them so.
+        if (c, json.depth, json.last) == ('{', 1, Some('{')) {
+            self.read = held.len() - 1;
+            return Ok(());
+        }
         json.read(c)?;
         if json.depth > 0 {
             return Ok(());

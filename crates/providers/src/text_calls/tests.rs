@@ -129,6 +129,8 @@ const FORMS: &[(&str, &str, &str)] = &[
         "a",
     ),
     ("{\"name\": \"read\"}", "", "b"),
+    ("{{A}}}\n```", "", "a"),
+    ("<tool_call>\n{{A}}\n</tool_call>", "", "a"),
 ];
 
 // proves MD-5
@@ -182,6 +184,8 @@ fn what_only_looks_like_a_call_stays_text() {
         "{\"name\": 3}",
         "{\"port\": 8080}",
         "{'name': 'read'}",
+        "{{name}}",
+        "{ {A} is the call }",
         "{",
         "[",
         "[]",
