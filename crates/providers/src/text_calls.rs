@@ -8,6 +8,7 @@
 //! Characters are taken one by one, so it makes no difference in which pieces an answer comes.
 
 mod call;
+mod json;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +19,7 @@ use samovar_core::provider::Answer;
 use samovar_core::{ProviderEvent, ToolSpec};
 
 use self::call::Call;
+use self::json::Json;
 use crate::bounds::MAX_CALLS;
 
 /// Bytes that are held back, at most; what is longer is text.
@@ -115,16 +117,6 @@ enum Scan {
     Json(Json),
     /// Parameters in marks.
     Parameters,
-}
-
-/// How far a JSON object or list was read.
-#[derive(Default)]
-struct Json {
-    depth: usize,
-    /// The last character outside of strings that is no white space.
-    last: Option<char>,
-    is_in_string: bool,
-    is_escaped: bool,
 }
 
 /// Why what is held is text.
@@ -523,37 +515,5 @@ impl Calls {
         } else {
             Ok(())
         }
-    }
-}
-
-impl Json {
-    /// Reads the next character; at depth 0 the value is complete.
-    ///
-    /// # Errors
-    /// It is no object, and no list of some.
-    fn read(&mut self, c: char) -> Result<(), NoCall> {
-        if std::mem::take(&mut self.is_escaped) {
-            return Ok(());
-        }
-        if self.is_in_string {
-            self.is_escaped = c == '\\';
-            self.is_in_string = c != '"';
-            return Ok(());
-        }
-        if c.is_whitespace() {
-            return Ok(());
-        }
-        match (self.depth, self.last.replace(c)) {
-            (1, Some('{')) if !matches!(c, '"' | '}') => return Err(NoCall),
-            (1, Some('[')) if c != '{' => return Err(NoCall),
-            (_, _) => {}
-        }
-        match c {
-            '"' => self.is_in_string = true,
-            '{' | '[' => self.depth += 1,
-            '}' | ']' => self.depth = self.depth.saturating_sub(1),
-            _ => {}
-        }
-        Ok(())
     }
 }
