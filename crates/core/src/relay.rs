@@ -216,6 +216,8 @@ impl RelayCode {
 pub struct HostContext {
     /// When the message is sent.
     pub now: Millis,
+    /// The room.
+    pub room: String,
     /// The id for a study session that begins with this message: no log has it yet.
     pub study: String,
 }
@@ -238,8 +240,8 @@ pub enum PersonDeed {
 /// messages can be replayed (RL-17).
 pub trait Host: Send {
     /// Continues an open study session that another host began, such as the one before a restart of
-    /// the server (RL-28). A host without sessions may ignore it.
-    fn resume(&mut self, _study: &str) {}
+    /// the server (RL-28); its log began at `_begun`. A host without sessions may ignore it.
+    fn resume(&mut self, _study: &str, _begun: Millis) {}
 
     /// The answers to an agent's message, in order.
     fn hear(&mut self, said: &Envelope, context: &HostContext) -> Vec<Envelope>;

@@ -1,6 +1,12 @@
 //! What is shown where and when, and what only the box office knows of it (RL-20).
 //!
-//! It is made of tables and of sums over them, so that it is the same in every run.
+//! It is made of tables and of sums over them, so that it is the same in every run; only the dates
+//! follow the day on which a study begins.
+
+use jiff::civil::{Date, Weekday};
+use jiff::tz::Offset;
+use jiff::{Span, Timestamp};
+use samovar_core::Millis;
 
 /// A movie.
 #[derive(Debug, PartialEq)]
@@ -33,14 +39,17 @@ pub(crate) struct Theater {
     pub(crate) distance: f64,
 }
 
-/// A day.
-#[derive(Debug, PartialEq)]
+/// A day with showings.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Day {
     number: u8,
-    /// The date, which is its id too.
-    pub(crate) date: &'static str,
-    /// Its name.
-    pub(crate) weekday: &'static str,
+    date: Date,
+}
+
+/// The days with showings: seven, from the day after a moment, in UTC.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Week {
+    before: Date,
 }
 
 /// A movie in a theater on a day at a time.
@@ -48,7 +57,7 @@ pub(crate) struct Day {
 pub(crate) struct Showing {
     movie: &'static Movie,
     theater: &'static Theater,
-    day: &'static Day,
+    day: Day,
     slot: u8,
 }
 
@@ -97,16 +106,6 @@ pub(crate) static THEATERS: [Theater; 4] = [
     theater(3, ["t4", "Meridian", "Station"], 5.6),
 ];
 
-pub(crate) static DAYS: [Day; 7] = [
-    day(0, "2026-12-07", "Monday"),
-    day(1, "2026-12-08", "Tuesday"),
-    day(2, "2026-12-09", "Wednesday"),
-    day(3, "2026-12-10", "Thursday"),
-    day(4, "2026-12-11", "Friday"),
-    day(5, "2026-12-12", "Saturday"),
-    day(6, "2026-12-13", "Sunday"),
-];
-
 pub(crate) static TICKET_TYPES: [TicketType; 3] = [
     ticket_type("adult", "Adult", 1_250),
     ticket_type("child", "Child", 800),
@@ -149,14 +148,6 @@ const fn theater(number: u8, names: [&'static str; 3], distance: f64) -> Theater
     }
 }
 
-const fn day(number: u8, date: &'static str, weekday: &'static str) -> Day {
-    Day {
-        number,
-        date,
-        weekday,
-    }
-}
-
 const fn ticket_type(id: &'static str, name: &'static str, cents: u32) -> TicketType {
     TicketType {
         id,
@@ -171,11 +162,7 @@ pub(crate) fn shows(theater: &Theater, movie: &Movie) -> bool {
 }
 
 /// What a theater shows of a movie on a day, in the order of time.
-pub(crate) fn showings(
-    movie: &'static Movie,
-    theater: &'static Theater,
-    day: &'static Day,
-) -> Vec<Showing> {
+pub(crate) fn showings(movie: &'static Movie, theater: &'static Theater, day: Day) -> Vec<Showing> {
     let is_closed = (movie.number + 2 * theater.number + day.number).is_multiple_of(7);
     if is_closed || !shows(theater, movie) {
         return Vec::new();
@@ -191,6 +178,46 @@ pub(crate) fn showings(
             slot,
         })
         .collect()
+}
+
+impl Week {
+    /// The week after this moment.
+    pub(crate) fn after(moment: Millis) -> Self {
+        let moment = Timestamp::from_millisecond(moment.0).unwrap_or_default();
+        Self {
+            before: Offset::UTC.to_datetime(moment).date(),
+        }
+    }
+
+    /// Its days, in order.
+    pub(crate) fn days(self) -> impl Iterator<Item = Day> {
+        (0..7_u8).map(move |number| Day {
+            number,
+            date: self
+                .before
+                .saturating_add(Span::new().days(1 + i64::from(number))),
+        })
+    }
+}
+
+impl Day {
+    /// The date, which is its id on the screen, too.
+    pub(crate) fn id(self) -> String {
+        self.date.to_string()
+    }
+
+    /// Its name.
+    pub(crate) fn weekday(self) -> &'static str {
+        match self.date.weekday() {
+            Weekday::Monday => "Monday",
+            Weekday::Tuesday => "Tuesday",
+            Weekday::Wednesday => "Wednesday",
+            Weekday::Thursday => "Thursday",
+            Weekday::Friday => "Friday",
+            Weekday::Saturday => "Saturday",
+            Weekday::Sunday => "Sunday",
+        }
+    }
 }
 
 impl Showing {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::catalogue::{
-    Cents, DAYS, Day, MOVIES, Movie, Seat, Showing, THEATERS, TICKET_TYPES, Theater, showings,
+    Cents, Day, MOVIES, Movie, Seat, Showing, THEATERS, TICKET_TYPES, Theater, Week, showings,
     shows,
 };
 use crate::item::Item;
@@ -12,9 +12,11 @@ use crate::stage::Stage;
 /// A booking while it is made. What a choice rests on stands before it; without that it is not there.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Choices {
+    /// The days that there are to choose from.
+    week: Week,
     movie: Option<&'static Movie>,
     theater: Option<&'static Theater>,
-    day: Option<&'static Day>,
+    day: Option<Day>,
     showing: Option<Showing>,
     /// In the order of their rows.
     seats: Vec<Seat>,
@@ -22,12 +24,20 @@ pub(crate) struct Choices {
 }
 
 impl Choices {
+    /// Nothing chosen, in this week.
+    pub(crate) fn of(week: Week) -> Self {
+        Self {
+            week,
+            ..Self::default()
+        }
+    }
+
     /// The items of a stage.
     pub(crate) fn items(&self, stage: Stage) -> Vec<Item> {
         match stage {
             Stage::Movie => MOVIES.iter().map(movie_item).collect(),
             Stage::Theater => THEATERS.iter().map(|of| self.theater_item(of)).collect(),
-            Stage::Date => DAYS.iter().map(|day| self.day_item(day)).collect(),
+            Stage::Date => self.week.days().map(|day| self.day_item(day)).collect(),
             Stage::Time => self.showings().iter().map(showing_item).collect(),
             Stage::Seat => Seat::all().map(|seat| self.seat_item(seat)).collect(),
             Stage::Ticket => self.ticket_items(),
@@ -44,7 +54,7 @@ impl Choices {
                 let movie = MOVIES.iter().find(|movie| movie.id == item_id);
                 *self = Self {
                     movie,
-                    ..Self::default()
+                    ..Self::of(self.week)
                 };
             }
             Stage::Theater => {
@@ -53,7 +63,7 @@ impl Choices {
                 self.leave_showing();
             }
             Stage::Date => {
-                self.day = DAYS.iter().find(|day| day.date == item_id);
+                self.day = self.week.days().find(|day| day.id() == item_id);
                 self.leave_showing();
             }
             Stage::Time => {
@@ -96,7 +106,7 @@ impl Choices {
         match stage {
             Stage::Movie => self.movie.map(|movie| movie.id.to_owned()),
             Stage::Theater => self.theater.map(|theater| theater.id.to_owned()),
-            Stage::Date => self.day.map(|day| day.date.to_owned()),
+            Stage::Date => self.day.map(Day::id),
             Stage::Time => self.showing.as_ref().map(Showing::id),
             Stage::Seat | Stage::Ticket | Stage::Confirm => None,
         }
@@ -143,7 +153,7 @@ impl Choices {
         json!({
             "movie": self.movie.map(|movie| json!({"id": movie.id, "title": movie.title})),
             "theater": self.theater.map(|theater| json!({"id": theater.id, "name": theater.name})),
-            "date": self.day.map(|day| day.date),
+            "date": self.day.map(Day::id),
             "showing": showing,
             "seats": self.seat_ids(),
             "tickets": tickets,
@@ -195,14 +205,14 @@ impl Choices {
             .disabled((!is_shown).then_some("the movie is not shown there"))
     }
 
-    fn day_item(&self, day: &'static Day) -> Item {
+    fn day_item(&self, day: Day) -> Item {
         let of_day = Self {
             day: Some(day),
             ..self.clone()
         };
         let is_closed = of_day.showings().is_empty();
-        let fields = vec![("date", day.date.into()), ("weekday", day.weekday.into())];
-        Item::new(day.date, fields).disabled(is_closed.then_some("the movie is not shown then"))
+        let fields = vec![("date", day.id().into()), ("weekday", day.weekday().into())];
+        Item::new(day.id(), fields).disabled(is_closed.then_some("the movie is not shown then"))
     }
 
     fn seat_item(&self, seat: Seat) -> Item {
@@ -246,7 +256,7 @@ impl Choices {
                 "theater",
                 self.theater.map_or("", |theater| theater.name).to_owned(),
             ),
-            ("date", self.day.map_or("", |day| day.date).to_owned()),
+            ("date", self.day.map_or_else(String::new, Day::id)),
             ("time", showing.map_or("", Showing::time).to_owned()),
             ("seats", self.seat_ids().join(", ")),
             ("tickets", tickets.join(", ")),

@@ -7,6 +7,7 @@ use samovar_core::relay::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::catalogue::Week;
 use crate::history::{Actor, Entry, History};
 use crate::screen::{Refusal, Screen};
 use crate::tools::{MAX_TEXT, Tool};
@@ -18,15 +19,18 @@ pub struct MovieHost {
     history: History,
     /// The study session that is open.
     study: Option<String>,
+    /// When that began, or when the screen was first shown without one: the dates follow it.
+    begun: Option<Millis>,
 }
 
 impl MovieHost {
     /// A screen with nothing chosen.
     pub fn new() -> Self {
         Self {
-            screen: Screen::new(),
+            screen: Screen::new(Week::default()),
             history: History::default(),
             study: None,
+            begun: None,
         }
     }
 
@@ -34,12 +38,15 @@ impl MovieHost {
     fn reset(&mut self, study: Option<String>, now: Millis) {
         *self = Self::new();
         self.study = study;
+        self.begun = Some(now);
         self.show(now);
     }
 
-    /// A host has no clock, so the first screen gets its entry from the first who comes.
+    /// A host has no clock, so the first screen gets its dates and its entry with the first message.
     fn show(&mut self, now: Millis) {
         if self.history.written() == 0 {
+            let begun = *self.begun.get_or_insert(now);
+            self.screen = Screen::new(Week::after(begun));
             let stage = self.screen.stage();
             self.history.write(self.screen.entry(), stage, now);
         }
@@ -67,8 +74,10 @@ impl MovieHost {
         Envelope::new(MessageKind::StateUpdated, payload)
     }
 
-    fn snapshot(&self) -> Envelope {
-        let mut payload = payload(json!({"sessionId": self.study}));
+    /// Outside a study session its id is the room's, as in the join.
+    fn snapshot(&self, room: &str) -> Envelope {
+        let session = self.study.as_deref().unwrap_or(room);
+        let mut payload = payload(json!({"sessionId": session}));
         self.put_snapshot(&mut payload);
         Envelope::new(MessageKind::SnapshotState, payload)
     }
@@ -94,7 +103,7 @@ impl MovieHost {
                 let started = Envelope::new(MessageKind::SessionStarted, started);
                 Ok(vec![started, self.updated()])
             }
-            MessageKind::SnapshotGet => Ok(vec![self.snapshot()]),
+            MessageKind::SnapshotGet => Ok(vec![self.snapshot(&context.room)]),
             MessageKind::ToolCall => self.call(&said.payload, context.now),
             MessageKind::AgentMessage => {
                 let text = text_of(&said.payload, "text")?.unwrap_or_default();
@@ -177,8 +186,9 @@ impl Default for MovieHost {
 }
 
 impl Host for MovieHost {
-    fn resume(&mut self, study: &str) {
+    fn resume(&mut self, study: &str, begun: Millis) {
         self.study = Some(study.to_owned());
+        self.begun = Some(begun);
     }
 
     fn hear(&mut self, said: &Envelope, context: &HostContext) -> Vec<Envelope> {

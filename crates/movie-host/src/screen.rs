@@ -4,7 +4,7 @@ use samovar_core::relay::RelayCode;
 use samovar_locale as locale;
 use serde_json::{Map, Value, json};
 
-use crate::catalogue::{TICKET_TYPES, scatter};
+use crate::catalogue::{TICKET_TYPES, Week, scatter};
 use crate::choices::Choices;
 use crate::history::{Actor, Entry};
 use crate::item::Item;
@@ -28,10 +28,10 @@ pub(crate) struct Screen {
 
 impl Screen {
     /// The first stage, with nothing chosen.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(week: Week) -> Self {
         Self {
             stage: Stage::Movie,
-            choices: Choices::default(),
+            choices: Choices::of(week),
             modification: Modification::default(),
             booking: None,
         }

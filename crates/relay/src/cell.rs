@@ -138,7 +138,7 @@ impl Cell {
             && let Some(mut host) = host.take()
         {
             if let Study::Open(study) = visit.state.room.study() {
-                host.resume(study);
+                host.resume(study, visit.state.log.begun_or(visit.now.wall));
             }
             visit.state.built_in = Some(host);
         }
@@ -349,13 +349,12 @@ impl RoomGuard<'_> {
     }
 
     fn context(&self, kind: MessageKind) -> HostContext {
-        let study = match kind {
-            MessageKind::SessionStart => self.cell.shared.logs.propose(self.now.wall),
-            _ => String::new(),
-        };
+        let is_start = kind == MessageKind::SessionStart;
+        let study = is_start.then(|| self.cell.shared.logs.propose(self.now.wall));
         HostContext {
             now: self.now.wall,
-            study,
+            room: self.cell.name.clone(),
+            study: study.unwrap_or_default(),
         }
     }
 

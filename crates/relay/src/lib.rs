@@ -29,7 +29,7 @@ pub mod toolhost;
 
 pub use in_process::InProcess;
 pub use link::{Connector, Disconnect, Link};
-pub use logs::{StudyInfo, StudyLogs};
+pub use logs::{LogView, StudyInfo, StudyLogs};
 pub use member::Member;
 pub use queue::Disconnected;
 pub use relay::{Pass, Relay, RelayConfig, RoomInfo};

@@ -79,6 +79,17 @@ pub struct StudyInfo {
     pub is_ended: bool,
 }
 
+/// Which rows of a log are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogView {
+    /// All, as in its file.
+    #[default]
+    File,
+    /// The log as a host would write it (seed 002, section 6): each message once, with the direction
+    /// that the host sees, and a number of its own.
+    Host,
+}
+
 impl StudyLogs {
     /// The logs below a data directory; no file is touched before the first row.
     pub(crate) fn new(data_dir: &Path, now: Millis, max_bytes: u64) -> Self {
@@ -108,12 +119,18 @@ impl StudyLogs {
         ids.into_iter().filter_map(read).collect()
     }
 
-    /// The rows of a study after one, oldest first: at most 5,000, and about 4 MiB. Reads its file,
-    /// so it may block.
+    /// The rows of a study in a view after one, oldest first: at most 5,000, and about 4 MiB. Reads
+    /// its file, so it may block.
     ///
     /// # Errors
     /// [`Code::UnknownStudy`]; [`Code::StoreFailed`] when a row cannot be read.
-    pub fn rows(&self, id: &str, after: Option<u64>, limit: usize) -> Result<Vec<Row>, Error> {
+    pub fn rows(
+        &self,
+        id: &str,
+        view: LogView,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<Row>, Error> {
         let unknown = || Error::new(Code::UnknownStudy, locale::relay::study_unknown(shown(id)));
         if !files::is_id(id) {
             return Err(unknown());
@@ -126,10 +143,22 @@ impl StudyLogs {
                 return Err(Error::new(Code::StoreFailed, why));
             }
         };
-        reading::rows(&file, after, limit.min(MAX_ROWS), MAX_ROW_BYTES).map_err(|error| {
+        let bounds = (limit.min(MAX_ROWS), MAX_ROW_BYTES);
+        reading::rows(&file, view, after, bounds).map_err(|error| {
             let why = locale::relay::log_unreadable(id, error);
             Error::new(Code::StoreFailed, why)
         })
+    }
+
+    /// The rooms with an open study session whose host was one of this process. Reads their logs, so
+    /// it may block.
+    pub fn interrupted_rooms(&self) -> Vec<String> {
+        let studies = self.0.files.marked_studies().into_iter();
+        let rooms = studies.filter_map(|study| {
+            let file = self.0.files.read_study(&study).ok()?;
+            reading::room_of_built_in_host(&file)
+        });
+        rooms.collect()
     }
 
     /// An id that no study has, for one that begins now: also none that a host made up, since what one

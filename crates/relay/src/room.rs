@@ -196,8 +196,10 @@ impl Room {
         if is_new {
             self.enter(&mut step, who, HostKind::Socket);
         }
+        // The original's hosts are told their own word for it, `frontend`.
+        let word = asked.payload.get("role").cloned();
         let fields = payload([
-            ("role", role.as_str().into()),
+            ("role", word.unwrap_or_else(|| role.as_str().into())),
             ("sessionId", self.name.as_str().into()),
         ]);
         let told = Arc::new(CheckedPayload::of(&fields));

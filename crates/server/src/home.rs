@@ -220,7 +220,7 @@ impl Opening {
         failpoint!("boot.serve.before");
         stores.ready();
         let models: Arc<dyn Models> = self.shared.api.registry.clone();
-        self.shared.relaying.begin(&engine, &models);
+        self.shared.relaying.begin(&engine, &models).await;
         self.shared.chatting.begin(&engine, models, toolbox);
         self.filler.send_replace(Some(engine.clone()));
         failpoint!("boot.serve.after");

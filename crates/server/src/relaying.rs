@@ -44,14 +44,27 @@ impl Relaying {
         &self.settings
     }
 
-    /// Puts the hosts into their rooms that are there from the start, and then who works there. A
-    /// program that runs turns of its own alone has nobody in its rooms, and so nothing in its logs.
-    pub(crate) fn begin(&self, engine: &Arc<Engine>, models: &Arc<dyn Models>) {
+    /// Puts the movie host into its rooms: those of the settings, and those where it had an open study
+    /// when the last run ended. Then the agents join theirs. A program that runs turns of its own alone
+    /// has no members in its rooms, and so nothing in its logs.
+    pub(crate) async fn begin(&self, engine: &Arc<Engine>, models: &Arc<dyn Models>) {
         match engine.settings().recovery {
             Recovery::EverySession => {}
             Recovery::UsedSessions | Recovery::NoTurns => return,
         }
-        for room in &self.settings.movie_rooms {
+        let logs = self.relay.logs().clone();
+        let mut rooms = tokio::task::spawn_blocking(move || logs.interrupted_rooms())
+            .await
+            .unwrap_or_default();
+        rooms.extend(
+            self.settings
+                .movie_rooms
+                .iter()
+                .map(|room| room.trim().to_owned()),
+        );
+        rooms.sort_unstable();
+        rooms.dedup();
+        for room in &rooms {
             // The rest of the server is none the worse for it.
             if let Err(error) = self.attach_movie(room) {
                 tracing::error!(%error, room, "a room has no movie host");

@@ -18,7 +18,7 @@ pub use model::{
 pub use recovery::{RecoveryInfo, WaitingTurn};
 pub use relay::{
     AttachHostParams, BuiltInHost, PersonDoesParams, PersonSaysParams, RelayHost, RelayRoomInfo,
-    StudiesParams, StudyInfo, StudyRow, StudyRowsParams,
+    StudiesParams, StudyInfo, StudyRow, StudyRowsParams, StudyView,
 };
 pub use server::{ServerInfo, StoreInfo};
 pub use ticket::CreatedTicket;

@@ -1,5 +1,7 @@
 //! The way from a movie to a ticket.
 
+use samovar_core::Millis;
+use samovar_core::relay::Host;
 use serde_json::{Value, json};
 
 use crate::theater::{Came, STAGES, Theater, ids};
@@ -232,5 +234,52 @@ fn nothing_that_the_host_says_has_what_only_the_box_office_knows() {
     assert!(said.len() > 10_000);
     for secret in ["backend", "surcharge", "\"taken\"", "base"] {
         assert!(!said.contains(secret), "{secret}");
+    }
+}
+
+fn days(theater: &mut Theater) -> Vec<String> {
+    theater.reach("date");
+    let items = theater.spec()["items"].as_array().unwrap().clone();
+    let day = |item: &Value| format!("{} {}", text(item, "id"), text(item, "weekday"));
+    items.iter().map(day).collect()
+}
+
+fn text<'v>(item: &'v Value, field: &str) -> &'v str {
+    item[field].as_str().unwrap()
+}
+
+// proves RL-20, RL-28
+#[test]
+fn the_dates_are_the_week_after_the_day_on_which_the_study_began() {
+    const DAY: i64 = 86_400_000;
+    for (begun, first, last) in [
+        (1_796_558_400_000, "2026-12-07 Monday", "2026-12-13 Sunday"),
+        // The last second of a year, and the day before a leap day.
+        (
+            1_798_761_599_000,
+            "2027-01-01 Friday",
+            "2027-01-07 Thursday",
+        ),
+        (1_835_308_800_000, "2028-02-29 Tuesday", "2028-03-06 Monday"),
+    ] {
+        let mut theater = Theater::new();
+        theater.now = begun;
+        theater.hear("session.start", json!({}));
+        theater.now += 3 * DAY;
+        let shown = days(&mut theater);
+        assert_eq!(
+            (shown.len(), shown[0].as_str(), shown[6].as_str()),
+            (7, first, last)
+        );
+
+        let mut resumed = Theater::new();
+        resumed.host.resume("s-20261207-001", Millis(begun));
+        resumed.now = begun + 8 * DAY;
+        assert_eq!(days(&mut resumed), shown);
+
+        // Without a study they follow the first message.
+        let mut early = Theater::new();
+        early.now = begun;
+        assert_eq!(days(&mut early), shown);
     }
 }

@@ -18,7 +18,7 @@ fn refused(said: &[Envelope]) -> String {
 #[test]
 fn a_study_session_begins_and_ends_with_an_empty_screen() {
     let mut theater = Theater::new();
-    assert_eq!(theater.snapshot()["sessionId"], Value::Null);
+    assert_eq!(theater.snapshot()["sessionId"], "cinema");
     theater.ok("select", json!({"itemId": "m1"}));
     assert_eq!(
         refused(&theater.hear("session.end", json!({}))),
@@ -49,7 +49,7 @@ fn a_study_session_begins_and_ends_with_an_empty_screen() {
         Value::Object(said[0].payload.clone()),
         json!({"sessionId": "s-20261207-001", "stateReset": true})
     );
-    assert_eq!(theater.snapshot()["sessionId"], Value::Null);
+    assert_eq!(theater.snapshot()["sessionId"], "cinema");
     assert_eq!(theater.spec()["state"].get("selected"), None);
     assert_eq!(
         refused(&theater.hear("session.end", json!({}))),

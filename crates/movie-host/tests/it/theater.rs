@@ -14,6 +14,8 @@ pub(crate) const STAGES: [&str; 7] = [
 pub(crate) struct Theater {
     pub(crate) host: MovieHost,
     pub(crate) said: i64,
+    /// When it is told something first, in milliseconds.
+    pub(crate) now: i64,
 }
 
 /// What came of a call.
@@ -30,6 +32,8 @@ impl Theater {
         Self {
             host: MovieHost::new(),
             said: 0,
+            // The day before 7 December 2026, a Monday.
+            now: 1_796_558_400_000,
         }
     }
 
@@ -46,16 +50,22 @@ impl Theater {
     /// One at a stage where nothing is chosen yet.
     pub(crate) fn at(stage: &str) -> Self {
         let mut theater = Self::started();
-        while theater.stage() != stage {
-            theater.complete();
-            theater.ok("next", json!({}));
-        }
+        theater.reach(stage);
         theater
+    }
+
+    /// Chooses whatever is free until it is at a stage.
+    pub(crate) fn reach(&mut self, stage: &str) {
+        while self.stage() != stage {
+            self.complete();
+            self.ok("next", json!({}));
+        }
     }
 
     pub(crate) fn context(&self) -> HostContext {
         HostContext {
-            now: Millis(1_765_000_000_000 + self.said),
+            now: Millis(self.now + self.said),
+            room: "cinema".to_owned(),
             study: "s-20261207-001".to_owned(),
         }
     }

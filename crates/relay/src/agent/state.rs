@@ -376,7 +376,9 @@ impl AgentState {
         self.screen.update(said.clone());
         // A host that says nothing of sessions has not ended the one that we have begun.
         if said.payload.contains_key("sessionId") {
-            self.study = text(&said.payload, "sessionId");
+            // Outside a study session a host names the room.
+            let named = text(&said.payload, "sessionId");
+            self.study = named.filter(|named| *named != self.room);
         }
         match self.study {
             Some(_) => self.phase = Phase::Ready,

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
@@ -11,11 +11,13 @@ use rustix::fs::{
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
+use crate::log::Marker;
 use crate::row::hex;
 
 /// Where all of them are, below the data directory.
 const LOGS: &str = "logs";
 const END: &str = ".jsonl";
+const MARKER_END: &str = ".json";
 /// Characters of a room's name that its file is known by.
 const NAME_CHARS: usize = 24;
 
@@ -141,6 +143,35 @@ impl Files {
         }
     }
 
+    /// The studies that are open in rooms, as their markers say.
+    pub(crate) fn marked_studies(&self) -> Vec<String> {
+        let list = || -> io::Result<Vec<String>> {
+            let folder = self.old_folder(Folder::Rooms)?;
+            let mut studies = Vec::new();
+            for entry in Dir::read_from(&folder)? {
+                let entry = entry?;
+                let name = entry.file_name().to_str().ok();
+                let name = name.filter(|name| name.ends_with(MARKER_END));
+                let Some(name) = name else { continue };
+                match Marker::read(folder.as_fd(), name) {
+                    Ok(marker) => studies.extend(marker.map(|marker| marker.study)),
+                    Err(error) => tracing::warn!(%error, name, "a marker cannot be read"),
+                }
+            }
+            studies.retain(|study| is_id(study));
+            studies.sort_unstable();
+            Ok(studies)
+        };
+        match list() {
+            Ok(studies) => studies,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => {
+                tracing::warn!(%error, "the open studies cannot be listed");
+                Vec::new()
+            }
+        }
+    }
+
     /// The greatest number behind this beginning of an id.
     pub(crate) fn last_of(&self, begin: &str) -> u64 {
         let ids = self.studies();
@@ -178,7 +209,7 @@ pub(crate) fn room_id(name: &str) -> String {
 
 /// The name of the file that says which study is open in a room.
 pub(crate) fn marker_name(room_id: &str) -> String {
-    format!("{room_id}.json")
+    format!("{room_id}{MARKER_END}")
 }
 
 fn file_name(id: &str) -> String {

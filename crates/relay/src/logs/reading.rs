@@ -10,7 +10,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::StudyInfo;
+use super::{LogView, StudyInfo};
+use crate::room::HostKind;
 use crate::row::{Direction, Row, note};
 
 /// Bytes of a line, at most: longer than any that is written.
@@ -104,27 +105,85 @@ fn length_ms(info: &StudyInfo) -> Option<u64> {
     u64::try_from(last.as_millisecond() - begun.as_millisecond()).ok()
 }
 
-/// The rows behind one.
+/// The room of a log whose study session is open and has a host of this process; none for any other
+/// log.
+pub(super) fn room_of_built_in_host(file: &File) -> Option<String> {
+    let (mut room, mut is_built_in, mut is_over) = (None, false, false);
+    let read = each_line(file, |line| {
+        let row: Glance<'_> = serde_json::from_slice(line)?;
+        if row.direction == Direction::Internal {
+            let (key, is_hosts) = match &*row.kind {
+                note::STARTED => ("host", true),
+                note::ENTERED => ("kind", row.role == Some(RelayRole::Host)),
+                _ => ("", false),
+            };
+            if is_hosts {
+                is_built_in = row.text(key).as_deref() == Some(HostKind::BuiltIn.as_str());
+            }
+            is_over |= [note::ENDED, note::SUPERSEDED].contains(&&*row.kind);
+        }
+        room = room.take().or(row.relay_session_id);
+        Ok(true)
+    });
+    if let Err(error) = read {
+        tracing::warn!(%error, "a study log cannot be read to its end");
+        return None;
+    }
+    room.filter(|_| is_built_in && !is_over)
+}
+
+/// The rows of a view behind one: so many at most, and about so many bytes.
 pub(super) fn rows(
     file: &File,
+    view: LogView,
     after: Option<u64>,
-    limit: usize,
-    max_bytes: usize,
+    (limit, max_bytes): (usize, usize),
 ) -> io::Result<Vec<Row>> {
-    let (mut rows, mut bytes) = (Vec::new(), 0);
+    let (mut rows, mut bytes, mut number) = (Vec::new(), 0, 0);
     each_line(file, |line| {
         let glance: Glance<'_> = serde_json::from_slice(line)?;
-        if after.is_some_and(|after| glance.event_index <= after) {
+        let index = match view {
+            LogView::File => glance.event_index,
+            LogView::Host if !is_of_host(&glance) => return Ok(true),
+            LogView::Host => number,
+        };
+        number += 1;
+        if after.is_some_and(|after| index <= after) {
             return Ok(true);
         }
         bytes += line.len();
         if rows.len() >= limit || (bytes > max_bytes && !rows.is_empty()) {
             return Ok(false);
         }
-        rows.push(serde_json::from_slice(line)?);
+        let row = serde_json::from_slice(line)?;
+        rows.push(match view {
+            LogView::File => row,
+            LogView::Host => seen_by_host(row, index),
+        });
         Ok(true)
     })?;
     Ok(rows)
+}
+
+/// Whether a host would have this in its log.
+fn is_of_host(row: &Glance<'_>) -> bool {
+    row.direction == Direction::Internal || row.role == Some(RelayRole::Host)
+}
+
+/// What the relay delivered to the host came in there.
+fn seen_by_host(row: Row, event_index: u64) -> Row {
+    Row {
+        event_index,
+        direction: match row.direction {
+            Direction::In => Direction::Out,
+            Direction::Out => Direction::In,
+            Direction::Internal => Direction::Internal,
+        },
+        role: None,
+        member: None,
+        check: String::new(),
+        ..row
+    }
 }
 
 /// Gives each whole line to who reads, until that wants no more. What stands behind the last newline

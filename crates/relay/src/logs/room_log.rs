@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use samovar_core::{Millis, failpoint, planted};
 
-use super::StudyLogs;
 use super::files::{Folder, is_id, marker_name, room_id};
+use super::{LogView, StudyLogs};
 use crate::log::{LogFile, Marker, SyncedFile, remove_marker};
 use crate::queue::RowAddress;
 use crate::room::{Move, Step};
@@ -81,6 +81,15 @@ impl RoomLog {
             self.logs.names().open.remove(&marker.study);
         }
         Ok(resumed?.then_some(marker.study))
+    }
+
+    /// When the open study session began, by its first row; `now` if that cannot be read.
+    pub(crate) fn begun_or(&self, now: Millis) -> Millis {
+        let first = self.study.as_ref().and_then(|study| {
+            let rows = self.logs.rows(study.session(), LogView::File, None, 1);
+            rows.ok()?.first()?.at()
+        });
+        first.unwrap_or(now)
     }
 
     fn resume_study(&mut self, marker: &Marker, now: Millis) -> io::Result<bool> {

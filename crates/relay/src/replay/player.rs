@@ -29,6 +29,8 @@ pub(super) struct Player<M> {
     host: Box<dyn Host>,
     /// What it has said and the log has not yet.
     said: VecDeque<Envelope>,
+    /// When the log began.
+    begun: Option<Millis>,
     /// What everybody gets was last found so in the log, and who has it.
     told: Option<(Envelope, Vec<Option<u64>>)>,
     /// Messages of the host that were compared.
@@ -43,6 +45,7 @@ impl<M: Fn() -> Box<dyn Host>> Player<M> {
             host: make_host(),
             make_host,
             said: VecDeque::new(),
+            begun: None,
             told: None,
             compared: 0,
             is_ended: false,
@@ -52,6 +55,7 @@ impl<M: Fn() -> Box<dyn Host>> Player<M> {
     /// Plays a row; answers with what differs.
     pub(super) fn play(&mut self, row: &Row) -> Option<Differs> {
         let kind = MessageKind::from_name(&row.kind);
+        self.begun = self.begun.or_else(|| row.at());
         match (self.direction(row), kind) {
             (Direction::Internal, _) => self.note(row),
             (Direction::Out, Some(kind)) if is_for_host(kind) => {
@@ -88,7 +92,8 @@ impl<M: Fn() -> Box<dyn Host>> Player<M> {
         let is_new = row.kind == note::ENTERED && row.role == Some(RelayRole::Host);
         if is_new || row.kind == note::RESTARTED {
             self.host = (self.make_host)();
-            self.host.resume(&row.session_id);
+            let begun = self.begun.unwrap_or(Millis(0));
+            self.host.resume(&row.session_id, begun);
             self.said.clear();
         }
         // A request to end it is none.
@@ -175,6 +180,7 @@ impl<M: Fn() -> Box<dyn Host>> Player<M> {
 fn context(row: &Row) -> HostContext {
     HostContext {
         now: row.at().unwrap_or(Millis(0)),
+        room: row.relay_session_id.clone().unwrap_or_default(),
         study: row.session_id.clone(),
     }
 }

@@ -259,6 +259,9 @@ fn a_log_goes_on_behind_a_restart_and_with_another_host() {
     let mut log = movie(1);
     log.call("select", json!({"itemId": "m1"}))
         .call("next", json!({}));
+    // It still offers the dates of the day on which it began.
+    log.a_day_later().restart(MovieHost::new());
+    log.agent(1, "snapshot.get", json!({})).book();
     log.restart(MovieHost::new());
     log.agent(1, "snapshot.get", json!({}))
         .call("select", json!({"itemId": "m2"}));

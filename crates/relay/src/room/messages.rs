@@ -254,7 +254,11 @@ impl Room {
             let announced = announced.and_then(Value::as_str).map(str::to_owned);
             step.log = Move::Begins(announced);
             send(step, heard, to, reply_to);
-            step.note(note::STARTED, None, &starting.about);
+            let mut noted = starting.about.clone();
+            if let Some((_, kind)) = self.host {
+                noted.insert("host".to_owned(), kind.as_str().into());
+            }
+            step.note(note::STARTED, None, &noted);
         } else if kind == MessageKind::SessionEnded && matches!(self.study, Study::Open(_)) {
             step.log = Move::Ends;
             self.end(step, heard, to, reply_to);

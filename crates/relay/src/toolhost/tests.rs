@@ -228,7 +228,7 @@ async fn an_external_agent_is_refused_what_is_unknown_does_not_fit_or_is_not_all
                 .await;
         }
         run.calls("look", &json!({"path": 1})).await;
-        run.is_refused("INVALID_PARAMS", "/path").await;
+        run.is_refused("INVALID_PARAMS", "path must be").await;
         assert!(asked(&machine.world).is_empty(), "no turn was made of it");
         machine.will_call("write", &json!({}));
         run.calls("write", &json!({})).await;

@@ -100,7 +100,7 @@ async fn a_study_that_another_takes_the_place_of_is_over_before_that_one_can_go_
     let mut agent = booked(&bench).await;
 
     let state = asks(&mut agent, "snapshot.get").await;
-    assert_eq!(state["sessionId"], Value::Null);
+    assert_eq!(state["sessionId"], "movies");
     let file = format!("study/{}.jsonl", first.as_str().unwrap());
     let last = kinds(&bench.rows(&file)).pop().unwrap();
     assert_eq!(last, "internal session.replaced -");

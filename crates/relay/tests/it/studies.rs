@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use samovar_core::Code;
 use samovar_core::relay::Envelope;
-use samovar_relay::{Member, Pass, RelayConfig, row};
+use samovar_relay::{LogView, Member, Pass, RelayConfig, row};
 use serde_json::{Value, json};
 
 use crate::support::{Bench, error_of, gets, is_quiet, join, kinds, message, passes, reply};
@@ -285,7 +285,11 @@ async fn what_is_no_log_of_ours_is_neither_followed_nor_written() {
         Some("s-20260213-001")
     );
     assert_eq!(std::fs::read_to_string(&target).unwrap(), "mine\n");
-    let unknown = bench.relay.logs().rows("mine", None, 10).unwrap_err();
+    let unknown = bench
+        .relay
+        .logs()
+        .rows("mine", LogView::File, None, 10)
+        .unwrap_err();
     assert_eq!(unknown.code, Code::StoreFailed);
 }
 
@@ -333,6 +337,34 @@ async fn a_room_s_own_log_begins_anew_when_it_is_full_and_the_one_before_is_kept
     }
 }
 
+// proves RL-28
+#[tokio::test]
+async fn a_log_is_read_in_pages_as_its_host_would_write_it() {
+    let bench = Bench::new();
+    let (mut host, mut agent) = pair(&bench).await;
+    starts(&mut agent, &mut host, json!({"sessionId": "a"})).await;
+    asks(&agent, &mut host, "1").await;
+    asks(&agent, &mut host, "2").await;
+    ends(&mut agent, &mut host).await;
+    let logs = bench.relay.logs();
+
+    let of_host = |after, limit| logs.rows("a", LogView::Host, after, limit).unwrap();
+    let all = of_host(None, 100);
+    let words = |row: &row::Row| format!("{} {:?} {}", row.event_index, row.direction, row.kind);
+    let said = all.iter().map(words).collect::<Vec<_>>().join(", ");
+    assert_eq!(
+        said,
+        "0 In session.start, 1 Out session.started, 2 Internal session.start, 3 In tool.call, \
+         4 In tool.call, 5 In session.end, 6 Out session.ended, 7 Internal session.end"
+    );
+    assert!(
+        all.iter()
+            .all(|row| row.role.is_none() && row.check.is_empty())
+    );
+    assert_eq!(of_host(Some(2), 2), all[3..5]);
+    assert_eq!(of_host(Some(7), 2), []);
+}
+
 // proves RL-13
 #[tokio::test]
 async fn the_logs_are_listed_and_read_in_pages() {
@@ -365,13 +397,16 @@ async fn the_logs_are_listed_and_read_in_pages() {
         (info.tools["next"], info.unreadable, info.is_ended),
         (2, 0, true)
     );
-    let rows = logs.rows("a", None, 100).unwrap();
+    let rows = logs.rows("a", LogView::File, None, 100).unwrap();
     assert_eq!((info.rows, info.length_ms > 0), (rows.len() as u64, true));
     assert_eq!(rows[1].check, row::check(&rows[0].check, &rows[1]));
-    assert_eq!(logs.rows("a", Some(3), 2).unwrap(), rows[4..6]);
+    assert_eq!(
+        logs.rows("a", LogView::File, Some(3), 2).unwrap(),
+        rows[4..6]
+    );
     for wrong in ["c", "../a", "a.jsonl", "not a log"] {
         assert_eq!(
-            logs.rows(wrong, None, 1).unwrap_err().code,
+            logs.rows(wrong, LogView::File, None, 1).unwrap_err().code,
             Code::UnknownStudy
         );
     }
@@ -383,7 +418,7 @@ async fn the_logs_are_listed_and_read_in_pages() {
     )
     .unwrap();
     assert_eq!(logs.list(None, 1)[0].unreadable, 1);
-    let damaged = logs.rows("a", None, 100).unwrap_err();
+    let damaged = logs.rows("a", LogView::File, None, 100).unwrap_err();
     assert!(damaged.message.contains("line 1"), "{damaged}");
 }
 

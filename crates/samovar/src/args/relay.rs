@@ -108,6 +108,8 @@ pub(crate) struct Logs {
     pub(crate) csv: Option<PathBuf>,
     #[arg(long, help = help::relay_logs_all(), requires = "csv")]
     pub(crate) all: bool,
+    #[arg(long, help = help::relay_logs_host(), requires = "id", conflicts_with = "all")]
+    pub(crate) host_view: bool,
     #[command(flatten)]
     pub(crate) common: Common,
 }

@@ -43,12 +43,13 @@ pub(super) async fn logs(logs: Logs) -> Result<Exit, Failure> {
     let Some(id) = logs.id else {
         return list(&found, format).await;
     };
-    let whose = if logs.all {
+    let whose = if logs.all || logs.host_view {
         RowFilter::All
     } else {
         RowFilter::Agents
     };
-    let mut rows = Rows::new(&found, id);
+    let view = if logs.host_view { "host" } else { "file" };
+    let mut rows = Rows::new(&found, id, view);
     let shown = match &logs.csv {
         Some(file) if file.as_os_str() == STDOUT => print(&mut rows, whose).await,
         Some(file) => export(&mut rows, whose, file).await,
@@ -128,14 +129,16 @@ fn study_row(study: &StudyInfo) -> Vec<String> {
 struct Rows {
     way: Reconnecting,
     id: String,
+    view: &'static str,
     after: Option<u64>,
 }
 
 impl Rows {
-    fn new(found: &Setup, id: String) -> Self {
+    fn new(found: &Setup, id: String, view: &'static str) -> Self {
         Self {
             way: Reconnecting::new(&found.config, Purpose::Rows),
             id,
+            view,
             after: None,
         }
     }
@@ -144,7 +147,8 @@ impl Rows {
     async fn next(&mut self) -> Result<Vec<Value>, Failure> {
         let after = self.after.map(|after| format!("&after={after}"));
         let id = segment(&self.id);
-        let path = format!("{LOGS}/{id}?limit={ROWS}{}", after.unwrap_or_default());
+        let (view, after) = (self.view, after.unwrap_or_default());
+        let path = format!("{LOGS}/{id}?view={view}&limit={ROWS}{after}");
         let asked = async |client: &Client| client.get::<Vec<Value>>(&path).await;
         let rows = self.way.ask(Repeat::Harmless, asked).await?;
         let last = rows.last().and_then(|row| row["eventIndex"].as_u64());

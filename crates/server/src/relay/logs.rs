@@ -2,9 +2,11 @@
 
 use samovar_core::{Code, Error};
 use samovar_locale as locale;
-use samovar_relay::{Row, StudyInfo as Study, StudyLogs};
+use samovar_relay::{LogView, Row, StudyInfo as Study, StudyLogs};
 use samovar_wire::agent::Within;
-use samovar_wire::api::{BASE_PATH, StudiesParams, StudyInfo, StudyRow, StudyRowsParams};
+use samovar_wire::api::{
+    BASE_PATH, StudiesParams, StudyInfo, StudyRow, StudyRowsParams, StudyView,
+};
 
 use super::{Call, Endpoint};
 use crate::reply::fitting;
@@ -38,9 +40,18 @@ async fn studies(call: Call, params: StudiesParams) -> Result<Vec<StudyInfo>, Er
 }
 
 async fn rows(call: Call, params: StudyRowsParams) -> Result<Vec<StudyRow>, Error> {
-    let StudyRowsParams { id, after, limit } = params;
+    let StudyRowsParams {
+        id,
+        view,
+        after,
+        limit,
+    } = params;
+    let view = match view {
+        StudyView::File => LogView::File,
+        StudyView::Host => LogView::Host,
+    };
     let limit = limit.map_or(ROWS, Within::get) as usize;
-    let rows = read(&call, move |logs| logs.rows(&id, after, limit)).await?;
+    let rows = read(&call, move |logs| logs.rows(&id, view, after, limit)).await?;
     Ok(fitting(rows.into_iter().map(row)))
 }
 

@@ -122,12 +122,27 @@ pub struct StudyInfo {
 pub struct StudyRowsParams {
     /// The study session's id.
     pub id: String,
-    /// Only rows after this `eventIndex`.
+    /// Which rows; by default `file`.
+    #[serde(default)]
+    pub view: StudyView,
+    /// Only rows after this `eventIndex` of the view.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
     /// The most rows to return; by default 1,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Within<1, 5000>>,
+}
+
+/// A view of a study log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum StudyView {
+    /// All rows, as in the file.
+    #[default]
+    File,
+    /// The log as a host would write it: each message once, `in` when the host got it, numbered from
+    /// 0.
+    Host,
 }
 
 /// A row of a study log, as in its file.

@@ -15,6 +15,7 @@ pub(super) struct Recorder {
     host: Box<dyn Host>,
     agents: u64,
     said: u64,
+    days: i64,
     rows: Vec<Row>,
 }
 
@@ -24,6 +25,7 @@ impl Recorder {
             host: Box::new(host),
             agents,
             said: 0,
+            days: 0,
             rows: Vec::new(),
         }
     }
@@ -77,6 +79,12 @@ impl Recorder {
         self.person(&PersonDeed::Calls { tool, params })
     }
 
+    /// The next rows are written a day later.
+    pub(super) fn a_day_later(&mut self) -> &mut Self {
+        self.days += 1;
+        self
+    }
+
     /// The server dies and is there again, with a new host.
     pub(super) fn restart(&mut self, host: impl Host + 'static) -> &mut Self {
         self.note(note::RESTARTED, None);
@@ -86,7 +94,7 @@ impl Recorder {
     /// A new host takes the place of the one that is there.
     pub(super) fn replace(&mut self, host: impl Host + 'static) -> &mut Self {
         self.host = Box::new(host);
-        self.host.resume(&self.context().study);
+        self.host.resume(&self.context().study, Millis(BEGIN));
         self.note(note::ENTERED, Some(RelayRole::Host));
         self
     }
@@ -130,12 +138,14 @@ impl Recorder {
     fn context(&self) -> HostContext {
         HostContext {
             now: self.now(),
+            room: "cinema".to_owned(),
             study: "s-20261207-001".to_owned(),
         }
     }
 
     fn now(&self) -> Millis {
-        Millis(BEGIN + 37 * i64::try_from(self.said).unwrap())
+        let said = i64::try_from(self.said).unwrap();
+        Millis(BEGIN + 37 * said + 86_400_000 * self.days)
     }
 
     fn tell_all(&mut self, said: &Envelope) {

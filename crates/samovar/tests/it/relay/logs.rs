@@ -93,6 +93,45 @@ async fn the_rows_of_a_study_are_shown_as_they_stand_in_its_file() {
     assert!(call.ends_with(what), "{call}");
 }
 
+// proves RL-28, FC-1
+#[tokio::test]
+async fn the_hosts_view_has_each_message_once_with_the_fields_of_the_original() {
+    let (program, server) = cinema().await;
+    let study = Agent::join(&server, "cinema").await.study().await;
+
+    let shown = program
+        .run(["relay", "logs", &study, "--host-view", "--jsonl"])
+        .await;
+
+    let rows: Vec<Value> = shown
+        .stdout
+        .lines()
+        .map(|row| serde_json::from_str(row).unwrap())
+        .collect();
+    let of =
+        |kind: &str| -> Vec<&Value> { rows.iter().filter(|row| row["type"] == kind).collect() };
+    for (kind, direction) in [
+        ("tool.call", "in"),
+        ("tool.result", "out"),
+        ("session.ended", "out"),
+    ] {
+        let [row] = of(kind)[..] else {
+            panic!("{kind} is not there once: {shown:?}");
+        };
+        assert_eq!(row["direction"], direction, "{kind}");
+        for field in ["sessionId", "eventIndex", "timestamp", "type", "payload"] {
+            assert!(!row[field].is_null(), "{field}");
+        }
+        assert!(row["role"].is_null() && row["check"].is_null());
+    }
+    let indexes = rows.iter().map(|row| row["eventIndex"].as_u64().unwrap());
+    assert!(indexes.eq(0..rows.len() as u64));
+    let csv = program
+        .run(["relay", "logs", &study, "--host-view", "--csv"])
+        .await;
+    assert_eq!(records(&csv.stdout).len(), rows.len() + 1);
+}
+
 // proves RL-17, RL-28
 #[tokio::test]
 async fn rows_are_exported_as_csv_those_of_agents_or_all_and_no_cell_is_a_formula() {

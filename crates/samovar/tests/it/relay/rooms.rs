@@ -188,3 +188,38 @@ async fn a_server_without_rooms_says_how_one_is_opened() {
         (Some(0), "", said)
     );
 }
+
+// proves RL-28
+#[tokio::test]
+async fn a_room_whose_study_a_kill_interrupted_is_opened_again_by_the_next_start() {
+    let program = program();
+    let server = program.serve(&[]).await;
+    for room in ["open", "over", "page"] {
+        let said = program.run(["relay", "demo", "--room", room]).await;
+        assert_eq!(said.code, Some(0), "{said:?}");
+    }
+    let mut agent = Agent::join(&server, "open").await;
+    let study = agent.ask("session.start", json!({})).await["payload"]["sessionId"].clone();
+    agent.call("select", json!({"itemId": "m2"})).await;
+    Agent::join(&server, "over").await.study().await;
+    // A page has taken the place of the built-in host: only that page can go on.
+    let mut other = Agent::join(&server, "page").await;
+    other.ask("session.start", json!({})).await;
+    let mut page = server.socket("/agent/ws").await;
+    let join = json!({"type": "relay.join", "payload": {"role": "host", "sessionId": "page"}});
+    page.say(join.to_string()).await;
+    assert_eq!(page.json().await.unwrap()["type"], "relay.joined");
+    server.kill().await;
+
+    let server = program.serve(&[]).await;
+
+    let rooms = program.run(["relay", "rooms", "--json"]).await;
+    let rooms: Value = serde_json::from_str(&rooms.stdout).unwrap();
+    let opened = json!({"room": "open", "host": "built_in", "agents": 0, "study": study});
+    assert_eq!(rooms["items"], json!([opened]));
+    let mut agent = Agent::join(&server, "open").await;
+    let seen = agent.ask("snapshot.get", json!({})).await;
+    assert_eq!(seen["payload"]["sessionId"], study);
+    let ended = agent.ask("session.end", json!({})).await;
+    assert_eq!(ended["payload"]["sessionId"], study);
+}

@@ -44,7 +44,7 @@ async fn a_join_is_answered_with_the_role_and_the_room_that_it_came_to() {
         ),
         (
             json!({"role": "frontend", "sessionId": "lab2"}),
-            "host",
+            "frontend",
             "lab2",
         ),
         (
