@@ -384,6 +384,28 @@ pub struct Limits {
     pub budget_tokens: Option<u64>,
     /// The sampling temperature to request.
     pub temperature: f32,
+    /// For what the model is asked once more before the turn ends.
+    #[serde(default, skip_serializing_if = "Reminders::is_empty")]
+    pub reminders: Reminders,
+}
+
+/// For what a turn asks its model once more before it ends, each at most once. A weak model often
+/// stops where one more question carries it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reminders {
+    /// After an answer that follows a failed call and calls nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub failed_call: bool,
+    /// After an answer that was cut at the token limit. Has no effect with a token budget.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut_answer: bool,
+}
+
+impl Reminders {
+    /// Whether the model is never asked once more.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Default for Limits {
@@ -395,6 +417,7 @@ impl Default for Limits {
             max_output_tokens,
             budget_tokens: None,
             temperature,
+            reminders: Reminders::default(),
         }
     }
 }
@@ -442,6 +465,8 @@ pub enum FinishReason {
     MaxIterations,
     /// A budget was used up.
     Budget,
+    /// The model gave up after a failed call, also when it was reminded of that.
+    FailedCall,
     /// It was cancelled.
     Cancelled,
     /// Its message joined the running turn, which answers it (AS-11).
@@ -457,6 +482,7 @@ impl FinishReason {
             Self::Model(word) => word,
             Self::MaxIterations => "max_iterations",
             Self::Budget => "budget",
+            Self::FailedCall => "failed_call",
             Self::Cancelled => "cancelled",
             Self::Steered => "steered",
             Self::Error => "error",

@@ -26,7 +26,9 @@ pub mod tool;
 pub use chat::{ChatMessage, ChatMeta, ChatRole, PendingInput};
 pub use command::{Accepted, Action, Command, Delivery, Sender};
 pub use error::{Code, Error};
-pub use event::{Author, Bounds, ContextLimit, Entry, Event, FinishReason, Kind, Limits};
+pub use event::{
+    Author, Bounds, ContextLimit, Entry, Event, FinishReason, Kind, Limits, Reminders,
+};
 pub use history::History;
 pub use id::{AgentPath, CallId, Epoch, EventId, MessageId, Seq, SessionId, TurnId};
 pub use journal::{Broken, Journal};

@@ -86,6 +86,27 @@ impl Message {
         Self::new(call.as_message(), Role::Tool, vec![part], closed_at)
     }
 
+    /// The server's words to the model before a turn ends.
+    pub fn of_reminder(id: MessageId, reminder: Reminder, created_at: Millis) -> Self {
+        let mut message = Self::new(
+            id,
+            Role::System,
+            vec![Part::text(reminder.text())],
+            created_at,
+        );
+        let word = Value::from(reminder.as_str());
+        message.metadata.insert(REMINDER.to_owned(), word);
+        message
+    }
+
+    /// What it reminds the model of; `None` for any other message.
+    pub fn reminder(&self) -> Option<Reminder> {
+        let word = self.metadata.get(REMINDER)?.as_str()?;
+        let known = [Reminder::FailedCall, Reminder::CutAnswer].into_iter();
+        let mut known = known.filter(|_| self.role == Role::System);
+        known.find(|reminder| reminder.as_str() == word)
+    }
+
     /// All text of the message, without reasoning, joined in order.
     pub fn text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {
@@ -105,6 +126,41 @@ impl Message {
             | Part::Outcome { .. }
             | Part::Data { .. } => None,
         })
+    }
+}
+
+/// The metadata's key for what a message of the server reminds the model of.
+const REMINDER: &str = "reminder";
+
+/// What the server reminds a model of before a turn ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reminder {
+    /// Its last call failed, and it stopped there.
+    FailedCall,
+    /// Its answer was cut at the token limit.
+    CutAnswer,
+}
+
+impl Reminder {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::FailedCall => "failed_call",
+            Self::CutAnswer => "cut_answer",
+        }
+    }
+
+    /// The words for the model.
+    fn text(self) -> &'static str {
+        match self {
+            Self::FailedCall => {
+                "Your last tool call failed, so it changed nothing. Call the tool again with \
+                 corrected arguments now, or say in one sentence what cannot be done."
+            }
+            Self::CutAnswer => {
+                "Your answer was cut off at the token limit. Continue exactly where it stopped, \
+                 and repeat nothing."
+            }
+        }
     }
 }
 

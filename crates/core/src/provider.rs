@@ -64,6 +64,14 @@ pub fn is_refusal(finish_reason: &str) -> bool {
     matches!(finish_reason, "refusal" | "content_filter")
 }
 
+/// Whether a finish reason says that the answer was cut at the token limit.
+pub fn is_cut(finish_reason: &str) -> bool {
+    matches!(
+        finish_reason,
+        "length" | "max_tokens" | "max_output_tokens" | "MAX_TOKENS"
+    )
+}
+
 /// An event of a model's answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ProviderEvent {

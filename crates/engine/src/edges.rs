@@ -76,6 +76,7 @@ fn edge(kind: &Kind) -> Option<Edge> {
             FinishReason::Model(_)
             | FinishReason::MaxIterations
             | FinishReason::Budget
+            | FinishReason::FailedCall
             | FinishReason::Steered
             | FinishReason::Error => Some(edge!("finish")),
         },

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use samovar_core::error::FaultCode;
-use samovar_core::provider::Layer;
+use samovar_core::provider::{Layer, ModelKind};
 use samovar_core::{
     Accepted, AgentPath, Author, Bounds, Broken, CallId, Code, Entry, Error, FinishReason, Kind,
-    Message, Millis, Model, Outcome, Prompt, Seq, ToolCall, TurnId, planted,
+    Message, MessageId, Millis, Model, Outcome, Part, Prompt, Seq, ToolCall, ToolSpec, TurnId,
+    planted,
 };
 use samovar_locale as locale;
 use tokio::sync::{mpsc, oneshot};
@@ -144,6 +145,11 @@ impl Runner {
             match self.turn.next() {
                 Step::Record(kind @ Kind::StepStarted { .. }) => self.begin_step(kind),
                 Step::Record(kind) => self.note(kind),
+                Step::Remind(reminder) => {
+                    let id = MessageId::fresh(self.parts.ids.as_ref());
+                    let message = Message::of_reminder(id, reminder, self.now());
+                    self.note_by(Author::System, Kind::finished(message));
+                }
                 Step::CallModel { max_tokens } => {
                     self.keep().await?;
                     // Somebody may have stopped it while it waited for room.
@@ -253,12 +259,28 @@ impl Runner {
         let frame = Prompt {
             model: self.model.endpoint_name.clone(),
             layers: layers(&self.parts.settings.workspace_note),
-            tools: self.parts.toolbox.specs(),
+            tools: self.offered(),
             messages: Vec::new(),
             max_tokens,
             temperature: self.turn.limits().temperature,
         };
-        transcript.show_in(frame, &self.model.name)
+        let mut prompt = transcript.show_in(frame, &self.model.name);
+        let note = &self.parts.settings.place_note;
+        let is_told = !note.is_empty() && self.model.kind != ModelKind::Demo;
+        if let Some(first) = prompt.messages.first_mut().filter(|_| is_told) {
+            let note = Part::text(format!("[{note}]\n\n"));
+            Arc::make_mut(first).parts.insert(0, note);
+        }
+        prompt
+    }
+
+    fn offered(&self) -> Arc<[Arc<ToolSpec>]> {
+        let (specs, unoffered) = (self.parts.toolbox.specs(), &self.parts.settings.unoffered);
+        if unoffered.is_empty() {
+            return specs;
+        }
+        let specs = specs.iter().filter(|spec| !unoffered.contains(&spec.name));
+        specs.cloned().collect()
     }
 
     fn fail(&mut self, code: FaultCode, message: impl Into<String>) {

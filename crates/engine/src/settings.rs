@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use samovar_core::{Approval, Limits};
+use samovar_core::{Approval, Limits, Reminders};
 
 /// How the engine behaves. Everything that grows has its bound here.
 #[derive(Clone, Debug)]
@@ -41,14 +41,26 @@ pub struct Settings {
     /// The most turns that resume at once after a start: one that stops the server must not use up
     /// the others' continuations (DU-6).
     pub continuing_at_once: usize,
-    /// What the model is told about where it works; empty for nothing.
+    /// What the model is told about its work in every session, as a part of the system prompt; empty
+    /// for nothing.
     pub workspace_note: String,
+    /// What differs from folder to folder or from day to day. Shown in front of the conversation, so
+    /// that the system prompt and the tools before it stay cached; empty for nothing (MD-7).
+    pub place_note: String,
+    /// Tools that the model is not offered: calls of them run as any other.
+    pub unoffered: Vec<String>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            limits: Limits::default(),
+            limits: Limits {
+                reminders: Reminders {
+                    failed_call: true,
+                    cut_answer: true,
+                },
+                ..Limits::default()
+            },
             approval: Approval::Supervised,
             max_history_messages: 50,
             max_queue: 32,
@@ -65,6 +77,8 @@ impl Default for Settings {
             max_continuations: 5,
             continuing_at_once: 64,
             workspace_note: String::new(),
+            place_note: String::new(),
+            unoffered: Vec::new(),
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
+use samovar_core::message::Reminder;
 use samovar_core::provider::PAUSED;
 use samovar_core::{
     Approval, CallId, Closer, Effect, FinishReason, Kind, Limits, Message, Outcome, Role, Status,
@@ -12,6 +13,9 @@ use samovar_core::{
 };
 use serde_json::Value;
 
+use self::reminded::Reminded;
+
+mod reminded;
 #[cfg(test)]
 mod tests;
 
@@ -28,6 +32,8 @@ pub enum Step {
     },
     /// Run these calls, which have not begun.
     CallTools(Vec<ToolCall>),
+    /// Remind the model, and ask it once more.
+    Remind(Reminder),
     /// All that is open is open on somebody outside: park.
     Wait,
     /// Nothing: the turn is over.
@@ -58,6 +64,7 @@ pub struct Turn {
     /// How many times in a row it continued after a server stop without a new fact in between.
     continuations: u32,
     calls: Vec<Open>,
+    reminded: Reminded,
 }
 
 /// A call that had begun when the server stopped, and whose tool is gone with it.
@@ -148,6 +155,7 @@ impl Turn {
             unheard: 0,
             continuations: 0,
             calls: Vec::new(),
+            reminded: Reminded::default(),
         }
     }
 
@@ -201,16 +209,13 @@ impl Turn {
                 };
                 self.start(call, intent);
             }
-            Kind::CallClosed { call, .. } => {
-                self.continuations = 0;
-                self.set(call, CallState::Closed);
-            }
+            Kind::CallClosed { call, outcome, .. } => self.close(call, outcome.status),
             Kind::TurnFinished { .. } => {
                 self.phase = Phase::Over;
                 self.calls.clear();
             }
-            Kind::MessageFinished { .. }
-            | Kind::SessionOpened { .. }
+            Kind::MessageFinished { message, .. } => self.heard(message),
+            Kind::SessionOpened { .. }
             | Kind::SessionChanged { .. }
             | Kind::TurnUndone { .. }
             | Kind::SessionClosed
@@ -248,11 +253,27 @@ impl Turn {
             intent: None,
         };
         self.calls = message.calls().map(fresh).collect();
+        self.reminded.answered(self.calls.is_empty());
         self.phase = match message.finish_reason.as_deref() {
             _ if !self.calls.is_empty() => Phase::Calling,
             Some(PAUSED) => Phase::Between,
             reason => Phase::Answered(reason.unwrap_or("stop").to_owned()),
         };
+    }
+
+    fn close(&mut self, id: &CallId, status: Status) {
+        self.continuations = 0;
+        let is_outside = |open: &Open| open.call.id == *id && open.state.is_outside();
+        if !self.calls.iter().any(is_outside) {
+            self.reminded.closed(status);
+        }
+        self.set(id, CallState::Closed);
+    }
+
+    fn heard(&mut self, message: &Message) {
+        if self.reminded.heard(message) {
+            self.phase = Phase::Between;
+        }
     }
 
     fn start(&mut self, id: &CallId, intent: Intent) {
@@ -291,9 +312,16 @@ impl Turn {
                 max_tokens: u32::try_from(self.reserved).unwrap_or(u32::MAX),
             },
             Phase::Calling => self.next_call(),
-            Phase::Answered(reason) => {
-                Step::Record(self.finished(FinishReason::Model(reason.clone()), None))
-            }
+            Phase::Answered(reason) => self.end(reason),
+        }
+    }
+
+    /// The end after an answer that calls nothing, unless the model is to be asked once more.
+    fn end(&self, reason: &str) -> Step {
+        let may_ask = self.iteration < self.limits.max_iterations;
+        match self.reminded.next(reason, &self.limits).filter(|_| may_ask) {
+            Some(reminder) => Step::Remind(reminder),
+            None => Step::Record(self.finished(self.reminded.end(reason), None)),
         }
     }
 

@@ -15,12 +15,11 @@ use std::sync::Arc;
 
 use samovar_core::{Prompt, ToolSpec};
 use serde::Serialize;
-use serde_json::Value;
 
 use self::history::{MessageParam, messages};
 use self::reply::Reply;
-use crate::dialect::Dialect;
 use crate::dialect::Reader;
+use crate::dialect::{Dialect, Parameters};
 use crate::endpoint::Endpoint;
 use crate::exchange::ModelCall;
 use crate::http::Headers;
@@ -84,7 +83,7 @@ struct Tool<'a> {
 struct Function<'a> {
     name: &'a str,
     description: &'a str,
-    parameters: &'a Value,
+    parameters: Parameters<'a>,
 }
 
 impl<'a> Tool<'a> {
@@ -94,7 +93,7 @@ impl<'a> Tool<'a> {
             function: Function {
                 name: &spec.name,
                 description: &spec.description,
-                parameters: &spec.parameters,
+                parameters: Parameters(&spec.parameters),
             },
         }
     }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use reqwest::Url;
 use samovar_core::provider::Answer;
 use samovar_core::{Prompt, Provider, ProviderEvent};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use crate::endpoint::Endpoint;
 use crate::exchange::{self, ModelCall};
@@ -91,4 +93,20 @@ pub(crate) enum Progress {
     Stopped,
     /// It is complete.
     Over,
+}
+
+/// A tool's parameters as a model is shown them: whether others are refused is the server's to
+/// check, and costs tokens in every prompt.
+pub(crate) struct Parameters<'a>(pub(crate) &'a Value);
+
+impl Serialize for Parameters<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let is_shown = |(name, value): &(&String, &Value)| {
+            *name != "additionalProperties" || **value != Value::Bool(false)
+        };
+        match self.0 {
+            Value::Object(schema) => serializer.collect_map(schema.iter().filter(is_shown)),
+            other => other.serialize(serializer),
+        }
+    }
 }

@@ -7,7 +7,7 @@ mod elsewhere;
 mod relay;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -273,6 +273,8 @@ pub(crate) fn read(places: &DirArgs, who: &ModelArgs, local: LocalData) -> Resul
     let data_dir = DataDir::choose(&resolved, &sources.here, &workspace, owner.as_ref(), local)?;
     let mut config = Config::new(data_dir.path.clone(), workspace);
     serve(&mut config, settings);
+    let is_default_length = resolved.origin("defaults.max_tokens") == Origin::Default;
+    config.settings.limits.reminders.cut_answer = is_default_length;
     elsewhere::set_up(&mut config, &resolved)?;
     config.chat = chat::set_up(&resolved)?;
     config.relay = relay::set_up(&resolved)?;
@@ -287,7 +289,8 @@ pub(crate) fn read(places: &DirArgs, who: &ModelArgs, local: LocalData) -> Resul
     crate::plant::lay(&mut config);
     let level = settings.tools.approval.map(approval);
     config.settings.approval = level.unwrap_or(config.settings.approval);
-    config.settings.workspace_note = note(&config);
+    config.settings.workspace_note = note(config.reach);
+    config.settings.place_note = place(&config.workspace);
     Ok(Setup {
         registry,
         data_dir_reason: data_dir.reason,
@@ -454,19 +457,20 @@ fn protect(config: &mut Config, resolved: &Resolved, sources: &Sources, owner: O
 }
 
 /// What a model is told of where it works.
-fn note(config: &Config) -> String {
-    let workspace = &config.workspace;
-    let workspace = workspace
-        .canonicalize()
-        .unwrap_or_else(|_| workspace.clone());
-    let begin = format!(
-        "The tools work in the folder {}. Paths are relative to it",
-        workspace.display()
-    );
-    match config.reach {
+/// What the model is told about where it works: the same in every folder.
+fn note(reach: FileAccess) -> String {
+    let begin = "Paths are relative to the working folder";
+    match reach {
         FileAccess::Workspace => format!("{begin}."),
         FileAccess::System => format!("{begin}; other files of this machine have absolute paths."),
     }
+}
+
+/// Which folder that is.
+fn place(workspace: &Path) -> String {
+    let real = workspace.canonicalize();
+    let folder = real.unwrap_or_else(|_| workspace.to_owned());
+    format!("The folder is {}", folder.display())
 }
 
 fn warnings(config: &Config, resolved: &Resolved) -> Vec<String> {

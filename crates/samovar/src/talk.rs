@@ -115,7 +115,10 @@ impl Talk {
         found.check_workspace()?;
         enter::check_before(talk, found).await?;
         let fresh = Home::fresh_session();
-        let mut way = Reconnecting::new(&found.config, Purpose::Turns);
+        // A server that this program is itself has no other reader of the chat.
+        let mut config = found.config.clone();
+        config.settings.unoffered = person.unread_tools();
+        let mut way = Reconnecting::new(&config, Purpose::Turns);
         let begin = async |client: &Client| enter::session(client, &fresh, talk, found).await;
         match way.ask(Repeat::Harmless, begin).await {
             Ok(session) => {

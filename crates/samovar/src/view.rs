@@ -3,8 +3,9 @@
 
 use samovar_core::error::FaultCode;
 use samovar_core::event::{Fault, Fragment};
+use samovar_core::message::Reminder;
 use samovar_core::provider::is_refusal;
-use samovar_core::{FinishReason, Kind, Outcome, Part, Role, SessionId, Status, ToolCall};
+use samovar_core::{FinishReason, Kind, Message, Outcome, Part, Role, SessionId, Status, ToolCall};
 use samovar_locale as text;
 use samovar_wire::agent::{ShownEvent, Snapshot};
 use serde_json::Value;
@@ -121,7 +122,7 @@ impl View {
                 self.end_line()?;
                 say(text::view::continued());
             }
-            Kind::MessageFinished { .. } => self.unfinished = Unfinished::Nothing,
+            Kind::MessageFinished { message, .. } => self.finished(message)?,
             Kind::TurnFinished {
                 reason,
                 fault,
@@ -207,6 +208,14 @@ impl View {
         self.text(&turn.text)
     }
 
+    fn finished(&mut self, message: &Message) -> Result<(), Failure> {
+        self.unfinished = Unfinished::Nothing;
+        match message.reminder() {
+            Some(Reminder::FailedCall) => self.end_line(),
+            Some(Reminder::CutAnswer) | None => Ok(()),
+        }
+    }
+
     fn text(&mut self, text: &str) -> Result<(), Failure> {
         if self.format != TurnFormat::Text {
             return Ok(());
@@ -278,6 +287,9 @@ impl View {
             (FinishReason::Model(_), _) => return Exit::Ok,
             (FinishReason::MaxIterations, _) => {
                 (Exit::Limit, text::view::iterations_used(), "max_iterations")
+            }
+            (FinishReason::FailedCall, _) => {
+                (Exit::TurnFailed, text::view::call_failed(), "failed_call")
             }
             (FinishReason::Budget, _) => (Exit::Limit, text::view::budget_used(), "budget"),
             (FinishReason::Cancelled, _) => {

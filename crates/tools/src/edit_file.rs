@@ -20,18 +20,16 @@ use crate::write_file::MAX_CONTENT_BYTES;
 use document::Document;
 use fit::{Fit, Misfit, fit};
 
-/// Replaces a piece of text in a file. The piece must be there exactly once; if it is not, copy more
-/// of the lines around it.
+/// Replaces text in a file. `old` must be there exactly once; if it is not, copy more of the lines
+/// around it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EditFile {
-    /// The file's path in the workspace.
     path: String,
     /// The text to replace, copied from the file.
     old: String,
-    /// The text to put in its place.
     new: String,
-    /// Whether to replace every occurrence.
+    /// Replace every occurrence.
     #[serde(default)]
     all: bool,
 }

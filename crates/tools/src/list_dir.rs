@@ -21,17 +21,16 @@ const MAX_TEXT_BYTES: usize = 256 * 1024;
 /// Levels of folders below the one that was asked for.
 const MAX_DEPTH: usize = 16;
 
-/// Lists the files and folders in a folder, sorted, with sizes in bytes, without what .gitignore
-/// names.
+/// Lists a folder, with sizes in bytes, without what .gitignore names.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListDir {
-    /// The folder's path in the workspace; leave it out for the workspace itself.
+    /// Leave it out for the whole workspace.
     path: Option<String>,
-    /// How many levels of folders to list; leave it out for this folder alone.
+    /// Levels of folders to list; leave it out for this folder alone.
     #[schemars(range(max = MAX_DEPTH))]
     depth: Option<usize>,
-    /// A glob such as * for names, or **/* for paths; leave it out for all.
+    /// Such as * for names, or **/* for paths.
     glob: Option<String>,
 }
 

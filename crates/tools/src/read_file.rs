@@ -30,16 +30,15 @@ const SNIFFED_BYTES: usize = 8 * 1024;
 /// How far into a file lines are counted, in bytes.
 const MAX_COUNTED_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Reads a text file: its lines, each with its number and a tab before it. A long file comes in
-/// parts; the end of each part says how to read the next.
+/// Reads a text file; each line comes with its number and a tab. A long file comes in parts; the end
+/// of each says how to read the next.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReadFile {
-    /// The file's path in the workspace.
     path: String,
-    /// The number of the first line to show; leave it out to begin at the top.
+    /// The first line to show; leave it out to begin at the top.
     offset: Option<u64>,
-    /// How many lines to show; leave it out for as many as fit.
+    /// How many lines; leave it out for as many as fit.
     #[schemars(range(min = 1))]
     limit: Option<u64>,
 }

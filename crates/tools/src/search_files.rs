@@ -24,16 +24,16 @@ const MAX_PATTERN_BYTES: usize = 1024;
 /// Memory that a compiled pattern may take, and what it remembers while it searches, in bytes each.
 const MAX_PATTERN_MEMORY: usize = 10 * 1024 * 1024;
 
-/// Finds the lines that match a regular expression, in a file or in all files of a folder and the
-/// folders in it, without what .gitignore names.
+/// Finds the lines that match a regular expression, in a file or in a folder with all below it,
+/// without what .gitignore names.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SearchFiles {
     /// The regular expression. If nothing matches, case is ignored.
     pattern: String,
-    /// The path of a file or folder in the workspace; leave it out for the workspace itself.
+    /// A file or folder; leave it out for the whole workspace.
     path: Option<String>,
-    /// A glob such as * for names of files, or **/* for paths; leave it out for all.
+    /// Such as * for names of files, or **/* for paths.
     glob: Option<String>,
 }
 

@@ -14,14 +14,11 @@ use crate::workspace::{Stop, Workspace};
 /// Bytes that a file may be given.
 pub(crate) const MAX_CONTENT_BYTES: u64 = 1024 * 1024;
 
-/// Creates a file, or replaces the whole content of one; `edit_file` changes a part of it. Missing
-/// folders are made.
+/// Creates a file with its folders, or replaces the whole content of one; `edit_file` changes a part.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WriteFile {
-    /// The file's path in the workspace.
     path: String,
-    /// All of the file's new content.
     content: String,
 }
 

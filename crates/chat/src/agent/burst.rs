@@ -147,7 +147,7 @@ impl<'a> Burst<'a> {
             (FinishReason::Model(word), _) if is_refusal(word) => {
                 locale::global_chat::agent_refused().to_owned()
             }
-            (FinishReason::Model(_), _) => return,
+            (FinishReason::Model(_) | FinishReason::FailedCall, _) => return,
             (FinishReason::MaxIterations, _) => locale::global_chat::agent_iterations().to_owned(),
             (FinishReason::Budget, _) => locale::global_chat::agent_budget().to_owned(),
             (FinishReason::Cancelled, _) => locale::global_chat::agent_cancelled().to_owned(),

@@ -157,7 +157,9 @@ impl Runner {
     fn asked_prompt(&self) -> Option<Prompt> {
         match self.turn.next() {
             Step::CallModel { max_tokens } => Some(self.prompt(max_tokens)),
-            Step::Record(_) | Step::CallTools(_) | Step::Wait | Step::Over => None,
+            Step::Record(_) | Step::Remind(_) | Step::CallTools(_) | Step::Wait | Step::Over => {
+                None
+            }
         }
     }
 

@@ -204,92 +204,63 @@ impl Mailbox {
         let row = projection::overlay_session(row, &self.id, newer);
         let limit = row.and_then(|row| row.context);
         let max = self.parts.settings.max_history_messages;
-        let mut known = Rows::default();
+        // Whatever of `newer` the history has by now is in the first page, or it would count twice.
+        let size = max + PAGE_MARGIN + newer.len();
+        let of_master = newer.iter().filter(|event| event.agent.depth() == 0);
+        let of_master: Vec<_> = of_master.cloned().collect();
+        let mut rows = Vec::new();
         loop {
-            let earlier = self.page(&known, max + PAGE_MARGIN).await?;
-            known.add(earlier, newer, &self.id);
-            known.before = match &known.oldest {
-                Some(oldest) if !known.is_whole => {
-                    let place = self.parts.history.place(&self.id, oldest).await?;
+            let is_whole = self.read_before(&mut rows, size).await?;
+            let before = match rows.first() {
+                Some(MessageRow { message, .. }) if !is_whole => {
+                    let place = self.parts.history.place(&self.id, &message.id).await?;
                     usize::try_from(place).unwrap_or(usize::MAX)
                 }
                 Some(_) | None => 0,
             };
-            if let Some(start) = known.start(current, max) {
-                let mut transcript = Transcript::new(known.before, known.messages(), limit);
+            let mut known = projection::overlay_messages(rows.clone(), &self.id, &of_master);
+            known.retain(|row| row.has_begun);
+            if let Some(start) = window_start(&known, before, current, max, is_whole) {
+                let messages = known.into_iter().map(|row| row.message).collect();
+                let mut transcript = Transcript::new(before, messages, limit);
                 transcript.begin_at(start);
                 return Ok(transcript);
             }
         }
     }
 
-    /// The messages before those that are known, oldest first.
-    async fn page(&self, known: &Rows, size: usize) -> Result<Page, Broken> {
+    /// Reads the messages of the history before those that are known; whether none are left.
+    async fn read_before(&self, rows: &mut Vec<MessageRow>, size: usize) -> Result<bool, Broken> {
         let limit = u32::try_from(size).unwrap_or(u32::MAX);
         let query = MessageQuery {
             session: self.id.clone(),
             limit,
-            before: known.oldest.clone(),
+            before: rows.first().map(|row| row.message.id.clone()),
             of: Speakers::Master,
         };
-        let rows = self.parts.history.messages(query).await?;
-        let is_last = rows.len() < limit as usize;
-        Ok(Page { rows, is_last })
+        let earlier = self.parts.history.messages(query).await?;
+        let is_whole = earlier.len() < limit as usize;
+        rows.splice(..0, earlier);
+        Ok(is_whole)
     }
 }
 
-/// Messages of a session as the history gives them at once.
-struct Page {
-    rows: Vec<MessageRow>,
-    /// Whether none stand before them.
-    is_last: bool,
-}
-
-/// The messages at the end of a conversation, as far as they were read.
-#[derive(Default)]
-struct Rows {
-    read: Vec<MessageRow>,
-    /// The oldest that was read from the history.
-    oldest: Option<MessageId>,
-    /// Whether nothing stands before them.
-    is_whole: bool,
-    /// How many messages of the conversation stand before them.
+/// Where the window begins in a conversation whose messages from the place `before` on are known:
+/// before the turn `current`, or before the next one. `None` when what decides that was not read yet.
+fn window_start(
+    known: &[MessageRow],
     before: usize,
-}
-
-impl Rows {
-    fn add(&mut self, page: Page, newer: &[Arc<Event>], session: &SessionId) {
-        let is_first = self.oldest.is_none();
-        self.is_whole = page.is_last;
-        self.oldest = page.rows.first().map(|row| row.message.id.clone());
-        let mut rows = page.rows;
-        if is_first {
-            let of_master = newer.iter().filter(|event| event.agent.depth() == 0);
-            let of_master: Vec<_> = of_master.cloned().collect();
-            rows = projection::overlay_messages(rows, session, &of_master);
-        }
-        rows.retain(|row| row.has_begun);
-        self.read.splice(..0, rows);
-    }
-
-    /// Where the window begins: before the turn `current`, or before the next one. `None` when what
-    /// decides that was not read yet.
-    fn start(&self, current: Option<&TurnId>, max: usize) -> Option<usize> {
-        let of_current = |row: &MessageRow| current.is_some() && row.turn.as_ref() == current;
-        let first = self.read.iter().position(of_current);
-        let start = context::start(self.before + first.unwrap_or(self.read.len()), max);
-        let known = self
-            .read
-            .iter()
-            .take((start + 1).saturating_sub(self.before));
-        let has_opening = || known.clone().any(|row| row.message.role == Role::User);
-        let is_enough = first != Some(0) && self.before <= start && has_opening();
-        (self.is_whole || is_enough).then_some(start)
-    }
-
-    fn messages(self) -> Vec<Arc<Message>> {
-        self.read.into_iter().map(|row| row.message).collect()
-    }
+    current: Option<&TurnId>,
+    max: usize,
+    is_whole: bool,
+) -> Option<usize> {
+    let of_current = |row: &MessageRow| current.is_some() && row.turn.as_ref() == current;
+    let first = known.iter().position(of_current);
+    let start = context::start(before + first.unwrap_or(known.len()), max);
+    let mut opening = known.iter().take((start + 1).saturating_sub(before));
+    let is_enough =
+        first != Some(0) && before <= start && opening.any(|row| row.message.role == Role::User);
+    (is_whole || is_enough).then_some(start)
 }
 
 impl Stored {

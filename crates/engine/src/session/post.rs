@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
+use samovar_core::provider::ModelKind;
 use samovar_core::{
     Accepted, Author, Bounds, Code, Delivery, Entry, Error, FinishReason, Kind, Message, MessageId,
-    Model, Part, Role, Seq, TurnId,
+    Model, Part, Reminders, Role, Seq, TurnId,
 };
 use samovar_locale as locale;
 use tokio::sync::mpsc;
@@ -275,7 +276,7 @@ impl Mailbox {
             Step::Wait => self.park(turn_id, turn, None),
             // The turn is over: the next may start.
             Step::Over => Box::pin(self.go_on()).await,
-            Step::Record(_) | Step::CallModel { .. } | Step::CallTools(_) => {
+            Step::Record(_) | Step::Remind(_) | Step::CallModel { .. } | Step::CallTools(_) => {
                 match self.parts.models.find(turn.model()).await {
                     Ok(model) => self.spawn_runner(turn_id, *turn, model, None),
                     Err(error) => {
@@ -336,9 +337,14 @@ impl Parts {
     /// The first facts of a turn, and the turn that knows them: they share the commit of whatever
     /// started it (DU-4).
     pub(super) fn begin(&self, model: &Model, bounds: Bounds) -> (Vec<Kind>, Turn) {
+        let mut limits = bounds.limit(self.settings.limits);
+        if model.kind == ModelKind::Demo {
+            // Rules give the same answer again.
+            limits.reminders = Reminders::default();
+        }
         let started = Kind::TurnStarted {
             model: model.name.clone(),
-            limits: bounds.limit(self.settings.limits),
+            limits,
             approval: bounds.approval.unwrap_or(self.settings.approval),
             bounds,
             parent_call: None,

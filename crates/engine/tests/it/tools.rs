@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use samovar_core::error::FaultCode;
-use samovar_core::{Approval, Effect, FinishReason, Kind, Outcome, Sender, ToolReply};
+use samovar_core::{
+    Approval, Effect, FinishReason, Kind, Outcome, Reminders, Role, Sender, ToolReply,
+};
 use samovar_doubles::{TestTool, World, call, fail, say};
 use samovar_engine::Settings;
 use serde_json::json;
@@ -51,7 +53,9 @@ async fn whatever_goes_wrong_in_a_tool_comes_back_as_a_result_the_model_can_read
         .and_call("picky", json!({"n": 3}));
     let tools = [picky.takes(schema), panics, slow, silent];
 
-    let (_, told) = told(asked, tools, settings()).await;
+    let mut settings = settings();
+    settings.limits.reminders = Reminders::default();
+    let (_, told) = told(asked, tools, settings).await;
 
     assert_eq!(told.len(), 6);
     for words in [
@@ -66,6 +70,55 @@ async fn whatever_goes_wrong_in_a_tool_comes_back_as_a_result_the_model_can_read
             told.iter().any(|result| result.contains(words)),
             "{words}: {told:?}"
         );
+    }
+}
+
+// proves AS-10
+#[tokio::test(start_paused = true)]
+async fn a_model_that_gives_up_after_a_failed_call_is_reminded_once_in_the_log() {
+    let fails = || {
+        TestTool::new("edit", |_, _| async {
+            ToolReply::Closed(Outcome::failed("no such place"))
+        })
+    };
+    let edit = || call("edit", json!({}));
+    let rows = [
+        (
+            vec![edit(), say("Let me see."), say("It cannot be done.")],
+            "failed_call",
+        ),
+        (
+            vec![
+                edit(),
+                say("Let me see."),
+                call("list", json!({})),
+                say("Done."),
+            ],
+            "stop",
+        ),
+    ];
+    for (replies, end) in rows {
+        let world = World::answering(replies);
+        let list = TestTool::new("list", |_, _| async {
+            ToolReply::Closed(Outcome::done("a file"))
+        });
+        let rig = Rig::with(world, [fails(), list], settings()).await;
+        let turn = rig.post("go").await;
+        let kinds = rig.log_of(&turn).await;
+
+        let reminders = kinds.iter().filter(|kind| {
+            matches!(kind, Kind::MessageFinished { message, .. } if message.role == Role::System)
+        });
+        assert_eq!(reminders.count(), 1);
+        assert!(
+            rig.shown()
+                .iter()
+                .any(|text| text.contains("tool call failed"))
+        );
+        let Some(Kind::TurnFinished { reason, .. }) = kinds.last() else {
+            panic!("{kinds:?}")
+        };
+        assert_eq!(reason.as_str(), end);
     }
 }
 

@@ -10,10 +10,10 @@ use std::borrow::Cow;
 use samovar_core::provider::LAYER_BREAK;
 use samovar_core::{Prompt, ToolSpec};
 use serde::Serialize;
-use serde_json::Value;
 
 use super::block::{Block, Cache};
 use super::history::{MessageParam, Speaker, messages};
+use crate::dialect::Parameters;
 use crate::endpoint::Endpoint;
 use crate::fingerprint::Fingerprint;
 
@@ -45,7 +45,7 @@ struct Body<'a> {
 struct Tool<'a> {
     name: &'a str,
     description: &'a str,
-    input_schema: &'a Value,
+    input_schema: Parameters<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_control: Option<Cache>,
 }
@@ -55,7 +55,7 @@ impl<'a> Tool<'a> {
         Self {
             name: &spec.name,
             description: &spec.description,
-            input_schema: &spec.parameters,
+            input_schema: Parameters(&spec.parameters),
             cache_control: None,
         }
     }

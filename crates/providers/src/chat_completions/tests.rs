@@ -1,7 +1,7 @@
 use samovar_core::provider::Layer;
 use samovar_core::{CallId, Message, Outcome, Part, Role, Status, ToolCall};
 use samovar_doubles::talk::{self, assistant, message, tool, user};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::details::{EXTRA_CONTENT, REASONING_DETAILS};
 use super::*;

@@ -186,7 +186,9 @@ fn ended(reason: &FinishReason, fault: Option<&Fault>) -> Option<String> {
         (FinishReason::Model(word), _) if is_refusal(word) => {
             locale::relay::agent_refused().to_owned()
         }
-        (FinishReason::Steered | FinishReason::Model(_), _) => return None,
+        (FinishReason::Steered | FinishReason::Model(_) | FinishReason::FailedCall, _) => {
+            return None;
+        }
         (FinishReason::MaxIterations, _) => locale::relay::agent_iterations().to_owned(),
         (FinishReason::Budget, _) => locale::relay::agent_budget().to_owned(),
         (FinishReason::Cancelled, _) => locale::relay::agent_cancelled().to_owned(),

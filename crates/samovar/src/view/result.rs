@@ -1,5 +1,6 @@
 //! A turn as a program is told of it at its end: one document.
 
+use samovar_core::message::Reminder;
 use samovar_core::{Kind, Role, SessionId, Status, Usage};
 use samovar_wire::agent::{ShownEvent, Snapshot};
 use serde_json::{Value, json};
@@ -10,6 +11,8 @@ pub(super) struct TurnResult {
     pub(super) turn: Option<String>,
     message: Option<String>,
     text: String,
+    /// Whether the last answer was cut, and the next continues it.
+    is_cut: bool,
     calls: Vec<Value>,
     pub(super) usage: Usage,
 }
@@ -21,6 +24,7 @@ impl TurnResult {
             session,
             turn: None,
             message: None,
+            is_cut: false,
             text: String::new(),
             calls: Vec::new(),
             usage: Usage::default(),
@@ -63,8 +67,14 @@ impl TurnResult {
         match &event.kind {
             Kind::MessageFinished { message, .. } if message.role == Role::Assistant => {
                 self.message = Some(message.id.to_string());
-                self.text = message.text();
+                if !std::mem::take(&mut self.is_cut) {
+                    self.text.clear();
+                }
+                self.text.push_str(&message.text());
                 self.usage = self.usage.plus(message.usage.unwrap_or_default());
+            }
+            Kind::MessageFinished { message, .. } => {
+                self.is_cut = message.reminder() == Some(Reminder::CutAnswer);
             }
             Kind::StepReset { usage, .. } => self.usage = self.usage.plus(*usage),
             Kind::CallClosed {

@@ -16,7 +16,7 @@ async fn typed(program: &Program, rows: &[Vec<&str>]) -> Vec<(i32, String, Strin
 }
 
 /// Every run of digits, hyphens and the letters of hexadecimal numbers that is as long as an id or
-/// a moment becomes a `#`.
+/// a moment becomes a `#`, and every count of tokens: a server offers the chat's tools too.
 fn masked(text: &str) -> String {
     let is_part = |letter: char| letter.is_ascii_hexdigit() || letter == '-';
     let mut shown = String::new();
@@ -24,7 +24,13 @@ fn masked(text: &str) -> String {
     while !rest.is_empty() {
         let end = rest.find(|letter| !is_part(letter)).unwrap_or(rest.len());
         let (part, after) = rest.split_at(end);
-        shown.push_str(if part.len() >= 13 { "#" } else { part });
+        let is_number = part.bytes().all(|byte| byte.is_ascii_digit());
+        let is_count = is_number && part.len() >= 3;
+        shown.push_str(if part.len() >= 13 || is_count {
+            "#"
+        } else {
+            part
+        });
         let next = after.find(is_part).unwrap_or(after.len());
         shown.push_str(&after[..next]);
         rest = &after[next..];
@@ -81,8 +87,8 @@ async fn what_is_done_is_said_the_same_with_a_server_and_without() {
     let (first, second) = (session(&program).await, session(&program).await);
     let rows = |id: &'static str| {
         vec![
-            vec!["run", "hello"],
-            vec!["run", "-v", "hello", "--session", id],
+            vec!["run", "what is 1 + 1"],
+            vec!["run", "-v", "what is 1 + 2", "--session", id],
             vec!["run", "-o", "json", "list the files here", "--session", id],
             vec!["run", "--continue", "what is 2 + 3"],
             vec!["sessions", "rename", id, "a title"],

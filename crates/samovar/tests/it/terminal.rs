@@ -112,13 +112,15 @@ async fn a_terminal_obeys_nothing_that_a_model_or_a_tool_says() {
     let (program, _model) = with_model([
         say(title).and_call("read_file", json!({"path": title})),
         say("done"),
+        say("really"),
     ])
     .await;
     program.file("notes.txt", title);
 
     let left = program.at_terminal(["run", "go"]).leaves().await;
 
-    assert_eq!(left.code, Some(0), "{left:?}");
+    assert_eq!(left.code, Some(1), "the model gave up: {left:?}");
+    assert!(left.screen.contains("done\nreally\n"), "{left:?}");
     for sequence in ["\u{1b}]", "\u{7}", "\u{1b}[2J", "\u{1b}[5;5H"] {
         assert!(!left.written.contains(sequence), "{left:?}");
     }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::Path;
 
-use samovar_core::{Outcome, ToolReply};
+use samovar_core::{Outcome, Reminders, ToolReply};
 use samovar_model_server::{
     Answer, Ending, Failure, Finish, Gate, Part, Point, Reply, Script, TokenCounts, ToolCall,
     Usage, When, call, fail, hang_up, page, reset, say, think,
@@ -290,6 +290,8 @@ async fn recording(scenes: &[Scene], row: &'static str, profile: &str) -> String
     let builder = AppBuilder::new()
         .provider(row, "model-test")
         .with(|config| config.settings.retry.count = 1)
+        // It was recorded before a model was reminded of anything.
+        .with(|config| config.settings.limits.reminders = Reminders::default())
         .tools(echo.build())
         .tools(failing.build());
     let app = builder.start(script(scenes)).await;

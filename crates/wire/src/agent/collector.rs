@@ -1,5 +1,6 @@
 //! Collects a whole turn into one result: `sendMessage` without `/stream`.
 
+use samovar_core::message::Reminder;
 use samovar_core::{Event, Kind, Message, MessageId, Role, TurnId};
 
 use super::answer::{SendMessageResult, TokenUsage};
@@ -13,6 +14,8 @@ pub struct Collector {
     spelling: Spelling,
     events: Vec<AgentStreamEvent<'static>>,
     last: Option<(MessageId, String)>,
+    /// Whether the last answer was cut, and the next continues it.
+    is_cut: bool,
 }
 
 impl Collector {
@@ -23,6 +26,7 @@ impl Collector {
             turn,
             events: Vec::new(),
             last: None,
+            is_cut: false,
         }
     }
 
@@ -32,8 +36,8 @@ impl Collector {
         if self.spelling.is_over() {
             return None;
         }
-        if let Some(message) = self.answer_in(event) {
-            self.last = Some((message.id.clone(), message.text()));
+        if let Some(message) = self.message_in(event) {
+            self.take(message);
         }
         let said = self.spelling.spell(event);
         self.events
@@ -41,15 +45,23 @@ impl Collector {
         self.spelling.is_over().then(|| self.result())
     }
 
-    fn answer_in<'e>(&self, event: &'e Event) -> Option<&'e Message> {
+    fn message_in<'e>(&self, event: &'e Event) -> Option<&'e Message> {
         match &event.kind {
-            Kind::MessageFinished { message, .. }
-                if message.role == Role::Assistant && event.turn.as_ref() == Some(&self.turn) =>
-            {
+            Kind::MessageFinished { message, .. } if event.turn.as_ref() == Some(&self.turn) => {
                 Some(message)
             }
             _ => None,
         }
+    }
+
+    /// The last answer; one that was cut is the beginning of the next.
+    fn take(&mut self, message: &Message) {
+        if message.role == Role::Assistant {
+            let cut = self.last.take().filter(|_| self.is_cut);
+            let begun = cut.map(|(_, text)| text).unwrap_or_default();
+            self.last = Some((message.id.clone(), begun + &message.text()));
+        }
+        self.is_cut = message.reminder() == Some(Reminder::CutAnswer);
     }
 
     fn result(&mut self) -> SendMessageResult {

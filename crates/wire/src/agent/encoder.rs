@@ -415,6 +415,7 @@ fn last_word<'e>(reason: &'e FinishReason, iterations: u32, fault: Option<&'e Fa
             FinishReason::Model(_)
             | FinishReason::MaxIterations
             | FinishReason::Budget
+            | FinishReason::FailedCall
             | FinishReason::Cancelled
             | FinishReason::Steered,
             _,

@@ -30,6 +30,10 @@ impl World {
         let limits = Limits {
             max_iterations: MAX_ITERATIONS,
             budget_tokens: Some(BUDGET),
+            reminders: Reminders {
+                failed_call: true,
+                cut_answer: true,
+            },
             ..Limits::default()
         };
         let mut world = Self {
@@ -73,6 +77,14 @@ impl World {
             Step::CallTools(calls) => tools(&calls[usize::from(choice) % calls.len()], choice),
             Step::Wait => self.open_call().map(closed_as),
             Step::Record(kind) => Some(kind),
+            Step::Remind(reminder) => {
+                let id = MessageId::new("r").unwrap();
+                Some(Kind::finished(Message::of_reminder(
+                    id,
+                    reminder,
+                    Millis(0),
+                )))
+            }
             Step::Over => None,
         };
         next.map(|kind| self.happens(kind)).is_some()
@@ -153,6 +165,9 @@ impl World {
                 prop_assert!(u64::from(max_tokens) <= BUDGET);
                 prop_assert!(self.turn.spent.total() + self.turn.reserved <= BUDGET);
             }
+            Step::Remind(reminder) => {
+                prop_assert!(!self.turn.reminded.has(reminder), "reminded twice");
+            }
             Step::Record(_) | Step::Wait | Step::Over => {}
         }
         Ok(())
@@ -190,6 +205,7 @@ fn noise(choice: u8) -> Vec<Kind> {
 fn tools(call: &ToolCall, choice: u8) -> Option<Kind> {
     let number = call.id.as_str().strip_prefix("call_")?.parse().ok()?;
     let effect = match choice % 4 {
+        0 if choice.is_multiple_of(8) => return Some(failed(number)),
         0 => return Some(closed(number)),
         1 => Effect::Unsafe,
         2 => Effect::Verifiable,

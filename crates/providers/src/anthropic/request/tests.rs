@@ -5,7 +5,7 @@ use reqwest::Url;
 use samovar_core::provider::Layer;
 use samovar_core::{Message, Outcome, Part, Role, Status};
 use samovar_doubles::talk::{self, assistant, message, tool, user};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::endpoint::Clients;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use samovar_core::{Outcome, ToolReply};
+use samovar_core::{Outcome, Reminders, ToolReply};
 use samovar_model_server::{Gate, TokenCounts, say, think};
 use samovar_testkit::{App, AppBuilder, TestTool};
 use serde_json::{Value, json};
@@ -210,6 +210,11 @@ async fn a_call_is_shown_whole_and_its_result_is_a_text() {
     assert_eq!(*last(&frames), completed);
 }
 
+/// A server that asks no model once more.
+fn unreminded() -> AppBuilder {
+    AppBuilder::new().with(|config| config.settings.limits.reminders = Reminders::default())
+}
+
 // proves AS-6
 #[tokio::test]
 async fn the_providers_own_word_for_the_end_is_passed_on() {
@@ -220,7 +225,7 @@ async fn the_providers_own_word_for_the_end_is_passed_on() {
         (Finish::Other("eos".to_owned()), "eos"),
     ];
     for (finish, word) in words {
-        let app = App::start([say("so far").finish(finish)]).await;
+        let app = unreminded().start([say("so far").finish(finish)]).await;
         let frames = app.turn(&app.session().await, "go").await;
         assert_eq!(last(&frames)["finishReason"], word);
         assert_eq!(text(&frames), "so far");
@@ -231,7 +236,9 @@ async fn the_providers_own_word_for_the_end_is_passed_on() {
 #[tokio::test]
 async fn the_full_profile_shows_the_logs_events_and_the_default_one_only_six_types() {
     let script = || think("hm").and_say("hi").and_call("nobody", json!({}));
-    let app = App::start([script(), say("done"), script(), say("done")]).await;
+    let app = unreminded();
+    let app = app.start([script(), say("done"), script(), say("done")]);
+    let app = app.await;
 
     let plain = post(&app, STREAM, "go").await;
     let full = post(&app, &format!("{STREAM}?profile=full"), "go").await;
