@@ -8,7 +8,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, RawPathParams, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Response, header};
+use axum::http::{HeaderMap, Method, Response, header};
 use axum::middleware::{self, Next};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use samovar_core::{Code, Error};
@@ -81,8 +81,9 @@ pub(crate) fn router(shared: &Arc<Shared>, names: Names) -> Router {
         shared: shared.clone(),
     };
     // Deny by default: what is not in the table passes the layer that wants a token, too.
+    let paths: Arc<[String]> = closed.iter().map(|row| row.route.path.clone()).collect();
     let closed = routed(&closed, shared)
-        .fallback(|request: Request| async move { unknown(request.uri().path()) })
+        .fallback(move |request: Request| async move { unknown(request.uri().path(), &paths) })
         .layer(middleware::from_fn_with_state(guard.clone(), admit));
     let open = routed(&open, shared).layer(middleware::from_fn_with_state(guard, greet));
     closed.merge(open)
@@ -177,6 +178,7 @@ async fn pass(
             parts.extensions.insert(guest);
             next.run(Request::from_parts(parts, body)).await
         }
+        Err(error) if error.code == Code::Unauthorized && is_visit(&parts) => reply::page(),
         Err(error) => reply::refusal(&error),
     };
     door::seal(response.headers_mut());
@@ -184,6 +186,13 @@ async fn pass(
         cors::share(response.headers_mut(), page);
     }
     response
+}
+
+/// Whether a person looks at the server's address in a browser.
+fn is_visit(request: &Parts) -> bool {
+    let accepted = request.headers.get(header::ACCEPT);
+    let accepts_html = accepted.is_some_and(|kinds| kinds.as_bytes().starts_with(b"text/html"));
+    request.method == Method::GET && request.uri.path() == "/" && accepts_html
 }
 
 async fn serve(
@@ -295,7 +304,17 @@ async fn read_body(
     }
 }
 
-fn unknown(path: &str) -> Response<Body> {
-    let why = locale::request::unknown_path(path);
+/// Letters by which a mistyped path may differ from the one that is meant.
+const TYPO: usize = 2;
+
+fn unknown(path: &str, paths: &[String]) -> Response<Body> {
+    let distance = |known: &&String| strsim::osa_distance(path, known);
+    let whole = paths.iter().filter(|known| !known.contains('{'));
+    let nearest = whole.min_by_key(distance);
+    let nearest = nearest.filter(|known| distance(known) <= TYPO);
+    let why = match nearest {
+        Some(nearest) => locale::request::unknown_path_near(path, nearest),
+        None => locale::request::unknown_path(path),
+    };
     reply::refusal(&Error::new(Code::UnknownMethod, why))
 }

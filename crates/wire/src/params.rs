@@ -41,12 +41,14 @@ pub fn from_body<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
 }
 
 /// Reads parameters from the decoded pairs of a query. Numbers and booleans use their JSON
-/// spelling.
+/// spelling. An empty `after` counts as absent: clients send it before they have read anything.
 ///
 /// # Errors
 /// [`Code::InvalidParams`], as [`from_body`]; also when a parameter is given twice.
 pub fn from_query<T: DeserializeOwned>(pairs: Vec<(String, String)>) -> Result<T, Error> {
-    read(pairs.into_iter().map(|(name, text)| (name, Text(text))))
+    let is_given = |(name, text): &(String, String)| name != "after" || !text.is_empty();
+    let given = pairs.into_iter().filter(is_given);
+    read(given.map(|(name, text)| (name, Text(text))))
 }
 
 /// The deepest nesting of brackets outside strings.
@@ -123,9 +125,14 @@ where
             .open
             .take()
             .ok_or_else(|| de::Error::custom(locale::params::out_of_order()))?;
-        seed.deserialize(value).map_err(|error| Fault {
-            message: locale::params::wrong(&name, error),
-            parameter: Some(name),
+        seed.deserialize(value).map_err(|error| {
+            // Some errors name their parameter, too.
+            let cause = error.to_string();
+            let cause = cause.strip_prefix(&format!("{name} ")).unwrap_or(&cause);
+            Fault {
+                message: locale::params::wrong(&name, cause),
+                parameter: Some(name),
+            }
         })
     }
 }

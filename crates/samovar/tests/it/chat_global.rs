@@ -104,6 +104,36 @@ async fn what_is_said_at_a_terminal_stands_in_the_history_behind_the_greeting() 
     drop(server);
 }
 
+// proves CH-14
+#[tokio::test]
+async fn a_window_that_opens_and_closes_changes_nothing() {
+    let (program, server) = alone(program()).await;
+    program.run(["chat-global", "say", "hello"]).await;
+    let state = async || {
+        let server_info = wire(&server, "/api/server").await;
+        [
+            wire(&server, "/chat/state").await,
+            wire(&server, "/chat/history?after=0").await,
+            wire(&server, "/services/agent/listSessions").await,
+            wire(&server, "/api/relay/rooms").await,
+            server_info["store"]["journalCommits"].clone(),
+        ]
+    };
+    let before = state().await;
+
+    for _ in 0..3 {
+        let read = program.run(["chat-global", "history"]).await;
+        assert_eq!(timeless(&read.stdout), ["1 user: hello"]);
+        let mut tail = program.command(["chat-global", "tail"]).spawn().unwrap();
+        let mut lines = BufReader::new(tail.stdout.take().unwrap()).lines();
+        let line = lines.next_line().await.unwrap().unwrap();
+        assert!(line.ends_with("user: hello"), "{line}");
+        tail.kill().await.unwrap();
+    }
+
+    assert_eq!(state().await, before);
+}
+
 /// A message of the wire as the commands show it to a program.
 fn with_schema(message: &Value) -> Value {
     let mut message = message.clone();

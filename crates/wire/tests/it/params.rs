@@ -137,13 +137,13 @@ fn bad_parameters_are_refused_with_their_name_and_what_was_expected() {
     refused::<SessionParams>(
         r#"{"sessionId":""}"#,
         bad,
-        "parameter `sessionId`: sessionId must have 1 to 256 bytes, not 0",
+        "parameter `sessionId`: must have 1 to 256 bytes, not 0",
         Some("sessionId"),
     );
     refused::<CancelParams>(
         r#"{"sessionId":"s","turnId":"a\nb"}"#,
         bad,
-        "parameter `turnId`: turnId must not contain control characters: \"a\\nb\"",
+        "parameter `turnId`: must not contain control characters: \"a\\nb\"",
         Some("turnId"),
     );
     refused::<GetMessagesParams>(

@@ -91,7 +91,7 @@ async fn the_header_last_event_id_counts_before_the_parameter() {
         let named = json!({"parameter": "Last-Event-ID"});
         assert_eq!(answer.json()["details"], named, "{bad:?}");
     }
-    for bad in ["x", "-1", "%2B1", "%201", "", "18446744073709551616"] {
+    for bad in ["x", "-1", "%2B1", "%201", "18446744073709551616"] {
         let answer = get(&app, &format!("/chat/stream?after={bad}")).await;
         assert_eq!(refused(&answer), (400, "invalid_params"), "{bad:?}");
     }

@@ -121,3 +121,71 @@ async fn only_the_two_probes_need_no_token() {
         );
     }
 }
+
+// proves AS-3
+#[tokio::test]
+async fn a_mistyped_path_is_told_with_the_nearest_that_there_is() {
+    let app = app().await;
+    for (path, part) in [
+        (
+            "/services/agent/sendMesage",
+            "did you mean /services/agent/sendMessage?",
+        ),
+        (
+            "/services/agent/listSession",
+            "did you mean /services/agent/listSessions?",
+        ),
+        ("/agent/wss", "did you mean /agent/ws?"),
+        ("/v1/chat/completions", "the relay is at /agent/ws"),
+        ("/api/toolz/x", "/services/agent/, /api/ and /chat/"),
+    ] {
+        let response = Request::new(&app, "GET", path).send().await;
+        let said = response.json()["error"].as_str().unwrap().to_owned();
+        assert_eq!(
+            (response.status, response.code().as_str()),
+            (404, "unknown_method")
+        );
+        assert!(said.contains(part), "{said}");
+    }
+    let empty =
+        Request::new(&app, "POST", "/services/agent/getSession").json(r#"{"sessionId": ""}"#);
+    let said = empty.send().await.json()["error"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(
+        said,
+        "parameter `sessionId`: must have 1 to 256 bytes, not 0"
+    );
+}
+
+// proves TL-11, TL-12
+#[tokio::test]
+async fn a_browser_at_the_address_sees_a_sentence_and_a_program_sees_json() {
+    let app = app().await;
+    let visit = Request::new(&app, "GET", "/")
+        .without("authorization")
+        .with("accept", "text/html,application/xhtml+xml");
+    let page = visit.send().await;
+    assert_eq!(page.status, 401);
+    assert_eq!(
+        page.header("content-type"),
+        Some("text/html; charset=utf-8")
+    );
+    assert_eq!(
+        page.header("content-security-policy"),
+        Some("default-src 'none'")
+    );
+    assert!(page.body.contains("samovar chat"), "{}", page.body);
+    for other in [
+        visit.clone().set("accept", "*/*"),
+        visit.clone().set("host", "evil.example"),
+        Request::new(&app, "GET", "/chat")
+            .without("authorization")
+            .with("accept", "text/html"),
+        visit.with("authorization", format!("Bearer {}", app.token())),
+    ] {
+        let response = other.send().await;
+        assert_eq!(response.header("content-type"), Some("application/json"));
+    }
+}
