@@ -45,6 +45,10 @@ pub(super) fn mend(spec: &ToolSpec, args: &mut Value) {
     });
 }
 
+/// What a model is told whose answer ended inside a call, most often at its token limit.
+const CUT: &str = "the arguments end before they are complete, so nothing was run: the answer was \
+                   probably cut at its token limit; call again with less in one call";
+
 /// Checks mended arguments against the schema.
 ///
 /// # Errors
@@ -54,6 +58,7 @@ pub(super) fn check(spec: &ToolSpec, validator: &Validator, args: &Value) -> Res
         let why = match samovar_core::json::read(raw.as_bytes()) {
             Ok(Value::Object(_)) => format!("nested deeper than {MAX_ARGS_DEPTH} levels"),
             Ok(_) => "not an object".to_owned(),
+            Err(error) if error.is_eof() => return Err(CUT.to_owned()),
             Err(error) => error.to_string(),
         };
         return Err(format!(

@@ -190,4 +190,8 @@ fn a_long_value_is_cut_and_a_tool_without_arguments_says_so() {
         raw,
         "the arguments are not a JSON object (not an object); call again with one JSON object"
     );
+    for cut in [r#"{"path": "a.txt", "content": "The be"#, r#"{"path""#, "{"] {
+        let why = given(&spec(), json!(cut)).unwrap_err();
+        assert!(why.contains("token limit"), "{cut}: {why}");
+    }
 }

@@ -38,7 +38,7 @@ fn mistakes() -> (Reply, Vec<&'static str>) {
         reply,
         vec![
             "word must be of type string, not 7",
-            no_json,
+            "cut at its token limit",
             no_json,
             no_json,
             "word is missing; echo takes word",
