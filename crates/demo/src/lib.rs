@@ -19,7 +19,7 @@ mod turn;
 use std::sync::Arc;
 
 use futures_util::stream;
-use samovar_core::provider::Answer;
+use samovar_core::provider::{Answer, NOT_UNDERSTOOD};
 use samovar_core::{CallId, Message, Outcome, Part, Prompt, Provider, ProviderEvent, Role, Usage};
 use serde_json::Value;
 
@@ -61,11 +61,13 @@ fn answer(prompt: &Prompt) -> Vec<ProviderEvent> {
     let mut outcomes = outcomes(&prompt.messages[after..]).into_iter();
     let texts = asked.iter().map(|at| prompt.messages[*at].text());
     let mut language = None;
+    let mut is_understood = false;
     let mut told = Vec::new();
     for text in texts.chain(asked.is_empty().then(String::new)) {
         let message = spoken(booking::without_screen(&text));
         let request = Request::new(&message.text, &tools);
         let spoken = request.language;
+        is_understood |= request.is_understood();
         language.get_or_insert(spoken);
         match (request.follow(&tools, &mut outcomes), message.author) {
             (Next::Say(said), None) => told.push(said),
@@ -80,7 +82,10 @@ fn answer(prompt: &Prompt) -> Vec<ProviderEvent> {
             (ask @ Next::Ask(..), _) => return Reply::new(spoken, max_bytes).end(ask, prompt),
         }
     }
-    let reply = Reply::new(language.unwrap_or(Language::En), max_bytes);
+    let mut reply = Reply::new(language.unwrap_or(Language::En), max_bytes);
+    if !is_understood {
+        reply.finish_reason = NOT_UNDERSTOOD;
+    }
     reply.end(Next::Say(told.join("\n")), prompt)
 }
 

@@ -64,6 +64,12 @@ impl Request {
         without_tools.unwrap_or_else(|| Self::named("unknown", first))
     }
 
+    /// Whether the table has what was asked for, and does not refuse it.
+    pub(crate) fn is_understood(&self) -> bool {
+        let id = &self.intent.id;
+        !(id.starts_with("refuse-") || ["too-long", "unknown"].contains(&id.as_str()))
+    }
+
     fn named(id: &str, language: Language) -> Self {
         let intent = TABLE.intents.iter().find(|intent| intent.id == id);
         Self {

@@ -54,7 +54,8 @@ impl Screen {
         study: &str,
     ) -> Result<Vec<Entry>, Refusal> {
         if self.booking.is_some() {
-            let why = "the booking is made and the screen is empty; begin a new study session";
+            let why = "the booking is made and the screen is empty; \
+                       open it again with: samovar relay demo, or join with a new agent";
             return Err((RelayCode::NoActiveSpec, why.to_owned()));
         }
         let tool = self.offered(name)?;

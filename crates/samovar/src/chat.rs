@@ -27,6 +27,7 @@ pub(crate) async fn chat(args: args::Chat) -> Result<Exit, Failure> {
         talk = Talk::enter(&args.talk, &found, Person::find()) => talk?,
         () = stop.asked() => return Ok(Exit::Interrupted),
     };
+    talk.say_model(true);
     found.warn();
     found.say_data(args.talk.verbose);
     found.say_earlier();
@@ -89,6 +90,10 @@ impl Chat {
     }
 
     async fn take(&mut self, line: &str, stop: &mut Stop) -> Result<ChatFlow, Failure> {
+        let is_farewell = ["exit", "quit"].contains(&line.trim());
+        if is_farewell && self.lines.is_terminal() {
+            return Ok(ChatFlow::Leave);
+        }
         match Slash::read(line)? {
             Some(slash) => {
                 slash

@@ -27,6 +27,7 @@ use crate::args::{DirArgs, ModelArgs};
 use crate::exit::{Exit, Failure};
 use crate::screen::say;
 use crate::stores::{self, is_begun};
+use crate::style;
 use crate::walk;
 
 use data_dir::DataDir;
@@ -223,11 +224,18 @@ pub(crate) fn begin() -> EnvFilter {
     let settings = resolved
         .map(|resolved| resolved.settings)
         .unwrap_or_default();
+    style::begin(are_colours_wanted());
     let asked = settings.language.clone().or_else(language_of_system);
     if let Some(language) = asked.and_then(|tag| text::Language::from_tag(&tag)) {
         text::choose(language);
     }
     EnvFilter::try_new(&settings.log).unwrap_or_else(|_| EnvFilter::new("warn"))
+}
+
+/// Whether the environment lets terminals have colours.
+fn are_colours_wanted() -> bool {
+    let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    !is_refused && std::env::var_os("TERM").is_some_and(|terminal| terminal != "dumb")
 }
 
 /// What the system's variables say of the language, the strongest first.

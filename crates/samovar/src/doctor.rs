@@ -10,6 +10,8 @@ mod hooks;
 mod models;
 mod relay;
 
+use std::io;
+
 use samovar_locale::doctor as text;
 use samovar_server::Home;
 use serde_json::json;
@@ -19,6 +21,10 @@ use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::screen::{put, visible};
+use crate::style::{Tone, columns, has_colours, painted, wrapped};
+
+/// Characters of the mark that a finding begins with.
+const MARK_CHARS: usize = 5;
 
 /// What was found out about one thing.
 pub(crate) struct Finding {
@@ -163,17 +169,37 @@ fn name(what: &str) -> &'static str {
 fn as_text(findings: &[Finding]) -> String {
     let lines = findings.iter().flat_map(|finding| {
         let (what, fact) = (name(finding.what), &finding.fact);
-        let fact = match (finding.exit, finding.is_mended) {
+        let is_bad = finding.exit != Exit::Ok && !finding.is_mended;
+        let fact = match (is_bad, finding.is_mended) {
             (_, true) => text::mended(what, fact),
-            (Exit::Ok, false) => text::good(what, fact),
-            (_, false) => text::bad(what, fact),
+            (false, false) => text::good(what, fact),
+            (true, false) => text::bad(what, fact),
         };
-        let reason = text::why(&finding.reason);
+        let fact = shown(&fact);
+        let fact = if is_bad && has_colours(&io::stdout()) {
+            let lines = fact.lines().map(|line| painted(line, Tone::Bad));
+            lines.collect::<Vec<_>>().join("\n")
+        } else {
+            fact
+        };
+        let reason = shown(&text::why(&finding.reason));
         let command = finding.command.as_ref().map(text::command);
+        let command = command.as_deref().map(visible);
         [Some(fact), Some(reason), command].into_iter().flatten()
     });
-    let lines: String = lines.map(|line| line + "\n").collect();
-    visible(&lines)
+    lines.map(|line| line + "\n").collect()
+}
+
+/// A line whose continuation begins below its text, behind the mark.
+fn shown(line: &str) -> String {
+    let line = visible(line);
+    match (line.split_at_checked(MARK_CHARS), columns(&io::stdout())) {
+        (Some((mark, rest)), Some(columns)) => {
+            let lines = wrapped(&format!("{:MARK_CHARS$}{rest}", ""), columns);
+            lines.replacen(&" ".repeat(MARK_CHARS), mark, 1)
+        }
+        _ => line,
+    }
 }
 
 fn as_json(findings: &[Finding], exit: Exit) -> Result<String, Failure> {

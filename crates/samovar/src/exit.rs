@@ -12,7 +12,8 @@ use samovar_server::{OpenError, StartError};
 use samovar_locale as text;
 
 use crate::arguments;
-use crate::screen::{one_line, say, written};
+use crate::screen::{one_line, say, say_in, written};
+use crate::style::Tone;
 
 /// What a script can rely on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +109,7 @@ impl Failure {
 
     /// Says it on stderr.
     pub(crate) fn report(&self) -> ExitCode {
-        say(&complaint(&self.message, &self.code));
+        say_in(Tone::Bad, &complaint(&self.message, &self.code));
         self.exit.into()
     }
 }

@@ -8,6 +8,8 @@ use reedline::{
 };
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
+use crate::style::has_colours;
+
 /// How the terminal was before the editor changed it. Put back when it is left, however it is: the
 /// editor itself may be in the middle of a line then.
 pub(crate) struct Terminal(Option<Termios>);
@@ -32,7 +34,7 @@ impl Drop for Terminal {
 /// An editor that remembers nothing. What is pasted stays one text, however many lines it has.
 pub(crate) fn editor() -> Reedline {
     Reedline::create()
-        .with_ansi_colors(false)
+        .with_ansi_colors(has_colours(&io::stdout()))
         .use_bracketed_paste(true)
 }
 

@@ -49,6 +49,7 @@ mod sessions;
 mod spinner;
 mod stop;
 mod stores;
+mod style;
 mod talk;
 mod timestamps;
 mod tools;

@@ -1,12 +1,22 @@
 //! What a command answers, for a person or for a program.
 
+use std::io;
+
 use clap::ValueEnum;
 use samovar_locale as text;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use unicode_width::UnicodeWidthStr;
 
 use crate::exit::Failure;
 use crate::screen::{put, visible};
+use crate::style::{columns, for_stdout, wrapped};
+
+/// Columns between two cells.
+const GAP: usize = 2;
+
+/// Columns of the narrowest last column whose lines are broken within it.
+const NARROWEST: usize = 20;
 
 /// How an answer is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -62,7 +72,7 @@ pub(crate) fn one<T: Serialize>(
     as_text: impl FnOnce(&T) -> String,
 ) -> Result<(), Failure> {
     match format {
-        Format::Text => put(&visible(&as_text(thing))).map(drop),
+        Format::Text => put(&for_stdout(&visible(&as_text(thing)))).map(drop),
         Format::Json | Format::Jsonl => put(&line(schema, thing)?).map(drop),
     }
 }
@@ -78,7 +88,7 @@ pub(crate) fn list<T: Serialize>(
     as_text: impl FnOnce(&[T]) -> String,
 ) -> Result<(), Failure> {
     match format {
-        Format::Text => put(&visible(&as_text(items))).map(drop),
+        Format::Text => put(&for_stdout(&visible(&as_text(items)))).map(drop),
         Format::Json => {
             let all = serde_json::json!({ "items": items });
             put(&line(schema, &all)?).map(drop)
@@ -105,20 +115,43 @@ pub(crate) fn line(schema: &str, thing: &impl Serialize) -> Result<String, Failu
     Ok(format!("{document}\n"))
 }
 
-/// Lines of cells, each column as wide as its widest cell; the last column is as long as it is.
+/// Lines of cells, each column as wide as its widest cell; the last column is as long as it is, and
+/// at a terminal its lines are broken within it.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
+    fitted(rows, columns(&io::stdout()))
+}
+
+fn fitted(rows: &[Vec<String>], available: Option<usize>) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        cells.map(|cell| cell.width()).max().unwrap_or(0)
     };
     let widths: Vec<_> = (0..columns).map(width).collect();
+    let before = columns.saturating_sub(1);
+    let offset = widths
+        .iter()
+        .take(before)
+        .map(|width| width + GAP)
+        .sum::<usize>();
     let mut lines = String::new();
     for row in rows {
         let mut line = String::new();
-        for (cell, width) in row.iter().zip(&widths) {
-            let gap = width.saturating_sub(cell.chars().count()) + 2;
-            line.push_str(cell);
+        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            let full = offset + cell.width();
+            match available.filter(|available| column == before && full > *available) {
+                Some(all) if all >= offset + NARROWEST => {
+                    let cell = wrapped(cell, all - offset);
+                    line.push_str(&cell.replace('\n', &format!("\n{:offset$}", "")));
+                }
+                Some(all) => {
+                    line.truncate(line.trim_end().len());
+                    line.push('\n');
+                    line.push_str(&wrapped(&format!("  {cell}"), all));
+                }
+                None => line.push_str(cell),
+            }
+            let gap = width.saturating_sub(cell.width()) + GAP;
             line.extend(std::iter::repeat_n(' ', gap));
         }
         lines.push_str(line.trim_end());
@@ -154,5 +187,15 @@ mod tests {
             .collect();
         assert_eq!(table(&rows), "a    bb  c\naaa  b   мир\n");
         assert_eq!(table(&[]), "");
+        let long = [vec![
+            "a".to_owned(),
+            "one two three four five six".to_owned(),
+        ]];
+        let fit = "a  one two three four\n   five six\n";
+        assert_eq!(fitted(&long, Some(23)), fit);
+        assert_eq!(
+            fitted(&long, Some(12)),
+            "a\n  one two\n  three four\n  five six\n"
+        );
     }
 }

@@ -33,6 +33,7 @@ pub(crate) async fn relay(command: Relay) -> Result<Exit, Failure> {
         Relay::Say { text, room, common } => {
             let said = Text::new(spoken(&text)?)?;
             let params = json!({ "text": said.as_str().trim() });
+            check_agent(&common, &room.name).await?;
             act(&common, &room.name, "say", &params).await
         }
         Relay::Do {
@@ -97,6 +98,28 @@ fn row(room: &RelayRoomInfo) -> Vec<String> {
     let agents = text::relay_cli::agents(room.agents);
     let study = room.study.clone().unwrap_or_default();
     vec![room.room.clone(), host.to_owned(), agents, study]
+}
+
+/// Refuses to speak in a room where no agent hears it.
+async fn check_agent(common: &Common, room: &str) -> Result<(), Failure> {
+    let found = found(common)?;
+    let rooms: Vec<RelayRoomInfo> = server(&found).await?.get(ROOMS).await?;
+    let is_empty = |known: &RelayRoomInfo| known.room == room && known.agents == 0;
+    if !rooms.iter().any(is_empty) {
+        return Ok(());
+    }
+    let why = match &common.places.data_dir {
+        None => text::relay_cli::no_agent(demo::quoted(room.as_ref())),
+        Some(dir) => {
+            let place = format!(
+                "{} --data-dir {}",
+                demo::quoted(room.as_ref()),
+                demo::quoted(dir)
+            );
+            text::relay_cli::no_agent(place)
+        }
+    };
+    Err(Failure::new(Exit::Busy, "no_agent", why))
 }
 
 /// Does something in a room as the person at its screen.

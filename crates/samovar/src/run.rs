@@ -76,6 +76,7 @@ async fn turn(
         () = stop.asked() => return Ok(farewell(&TurnEnd::Asked)),
         () = until(deadline) => return Ok(farewell(&TurnEnd::Late)),
     };
+    talk.say_model(args.verbose);
     found.warn();
     found.say_data(args.verbose);
     found.say_earlier();

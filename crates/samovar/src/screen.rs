@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Write};
 use samovar_locale as text;
 
 use crate::exit::{Exit, Failure};
+use crate::style::{Tone, columns, has_colours, painted, wrapped};
 
 /// Whether somebody reads what is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +42,30 @@ pub(crate) fn written(result: io::Result<()>) -> Result<Reader, Failure> {
 
 /// Prose on stderr, as one write. When nobody reads it any more, nobody misses it.
 pub(crate) fn say(text: &str) {
-    let text = format!("{}\n", visible(text));
-    let _nobody_reads = io::stderr().write_all(text.as_bytes());
+    write_prose(&for_stderr(text));
+}
+
+/// The same in a colour, where stderr shows colours.
+pub(crate) fn say_in(tone: Tone, text: &str) {
+    let text = for_stderr(text);
+    if has_colours(&io::stderr()) {
+        let lines = text.split('\n').map(|line| painted(line, tone));
+        write_prose(&lines.collect::<Vec<_>>().join("\n"));
+    } else {
+        write_prose(&text);
+    }
+}
+
+fn for_stderr(text: &str) -> String {
+    let text = visible(text);
+    match columns(&io::stderr()) {
+        Some(columns) => wrapped(&text, columns),
+        None => text,
+    }
+}
+
+fn write_prose(text: &str) {
+    let _nobody_reads = io::stderr().write_all(format!("{text}\n").as_bytes());
 }
 
 /// Asks a person at the terminal; anything but a yes is a no.

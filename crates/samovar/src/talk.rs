@@ -26,9 +26,10 @@ use crate::config::Setup;
 use crate::exit::{Exit, Failure, ServerLoss, complaint};
 use crate::follow::TurnStream;
 use crate::reconnecting::{Reconnecting, Repeat};
-use crate::screen::say;
+use crate::screen::{say, say_in};
 use crate::sessions::find;
 use crate::stop::Stop;
+use crate::style::Tone;
 use crate::view::{Ending, View};
 
 /// How long a server is looked for that went away in the middle of a turn.
@@ -50,6 +51,9 @@ pub(crate) struct Talk {
     way: Reconnecting,
     /// The session as it was when it was entered.
     pub(crate) session: SessionInfo,
+    /// Which model answers, and why, for a person.
+    model_line: String,
+    is_model_news: bool,
     /// The session that this command began.
     begun: Option<SessionId>,
     bounds: Bounds,
@@ -121,12 +125,14 @@ impl Talk {
         let mut way = Reconnecting::new(&config, Purpose::Turns);
         let begin = async |client: &Client| enter::session(client, &fresh, talk, found).await;
         match way.ask(Repeat::Harmless, begin).await {
-            Ok(session) => {
+            Ok(entered) => {
                 found.note_folder();
                 Ok(Self {
                     way,
-                    begun: (session.id == fresh).then_some(fresh),
-                    session,
+                    begun: (entered.session.id == fresh).then_some(fresh),
+                    session: entered.session,
+                    model_line: entered.model_line,
+                    is_model_news: entered.is_model_news,
                     bounds: Bounds::of(talk, found),
                     person,
                 })
@@ -135,6 +141,13 @@ impl Talk {
                 way.close_now().await;
                 Err(failure)
             }
+        }
+    }
+
+    /// Says which model answers, when that is news or was asked for.
+    pub(crate) fn say_model(&self, is_wanted: bool) {
+        if is_wanted || self.is_model_news {
+            say(&self.model_line);
         }
     }
 
@@ -303,9 +316,9 @@ impl Talk {
                     let why = text::run::server_left(&self.session.id);
                     return Err(Failure::new(Exit::Busy, failure.code, why));
                 }
-                self.cancel(source, &mut turn, view, stop)
-                    .await
-                    .and(Err(failure))
+                // A turn that is over already cannot be cancelled.
+                drop(self.cancel(source, &mut turn, view, stop).await);
+                Err(failure)
             }
         }
     }
@@ -473,6 +486,19 @@ impl Talk {
         told?.show(view)
     }
 
+    /// Begins another session.
+    ///
+    /// # Errors
+    /// As [`Talk::ask`].
+    pub(crate) async fn begin_new(&mut self, found: &Setup) -> Result<(), Failure> {
+        let fresh = Home::fresh_session();
+        let begin = async |client: &Client| enter::new_session(client, &fresh, found).await;
+        let entered = self.way.ask(Repeat::Harmless, begin).await?;
+        self.switch(entered.session).await;
+        self.begun = Some(fresh);
+        Ok(())
+    }
+
     /// Goes over to another session. One that this command began stays only if it has a message.
     pub(crate) async fn switch(&mut self, session: SessionInfo) {
         if session.id != self.session.id {
@@ -520,11 +546,11 @@ pub(crate) fn farewell(left: &TurnEnd) -> Exit {
     match left {
         TurnEnd::Ended(ending) => ending.exit,
         TurnEnd::Asked => {
-            say(&complaint(text::view::cancelled(), "cancelled"));
+            say_in(Tone::Bad, &complaint(text::view::cancelled(), "cancelled"));
             Exit::Interrupted
         }
         TurnEnd::Late => {
-            say(&complaint(text::run::too_late(), "timeout"));
+            say_in(Tone::Bad, &complaint(text::run::too_late(), "timeout"));
             Exit::Timeout
         }
         TurnEnd::Unread => Exit::Ok,

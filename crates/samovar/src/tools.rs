@@ -13,9 +13,13 @@ use crate::output::{self, table};
 use crate::reconnecting::Repeat;
 use crate::screen::beginning;
 use crate::sessions::{change, look, once};
+use crate::style::columns;
 
 /// Characters of a tool's description in the list.
 const SHOWN: usize = 72;
+
+/// Columns that are left between the cells of a row, and for the mark of what was cut.
+const BETWEEN: usize = 5;
 
 /// `samovar tools`.
 pub(crate) async fn tools(command: Tools) -> Result<Exit, Failure> {
@@ -24,8 +28,14 @@ pub(crate) async fn tools(command: Tools) -> Result<Exit, Failure> {
             let asked = async |client: &Client| client.get::<Vec<ToolInfo>>("/api/tools").await;
             let tools = look(&common, asked).await?;
             output::list(common.machine.format(), "tool", &tools, |tools| {
+                let names = tools
+                    .iter()
+                    .map(|tool| tool.name.len() + word(&tool.effect).len());
+                let names = names.max().unwrap_or_default() + BETWEEN;
+                let width = columns(&std::io::stdout());
+                let width = width.map_or(SHOWN, |all| all.saturating_sub(names).max(SHOWN / 2));
                 let rows = tools.iter().map(|tool| {
-                    let what = beginning(&tool.description, SHOWN);
+                    let what = beginning(&tool.description, width);
                     vec![tool.name.clone(), word(&tool.effect), what]
                 });
                 table(&rows.collect::<Vec<_>>())

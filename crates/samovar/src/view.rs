@@ -1,10 +1,12 @@
 //! A turn as it is shown: to a person, its text on stdout as it comes and everything else as lines
 //! on stderr; to a program, one document at its end or one event a line.
 
+use std::io::{self, IsTerminal};
+
 use samovar_core::error::FaultCode;
 use samovar_core::event::{Fault, Fragment};
 use samovar_core::message::Reminder;
-use samovar_core::provider::is_refusal;
+use samovar_core::provider::{NOT_UNDERSTOOD, is_cut, is_refusal};
 use samovar_core::{FinishReason, Kind, Message, Outcome, Part, Role, SessionId, Status, ToolCall};
 use samovar_locale as text;
 use samovar_wire::agent::{ShownEvent, Snapshot};
@@ -16,15 +18,25 @@ use self::result::TurnResult;
 use crate::client::Frame;
 use crate::exit::{Exit, Failure, complaint};
 use crate::output::{TurnFormat, line};
-use crate::screen::{Reader, beginning, put, say, visible};
+use crate::screen::{Reader, beginning, put, say, say_in, visible};
 use crate::spinner::Spinner;
+use crate::style::{Flow, Tone, columns};
 
 /// Characters of a call's arguments or of its result that are shown.
 const SHOWN: usize = 160;
 
+/// The tool whose result has a diff.
+const EDIT: &str = "edit_file";
+
+/// Lines of a diff that are shown, at most.
+const DIFF_LINES: usize = 40;
+
 /// What was shown of a turn so far.
 pub(crate) struct View {
     format: TurnFormat,
+    pace: TextPace,
+    /// Breaks the lines of live text at a terminal.
+    flow: Option<Flow>,
     reader: Reader,
     is_mid_line: bool,
     was_denied: bool,
@@ -37,6 +49,15 @@ pub(crate) struct View {
     held_return: bool,
     spinner: Spinner,
     result: TurnResult,
+}
+
+/// When text is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TextPace {
+    /// As it comes, at a terminal.
+    Live,
+    /// The answer alone, at the end of the turn.
+    AtEnd,
 }
 
 /// What is shown of an answer that may still turn out to be void.
@@ -65,6 +86,12 @@ impl View {
     pub(crate) fn new(format: TurnFormat, session: &SessionId) -> Self {
         Self {
             format,
+            pace: if io::stdout().is_terminal() {
+                TextPace::Live
+            } else {
+                TextPace::AtEnd
+            },
+            flow: columns(&io::stdout()).map(Flow::new),
             reader: Reader::There,
             is_mid_line: false,
             was_denied: false,
@@ -130,6 +157,7 @@ impl View {
                 ..
             } => {
                 self.end_line()?;
+                self.answer()?;
                 self.document(&event.kind)?;
                 let exit = self.end(reason, fault.as_ref());
                 let tokens = usage.total();
@@ -217,7 +245,7 @@ impl View {
     }
 
     fn text(&mut self, text: &str) -> Result<(), Failure> {
-        if self.format != TurnFormat::Text {
+        if self.format != TurnFormat::Text || self.pace == TextPace::AtEnd {
             return Ok(());
         }
         self.unfinished = Unfinished::Some;
@@ -236,7 +264,24 @@ impl View {
         }
         let shown = visible(&text);
         self.is_mid_line = !shown.ends_with('\n');
-        self.put(&shown)
+        match &mut self.flow {
+            Some(flow) => {
+                let shown = flow.push(&shown);
+                self.put(&shown)
+            }
+            None => self.put(&shown),
+        }
+    }
+
+    /// Shows the answer, where it was not shown as it came.
+    fn answer(&mut self) -> Result<(), Failure> {
+        let answer = visible(self.result.answer());
+        if self.pace == TextPace::Live || self.format != TurnFormat::Text || answer.is_empty() {
+            return Ok(());
+        }
+        self.is_mid_line = !answer.ends_with('\n');
+        self.put(&answer)?;
+        self.end_line()
     }
 
     /// What the pass said is void.
@@ -280,6 +325,14 @@ impl View {
                 }
                 return Exit::Ok;
             }
+            (FinishReason::Model(word), _) if word == NOT_UNDERSTOOD && is_script() => {
+                let why = text::view::not_understood();
+                (Exit::NoModel, why, NOT_UNDERSTOOD)
+            }
+            (FinishReason::Model(word), _) if is_cut(word) => {
+                say(text::view::cut_off());
+                return Exit::Ok;
+            }
             (FinishReason::Steered, _) => {
                 say(text::view::steered());
                 return Exit::Ok;
@@ -305,7 +358,7 @@ impl View {
             }
         };
         if self.voice == Voice::Own {
-            say(&complaint(message, code));
+            say_in(Tone::Bad, &complaint(message, code));
         }
         exit
     }
@@ -346,6 +399,9 @@ impl View {
     pub(crate) fn end_line(&mut self) -> Result<(), Failure> {
         self.spinner.clear();
         if std::mem::take(&mut self.is_mid_line) {
+            if let Some(flow) = &mut self.flow {
+                flow.push("\n");
+            }
             self.put("\n")?;
         }
         Ok(())
@@ -360,11 +416,31 @@ impl View {
     }
 }
 
+/// Whether a program reads the answer, and none of its person's keys are read.
+fn is_script() -> bool {
+    !io::stdin().is_terminal() && !io::stdout().is_terminal()
+}
+
 fn say_outcome(tool: &str, outcome: &str, is_error: bool) {
     let shown = beginning(outcome, SHOWN);
     if is_error {
-        say(&text::view::outcome_failed(tool, shown));
-    } else {
-        say(&text::view::outcome(tool, shown));
+        return say_in(Tone::Bad, &text::view::outcome_failed(tool, shown));
+    }
+    say_in(Tone::Quiet, &text::view::outcome(tool, shown));
+    if tool == EDIT && io::stderr().is_terminal() {
+        say_diff(outcome);
+    }
+}
+
+/// Shows what an edit changed, as the tool says it: lines that went, and lines that came.
+fn say_diff(outcome: &str) {
+    let lines = outcome.lines().skip_while(|line| !line.starts_with("@@"));
+    for line in lines.take(DIFF_LINES) {
+        let tone = match line.as_bytes().first() {
+            Some(b'-') => Tone::Bad,
+            Some(b'+') => Tone::Good,
+            _ => Tone::Quiet,
+        };
+        say_in(tone, &format!("  {line}"));
     }
 }

@@ -14,7 +14,7 @@ use vt100::{Callbacks, Parser, Screen};
 use crate::program::{Finished, PATIENCE, Program};
 
 /// Columns of a terminal that nobody gave another size.
-const COLUMNS: u16 = 80;
+const COLUMNS: u16 = 300;
 
 /// Rows of such a terminal: enough for all that a test makes it show.
 const ROWS: u16 = 60;
@@ -66,7 +66,7 @@ pub struct LeftTerminal {
 }
 
 impl Program {
-    /// A terminal of 80 columns at which it will run with these arguments.
+    /// A terminal of 300 columns at which it will run with these arguments.
     pub fn seat<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Seat {
         let mut command = self.command(args);
         command.env("TERM", "xterm-256color");
@@ -77,7 +77,7 @@ impl Program {
         }
     }
 
-    /// Starts it at a terminal of 80 columns.
+    /// Starts it at a terminal of 300 columns.
     ///
     /// # Panics
     /// When it does not start.

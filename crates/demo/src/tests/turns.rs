@@ -223,6 +223,8 @@ fn the_events_are_those_of_a_model_and_no_longer_than_they_may_be() {
     assert_eq!(finish("help", 4_096), "stop");
     let long = format!("write \"{}\" to a.txt", "x".repeat(1_000));
     assert_eq!(finish(&long, 100), "stop");
+    assert_eq!(finish("why is the sky blue?", 4_096), "not_understood");
+    assert_eq!(finish("", 4_096), "not_understood");
 }
 
 #[test]

@@ -28,6 +28,7 @@ pub(super) enum ChatFlow {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Slash {
     Sessions(Option<String>),
+    New,
     Model(Option<String>),
     Undo,
     Cost,
@@ -47,6 +48,7 @@ impl Slash {
         let slash = match (name, argument) {
             ("sessions", argument) => Self::Sessions(argument),
             ("model", argument) => Self::Model(argument),
+            ("new", None) => Self::New,
             ("undo", None) => Self::Undo,
             ("cost", None) => Self::Cost,
             ("help" | "?", None) => Self::Help,
@@ -69,6 +71,10 @@ impl Slash {
         match self {
             Self::Sessions(None) => list(talk).await?,
             Self::Sessions(Some(id)) => enter(talk, &id).await?,
+            Self::New => {
+                talk.begin_new(found).await?;
+                say(&text::chat::begun(&talk.session.id));
+            }
             Self::Model(None) => {
                 let answer = talk.models().await?;
                 show_models(&answer, found)?;

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal};
 
-use reedline::{FileBackedHistory, Reedline, Signal};
+use reedline::{FileBackedHistory, Reedline, Signal, ValidationResult, Validator};
 use samovar_core::{Code, Error};
 use samovar_locale as text;
 
@@ -37,6 +37,21 @@ pub(super) enum Lines {
 pub(super) struct Editor {
     reedline: Reedline,
     ready: Option<String>,
+    /// Whether Ctrl-C came last, so that another one leaves.
+    was_interrupted: bool,
+}
+
+/// A line that ends with a backslash continues on the next one.
+struct Continuation;
+
+impl Validator for Continuation {
+    fn validate(&self, line: &str) -> ValidationResult {
+        if line.ends_with('\\') {
+            ValidationResult::Incomplete
+        } else {
+            ValidationResult::Complete
+        }
+    }
 }
 
 impl Lines {
@@ -45,13 +60,16 @@ impl Lines {
         if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
             return Self::Pipe;
         }
-        let mut reedline = editor();
+        let mut reedline = editor().with_validator(Box::new(Continuation));
         // Kept for this chat alone: what was said is in the session.
         if let Ok(history) = FileBackedHistory::new(REMEMBERED) {
             reedline = reedline.with_history(Box::new(history));
         }
-        let ready = None;
-        Self::Editor(Some(Box::new(Editor { reedline, ready })))
+        Self::Editor(Some(Box::new(Editor {
+            reedline,
+            ready: None,
+            was_interrupted: false,
+        })))
     }
 
     /// Whether a person types.
@@ -98,10 +116,14 @@ impl Editor {
             let insert = reedline::EditCommand::InsertString(ready);
             self.reedline.run_edit_commands(&[insert]);
         }
-        match self.reedline.read_line(&Sign::default())? {
+        let signal = self.reedline.read_line(&Sign::default())?;
+        let was_interrupted = std::mem::take(&mut self.was_interrupted);
+        match signal {
             Signal::Success(line) if line.trim().is_empty() => Ok(InputLine::Empty),
-            Signal::Success(line) => Ok(InputLine::Said(line)),
+            Signal::Success(line) => Ok(InputLine::Said(line.replace("\\\n", "\n"))),
+            Signal::CtrlC if was_interrupted => Ok(InputLine::End),
             Signal::CtrlC => {
+                self.was_interrupted = true;
                 say(text::chat::how_to_leave());
                 Ok(InputLine::Empty)
             }

@@ -113,7 +113,7 @@ fn show(typed: &Typed, authority: &str, found: &Setup) -> Result<(), Failure> {
 }
 
 /// A word as a shell takes it.
-fn quoted(word: &Path) -> String {
+pub(super) fn quoted(word: &Path) -> String {
     let word = word.to_string_lossy();
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
     if !word.is_empty() && word.bytes().all(is_plain) {

@@ -14,11 +14,18 @@ use crate::config::{ModelFrom, Place, Setup, real};
 use crate::difference;
 use crate::exit::{Exit, Failure};
 use crate::model;
-use crate::screen::say;
 use crate::sessions::find;
 
 /// Sessions that are looked through for the last one of this folder.
 const LOOKED_THROUGH: u32 = 200;
+
+/// A session that was entered, and what a person is told of its model.
+pub(super) struct Entered {
+    pub(super) session: SessionInfo,
+    pub(super) model_line: String,
+    /// Whether the last session here had another model, or there was none.
+    pub(super) is_model_news: bool,
+}
 
 /// Finds the session that was asked for, or makes one with this id. A model that the command line
 /// names becomes that of the session.
@@ -30,7 +37,7 @@ pub(super) async fn session(
     fresh: &SessionId,
     talk: &args::Talk,
     found: &Setup,
-) -> Result<SessionInfo, Failure> {
+) -> Result<Entered, Failure> {
     difference::tell(client, found).await;
     let known = match (&talk.session, talk.continue_last) {
         (Some(typed), _) => Some(get_session(client, typed).await?),
@@ -39,9 +46,13 @@ pub(super) async fn session(
     };
     match known {
         Some(session) => {
+            let before = session.model.clone();
             let session = with_model(client, session, found).await?;
-            say(&model::line_of_session(&session.model));
-            Ok(session)
+            Ok(Entered {
+                model_line: model::line_of_session(&session.model),
+                is_model_news: session.model != before,
+                session,
+            })
         }
         None => new_session(client, fresh, found).await,
     }
@@ -98,11 +109,15 @@ async fn last_session(client: &Client, found: &Setup) -> Result<SessionInfo, Fai
     })
 }
 
-async fn new_session(
+/// Makes a session with this id.
+///
+/// # Errors
+/// The refusal.
+pub(super) async fn new_session(
     client: &Client,
     fresh: &SessionId,
     found: &Setup,
-) -> Result<SessionInfo, Failure> {
+) -> Result<Entered, Failure> {
     let named = found
         .registry
         .asked()
@@ -117,9 +132,15 @@ async fn new_session(
         "model": named,
         "metadata": { "source": "cli", "workspace": folder(found) },
     }));
-    let session = client.agent("createSession", &params).await?;
-    say(&line);
-    Ok(session)
+    let last = json!({ "limit": 1 });
+    let last: PaginatedResult<SessionInfo> = client.agent("listSessions", &last).await?;
+    let session: SessionInfo = client.agent("createSession", &params).await?;
+    let mut last = last.items.iter();
+    Ok(Entered {
+        model_line: line,
+        is_model_news: last.next().is_none_or(|last| last.model != session.model),
+        session,
+    })
 }
 
 /// Which model the server chooses, and why.

@@ -13,7 +13,8 @@ use tokio::time::Instant;
 
 use crate::answer::{Person, Prompt, Typed, forget_typed};
 use crate::follow::StreamEvent;
-use crate::screen::say;
+use crate::screen::{say, say_in};
+use crate::style::Tone;
 
 /// The tool whose calls are questions to a person.
 const ASK_USER: &str = "ask_user";
@@ -144,9 +145,10 @@ impl Questions {
         if is_heard {
             forget_typed();
         }
-        say(&text::ask::question(question.text.replace('\n', "\n  ")));
+        let shown = question.text.replace('\n', "\n  ");
+        say_in(Tone::Strong, &text::ask::question(shown));
         if is_heard {
-            say(text::ask::how());
+            say_in(Tone::Quiet, text::ask::how());
         }
     }
 

@@ -13,6 +13,8 @@ pub(super) struct TurnResult {
     text: String,
     /// Whether the last answer was cut, and the next continues it.
     is_cut: bool,
+    /// Whether the text came with calls, so that it is no answer.
+    has_calls: bool,
     calls: Vec<Value>,
     pub(super) usage: Usage,
 }
@@ -26,6 +28,7 @@ impl TurnResult {
             message: None,
             is_cut: false,
             text: String::new(),
+            has_calls: false,
             calls: Vec::new(),
             usage: Usage::default(),
         }
@@ -39,6 +42,8 @@ impl TurnResult {
         let last = said.rfind(|message| message.role == Role::Assistant);
         self.message = last.map(|message| message.id.to_string());
         self.text = last.map_or_else(String::new, |message| message.content.clone());
+        self.is_cut = false;
+        self.has_calls = last.is_some_and(|message| !message.tool_calls.is_empty());
         let closed = snapshot.messages.iter();
         let closed = closed.filter(|message| message.role == Role::Tool);
         self.calls = closed
@@ -52,6 +57,11 @@ impl TurnResult {
                 })
             })
             .collect();
+    }
+
+    /// The last answer; empty when the turn ended before it.
+    pub(super) fn answer(&self) -> &str {
+        if self.has_calls { "" } else { &self.text }
     }
 
     /// Whether nothing was answered.
@@ -71,6 +81,7 @@ impl TurnResult {
                     self.text.clear();
                 }
                 self.text.push_str(&message.text());
+                self.has_calls = message.calls().next().is_some();
                 self.usage = self.usage.plus(message.usage.unwrap_or_default());
             }
             Kind::MessageFinished { message, .. } => {

@@ -76,7 +76,7 @@ async fn a_question_is_shown_and_what_is_typed_is_the_answer_of_the_call() {
     let left = terminal.leaves().await;
     assert_eq!(left.code, Some(0), "{left:?}");
     assert!(
-        left.screen.ends_with("\n< ask_user: at noon\nNoted."),
+        left.screen.ends_with("\n  ask_user: at noon\nNoted."),
         "{left:?}"
     );
     assert_eq!(told(&model), "at noon");
@@ -206,7 +206,7 @@ async fn a_prompt_goes_away_when_somebody_else_was_faster() {
 
         let left = terminal.leaves().await;
         assert_eq!(left.code, Some(0), "{left:?}");
-        let end = "samovar: the question was answered elsewhere\n< ask_user: at one";
+        let end = "samovar: the question was answered elsewhere\n  ask_user: at one";
         assert!(left.screen.contains(end), "{left:?}");
         assert_eq!(told(&model), "at one");
     }
@@ -252,12 +252,12 @@ async fn what_was_typed_before_a_question_is_no_answer_and_an_answer_is_no_line_
     model.open(&head).unwrap();
     sees_question(&terminal, "When?").await;
     terminal.enters("at three").await;
-    terminal.sees("\n< ask_user: at three\nNoted.\n>").await;
+    terminal.sees("\n  ask_user: at three\nNoted.\n>").await;
 
     terminal.types(keys::UP).await;
     terminal.sees_prompt("> book").await;
     terminal.types(keys::CTRL_C).await;
-    terminal.sees("\nCtrl-D leaves\n>").await;
+    terminal.sees("\nCtrl-D, or Ctrl-C again, leaves\n>").await;
     terminal.types(keys::CTRL_D).await;
     assert_eq!(terminal.leaves().await.code, Some(0));
     assert_eq!(told(&model), "at three");

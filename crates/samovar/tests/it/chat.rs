@@ -79,7 +79,7 @@ async fn ctrl_c_stops_the_turn_and_not_the_chat() {
     .await;
     let terminal = chat(&program).await;
     terminal.types(keys::CTRL_C).await;
-    terminal.sees("\nCtrl-D leaves\n>").await;
+    terminal.sees("\nCtrl-D, or Ctrl-C again, leaves\n>").await;
 
     terminal.enters("go").await;
     terminal.sees("\nhalf a").await;
@@ -92,6 +92,32 @@ async fn ctrl_c_stops_the_turn_and_not_the_chat() {
 
     terminal.types(keys::CTRL_D).await;
     assert_eq!(terminal.leaves().await.code, Some(0));
+}
+
+// proves FC-1
+#[tokio::test]
+async fn a_backslash_continues_the_line_new_begins_a_session_and_exit_leaves() {
+    let (program, model) = with_model([say("two lines"), say("a fresh one")]).await;
+    let terminal = chat(&program).await;
+    terminal.enters("alpha\\").await;
+    terminal.enters("omega").await;
+    terminal.sees("\ntwo lines\n>").await;
+    terminal.enters("/new").await;
+    terminal.sees("> /new\nsession: ").await;
+    enter(&terminal, "hello", "a fresh one").await;
+    terminal.enters("exit").await;
+    assert_eq!(terminal.leaves().await.code, Some(0));
+
+    let prompts = model.prompts();
+    assert!(prompts[0].body().to_string().contains("alpha\\nomega"));
+    assert!(!prompts[1].body().to_string().contains("alpha"));
+    let again = chat(&program).await;
+    again.types(keys::CTRL_C).await;
+    again.sees("Ctrl-C again, leaves\n>").await;
+    again.types(keys::CTRL_C).await;
+    assert_eq!(again.leaves().await.code, Some(0));
+    let listed = program.run(["sessions", "list", "--json"]).await.stdout;
+    assert!(listed.contains("\"totalCount\":2"), "{listed}");
 }
 
 // proves FC-1, FC-6
@@ -166,7 +192,7 @@ async fn in_a_pipe_every_line_is_a_turn_and_the_last_one_decides_the_exit_code()
         said.stderr.contains("\ntokens used by this session: "),
         "{said:?}"
     );
-    assert!(said.stderr.contains("\n> list_dir "), "{said:?}");
+    assert!(said.stderr.contains("\n• list_dir "), "{said:?}");
     assert!(!said.stderr.contains('\u{1b}'), "{said:?}");
     assert_eq!(model.prompts().len(), 3);
 

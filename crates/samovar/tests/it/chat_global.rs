@@ -401,7 +401,7 @@ async fn what_is_said_answers_the_question_that_a_tail_tells_of_and_a_run_waits_
 
     let left = run.leaves().await;
     assert_eq!(left.code, Some(0), "{left:?}");
-    let end = "samovar: the question was answered elsewhere\n< ask_user: at noon\nNoted.";
+    let end = "samovar: the question was answered elsewhere\n  ask_user: at noon\nNoted.";
     assert!(left.screen.ends_with(end), "{left:?}");
     tail.sees(" user to 2: at noon").await;
     assert!(model.left_over().is_empty());

@@ -185,7 +185,7 @@ async fn a_strangers_server_is_not_asked_and_gets_no_token() {
 
     for args in [
         &["sessions", "list"][..],
-        &["run", "go"],
+        &["run", "2+2"],
         &["doctor"],
         &["stats"],
     ] {

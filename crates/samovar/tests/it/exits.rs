@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 
 use samovar_model_server::{Ending, ModelServer, Part, Point, call, fail, page, reset, say};
-use samovar_model_server::{Failure, Reply};
+use samovar_model_server::{Failure, Finish, Reply};
 use samovar_testkit::{Finished, Program, Signal, send};
 use serde_json::json;
 
@@ -259,4 +259,15 @@ async fn a_run_whose_models_server_is_down_says_at_once_that_it_asks_again_and_c
 
     let said = Finished::of(run).await;
     ended_with(&said, 130, "cancelled");
+}
+
+// proves FC-6
+#[tokio::test]
+async fn an_answer_that_was_cut_off_says_so() {
+    let cut = say("The beginning").finish(Finish::Length).forever();
+    let (program, _model) = with_model([cut]).await;
+    let said = program.run(["run", "go"]).await;
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.stdout.starts_with("The beginning"), "{said:?}");
+    assert!(said.stderr.contains("the answer was cut off"), "{said:?}");
 }

@@ -94,7 +94,7 @@ async fn a_store_that_is_gone_broken_or_old_is_listed_and_does_not_hide_the_othe
     }
     let of_user = program.home().join(".local/share/samovar");
     let of_layout_before = of_user.display().to_string();
-    let args = ["run", "--data-dir", &of_layout_before, "an old one"];
+    let args = ["run", "--data-dir", &of_layout_before, "what is 9+9"];
     ok(&program, &old, &args).await;
     let stores = all(&program, &work).await;
     let store = |folder: &Path| {
@@ -120,7 +120,7 @@ async fn a_store_that_is_gone_broken_or_old_is_listed_and_does_not_hide_the_othe
     let old = old
         .find(|store| store["dataDir"] == of_layout_before)
         .unwrap();
-    assert_eq!(old["sessions"][0]["preview"], "an old one");
+    assert_eq!(old["sessions"][0]["preview"], "what is 9+9");
     let said = ok(&program, &work, &["sessions", "list", "--all"])
         .await
         .stdout;

@@ -68,7 +68,7 @@ async fn a_plain_sentence_does_real_work_without_any_model_and_says_so() {
             said.stderr
                 .starts_with("model: demo (rules, not a language model)")
         );
-        assert!(said.stderr.contains("\n> write_file "), "{said:?}");
+        assert!(said.stderr.contains("\n• write_file "), "{said:?}");
     }
 }
 
@@ -85,17 +85,15 @@ async fn the_text_goes_to_stdout_and_everything_else_to_stderr() {
     let said = program.run(["run", "-v", "what is here?"]).await;
 
     assert_eq!(said.code, Some(0), "{said:?}");
-    assert_eq!(
-        said.stdout,
-        "I look. \nThere is one file,\nand it is small.\n"
-    );
+    // What was said before the call is no answer.
+    assert_eq!(said.stdout, "There is one file,\nand it is small.\n");
     let lines: Vec<_> = said.stderr.lines().collect();
     let beginnings = [
         "model: custom/scripted",
         "data: ",
         "session: ",
-        "> list_dir",
-        "< list_dir",
+        "• list_dir",
+        "  list_dir",
         "tokens: ",
     ];
     assert_eq!(lines.len(), beginnings.len(), "{lines:#?}");
@@ -135,7 +133,7 @@ async fn a_session_goes_on_with_its_history_and_its_model() {
     let session = session.lines().next().unwrap();
 
     let second = program
-        .run(["run", "--session", session, "who am I?"])
+        .run(["run", "-v", "--session", session, "who am I?"])
         .await;
     assert_eq!(second.stdout, "Your name is Ada.\n", "{second:?}");
     assert!(
@@ -163,7 +161,7 @@ async fn ctrl_c_stops_the_turn_keeps_what_was_finished_and_exits_130() {
     ])
     .await;
     let mut child = program
-        .command(["run", "--data-dir", "data", "go"])
+        .command(["run", "-o", "jsonl", "--data-dir", "data", "go"])
         .spawn()
         .unwrap();
     let stdout = in_mid_answer(&mut child).await;
@@ -190,7 +188,8 @@ async fn a_closed_pipe_stops_the_turn_and_ends_quietly() {
         .hold_after(1, &more)
         .hold_after(3, &never)])
     .await;
-    let mut child = program.command(["run", "go"]).spawn().unwrap();
+    let mut command = program.command(["run", "-o", "jsonl", "go"]);
+    let mut child = command.spawn().unwrap();
     let stdout = in_mid_answer(&mut child).await;
 
     drop(stdout);
@@ -229,7 +228,7 @@ async fn a_full_disk_under_stdout_is_an_error_and_stops_the_turn() {
         .write(true)
         .open("/dev/full")
         .unwrap();
-    let mut command = program.command(["run", "go"]);
+    let mut command = program.command(["run", "-o", "jsonl", "go"]);
 
     let said = Finished::of(command.stdout(Stdio::from(full)).spawn().unwrap()).await;
 
@@ -240,15 +239,14 @@ async fn a_full_disk_under_stdout_is_an_error_and_stops_the_turn() {
 #[tokio::test]
 async fn what_a_model_says_is_shown_and_not_obeyed() {
     let (program, _model) = with_model([
-        say("red \u{1b}[31m bell \u{7}")
-            .and_call("read_file", json!({"path": "\u{1b}]0;title\u{7}"})),
-        say("done"),
+        call("read_file", json!({"path": "\u{1b}]0;title\u{7}"})),
+        say("done \u{1b}[31m bell \u{7}"),
     ])
     .await;
 
     let said = program.run(["run", "go"]).await;
 
-    assert_eq!(said.stdout, "red \\u{1b}[31m bell \\u{7}\ndone\n");
+    assert_eq!(said.stdout, "done \\u{1b}[31m bell \\u{7}\n");
     let is_plain = |text: &str| !text.chars().any(|c| c.is_control() && c != '\n');
     assert!(is_plain(&said.stderr), "{said:?}");
 }

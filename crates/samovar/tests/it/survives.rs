@@ -72,18 +72,15 @@ async fn ended(shown: &str, run: Child) -> Finished {
 // proves FC-1, DU-6
 #[tokio::test]
 async fn a_run_whose_server_is_killed_and_stays_away_ends_its_turn_itself() {
-    let cut = CutTurn::in_mid_answer("text").await;
+    let cut = CutTurn::in_mid_answer("jsonl").await;
 
     cut.server.kill().await;
     let said = ended(&cut.shown, cut.run).await;
 
     assert_eq!(said.code, Some(0), "{said:?}");
-    assert_eq!(said.stdout, "half a\nthe whole answer\n", "{said:?}");
-    for word in [
-        "lost the connection to the server",
-        "it continues",
-        "discard the unfinished answer",
-    ] {
+    let last: Value = serde_json::from_str(said.stdout.lines().last().unwrap()).unwrap();
+    assert_eq!(last["type"], "turn_finished", "{said:?}");
+    for word in ["lost the connection to the server", "it continues"] {
         assert!(said.stderr.contains(word), "{word}: {said:?}");
     }
     let session = ["run", "--session", &cut.session, "again"];
@@ -103,10 +100,35 @@ async fn a_run_whose_server_is_killed_and_stays_away_ends_its_turn_itself() {
     assert_eq!(cut.model.requests().len(), 3, "nothing is asked twice");
 }
 
+// proves FC-1
+#[tokio::test]
+async fn a_terminal_keeps_an_unfinished_answer_that_is_said_to_be_void() {
+    let never = Gate::new("never");
+    let (program, _model) = with_model([
+        say("half an answer").deltas_of(6).hold_after(1, &never),
+        say("the whole answer"),
+    ])
+    .await;
+    let program = program.set("DATA_DIR", "data");
+    let server = program.serve(&[]).await;
+    let terminal = program.at_terminal(["run", "go"]);
+    terminal.sees("half a").await;
+    server.kill().await;
+
+    let left = terminal.leaves().await;
+    assert_eq!(left.code, Some(0), "{left:?}");
+    assert!(left.screen.contains("\nhalf a\n"), "{left:?}");
+    assert!(
+        left.screen.contains("discard the unfinished answer"),
+        "{left:?}"
+    );
+    assert!(left.screen.ends_with("\nthe whole answer"), "{left:?}");
+}
+
 // proves FC-1, DU-10
 #[tokio::test]
 async fn a_run_that_is_stopped_while_its_server_is_away_has_stopped_its_turn() {
-    let mut cut = CutTurn::in_mid_answer("text").await;
+    let mut cut = CutTurn::in_mid_answer("jsonl").await;
     cut.server.kill().await;
     says(&mut cut.run, "lost the connection to the server").await;
 
@@ -123,7 +145,7 @@ async fn a_run_that_is_stopped_while_its_server_is_away_has_stopped_its_turn() {
 // proves FC-1
 #[tokio::test]
 async fn a_run_that_nobody_hears_when_it_is_stopped_does_not_say_that_its_turn_was() {
-    let cut = CutTurn::in_mid_answer("text").await;
+    let cut = CutTurn::in_mid_answer("jsonl").await;
     cut.server.send(Signal::STOP);
 
     send(Signal::INT, &cut.run);
@@ -167,7 +189,7 @@ async fn a_run_whose_server_is_stopped_and_started_again_goes_on() {
 // proves FC-1, DU-6
 #[tokio::test]
 async fn a_turn_that_waits_is_listed_and_goes_on_when_somebody_says_so() {
-    let cut = CutTurn::with("text", "ask").await;
+    let cut = CutTurn::with("jsonl", "ask").await;
     cut.server.kill().await;
     let server = cut.program.serve(&[]).await;
     let said = ended(&cut.shown, cut.run).await;
@@ -182,7 +204,7 @@ async fn a_turn_that_waits_is_listed_and_goes_on_when_somebody_says_so() {
 
     let resumed = cut.program.run(["sessions", "resume", &cut.session]).await;
     assert_eq!(resumed.code, Some(0), "{resumed:?}");
-    assert_eq!(resumed.stdout, "half a\nthe whole answer\n", "{resumed:?}");
+    assert_eq!(resumed.stdout, "the whole answer\n", "{resumed:?}");
     let again = cut.program.run(["sessions", "resume", &cut.session]).await;
     ended_with(&again, 2, "unknown_turn");
     let listed = cut.program.run(["sessions", "list", "--json"]).await;
@@ -198,7 +220,7 @@ async fn a_turn_that_waits_is_listed_and_goes_on_when_somebody_says_so() {
 // proves FC-1, DU-6
 #[tokio::test]
 async fn a_turn_that_waits_can_be_ended_instead() {
-    let cut = CutTurn::with("text", "ask").await;
+    let cut = CutTurn::with("jsonl", "ask").await;
     cut.server.kill().await;
     drop(cut.run);
     let _server = cut.program.serve(&[]).await;
@@ -218,7 +240,7 @@ async fn a_turn_that_waits_can_be_ended_instead() {
 // proves FC-1, DU-6
 #[tokio::test]
 async fn what_a_killed_server_left_is_listed_and_goes_on_without_another_server() {
-    let cut = CutTurn::in_mid_answer("text").await;
+    let cut = CutTurn::in_mid_answer("jsonl").await;
     cut.server.kill().await;
     drop(cut.run);
 
@@ -227,10 +249,7 @@ async fn what_a_killed_server_left_is_listed_and_goes_on_without_another_server(
     assert_eq!(cut.model.requests().len(), 1, "no turn went on");
     let resumed = cut.program.run(["sessions", "resume", &cut.session]).await;
     assert_eq!(resumed.code, Some(0), "{resumed:?}");
-    assert!(
-        resumed.stdout.ends_with("the whole answer\n"),
-        "{resumed:?}"
-    );
+    assert_eq!(resumed.stdout, "the whole answer\n", "{resumed:?}");
 }
 
 /// Holds the events that a command printed against those of the turn's stream from its start.

@@ -42,7 +42,7 @@ async fn a_person_who_waits_sees_time_and_tokens_go_by_and_nothing_of_it_stays()
 
     terminal.sees(" 0 s").await;
     model.open(&first).unwrap();
-    terminal.sees("< list_dir").await;
+    terminal.sees("  list_dir").await;
     terminal.sees(" tok").await;
     model.open(&second).unwrap();
 
@@ -229,8 +229,7 @@ async fn a_terminal_of_twenty_columns_shows_all_and_mixes_nothing() {
 
     let left = terminal.leaves().await;
     assert_eq!(left.code, Some(0), "{left:?}");
-    let end =
-        "\n< list_dir: 0 entries in this folder\nan answer that is longer than twenty columns";
+    let end = "\n  list_dir: 0\n  entries in this\n  folder\nan answer that is\nlonger than twenty\ncolumns";
     assert!(left.screen.ends_with(end), "{left:?}");
     for args in [
         &["--help"][..],
@@ -240,6 +239,69 @@ async fn a_terminal_of_twenty_columns_shows_all_and_mixes_nothing() {
     ] {
         let left = program.seat(args).columns(20).start().leaves().await;
         assert_eq!(left.code, Some(0), "{args:?}: {left:?}");
+    }
+}
+
+// proves FC-1
+#[tokio::test]
+async fn a_terminal_shows_an_edit_as_a_coloured_diff_unless_colours_are_refused() {
+    for (no_color, is_coloured) in [("", true), ("1", false)] {
+        let edit = json!({"path": "a.py", "old": "PORT = 1", "new": "PORT = 2"});
+        let (program, _model) = with_model([call("edit_file", edit), say("Done.")]).await;
+        let program = program.set("NO_COLOR", no_color);
+        program.file("a.py", "PORT = 1\n");
+
+        let left = program.at_terminal(["run", "go"]).leaves().await;
+        assert_eq!(left.code, Some(0), "{left:?}");
+        let end = "\n  -PORT = 1\n  +PORT = 2\nDone.";
+        assert!(left.screen.ends_with(end), "{left:?}");
+        assert_eq!(
+            left.written.contains("\u{1b}[31m  -PORT = 1"),
+            is_coloured,
+            "{left:?}"
+        );
+        assert_eq!(
+            left.written.contains("\u{1b}[32m  +PORT = 2"),
+            is_coloured,
+            "{left:?}"
+        );
+    }
+}
+
+// proves FC-5
+#[tokio::test]
+async fn in_a_script_demo_that_did_not_understand_is_no_answer() {
+    let program = program();
+    let question = "why is the sky blue?";
+    let said = program.run(["run", question]).await;
+    crate::setup::ended_with(&said, 4, "not_understood");
+    let left = program.at_terminal(["run", question]).leaves().await;
+    assert_eq!(left.code, Some(0), "{left:?}");
+    assert!(
+        left.screen.contains("I did not understand that."),
+        "{left:?}"
+    );
+}
+
+// proves FC-4
+#[tokio::test]
+async fn the_model_is_said_when_it_is_news_and_when_it_is_asked_for() {
+    let (program, _model) = with_model([say("ok").forever()]).await;
+    for (args, is_said) in [
+        (&["run", "go"][..], true),
+        (&["run", "go"], false),
+        (&["run", "-v", "go"], true),
+        (&["run", "--continue", "go"], false),
+        (&["run", "--model", "demo", "2+2"], true),
+        (&["run", "go"], true),
+    ] {
+        let said = program.run(args).await;
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert_eq!(
+            said.stderr.contains("model: "),
+            is_said,
+            "{args:?}: {said:?}"
+        );
     }
 }
 

@@ -223,3 +223,15 @@ async fn a_room_whose_study_a_kill_interrupted_is_opened_again_by_the_next_start
     let ended = agent.ask("session.end", json!({})).await;
     assert_eq!(ended["payload"]["sessionId"], study);
 }
+
+// proves FC-1
+#[tokio::test]
+async fn nothing_is_said_in_a_room_without_an_agent() {
+    let (program, _server) = cinema().await;
+    let said = program
+        .run(["relay", "say", "--room", "cinema", "hello"])
+        .await;
+    ended_with(&said, 8, "no_agent");
+    let command = "samovar relay agent --room cinema";
+    assert!(said.stderr.contains(command), "{said:?}");
+}
