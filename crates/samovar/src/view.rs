@@ -410,6 +410,8 @@ impl View {
     /// Text that nobody reads any more is not written.
     fn put(&mut self, text: &str) -> Result<(), Failure> {
         if self.reader == Reader::There {
+            // What cannot be written once is not tried again.
+            self.reader = Reader::Gone;
             self.reader = put(text)?;
         }
         Ok(())

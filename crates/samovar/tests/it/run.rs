@@ -222,7 +222,7 @@ async fn nobody_has_to_read_stderr() {
 #[tokio::test]
 async fn a_full_disk_under_stdout_is_an_error_and_stops_the_turn() {
     let never = Gate::new("never");
-    let (program, model) =
+    let (program, _model) =
         with_model([say("half an answer").deltas_of(6).hold_after(1, &never)]).await;
     let full = std::fs::OpenOptions::new()
         .write(true)
@@ -233,7 +233,11 @@ async fn a_full_disk_under_stdout_is_an_error_and_stops_the_turn() {
     let said = Finished::of(command.stdout(Stdio::from(full)).spawn().unwrap()).await;
 
     ended_with(&said, 1, "output_failed");
-    model.wait_for_disconnect().await;
+    let left = program.run(["sessions", "list", "--json"]).await.stdout;
+    assert!(
+        left.contains("\"totalCount\":1") && !left.contains("waitingTurnId"),
+        "{left}"
+    );
 }
 
 #[tokio::test]
