@@ -156,22 +156,19 @@ impl View {
                 usage,
                 ..
             } => {
-                self.end_line()?;
-                self.answer()?;
-                self.document(&event.kind)?;
+                self.last_words(&event.kind)?;
                 let exit = self.end(reason, fault.as_ref());
                 let tokens = usage.total();
                 return Ok(Some(Ending { exit, tokens }));
             }
             Kind::SessionClosed => {
-                self.end_line()?;
                 let gone = Kind::TurnFinished {
                     reason: FinishReason::Cancelled,
                     iterations: 0,
                     usage: self.result.usage,
                     fault: None,
                 };
-                self.document(&gone)?;
+                self.last_words(&gone)?;
                 let exit = self.end(&FinishReason::Cancelled, None);
                 let tokens = self.result.usage.total();
                 return Ok(Some(Ending { exit, tokens }));
@@ -273,8 +270,11 @@ impl View {
         }
     }
 
-    /// Shows the answer, where it was not shown as it came.
-    fn answer(&mut self) -> Result<(), Failure> {
+    /// Shows what is shown at the end of a turn: its document, or the answer, where that was not
+    /// shown as it came.
+    fn last_words(&mut self, last: &Kind) -> Result<(), Failure> {
+        self.end_line()?;
+        self.document(last)?;
         let answer = visible(self.result.answer());
         if self.pace == TextPace::Live || self.format != TurnFormat::Text || answer.is_empty() {
             return Ok(());
