@@ -115,7 +115,9 @@ async fn an_id_that_is_none_is_answered_with_a_reset_whatever_it_is() {
             &session,
             &format!("&after={}", crate::raw::encoded(&id)),
         );
-        for request in [by_header, by_query] {
+        // A client that has read nothing sends an empty parameter, which counts as absent.
+        let by_query = (!id.is_empty()).then_some(by_query);
+        for request in [Some(by_header), by_query].into_iter().flatten() {
             let frames = frames(&read(request).await);
             let kinds: Vec<_> = frames.iter().map(Frame::kind).collect();
             assert_eq!(kinds, ["reset", "completed", ""], "{id:?}");
