@@ -25,6 +25,9 @@ use crate::style::{Flow, Tone, columns};
 /// Characters of a call's arguments or of its result that are shown.
 const SHOWN: usize = 160;
 
+/// Bytes of a call's arguments from which on a person is told that they grow.
+const LONG_ARGS: usize = 4096;
+
 /// The tool whose result has a diff.
 const EDIT: &str = "edit_file";
 
@@ -49,6 +52,16 @@ pub(crate) struct View {
     held_return: bool,
     spinner: Spinner,
     result: TurnResult,
+    /// The call whose arguments the model writes.
+    writing: Option<Writing>,
+}
+
+/// A call that is not complete.
+struct Writing {
+    tool: String,
+    bytes: usize,
+    /// The size that is said next.
+    said_at: usize,
 }
 
 /// When text is shown.
@@ -99,6 +112,7 @@ impl View {
             voice: Voice::Own,
             reset: None,
             held_return: false,
+            writing: None,
             spinner: Spinner::new(),
             result: TurnResult::new(session.clone()),
         }
@@ -134,6 +148,7 @@ impl View {
                 fragment: Fragment::Text(text),
                 ..
             } => self.text(text)?,
+            Kind::Delta { fragment, .. } => self.growing(fragment)?,
             Kind::PartAdded {
                 part: Part::Call(call),
                 ..
@@ -178,7 +193,6 @@ impl View {
             | Kind::TurnUndone { .. }
             | Kind::TurnStarted { .. }
             | Kind::MessageStarted { .. }
-            | Kind::Delta { .. }
             | Kind::PartAdded { .. }
             | Kind::CallApproved { .. }
             | Kind::CallStarted { .. }
@@ -298,7 +312,33 @@ impl View {
         Ok(())
     }
 
+    /// Says how long the arguments of a call get, each time they have doubled.
+    fn growing(&mut self, fragment: &Fragment) -> Result<(), Failure> {
+        match (fragment, &mut self.writing) {
+            (Fragment::Call { name, .. }, writing) => {
+                *writing = Some(Writing {
+                    tool: name.clone(),
+                    bytes: 0,
+                    said_at: LONG_ARGS,
+                });
+            }
+            (Fragment::Args(more), Some(writing)) => {
+                writing.bytes += more.len();
+                if writing.bytes < writing.said_at {
+                    return Ok(());
+                }
+                writing.said_at *= 2;
+                let line = text::view::call_grows(&writing.tool, (writing.bytes / 1024) as u64);
+                self.end_line()?;
+                say(&line);
+            }
+            (Fragment::Text(_) | Fragment::Reasoning(_) | Fragment::Args(_), _) => {}
+        }
+        Ok(())
+    }
+
     fn call(&mut self, call: &ToolCall) -> Result<(), Failure> {
+        self.writing = None;
         self.end_line()?;
         let args = beginning(&call.args.to_string(), SHOWN);
         say(&text::view::call(&call.name, args));
