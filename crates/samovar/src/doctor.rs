@@ -190,7 +190,7 @@ fn as_text(findings: &[Finding]) -> String {
     lines.map(|line| line + "\n").collect()
 }
 
-/// A line whose continuation begins below its text, behind the mark.
+/// A line whose continuation is indented to its text, after the mark.
 fn shown(line: &str) -> String {
     let line = visible(line);
     match (line.split_at_checked(MARK_CHARS), columns(&io::stdout())) {

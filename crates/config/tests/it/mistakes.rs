@@ -2,7 +2,7 @@
 
 use crate::desk::Desk;
 
-/// A row is a file, ` => `, and what is said of it.
+/// A row is a file, ` => `, and the error that it causes.
 #[track_caller]
 fn check(row: &str, code: &str) {
     let (text, sentence) = row.split_once(" => ").unwrap();

@@ -22,7 +22,7 @@ fn tools() -> Arc<[Arc<ToolSpec>]> {
     .into()
 }
 
-/// What is told of an answer that comes in these pieces.
+/// The events of an answer that arrives in these pieces.
 fn read(pieces: &[&str], finish_reason: &str) -> String {
     let mut reader = TextCalls::new(tools());
     let mut events = Vec::new();
@@ -37,7 +37,7 @@ fn read(pieces: &[&str], finish_reason: &str) -> String {
     told(&events)
 }
 
-/// Checks what is told of an answer, cut at every place and into single characters.
+/// Checks the events of an answer, cut at every place and into single characters.
 #[track_caller]
 fn check(answer: &str, wanted: &str) {
     let end = if wanted.contains("end 0") {

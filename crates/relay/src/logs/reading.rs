@@ -132,7 +132,7 @@ pub(super) fn room_of_built_in_host(file: &File) -> Option<String> {
     room.filter(|_| is_built_in && !is_over)
 }
 
-/// The rows of a view behind one: so many at most, and about so many bytes.
+/// The rows of a view after one of them: at most so many, and about so many bytes.
 pub(super) fn rows(
     file: &File,
     view: LogView,

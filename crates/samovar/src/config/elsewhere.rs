@@ -12,7 +12,7 @@ use samovar_server::{Config, ConfiguredTool};
 /// Takes over what is set.
 ///
 /// # Errors
-/// [`ConfigError`]: a host, an origin or a range is none, or a tool lacks what it cannot do without.
+/// [`ConfigError`]: a host, an origin or a range is not valid, or a tool lacks a setting that it needs.
 pub(super) fn set_up(config: &mut Config, resolved: &Resolved) -> Result<(), ConfigError> {
     let key = "server.hosts";
     for written in &resolved.settings.server.hosts {
