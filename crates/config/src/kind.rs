@@ -203,6 +203,7 @@ impl fmt::Display for Kind {
             Self::Integer { min, max } => locale::config::kind_integer(min, max),
             Self::Number { min, max } => locale::config::kind_number(min, max),
             Self::Switch => locale::config::kind_switch().to_owned(),
+            Self::Choice(words) if words.len() == 1 => locale::config::kind_choice_only(&words[0]),
             Self::Choice(words) => locale::config::kind_choice(words.join(", ")),
             Self::List { count, min, max } => locale::config::kind_list(count, min, max),
             Self::Json { max } => locale::config::kind_json(max),

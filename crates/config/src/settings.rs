@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize, Serializer};
 #[schemars(title = "The configuration of Samovar")]
 pub struct Settings {
     /// The language of all sentences for people; by default that of `LC_ALL`, `LC_MESSAGES` or
-    /// `LANG`, else English.
+    /// `LANG` if this version has it, else English.
     #[schemars(schema_with = "languages", example = &"en", extend("x-widens" = false))]
     pub language: Option<String>,
     /// What to log on stderr: a level such as `info`, or a filter such as
@@ -108,7 +108,7 @@ pub struct Provider {
 #[schemars(inline)]
 pub struct Models {
     /// Whether to look for model servers on this machine: when no model is named and no provider has a
-    /// key, and for a model name without a provider.
+    /// key, and when a model is named without its provider.
     #[schemars(extend("x-widens" = true))]
     pub probe: bool,
     /// Whether a language model is required, which forbids `demo`.

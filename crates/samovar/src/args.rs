@@ -356,6 +356,8 @@ pub(crate) struct AddTool {
 pub(crate) enum Models {
     #[command(about = help::models_list())]
     List {
+        #[arg(long, help = help::models_all())]
+        all: bool,
         #[command(flatten)]
         who: ModelArgs,
         #[command(flatten)]
@@ -393,7 +395,7 @@ pub(crate) struct Restore {
 /// `samovar config`.
 #[derive(Subcommand)]
 pub(crate) enum Config {
-    #[command(about = help::config_show())]
+    #[command(about = help::config_show(), alias = "list")]
     Show {
         #[command(flatten)]
         who: ModelArgs,
@@ -403,7 +405,7 @@ pub(crate) enum Config {
     #[command(about = help::config_explain())]
     Explain {
         #[arg(help = help::config_key())]
-        key: String,
+        key: Option<String>,
         #[command(flatten)]
         who: ModelArgs,
         #[command(flatten)]

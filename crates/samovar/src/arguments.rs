@@ -28,7 +28,7 @@ pub(crate) fn sentence(error: &clap::Error) -> String {
         ErrorKind::InvalidSubcommand => {
             let command = quoted(&said(error, ContextKind::InvalidSubcommand));
             match said(error, ContextKind::SuggestedSubcommand) {
-                nearest if nearest.is_empty() => says::unknown_command(command),
+                nearest if nearest.is_empty() => says::unknown_command(command, program(error)),
                 nearest => says::unknown_command_near(command, nearest),
             }
         }
@@ -80,6 +80,15 @@ fn usage(error: &clap::Error) -> String {
     let usage = said(error, ContextKind::Usage);
     let usage = usage.trim().trim_start_matches("Usage:").trim();
     usage.lines().next().unwrap_or_default().to_owned()
+}
+
+/// The command before the word that it does not know: `samovar config`.
+fn program(error: &clap::Error) -> String {
+    let usage = usage(error);
+    let words = usage
+        .split(' ')
+        .take_while(|word| !word.starts_with(['<', '[']));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// What clap knows, in one line; empty when it knows nothing of the kind.

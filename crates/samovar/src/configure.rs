@@ -1,6 +1,7 @@
 //! `samovar config`: what is set, where it comes from, and what a folder's file may set.
 
 use std::io::IsTerminal;
+use std::path::Path;
 
 use samovar_config::{Candidate, Explained, Located, State, TrustState, schema};
 use samovar_locale as text;
@@ -8,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::args::{Common, Config, DirArgs, ModelArgs};
-use crate::config;
+use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format, table};
 use crate::screen::{confirm, put, say, visible};
@@ -20,7 +21,7 @@ use crate::screen::{confirm, put, say, visible};
 pub(crate) fn configure(command: Config) -> Result<Exit, Failure> {
     match command {
         Config::Show { who, common } => show(&who, &common),
-        Config::Explain { key, who, common } => explain(&key, &who, &common),
+        Config::Explain { key, who, common } => explain(key.as_deref(), &who, &common),
         Config::Schema => {
             let schema = serde_json::to_string_pretty(&schema());
             let schema = schema.map_err(|error| Failure::broken(&error))?;
@@ -35,12 +36,12 @@ pub(crate) fn configure(command: Config) -> Result<Exit, Failure> {
 fn show(who: &ModelArgs, common: &Common) -> Result<(), Failure> {
     let resolved = config::sources(&common.places, who)?.resolve()?;
     let keys: Vec<Explained> = resolved.rows().collect();
+    let found = config::read(&common.places, who, LocalData::UseOnly).ok();
     output::list(common.machine.format(), "key", &keys, |keys| {
         let row = |key: &Explained| {
-            let value = key.value.as_ref().map(Value::to_string);
             vec![
                 key.key.clone(),
-                value.unwrap_or_default(),
+                value(key, found.as_ref()),
                 key.origin.to_string(),
             ]
         };
@@ -48,16 +49,45 @@ fn show(who: &ModelArgs, common: &Common) -> Result<(), Failure> {
     })
 }
 
-fn explain(key: &str, who: &ModelArgs, common: &Common) -> Result<(), Failure> {
+fn explain(key: Option<&str>, who: &ModelArgs, common: &Common) -> Result<(), Failure> {
     let resolved = config::sources(&common.places, who)?.resolve()?;
+    let found = config::read(&common.places, who, LocalData::UseOnly).ok();
+    let format = common.machine.format();
+    let Some(key) = key else {
+        let keys: Vec<Explained> = resolved.rows().collect();
+        return output::list(format, "key", &keys, |keys| {
+            let texts: Vec<_> = keys
+                .iter()
+                .map(|key| as_text(key, found.as_ref()))
+                .collect();
+            texts.join("\n")
+        });
+    };
     let explained = resolved.explain(key);
     let explained = explained.map_err(|error| Failure::new(Exit::Usage, error.code(), error))?;
-    output::one(common.machine.format(), "key", &explained, as_text)
+    output::one(format, "key", &explained, |key| {
+        as_text(key, found.as_ref())
+    })
 }
 
-fn as_text(key: &Explained) -> String {
+/// The value of a key for a person; of one that is not set, what holds in this folder.
+fn value(key: &Explained, found: Option<&Setup>) -> String {
+    let folder = |folder: &Path| Value::from(folder.to_string_lossy()).to_string();
+    match (&key.value, key.key.as_str(), found) {
+        (Some(value), _, _) => value.to_string(),
+        (None, "language", _) => {
+            Value::from(text::choose(text::Language::default()).tag()).to_string()
+        }
+        (None, "defaults.model", _) => text::config::model_unset().to_owned(),
+        (None, "server.data_dir", Some(found)) => folder(&found.config.data_dir),
+        (None, "server.workspace", Some(found)) => folder(&found.config.workspace),
+        (None, _, _) => text::config::explain_unset().to_owned(),
+    }
+}
+
+fn as_text(key: &Explained, found: Option<&Setup>) -> String {
     let unset = || text::config::explain_unset().to_owned();
-    let value = key.value.as_ref().map_or_else(unset, Value::to_string);
+    let value = value(key, found);
     let default = key.default.as_ref().map_or_else(unset, Value::to_string);
     let mut lines = vec![
         format!("{} = {value}", key.key),

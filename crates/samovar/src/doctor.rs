@@ -38,6 +38,8 @@ pub(crate) struct Finding {
     command: Option<String>,
     /// Whether it was mended just now.
     is_mended: bool,
+    /// Whether it is only said that there is none.
+    is_absent: bool,
 }
 
 /// Whether what can be mended is mended.
@@ -96,6 +98,15 @@ impl Finding {
             reason: reason.into(),
             command: None,
             is_mended: false,
+            is_absent: false,
+        }
+    }
+
+    /// Something that need not be there.
+    fn absent(what: &'static str, fact: String, reason: impl Into<String>) -> Self {
+        Self {
+            is_absent: true,
+            ..Self::good(what, fact, reason)
         }
     }
 
@@ -172,6 +183,7 @@ fn as_text(findings: &[Finding]) -> String {
         let is_bad = finding.exit != Exit::Ok && !finding.is_mended;
         let fact = match (is_bad, finding.is_mended) {
             (_, true) => text::mended(what, fact),
+            (false, false) if finding.is_absent => text::absent(what, fact),
             (false, false) => text::good(what, fact),
             (true, false) => text::bad(what, fact),
         };

@@ -23,7 +23,8 @@ use crate::timestamps::moment;
 
 /// `samovar models`.
 pub(crate) async fn models(command: Models) -> Result<Exit, Failure> {
-    let Models::List { who, common } = command;
+    let Models::List { all, who, common } = command;
+    let rows = if all { Rows::All } else { Rows::Usable };
     let found = config::read(&common.places, &who, LocalData::UseOnly)?;
     let asked = async |client: &Client| {
         let answer: ModelsAnswer = client.get("/api/models?probe=true").await?;
@@ -36,7 +37,7 @@ pub(crate) async fn models(command: Models) -> Result<Exit, Failure> {
         say(&difference);
     }
     match common.machine.format() {
-        Format::Text => show_models(&answer, &found)?,
+        Format::Text => show_models(&answer, &found, rows)?,
         Format::Json => put(&output::line("models", &answer)?).map(drop)?,
         Format::Jsonl => {
             output::list(Format::Jsonl, "provider", &answer.providers, |_| {
@@ -47,10 +48,25 @@ pub(crate) async fn models(command: Models) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
+/// Which providers are shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rows {
+    Usable,
+    All,
+}
+
 /// The table of models, and in a line below which one answers.
-pub(crate) fn show_models(answer: &ModelsAnswer, found: &Setup) -> Result<(), Failure> {
-    let rows: Vec<_> = answer.providers.iter().map(row).collect();
-    put(&visible(&table(&rows)))?;
+pub(crate) fn show_models(answer: &ModelsAnswer, found: &Setup, rows: Rows) -> Result<(), Failure> {
+    let providers = answer.providers.iter();
+    let shown: Vec<_> = providers
+        .filter(|provider| rows == Rows::All || is_usable(provider, found))
+        .map(row)
+        .collect();
+    put(&visible(&table(&shown)))?;
+    let rest = answer.providers.len() - shown.len();
+    if rest > 0 {
+        say(&text::models::rest(rest as u64));
+    }
     for key in &answer.idle_keys {
         say(key);
     }
@@ -62,6 +78,16 @@ pub(crate) fn show_models(answer: &ModelsAnswer, found: &Setup) -> Result<(), Fa
         }
     }
     Ok(())
+}
+
+/// Whether a provider can be used, or is to be by its address.
+fn is_usable(provider: &ProviderInfo, found: &Setup) -> bool {
+    let has_model = match provider.access {
+        ProviderAccess::Key => true,
+        ProviderAccess::Open => provider.default_model.is_some() || !provider.models.is_empty(),
+        ProviderAccess::Missing => false,
+    };
+    has_model || provider.is_chosen || found.base_origins.contains_key(&provider.name)
 }
 
 fn row(provider: &ProviderInfo) -> Vec<String> {

@@ -11,7 +11,7 @@ use crate::arguments;
 use crate::chat;
 use crate::config::{self, LocalData};
 use crate::exit::{Exit, Failure};
-use crate::lists::show_models;
+use crate::lists::{Rows, show_models};
 use crate::screen::{put, say, written};
 
 /// Talks, at a terminal where a model answers; else says what is there and what to type next.
@@ -23,7 +23,7 @@ pub(crate) async fn welcome() -> Result<Exit, Failure> {
     if is_terminal && models.chosen.is_some() {
         return Box::pin(chat::chat(args::Chat::default())).await;
     }
-    show_models(&models, &found)?;
+    show_models(&models, &found, Rows::Usable)?;
     say(text::welcome::what_to_type());
     Ok(if models.chosen.is_some() {
         Exit::Ok

@@ -84,17 +84,28 @@ where
     T: DeserializeOwned,
     V: Deserializer<'static, Error = serde_json::Error>,
 {
+    let pairs: Vec<_> = given.into_iter().collect();
+    let names: Vec<_> = pairs.iter().map(|(name, _)| name.clone()).collect();
     let given = ParamPairs {
-        pairs: given.into_iter(),
+        pairs: pairs.into_iter(),
         open: None,
     };
     T::deserialize(MapAccessDeserializer::new(given)).map_err(|fault| {
-        let error = Error::new(Code::InvalidParams, fault.message);
-        match fault.parameter {
-            Some(name) => error.with_details(json!({ "parameter": name })),
-            None => error,
-        }
+        let Some(name) = fault.parameter else {
+            return Error::new(Code::InvalidParams, fault.message);
+        };
+        let near = names.iter().find(|given| is_near(given, &name));
+        let why = match near.filter(|_| !names.contains(&name)) {
+            Some(given) => locale::params::missing_near(given, &name),
+            None => fault.message,
+        };
+        Error::new(Code::InvalidParams, why).with_details(json!({ "parameter": name }))
     })
+}
+
+/// Whether a name is another spelling of a parameter: `session_id` of `sessionId`.
+fn is_near(given: &str, name: &str) -> bool {
+    given.replace(['_', '-'], "").eq_ignore_ascii_case(name)
 }
 
 /// Named values on their way into a type; errors carry the name.

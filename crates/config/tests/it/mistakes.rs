@@ -73,7 +73,7 @@ fn a_value_out_of_bounds_is_told_with_them() {
         "[server]\ndata_dir = \" \" => 2:1: server.data_dir is \" \"; give the path of a folder",
         "[tools]\napproval = \"yolo\" => 2:1: tools.approval is \"yolo\"; give one of auto, supervised, read-only",
         "[server]\ntoken = \"sk-short\" => 2:1: server.token is ***; give a line of 16 to 1024 characters",
-        "language = \"tlh\" => 1:1: language is \"tlh\"; give one of en",
+        "language = \"tlh\" => 1:1: language is \"tlh\"; give en, the only one so far",
     ] {
         check(row, code);
     }

@@ -65,7 +65,7 @@ impl fmt::Display for ServerProbe {
         let sentence = match &self.seen {
             ProbeOutcome::Models(0) => locale::probe::no_model(provider, address),
             ProbeOutcome::Models(count) => locale::probe::models(provider, address, *count as u64),
-            ProbeOutcome::Nobody => locale::probe::nobody(address, provider),
+            ProbeOutcome::Nobody => locale::probe::nobody(provider, address),
             ProbeOutcome::Late => locale::probe::late(provider, address),
             ProbeOutcome::Locked => locale::probe::locked(provider, address),
             ProbeOutcome::Status(status) => locale::probe::status(address, provider, status),

@@ -406,9 +406,9 @@ async fn an_address_by_hand_without_a_model_is_refused_with_what_was_seen_there(
     let usual = serving("m");
     let secret = base.replace("http://", "http://user:pa55@") + "?key=pa55";
     for (row, base, says) in [
-        ("ollama", base.as_str(), "no server listens"),
-        ("custom", &base, "no server listens"),
-        ("vllm", &secret, "no server listens"),
+        ("ollama", base.as_str(), "is not running at"),
+        ("custom", &base, "is not running at"),
+        ("vllm", &secret, "is not running at"),
         ("ollama", "ftp://box", "not a URL"),
         // A service elsewhere is not asked.
         ("custom", "https://192.0.2.1/v1", "not the model"),

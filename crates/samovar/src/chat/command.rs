@@ -7,7 +7,7 @@ use serde_json::json;
 use super::lines::Lines;
 use crate::config::Setup;
 use crate::exit::Failure;
-use crate::lists::show_models;
+use crate::lists::{Rows, show_models};
 use crate::output::table;
 use crate::screen::{put, say, visible};
 use crate::sessions::find;
@@ -77,7 +77,7 @@ impl Slash {
             }
             Self::Model(None) => {
                 let answer = talk.models().await?;
-                show_models(&answer, found)?;
+                show_models(&answer, found, Rows::Usable)?;
                 say(&text::chat::model(&talk.session.model));
             }
             Self::Model(Some(model)) => {

@@ -3,7 +3,7 @@
 use samovar_core::Models as _;
 use samovar_locale::{self as locale, doctor as text};
 use samovar_server::models;
-use samovar_server::providers::{Alternative, Idle, IdleKey, SPECS};
+use samovar_server::providers::{Alternative, Idle, IdleKey, ProbeOutcome, SPECS};
 use samovar_wire::api::ModelReason;
 use serde_json::Value;
 
@@ -69,12 +69,21 @@ pub(super) async fn near(found: &Setup) -> Finding {
     let probed = found.registry.probe().await;
     if probed.looked_at.is_empty() {
         let fact = text::local_unasked().to_owned();
-        return Finding::good("local", fact, text::local_off());
+        return Finding::absent("local", fact, text::local_off());
     }
-    let looks = probed.looked_at.iter().map(ToString::to_string);
-    let looks = looks.collect::<Vec<_>>().join("; ");
-    let fact = text::local_models(probed.models.len() as u64);
-    Finding::good("local", fact, looks)
+    let looked_at = probed.looked_at.iter();
+    let (absent, seen): (Vec<_>, Vec<_>) =
+        looked_at.partition(|look| look.seen == ProbeOutcome::Nobody);
+    let names: Vec<_> = absent.iter().map(|look| look.display_name).collect();
+    let absent = (!names.is_empty()).then(|| text::local_absent(names.join(", ")));
+    let looks: Vec<_> = seen.iter().map(ToString::to_string).chain(absent).collect();
+    let count = probed.models.len() as u64;
+    let finding = if count == 0 {
+        Finding::absent
+    } else {
+        Finding::good
+    };
+    finding("local", text::local_models(count), looks.join("; "))
 }
 
 /// The providers that have a key or an address.
@@ -83,20 +92,18 @@ pub(super) fn keys(found: &Setup) -> Finding {
     let is_set_up = |name| config.keys.contains_key(name) || config.base_urls.contains_key(name);
     let rows = SPECS.iter().filter(|spec| is_set_up(spec.name));
     let names: Vec<_> = rows.map(|spec| spec.name).collect();
-    let fact = match names.as_slice() {
-        [] => text::providers_none().to_owned(),
-        some => text::providers_some(some.join(", ")),
-    };
-    let variables: Vec<_> = SPECS
-        .iter()
-        .flat_map(|spec| spec.env_vars)
-        .copied()
-        .collect();
-    Finding::good(
-        "providers",
-        fact,
-        text::keys_read_from(variables.join(", ")),
-    )
+    match names.as_slice() {
+        [] => Finding::absent(
+            "providers",
+            text::providers_none().to_owned(),
+            text::keys_why(),
+        ),
+        some => Finding::good(
+            "providers",
+            text::providers_some(some.join(", ")),
+            text::keys_why(),
+        ),
+    }
 }
 
 /// A key that nothing uses.

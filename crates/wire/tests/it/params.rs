@@ -116,6 +116,11 @@ fn a_query_that_cannot_be_read_is_refused_with_the_parameter_and_what_it_must_be
     );
     let missing = query::<SessionParams>(&[("session", "a")]);
     assert_eq!(missing, Err("missing parameter `sessionId`".to_owned()));
+    for near in ["sessionid", "session_id", "SessionId"] {
+        let why =
+            format!("`{near}` is not a parameter; did you mean `sessionId`, which is missing?");
+        assert_eq!(query::<SessionParams>(&[(near, "a")]), Err(why));
+    }
 }
 
 // proves AS-3
