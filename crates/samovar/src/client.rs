@@ -17,6 +17,7 @@ use samovar_core::{Code, Millis};
 use samovar_locale as text;
 use samovar_server::{Address, LocalAccess, Token};
 use samovar_wire::agent::{BASE_PATH, ErrorBody};
+use samovar_wire::relay::SOCKET_PATH;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -36,6 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Client {
     transport: Transport,
     authority: String,
+    url: String,
     token: Token,
     holder: Option<Holder>,
 }
@@ -70,6 +72,7 @@ impl Client {
         Self {
             transport: Transport::Socket(Box::new(client)),
             authority: address.address.to_string(),
+            url: address.url,
             token: address.token,
             holder: Some(Holder {
                 pid: address.pid,
@@ -82,6 +85,7 @@ impl Client {
     pub(crate) fn inside(way_in: LocalAccess) -> Self {
         Self {
             transport: Transport::Inside(way_in.router),
+            url: format!("http://{}", way_in.authority),
             authority: way_in.authority,
             token: way_in.token,
             holder: None,
@@ -96,6 +100,11 @@ impl Client {
     /// Which server it asks, as `host:port`.
     pub(crate) fn authority(&self) -> &str {
         &self.authority
+    }
+
+    /// Where other clients reach the relay of that server.
+    pub(crate) fn relay_url(&self) -> String {
+        relay_url(&self.url)
     }
 
     /// Calls a method of the agent service.
@@ -320,6 +329,12 @@ fn turn_path(after: Option<&str>) -> String {
     path
 }
 
+/// The relay's socket of a server.
+pub(crate) fn relay_url(server: &str) -> String {
+    // So https becomes wss.
+    format!("{}{SOCKET_PATH}", server.replacen("http", "ws", 1))
+}
+
 /// A part of a path, in which every byte that means something else is encoded.
 pub(crate) fn segment(raw: &str) -> String {
     use std::fmt::Write as _;
@@ -363,7 +378,10 @@ impl Failure {
                 let why = match code {
                     Code::UnknownSession => text::client::session_unknown().to_owned(),
                     // A host of the relay says which tools it has; `tools list` has none of them.
-                    Code::UnknownTool if is_of_host(&refusal) => refusal.error,
+                    Code::UnknownTool if relay_code(&refusal).is_some() => refusal.error,
+                    Code::InvalidParams if relay_code(&refusal) == Some("NO_ACTIVE_SPEC") => {
+                        text::client::screen_empty(refusal.error)
+                    }
                     Code::UnknownTool => text::client::tool_unknown().to_owned(),
                     Code::UnknownToken => text::client::token_unknown().to_owned(),
                     _ => refusal.error,
@@ -380,10 +398,9 @@ impl Failure {
     }
 }
 
-/// Whether a host of the relay refused it, and not the server.
-fn is_of_host(refusal: &ErrorBody) -> bool {
-    let details = refusal.details.as_ref();
-    details.is_some_and(|details| details.get("relayCode").is_some())
+/// The relay's code, if a host refused it and not the server.
+fn relay_code(refusal: &ErrorBody) -> Option<&str> {
+    refusal.details.as_ref()?.get("relayCode")?.as_str()
 }
 
 #[cfg(test)]

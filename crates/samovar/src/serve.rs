@@ -1,6 +1,5 @@
 //! `samovar serve`.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -47,7 +46,7 @@ pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
 /// to be said behind the banner, of where the server listens.
 pub(crate) async fn run(
     mut found: Setup,
-    greet: impl Fn(SocketAddr, &Setup) -> Result<(), Failure>,
+    greet: impl Fn(&str, &Setup) -> Result<(), Failure>,
 ) -> Result<Exit, Failure> {
     found.check_workspace()?;
     found.note_folder();
@@ -81,7 +80,7 @@ pub(crate) async fn run(
             found.warn();
             found.say_earlier();
             say(&banner(&server, &found, &chosen));
-            greet(server.address(), &found)?;
+            greet(server.url(), &found)?;
             is_first = false;
         }
         let why = until_end(&server, &mut stop).await;

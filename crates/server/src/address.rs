@@ -18,8 +18,10 @@ const MAX_BYTES: u64 = 4096;
 /// Where a running server listens, and what lets its owner in.
 #[derive(Clone, Debug)]
 pub struct Address {
-    /// Where it listens; always on loopback.
+    /// Where it listens for the owner's own commands; always on loopback.
     pub address: SocketAddr,
+    /// Where other clients reach it, without a slash at the end.
+    pub url: String,
     /// The token of this run of the server, which the owner's own commands bring.
     pub token: Token,
     /// The hash of the token that it lets the owner's other clients in with.
@@ -33,6 +35,8 @@ pub struct Address {
 #[derive(Serialize, Deserialize)]
 struct AddressRecord {
     address: SocketAddr,
+    #[serde(default)]
+    url: Option<String>,
     token: String,
     #[serde(default)]
     owner: Option<TokenHash>,
@@ -54,6 +58,7 @@ impl Address {
         // The token goes to no other machine, whatever the file says.
         address.ip().is_loopback().then_some(Self {
             address,
+            url: written.url.unwrap_or_else(|| format!("http://{address}")),
             token,
             pid,
             since,
@@ -79,6 +84,7 @@ impl AddressFile {
     pub(crate) fn write(files: SmallFiles, address: &Address) -> std::io::Result<Self> {
         let written = AddressRecord {
             address: address.address,
+            url: Some(address.url.clone()),
             token: address.token.expose().to_owned(),
             owner: address.owner.clone(),
             pid: address.pid,
@@ -111,6 +117,7 @@ mod tests {
     fn address(at: &str) -> Address {
         Address {
             address: at.parse().unwrap(),
+            url: "https://samovar.example".to_owned(),
             token: Token::new("a-token-of-thirty-two-characters").unwrap(),
             owner: None,
             pid: 7,
@@ -130,6 +137,7 @@ mod tests {
         .unwrap();
         let read = Address::read(dir.path()).unwrap();
         assert_eq!(read.address, "127.0.0.1:4747".parse().unwrap());
+        assert_eq!(read.url, "https://samovar.example");
         assert!(read.pid == 7 && read.since.is_some(), "{read:?}");
         assert_eq!(read.token.expose(), "a-token-of-thirty-two-characters");
         let meta = std::fs::metadata(dir.path().join(NAME)).unwrap();

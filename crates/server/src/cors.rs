@@ -13,7 +13,7 @@ pub(crate) fn is_preflight(request: &Parts) -> bool {
     request.method == Method::OPTIONS && request.headers.contains_key(asks)
 }
 
-/// The answer to that: any header may be sent, since none but the token lets a client in.
+/// The answer to that: any header may be sent, because only the token lets a client in.
 pub(crate) fn preflight(request: &HeaderMap) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;

@@ -161,10 +161,11 @@ impl Opening {
         router::router(&self.shared, Names::new(authorities))
     }
 
-    /// Where the owner's own commands reach a server that listens there.
-    pub(crate) fn address(&self, address: SocketAddr) -> Address {
+    /// Where the owner's own commands, and other clients, reach a server that listens there.
+    pub(crate) fn address(&self, address: SocketAddr, url: String) -> Address {
         Address {
             address,
+            url,
             token: self.local.clone(),
             owner: Some(TokenHash::of(&self.token)),
             pid: std::process::id(),

@@ -29,6 +29,9 @@ use crate::upgrade::ConnectionGuard;
 #[cfg(test)]
 mod tests;
 
+/// Connections of the owner's own commands beside a socket for other machines, at most.
+const OWNERS_CONNECTIONS: usize = 64;
+
 /// How long a connection gets to end after the server was asked to stop.
 const LINGER: Duration = Duration::from_secs(2);
 
@@ -42,6 +45,7 @@ pub struct Server {
     socket: Socket,
     home: Home,
     address: SocketAddr,
+    url: String,
 }
 
 /// Why a server cannot start.
@@ -132,7 +136,9 @@ impl Server {
         let listen = |source| StartError::Listen { address, source };
         let listener = pace::listen(address).map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
-        let mut doors = vec![(listener, Names::of(address, &config))];
+        let names = Names::of(address, &config);
+        let url = names.url().to_owned();
+        let mut doors = vec![(listener, names, config.max_connections)];
         let mut local = address;
         if !address.ip().is_loopback() {
             // The owner's own commands send the token of this run, which is for no other machine.
@@ -143,13 +149,13 @@ impl Server {
             };
             let listener = pace::listen(local).map_err(listen)?;
             local = listener.local_addr().map_err(listen)?;
-            doors.push((listener, Names::of(local, &config)));
+            doors.push((listener, Names::of(local, &config), OWNERS_CONNECTIONS));
         }
-        let routed = doors.into_iter();
-        let routed =
-            routed.map(|(listener, names)| (listener, router::router(&opening.shared, names)));
+        let routed = doors
+            .into_iter()
+            .map(|(listener, names, max)| (listener, router::router(&opening.shared, names), max));
         let socket = Socket::open(routed, &config);
-        let local = opening.address(local);
+        let local = opening.address(local, url.clone());
         // On the heap: what starts a server is large, and so would be whoever starts one.
         let home = match Box::pin(opening.finish()).await {
             Ok(home) => home,
@@ -164,6 +170,7 @@ impl Server {
                 socket,
                 home,
                 address,
+                url,
             }),
             Err(error) => {
                 home.leave();
@@ -186,6 +193,11 @@ impl Server {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where clients reach it, without a slash at the end.
+    pub fn url(&self) -> &str {
+        &self.url
     }
 
     /// What it serves.
@@ -227,19 +239,20 @@ struct Socket {
 }
 
 impl Socket {
-    fn open(doors: impl Iterator<Item = (TcpListener, Router)>, config: &Config) -> Self {
+    /// Each listener with its routes and the most connections that it has.
+    fn open(doors: impl Iterator<Item = (TcpListener, Router, usize)>, config: &Config) -> Self {
         let socket = Self {
             stop: CancellationToken::new(),
             cut: CancellationToken::new(),
             tasks: TaskTracker::new(),
         };
-        for (listener, router) in doors {
+        for (listener, router, max_connections) in doors {
             let accepting = AcceptLoop {
                 router,
                 stop: socket.stop.clone(),
                 cut: socket.cut.clone(),
                 tasks: socket.tasks.clone(),
-                permits: Arc::new(Semaphore::new(config.max_connections)),
+                permits: Arc::new(Semaphore::new(max_connections)),
                 slow_client: config.slow_client,
                 slow_reader: config.slow_reader,
             };

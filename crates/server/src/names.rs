@@ -45,27 +45,34 @@ impl Names {
         Self::default().and("http", authorities)
     }
 
-    /// Those of a socket: its address, for a loopback one every name of that, and the hosts that the
-    /// configuration names.
+    /// Those of a socket: its address, the other loopback names if that is on loopback, and the hosts
+    /// of the configuration. The name that clients should use comes first.
     pub(crate) fn of(address: SocketAddr, config: &Config) -> Self {
-        let mut names = Self::default();
-        if !address.ip().is_unspecified() {
-            names = names.and("http", [address.to_string()]);
-        }
+        let scheme = if config.behind_proxy { "https" } else { "http" };
+        let hosts = config.hosts.iter().map(Authority::as_str);
         if address.ip().is_loopback() {
             let port = address.port();
-            let hosts = ["localhost", "127.0.0.1", "[::1]"];
-            names = names.and("http", hosts.map(|host| format!("{host}:{port}")));
+            let loopback = ["localhost", "127.0.0.1", "[::1]"];
+            let names = Self::new([address.to_string()]);
+            let names = names.and("http", loopback.map(|host| format!("{host}:{port}")));
+            return names.and(scheme, hosts);
         }
-        let scheme = if config.behind_proxy { "https" } else { "http" };
-        names.and(scheme, config.hosts.iter().map(Authority::as_str))
+        let names = Self::default().and(scheme, hosts);
+        let is_one = !address.ip().is_unspecified();
+        names.and("http", is_one.then(|| address.to_string()))
+    }
+
+    /// Where clients reach the server; empty without a name.
+    pub(crate) fn url(&self) -> &str {
+        self.origins.first().map_or("", String::as_str)
     }
 
     fn and(mut self, scheme: &str, more: impl IntoIterator<Item = impl Into<String>>) -> Self {
         for authority in more {
             let authority = authority.into().to_ascii_lowercase();
-            if !self.authorities.contains(&authority) {
-                self.origins.push(format!("{scheme}://{authority}"));
+            let origin = format!("{scheme}://{}", without_usual_port(scheme, &authority));
+            if !self.origins.contains(&origin) {
+                self.origins.push(origin);
                 self.authorities.push(authority);
             }
         }
@@ -77,7 +84,13 @@ impl Names {
     }
 
     pub(crate) fn has_authority(&self, authority: &str) -> bool {
-        self.authorities.contains(&authority.to_ascii_lowercase())
+        let given = authority.to_ascii_lowercase();
+        let mut ours = self.authorities.iter();
+        // Clients leave out the usual port, with TLS at a proxy that of TLS.
+        ours.any(|ours| {
+            let usual = ["http", "https"].map(|scheme| without_usual_port(scheme, ours));
+            *ours == given || usual.contains(&given.as_str())
+        })
     }
 
     pub(crate) fn has_origin(&self, origin: &HeaderValue) -> bool {
@@ -90,7 +103,7 @@ impl Names {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin(String);
 
-/// The text is not an origin. `null`, a wildcard, and anything after the port are none either.
+/// The text is not an origin. Neither is `null`, a wildcard, or one with anything after the port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAnOrigin;
 
@@ -114,13 +127,7 @@ impl FromStr for Origin {
             return Err(NotAnOrigin);
         }
         let authority = authority(rest).ok_or(NotAnOrigin)?;
-        // A browser leaves out the usual port.
-        let usual = match scheme.as_str() {
-            "http" => ":80",
-            "https" => ":443",
-            _ => "",
-        };
-        let authority = authority.strip_suffix(usual).unwrap_or(&authority);
+        let authority = without_usual_port(&scheme, &authority);
         Ok(Self(format!("{scheme}://{authority}")))
     }
 }
@@ -129,6 +136,16 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// An authority as browsers send it in a URL of this scheme.
+fn without_usual_port<'a>(scheme: &str, authority: &'a str) -> &'a str {
+    let usual = match scheme {
+        "http" => ":80",
+        "https" => ":443",
+        _ => "",
+    };
+    authority.strip_suffix(usual).unwrap_or(authority)
 }
 
 /// A host with or without a port, in the spelling that browsers send.
@@ -159,6 +176,77 @@ fn authority(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // proves TL-12
+    #[test]
+    fn a_usual_port_counts_as_clients_send_it() {
+        for (listens, hosts, given, is_ours, url) in [
+            (
+                "0.0.0.0:4747",
+                "a.example:443",
+                "A.example",
+                true,
+                "https://a.example",
+            ),
+            (
+                "0.0.0.0:4747",
+                "a.example:443",
+                "a.example:443",
+                true,
+                "https://a.example",
+            ),
+            (
+                "0.0.0.0:4747",
+                "a.example",
+                "a.example:443",
+                false,
+                "https://a.example",
+            ),
+            (
+                "0.0.0.0:4747",
+                "a.example:8443",
+                "a.example",
+                false,
+                "https://a.example:8443",
+            ),
+            (
+                "192.0.2.1:80",
+                "a.example",
+                "192.0.2.1",
+                true,
+                "https://a.example",
+            ),
+            (
+                "127.0.0.1:80",
+                "a.example:443",
+                "localhost",
+                true,
+                "http://127.0.0.1",
+            ),
+            (
+                "127.0.0.1:4747",
+                "a.example",
+                "127.0.0.1",
+                false,
+                "http://127.0.0.1:4747",
+            ),
+        ] {
+            let mut config = Config::new("/data".into(), "/work".into());
+            config.behind_proxy = true;
+            config.hosts = vec![hosts.parse().unwrap()];
+            let names = Names::of(listens.parse().unwrap(), &config);
+            assert_eq!(
+                names.has_authority(given),
+                is_ours,
+                "{listens} {hosts} {given}"
+            );
+            assert_eq!(names.url(), url, "{listens} {hosts}");
+            assert!(
+                names.has_origin(&HeaderValue::from_str(url).unwrap()),
+                "{url}"
+            );
+        }
+    }
 
     // proves TL-12
     #[test]

@@ -65,7 +65,7 @@ impl Relaying {
         rooms.sort_unstable();
         rooms.dedup();
         for room in &rooms {
-            // The rest of the server is none the worse for it.
+            // The rest of the server works without it.
             if let Err(error) = self.attach_movie(room) {
                 tracing::error!(%error, room, "a room has no movie host");
             }

@@ -310,7 +310,9 @@ const TYPO: usize = 2;
 fn unknown(path: &str, paths: &[String]) -> Response<Body> {
     let distance = |known: &&String| strsim::osa_distance(path, known);
     let whole = paths.iter().filter(|known| !known.contains('{'));
-    let nearest = whole.min_by_key(distance);
+    // First, since the distance costs the product of both lengths, and a path may have 64 KiB.
+    let as_long = whole.filter(|known| known.len().abs_diff(path.len()) <= TYPO);
+    let nearest = as_long.min_by_key(distance);
     let nearest = nearest.filter(|known| distance(known) <= TYPO);
     let why = match nearest {
         Some(nearest) => locale::request::unknown_path_near(path, nearest),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use samovar_core::Broken;
 use tokio::process::Command;
 
-/// How long it may read. A journal that takes longer is none the worse for it.
+/// How long it may read. A journal that takes longer counts as good.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The exit code for a journal that cannot be used.

@@ -59,13 +59,13 @@ async fn server(found: &Setup) -> (Finding, Option<Client>) {
         let fact = text::server_none().to_owned();
         return (Finding::good("server", fact, text::server_short()), None);
     };
-    let shown = address.address;
+    let shown = address.url;
     let client = access::running(&found.config).await;
     let finding = if let Some(holder) = client.as_ref().and_then(Client::holder) {
-        let fact = text::server_at(holder.pid, shown, moment(holder.since));
+        let fact = text::server_at(holder.pid, &shown, moment(holder.since));
         Finding::good("server", fact, text::server_told())
     } else {
-        let fact = text::server_silent(shown);
+        let fact = text::server_silent(&shown);
         Finding::bad("server", Exit::Busy, fact, text::server_told())
     };
     (finding, client)

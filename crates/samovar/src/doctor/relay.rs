@@ -4,7 +4,6 @@ use std::fs;
 
 use samovar_locale::doctor as text;
 use samovar_wire::api::RelayRoomInfo;
-use samovar_wire::relay::SOCKET_PATH;
 
 use super::{Finding, disk};
 use crate::client::Client;
@@ -44,10 +43,9 @@ fn studies(found: &Setup) -> Option<Finding> {
 /// Who is in the rooms now; none when the server has gone meanwhile.
 pub(super) async fn rooms(client: &Client) -> Option<Finding> {
     let rooms: Vec<RelayRoomInfo> = client.get("/api/relay/rooms").await.ok()?;
-    let url = format!("ws://{}{SOCKET_PATH}", client.authority());
     let agents = rooms.iter().map(|room| room.agents).sum::<u64>();
     let studies = rooms.iter().filter(|room| room.study.is_some()).count();
-    let fact = text::rooms(rooms.len() as u64, url, agents, studies);
+    let fact = text::rooms(rooms.len() as u64, client.relay_url(), agents, studies);
     let finding = Finding::good("rooms", fact, text::rooms_why());
     Some(finding.with_command("samovar relay rooms"))
 }

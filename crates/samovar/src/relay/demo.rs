@@ -1,17 +1,15 @@
 //! `samovar relay demo`: a room with the booking of a movie as its screen, and how to join it.
 
-use std::net::SocketAddr;
 use std::path::Path;
 
 use samovar_locale as text;
-use samovar_wire::relay::SOCKET_PATH;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::ROOMS;
 use crate::access::running;
 use crate::args::{Demo, ModelArgs};
-use crate::client::{Client, segment};
+use crate::client::{Client, relay_url, segment};
 use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format};
@@ -53,7 +51,7 @@ pub(super) async fn demo(demo: Demo) -> Result<Exit, Failure> {
         if let Some(client) = running(&found.config).await {
             found.say_foreign();
             attach(&client, &typed.room).await?;
-            show(&typed, client.authority(), &found)?;
+            show(&typed, client.relay_url(), &found)?;
             return Ok(Exit::Ok);
         }
     }
@@ -62,7 +60,7 @@ pub(super) async fn demo(demo: Demo) -> Result<Exit, Failure> {
     if !found.config.relay.movie_rooms.contains(&typed.room) {
         found.config.relay.movie_rooms.push(typed.room.clone());
     }
-    let invite = |address: SocketAddr, found: &Setup| show(&typed, &address.to_string(), found);
+    let invite = |url: &str, found: &Setup| show(&typed, relay_url(url), found);
     serve::run(found, invite).await
 }
 
@@ -73,9 +71,8 @@ async fn attach(client: &Client, room: &str) -> Result<(), Failure> {
     client.post::<Value>(&path, &kind).await.map(drop)
 }
 
-fn show(typed: &Typed, authority: &str, found: &Setup) -> Result<(), Failure> {
+fn show(typed: &Typed, url: String, found: &Setup) -> Result<(), Failure> {
     let Typed { room, format, .. } = typed;
-    let url = format!("ws://{authority}{SOCKET_PATH}");
     let token_file = match found.config.token {
         // It is in no file of ours.
         Some(_) => text::relay_cli::own_token_file().to_owned(),

@@ -38,13 +38,12 @@ const PATIENT: Patience = Patience {
 fn open(max_connections: usize, patience: Patience) -> (Socket, SocketAddr) {
     let root = tempfile::tempdir().unwrap();
     let mut config = Config::new(root.path().join("data"), root.path().to_owned());
-    config.max_connections = max_connections;
     config.slow_reader = patience.patience;
     let router = Router::new().route("/", get(move |request| echo(request, patience)));
     let listener = pace::listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let address = listener.local_addr().unwrap();
     (
-        Socket::open([(listener, router)].into_iter(), &config),
+        Socket::open([(listener, router, max_connections)].into_iter(), &config),
         address,
     )
 }

@@ -43,7 +43,7 @@ fn the_contract_file_says_what_the_rust_types_say() {
 
 // proves AS-20, AS-24
 #[tokio::test]
-async fn the_typescript_client_goes_the_whole_way_and_meets_what_goes_wrong() {
+async fn needs_npm_the_typescript_client_goes_the_whole_way_and_meets_what_goes_wrong() {
     let compiled = Compiled::new().await;
     let clock = TestTool::new("clock", |_, _| async {
         ToolReply::Closed(Outcome::done("12:00"))
@@ -68,7 +68,7 @@ async fn the_typescript_client_goes_the_whole_way_and_meets_what_goes_wrong() {
 
 // proves AS-20, AS-24
 #[tokio::test]
-async fn the_typescript_client_works_with_a_server_that_was_told_nothing() {
+async fn needs_npm_the_typescript_client_works_with_a_server_that_was_told_nothing() {
     let compiled = Compiled::new().await;
     let (server, _folder) = unconfigured().await;
 
@@ -81,7 +81,7 @@ async fn the_typescript_client_works_with_a_server_that_was_told_nothing() {
 
 // proves AS-20
 #[tokio::test]
-async fn the_example_of_the_protocol_page_talks_to_a_server() {
+async fn needs_npm_the_example_of_the_protocol_page_talks_to_a_server() {
     let page = std::fs::read_to_string(home().join("../../docs/protocols.md")).unwrap();
     let example = page.split("```ts\n").nth(1).unwrap();
     let example = example.split("```").next().unwrap();
@@ -99,25 +99,25 @@ async fn the_example_of_the_protocol_page_talks_to_a_server() {
 
 // proves AS-4, AS-20
 #[tokio::test]
-async fn the_typescript_client_reads_a_stream_in_whatever_pieces_it_comes() {
+async fn needs_npm_the_typescript_client_reads_a_stream_in_whatever_pieces_it_comes() {
     Compiled::new().await.run("reading", &[]).await;
 }
 
 // proves AS-20, DU-7
 #[tokio::test]
-async fn the_typescript_client_goes_on_where_a_stream_broke_off() {
+async fn needs_npm_the_typescript_client_goes_on_where_a_stream_broke_off() {
     Compiled::new().await.run("resuming", &[]).await;
 }
 
 // proves AS-1, AS-2, AS-3, AS-20
 #[tokio::test]
-async fn the_typescript_client_sends_parameters_by_name_and_knows_a_refusal() {
+async fn needs_npm_the_typescript_client_sends_parameters_by_name_and_knows_a_refusal() {
     Compiled::new().await.run("calls", &[]).await;
 }
 
 // proves AS-20
 #[tokio::test]
-async fn the_typescript_package_is_built_into_the_files_that_it_promises() {
+async fn needs_npm_the_typescript_package_is_built_into_the_files_that_it_promises() {
     let compiled = Compiled::empty();
 
     compiled.compile(&home(), "dist").await;

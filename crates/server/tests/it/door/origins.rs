@@ -282,6 +282,7 @@ async fn behind_a_proxy_the_hosts_count_and_a_loopback_socket_stays_for_the_owne
 
     let owners = Address::read(&data).unwrap();
     assert!(owners.address.ip().is_loopback());
+    assert_eq!(owners.url, "https://samovar.example");
     assert!(owners.takes(&Token::new(TOKEN).unwrap()));
     assert!(
         !owners.takes(&owners.token),
