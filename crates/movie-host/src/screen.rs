@@ -53,9 +53,8 @@ impl Screen {
         actor: Actor,
         study: &str,
     ) -> Result<Vec<Entry>, Refusal> {
-        if self.booking.is_some() {
-            let why = "the booking is made and the screen is empty; \
-                       open it again with: samovar relay demo, or join with a new agent";
+        if self.booking.is_some() && Tool::from_name(name) != Some(Tool::PostMessage) {
+            let why = "the booking is made and the screen is empty; start a new study session";
             return Err((RelayCode::NoActiveSpec, why.to_owned()));
         }
         let tool = self.offered(name)?;
@@ -67,7 +66,7 @@ impl Screen {
     /// The tools that can be called now (RL-19).
     pub(crate) fn tools(&self) -> Vec<Tool> {
         if self.booking.is_some() {
-            return Vec::new();
+            return vec![Tool::PostMessage];
         }
         let mut tools = Tool::ALL.to_vec();
         tools.retain(|tool| self.missing(*tool).is_none());

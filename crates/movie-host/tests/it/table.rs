@@ -185,20 +185,22 @@ fn each_tool_at_each_stage_does_what_it_is_there_for_and_is_refused_otherwise() 
     assert_eq!(seen, all.collect(), "a cell is missing");
 }
 
-// proves RL-9
+// proves RL-9, RL-19
 #[test]
-fn after_the_booking_there_is_no_spec_and_every_tool_is_refused_for_that() {
+fn after_the_booking_there_is_no_spec_and_every_tool_but_a_message_is_refused_for_that() {
     let mut theater = Theater::at("confirm");
     theater.ok("next", json!({}));
 
     let snapshot = theater.snapshot();
     assert_eq!(snapshot["uiSpec"], Value::Null);
-    assert_eq!(snapshot["toolSchema"], json!([]));
-    for tool in TOOLS.into_iter().chain(["fly"]) {
+    assert_eq!(theater.tools(), ["postMessage"]);
+    let others = TOOLS.into_iter().filter(|tool| *tool != "postMessage");
+    for tool in others.chain(["fly"]) {
         let (came, _) = theater.call(tool, call(tool, "title", "m1"));
         assert_eq!(came, Came::Refused("NO_ACTIVE_SPEC".to_owned()), "{tool}");
     }
     assert_eq!(theater.snapshot(), snapshot);
+    theater.ok("postMessage", json!({"text": "Enjoy it."}));
 }
 
 // proves RL-9, RL-19
