@@ -117,9 +117,9 @@ impl Asking {
             turn: open.turn,
             call: open.call.id,
         };
-        let question = open.call.args["question"].as_str().unwrap_or_default();
+        let question = samovar_core::tool::question(&open.call.args).unwrap_or_default();
         let author = self.name.of(&open.agent);
-        if let Err(why) = self.chat.ask_for(&author, question, call.clone()).await {
+        if let Err(why) = self.chat.ask_for(&author, &question, call.clone()).await {
             call.refuse(&why).await;
         }
     }

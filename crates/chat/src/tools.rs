@@ -15,6 +15,12 @@ use crate::chat::{ADAPTIVE_AGENT, Chat, MAX_TEXT_BYTES};
 pub(crate) const ASK_USER: &str = "ask_user";
 const POST_MESSAGE: &str = "post_message";
 
+/// Answers that a question offers, at most.
+const MAX_OPTIONS: usize = 20;
+
+/// Characters of such an answer, at most.
+const MAX_OPTION_CHARS: usize = 500;
+
 /// Under which name the agents of an engine speak in the chat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Name {
@@ -98,6 +104,12 @@ fn ask_user() -> ToolSpec {
                     "description": "The question, in the words that the user reads.",
                     "minLength": 1,
                     "maxLength": MAX_TEXT_BYTES,
+                },
+                "options": {
+                    "type": "array",
+                    "description": "Answers to offer; the user may give any other.",
+                    "items": {"type": "string", "minLength": 1, "maxLength": MAX_OPTION_CHARS},
+                    "maxItems": MAX_OPTIONS,
                 },
             },
             "required": ["question"],

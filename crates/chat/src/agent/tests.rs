@@ -45,12 +45,14 @@ async fn sees(chat: &Chat, is_it: impl Fn(&ChatMessage) -> bool) -> Arc<ChatMess
 // proves CH-9, CH-13
 #[tokio::test]
 async fn a_turn_that_is_stopped_while_it_asks_leaves_a_note_and_no_question() {
-    let world = World::answering([asks("When?"), say("Here I am.")]);
+    let offers = json!({"question": "When?", "options": ["Monday", "on Tuesday"]});
+    let world = World::answering([call("ask_user", offers), say("Here I am.")]);
     let chat = chat(&world);
     let agent = agent(&world, &chat);
     assert!(agent.engine.get().is_none(), "nothing began yet");
     let asked = chat.post_user("book").await.unwrap();
-    let question = sees(&chat, |message| message.text == "When?").await.id;
+    let text = "When?\n- Monday\n- on Tuesday";
+    let question = sees(&chat, |message| message.text == text).await.id;
 
     let engine = agent.engine.get().unwrap();
     let open = engine.open_calls().await.unwrap().remove(0);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use samovar_core::event::Group;
-use samovar_core::tool::Closer;
+use samovar_core::tool::{Closer, question};
 use samovar_core::{CallId, Kind, Outcome, Part, Status};
 use samovar_locale as text;
 use samovar_wire::agent::{ShownEvent, Snapshot};
@@ -251,8 +251,8 @@ impl Questions {
 
     /// What a call asks, if it asks something.
     fn learn(&mut self, call: &CallId, tool: &str, args: &Value) {
-        if let (ASK_USER, Some(question)) = (tool, args["question"].as_str()) {
-            self.asked.insert(call.clone(), question.to_owned());
+        if let (ASK_USER, Some(question)) = (tool, question(args)) {
+            self.asked.insert(call.clone(), question);
         }
     }
 
