@@ -114,6 +114,18 @@ fn entries(language: Language, text: &str, values: &mut Values) {
     }
     put(values, "total", total.to_string());
     put(values, "shown", shown.to_string());
+    let class = match shown {
+        _ if shown == total => "all",
+        1 => "one",
+        _ => "some",
+    };
+    let key = match values.get("order").map(String::as_str) {
+        Some(order @ ("largest" | "smallest")) if total > 0 => format!("{order}.{class}"),
+        Some(_) | None => "counted".to_owned(),
+    };
+    if let Some(listed) = TABLE.fill(language, TABLE.say(language, &key), values) {
+        put(values, "listed", listed);
+    }
     if !names.is_empty() {
         put(values, "names", names);
         put(values, "lines", told);
