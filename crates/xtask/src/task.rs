@@ -193,6 +193,14 @@ impl Task {
     /// The first step that fails ends the task; `cargo-nextest` is installed first where it is
     /// missing, or the task ends before its first step.
     pub(crate) fn run(&self, words: &[String]) -> Result<(), String> {
+        let ended = self.run_steps(words);
+        if let Some(line) = packages::left_out_line().filter(|_| self.name == "test") {
+            eprintln!("xtask: {line}");
+        }
+        ended
+    }
+
+    fn run_steps(&self, words: &[String]) -> Result<(), String> {
         let steps = self.steps.iter().filter(|step| step.is_for(words));
         let steps: Vec<&Step> = steps.collect();
         if steps.iter().any(|step| step.needs_nextest()) {
@@ -218,9 +226,6 @@ impl Task {
         }
         if let Some(last) = self.last {
             last(&packages::root(), words)?;
-        }
-        if let Some(line) = packages::left_out_line().filter(|_| self.name == "test") {
-            eprintln!("xtask: {line}");
         }
         let took = seconds(started.elapsed());
         eprintln!("xtask: {} passed in {took}", self.name);

@@ -50,7 +50,7 @@ fn strict(script: &str, port: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_curl_lines_of_the_readme_talk_to_the_server_that_it_starts() {
+async fn needs_curl_the_curl_lines_of_the_readme_talk_to_the_server_that_it_starts() {
     let program = Program::new(BINARY);
     let server = program.serve(&[]).await;
     let port = server.address.rsplit(':').next().unwrap();
@@ -70,7 +70,7 @@ async fn the_curl_lines_of_the_readme_talk_to_the_server_that_it_starts() {
 }
 
 #[tokio::test]
-async fn every_command_of_the_protocol_page_is_answered() {
+async fn needs_curl_every_command_of_the_protocol_page_is_answered() {
     let program = Program::new(BINARY);
     let server = program.serve(&[]).await;
     let port = server.address.rsplit(':').next().unwrap();
@@ -114,7 +114,7 @@ async fn the_first_command_of_the_readme_does_what_it_says() {
 
 // proves FC-5
 #[tokio::test]
-async fn the_question_of_the_readme_is_answered_as_it_says() {
+async fn needs_curl_the_question_of_the_readme_is_answered_as_it_says() {
     let blocks = blocks("README.md");
     let asking = blocks.iter().find(|block| block.contains("ask me"));
     let line = asking

@@ -154,7 +154,7 @@ async fn typescript() -> (Command, TempDir) {
 
 // proves RL-13, RL-14, RL-15, RL-17, RL-19
 #[tokio::test]
-async fn the_agent_in_python_books_what_was_wanted_and_its_log_plays_again() {
+async fn needs_python_the_agent_in_python_books_what_was_wanted_and_its_log_plays_again() {
     let (program, server) = cinema().await;
 
     let said = book(python(), &program, &server).await;
@@ -167,7 +167,7 @@ async fn the_agent_in_python_books_what_was_wanted_and_its_log_plays_again() {
 
 // proves RL-13, RL-14, RL-15, RL-17, RL-19
 #[tokio::test]
-async fn the_agent_in_typescript_books_what_was_wanted_and_its_log_plays_again() {
+async fn needs_npm_the_agent_in_typescript_books_what_was_wanted_and_its_log_plays_again() {
     let (agent, _compiled) = typescript().await;
     let (program, server) = cinema().await;
 
@@ -197,7 +197,7 @@ async fn shows_nothing(mut host: Socket) {
 }
 
 #[tokio::test]
-async fn the_agents_give_up_where_nothing_fits() {
+async fn needs_npm_needs_python_the_agents_give_up_where_nothing_fits() {
     let (typescript, _compiled) = typescript().await;
     for agent in [python(), typescript] {
         let program = program();
