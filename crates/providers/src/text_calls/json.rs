@@ -1,6 +1,6 @@
 //! Where a JSON value in a text ends.
 
-use super::NoCall;
+use super::calls::NoCall;
 
 /// How far a JSON object or list was read.
 #[derive(Default)]
