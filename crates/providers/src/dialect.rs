@@ -39,17 +39,17 @@ pub(crate) struct Remote {
 pub(crate) enum CallForm {
     /// As the dialect says.
     Dialect,
-    /// Also as text, which a server does whose template does not fit its model.
+    /// Also as text: some servers use a chat template that does not fit the model.
     OrText,
 }
 
 impl Provider for Remote {
     fn stream(&self, prompt: Prompt) -> Answer {
-        let tools = Arc::clone(&prompt.tools);
+        let (tools, shown) = (Arc::clone(&prompt.tools), prompt.messages.clone());
         let answer = exchange::answer((self.dialect.ask)(Arc::clone(&self.endpoint), prompt));
         match self.calls {
             CallForm::Dialect => answer,
-            CallForm::OrText => text_calls::read_calls(answer, tools),
+            CallForm::OrText => text_calls::read_calls(answer, tools, shown),
         }
     }
 }
@@ -95,8 +95,7 @@ pub(crate) enum Progress {
     Over,
 }
 
-/// A tool's parameters as a model is shown them: whether others are refused is the server's to
-/// check, and costs tokens in every prompt.
+/// A tool's schema without `additionalProperties: false`, which only costs tokens.
 pub(crate) struct Parameters<'a>(pub(crate) &'a Value);
 
 impl Serialize for Parameters<'_> {

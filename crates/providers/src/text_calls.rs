@@ -3,40 +3,45 @@
 //! Many local servers show a model another template than its own, or pass its marks on as text. A
 //! call then comes as JSON in a fence, or in a form of Hermes, Qwen, Llama or Mistral. What begins
 //! like a call is held back until it is decided. It becomes calls when the whole rest of the answer
-//! is calls, each of a tool that was offered, with arguments that fit; else it is text.
+//! is calls, each of a tool that was offered, with arguments that fit; else it is text. A call that the
+//! model was shown, in a file or a message, is a quotation and stays text.
 //!
 //! Characters are taken one by one, so it makes no difference in which pieces an answer comes.
 
 mod call;
 mod calls;
 mod json;
+mod quotes;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use samovar_core::provider::Answer;
-use samovar_core::{ProviderEvent, ToolSpec};
+use samovar_core::provider::{Answer, is_cut, is_refusal};
+use samovar_core::{Message, ProviderEvent, ToolSpec};
 
 use self::call::Call;
-use self::calls::{Calls, NoCall, Scan};
+use self::calls::{Calls, NoCall};
 
-/// Bytes that are held back, at most; what is longer is text.
+/// Bytes that are held back, at most; what is longer is text. A stop of the turn drops them: only what
+/// readers saw of an answer is kept.
 const MAX_HELD_BYTES: usize = 64 * 1024;
 /// Bytes of white space that are held back before a line, a language or a thought, at most.
 const MAX_BLANK_BYTES: usize = 256;
 /// The finish reason of an answer with calls.
 const CALLS: &str = "tool_calls";
-/// The finish reasons of an answer that was cut, whose last call may be half of one.
-const CUT: &[&str] = &["length", "max_tokens"];
 const THINK: &str = "<think>";
 const THINK_END: &str = "</think>";
 const FENCE: &str = "```";
 
-/// Reads an answer, in which a call of one of `tools` may be text.
-pub(crate) fn read_calls(answer: Answer, tools: Arc<[Arc<ToolSpec>]>) -> Answer {
-    let mut reader = TextCalls::new(tools);
+/// Reads an answer to `shown`, in which a call of one of `tools` may be text.
+pub(crate) fn read_calls(
+    answer: Answer,
+    tools: Arc<[Arc<ToolSpec>]>,
+    shown: Vec<Arc<Message>>,
+) -> Answer {
+    let mut reader = TextCalls::new(tools, shown);
     Box::pin(answer.filter_map(move |events| {
         let mut told = Vec::with_capacity(events.len());
         for event in events {
@@ -49,12 +54,14 @@ pub(crate) fn read_calls(answer: Answer, tools: Arc<[Arc<ToolSpec>]>) -> Answer 
 /// An answer so far.
 struct TextCalls {
     tools: Arc<[Arc<ToolSpec>]>,
+    /// The conversation that is answered.
+    shown: Vec<Arc<Message>>,
     place: Place,
     /// What is not decided yet.
     held: String,
     /// What is decided and told with the next event: text, or in thoughts reasoning.
     decided: String,
-    /// Nothing but white space and thoughts was told.
+    /// Only white space and thoughts were emitted so far.
     is_first: bool,
     has_thoughts: bool,
     is_in_fence: bool,
@@ -76,9 +83,10 @@ enum Place {
 }
 
 impl TextCalls {
-    fn new(tools: Arc<[Arc<ToolSpec>]>) -> Self {
+    fn new(tools: Arc<[Arc<ToolSpec>]>, shown: Vec<Arc<Message>>) -> Self {
         Self {
             tools,
+            shown,
             place: Place::Start,
             held: String::new(),
             decided: String::new(),
@@ -120,12 +128,17 @@ impl TextCalls {
                 self.place = Place::Rest;
                 told.push(event);
             }
-            ProviderEvent::ReasoningDelta(_) | ProviderEvent::ReasoningEnd { .. } => {
+            // The state of a thought may come after what is still undecided.
+            ProviderEvent::ReasoningEnd { .. } if matches!(self.place, Place::Calls(_)) => {
+                told.push(event);
+            }
+            ProviderEvent::ReasoningDelta(_)
+            | ProviderEvent::ReasoningEnd { .. }
+            | ProviderEvent::Failed { .. } => {
                 self.end(told);
                 told.push(event);
             }
-            // The answer is void; what is held was not shown.
-            ProviderEvent::Failed { .. } | ProviderEvent::TextDelta(_) => told.push(event),
+            ProviderEvent::TextDelta(_) => told.push(event),
         }
     }
 
@@ -234,20 +247,15 @@ impl TextCalls {
         if self.tools.is_empty() || !matches!(first, '<' | '[' | '`' | '{') {
             return self.release();
         }
-        let mut calls = Calls {
-            read: self.held.len() - first.len_utf8(),
-            scan: Scan::Token,
-            found: Vec::new(),
-            is_open: self.is_first,
-            name: None,
-        };
+        let read = self.held.len() - first.len_utf8();
+        let mut calls = Calls::new(read, self.is_first);
         match calls.read(&self.held, first, &self.tools) {
             Ok(()) => self.place = Place::Calls(calls),
             Err(NoCall) => self.release(),
         }
     }
 
-    /// What is held is text.
+    /// The held text is not a call.
     fn release(&mut self) {
         let is_blank = self.held.trim().is_empty();
         let mut is_line_begun = true;
@@ -267,7 +275,7 @@ impl TextCalls {
         self.held.clear();
     }
 
-    /// Tells what is decided; thoughts once one is more than white space.
+    /// Emits the decided text; a thought only when it is not blank.
     fn tell(&mut self, told: &mut Vec<ProviderEvent>) {
         if self.decided.is_empty() {
             return;
@@ -286,7 +294,7 @@ impl TextCalls {
         }
     }
 
-    /// Tells all that is there, as what it is so far.
+    /// Flushes everything held.
     fn end(&mut self, told: &mut Vec<ProviderEvent>) {
         if matches!(self.place, Place::Thoughts) {
             self.decided.push_str(&std::mem::take(&mut self.held));
@@ -302,9 +310,8 @@ impl TextCalls {
         let Place::Calls(calls) = &mut self.place else {
             return Vec::new();
         };
-        let rest = self.held[calls.read..].trim();
-        let is_whole = matches!(calls.scan, Scan::Token) && matches!(rest, "" | FENCE);
-        if !is_whole || calls.name.is_some() || CUT.contains(&finish_reason) {
+        let is_void = is_cut(finish_reason) || is_refusal(finish_reason);
+        if is_void || !calls.are_whole(&self.held) || calls.are_quoted(&self.held, &self.shown) {
             return Vec::new();
         }
         let found = std::mem::take(&mut calls.found);

@@ -15,24 +15,26 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// The calls that a JSON text is: one object, or a list of some; or, of a tool that was named
-    /// before, the arguments alone.
+    /// Parses JSON into calls: one object or a list of them, or, after a tool was named, the arguments
+    /// alone. Without a mark a call must have arguments, or any object with a name would be one.
     pub(super) fn of_json(
         text: &str,
         name: Option<String>,
+        is_marked: bool,
         tools: &[Arc<ToolSpec>],
     ) -> Option<Vec<Self>> {
         let value = samovar_core::json::read(text.as_bytes()).ok()?;
         if let Some(name) = name {
             return Some(vec![Self::new(name, value, tools)?]);
         }
-        match value {
-            Value::Array(items) => items
-                .into_iter()
-                .map(|item| Self::of(item, tools))
-                .collect(),
-            one => Some(vec![Self::of(one, tools)?]),
-        }
+        let items = match value {
+            Value::Array(items) => items,
+            one => vec![one],
+        };
+        let calls = items
+            .into_iter()
+            .map(|item| Self::of(item, is_marked, tools));
+        calls.collect()
     }
 
     /// A call whose arguments are marked: `<parameter=path>a.txt</parameter>`.
@@ -51,7 +53,7 @@ impl Call {
     }
 
     /// `{"name": .., "arguments": {..}}`, as some spell it with `parameters`, or inside a `function`.
-    fn of(value: Value, tools: &[Arc<ToolSpec>]) -> Option<Self> {
+    fn of(value: Value, is_marked: bool, tools: &[Arc<ToolSpec>]) -> Option<Self> {
         let Value::Object(mut call) = value else {
             return None;
         };
@@ -67,11 +69,12 @@ impl Call {
         };
         let args = call
             .remove("arguments")
-            .or_else(|| call.remove("parameters"));
+            .or_else(|| call.remove("parameters"))
+            .or_else(|| is_marked.then(|| Map::new().into()))?;
         if !call.is_empty() {
             return None;
         }
-        Self::new(name, args.unwrap_or_else(|| Map::new().into()), tools)
+        Self::new(name, args, tools)
     }
 
     /// A call, if the tool was offered and has exactly such arguments.
@@ -91,7 +94,7 @@ impl Call {
         fits.then_some(Self { name, args })
     }
 
-    /// Tells the call as a dialect does that has calls; `at` is its place in the answer.
+    /// Emits the events that a dialect with native calls would; `at` is its place in the answer.
     pub(super) fn tell(self, at: usize, told: &mut Vec<ProviderEvent>) {
         let Self { name, args } = self;
         let (id, args) = (at.to_string(), Value::Object(args));

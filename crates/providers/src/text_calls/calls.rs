@@ -1,17 +1,19 @@
 //! What may become calls, in any form of text.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use samovar_core::ToolSpec;
+use samovar_core::{Message, ToolSpec};
 
 use super::call::Call;
 use super::json::Json;
+use super::quotes;
 use super::{FENCE, MAX_BLANK_BYTES};
 use crate::bounds::MAX_CALLS;
 
 /// The languages of a fence that may hold calls.
-const LANGUAGES: &[&str] = &["", "json", "JSON", "xml", "tool_call"];
-/// What calls stand after.
+const LANGUAGES: &[&str] = &["", "json", "xml", "tool_call"];
+/// Marks that open calls.
 const OPENING: &[&str] = &["<tool_call>", "<tools>", "<|python_tag|>", "[TOOL_CALLS]"];
 /// What may stand after a call.
 const CLOSING: &[&str] = &[
@@ -27,7 +29,7 @@ const CLOSING: &[&str] = &[
     "<|eot_id|>",
     "</s>",
 ];
-/// Stands before a name; JSON follows, or parameters in marks of their own, up to the end mark.
+/// Opens a call by name; its arguments follow as JSON or as `<parameter=…>`.
 const FUNCTION: &str = "<function=";
 const FUNCTION_END: &str = "</function>";
 /// May stand between a bare name and its arguments.
@@ -36,17 +38,23 @@ const ARGUMENTS: &str = "[ARGS]";
 /// What may become calls.
 pub(super) struct Calls {
     /// How much of what is held was read.
-    pub(super) read: usize,
-    pub(super) scan: Scan,
+    read: usize,
+    scan: Scan,
     pub(super) found: Vec<Call>,
+    /// The texts of the calls that were found.
+    texts: Vec<Range<usize>>,
+    /// Where the token that is read begins.
+    token: usize,
     /// JSON may follow.
-    pub(super) is_open: bool,
+    is_open: bool,
+    /// A mark opened the calls.
+    is_marked: bool,
     /// A tool was named whose arguments follow.
-    pub(super) name: Option<String>,
+    name: Option<String>,
 }
 
 /// What is read of calls.
-pub(super) enum Scan {
+enum Scan {
     /// A mark, or the beginning of a call.
     Token,
     Json(Json),
@@ -58,6 +66,32 @@ pub(super) enum Scan {
 pub(super) struct NoCall;
 
 impl Calls {
+    /// What begins at the place `read`, where JSON may come if it is open.
+    pub(super) fn new(read: usize, is_open: bool) -> Self {
+        Self {
+            read,
+            scan: Scan::Token,
+            found: Vec::new(),
+            texts: Vec::new(),
+            token: read,
+            is_open,
+            is_marked: false,
+            name: None,
+        }
+    }
+
+    /// Whether nothing follows the calls but a fence.
+    pub(super) fn are_whole(&self, held: &str) -> bool {
+        let is_between = matches!(self.scan, Scan::Token) && self.name.is_none();
+        is_between && matches!(held[self.read..].trim(), "" | FENCE)
+    }
+
+    /// Whether the model was shown one of them.
+    pub(super) fn are_quoted(&self, held: &str, shown: &[Arc<Message>]) -> bool {
+        let texts = self.texts.iter().map(|text| &held[text.clone()]);
+        quotes::are_in(&texts.collect::<Vec<_>>(), shown)
+    }
+
     /// Reads on, up to `c`, the last character of what is held.
     ///
     /// # Errors
@@ -94,6 +128,7 @@ impl Calls {
         if self.name.is_some() {
             return self.arguments(held, rest, tools);
         }
+        self.token = held.len() - rest.len();
         if let Some(language) = rest.strip_prefix(FENCE) {
             return self.fence(held, language);
         }
@@ -107,7 +142,7 @@ impl Calls {
                 Some(_) | None => return Err(NoCall),
             }
         } else if OPENING.contains(&rest) {
-            self.is_open = true;
+            (self.is_open, self.is_marked) = (true, true);
             self.read = held.len();
         } else if is_after_call && CLOSING.contains(&rest) {
             self.read = held.len();
@@ -138,13 +173,13 @@ impl Calls {
 
     /// A fence begins or ends calls when no other word than a language follows in its line.
     fn fence(&mut self, held: &str, language: &str) -> Result<(), NoCall> {
-        let word = language.trim();
-        if language.ends_with('\n') && LANGUAGES.contains(&word) {
+        let word = language.trim().to_ascii_lowercase();
+        if language.ends_with('\n') && LANGUAGES.contains(&word.as_str()) {
             self.is_open = true;
             self.read = held.len();
             return Ok(());
         }
-        let can_be = LANGUAGES.iter().any(|known| known.starts_with(word));
+        let can_be = LANGUAGES.iter().any(|known| known.starts_with(&word));
         if can_be && !language.ends_with('\n') && language.len() <= MAX_BLANK_BYTES {
             Ok(())
         } else {
@@ -185,7 +220,10 @@ impl Calls {
         tools: &[Arc<ToolSpec>],
     ) -> Result<(), NoCall> {
         self.read = held.len() - rest.len();
-        self.scan = Scan::Json(Json::default());
+        self.scan = Scan::Json(match self.name {
+            Some(_) => Json::default(),
+            None => Json::of_calls(rest),
+        });
         rest.chars().try_for_each(|c| self.json(held, c, tools))
     }
 
@@ -198,16 +236,18 @@ impl Calls {
             self.read = held.len() - 1;
             return Ok(());
         }
-        json.read(c)?;
+        json.read(c, tools)?;
         if json.depth > 0 {
             return Ok(());
         }
-        let calls = Call::of_json(&held[self.read..], self.name.take(), tools).ok_or(NoCall)?;
+        let (text, name) = (&held[self.read..], self.name.take());
+        let calls = Call::of_json(text, name, self.is_marked, tools).ok_or(NoCall)?;
         self.close(calls, held)
     }
 
     fn close(&mut self, calls: Vec<Call>, held: &str) -> Result<(), NoCall> {
         self.found.extend(calls);
+        self.texts.push(self.token..held.len());
         self.scan = Scan::Token;
         self.read = held.len();
         if self.found.len() > MAX_CALLS {

@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use samovar_core::Usage;
+use samovar_core::{CallId, MessageId, Millis, Outcome, Part, Role, ToolCall, Usage};
 use samovar_doubles::talk;
 use serde_json::json;
 
@@ -24,7 +24,12 @@ fn tools() -> Arc<[Arc<ToolSpec>]> {
 
 /// The events of an answer that arrives in these pieces.
 fn read(pieces: &[&str], finish_reason: &str) -> String {
-    let mut reader = TextCalls::new(tools());
+    read_after(Vec::new(), pieces, finish_reason)
+}
+
+/// The same, after a conversation.
+fn read_after(shown: Vec<Arc<Message>>, pieces: &[&str], finish_reason: &str) -> String {
+    let mut reader = TextCalls::new(tools(), shown);
     let mut events = Vec::new();
     for piece in pieces {
         reader.take(ProviderEvent::TextDelta((*piece).to_owned()), &mut events);
@@ -128,7 +133,8 @@ const FORMS: &[(&str, &str, &str)] = &[
         "",
         "a",
     ),
-    ("{\"name\": \"read\"}", "", "b"),
+    ("<tool_call>{\"name\": \"read\"}", "", "b"),
+    ("```JSON\n{A}\n```", "", "a"),
     ("{{A}}}\n```", "", "a"),
     ("<tool_call>\n{{A}}\n</tool_call>", "", "a"),
 ];
@@ -182,6 +188,8 @@ fn what_only_looks_like_a_call_stays_text() {
         "{\"name\": \"read\", \"arguments\": {}, \"result\": \"b\"}",
         "{\"type\": \"tool\", \"name\": \"read\"}",
         "{\"name\": 3}",
+        "{\"name\": \"read\"}",
+        "```json\n{\"name\": \"read\"}\n```",
         "{\"port\": 8080}",
         "{'name': 'read'}",
         "{{name}}",
@@ -219,8 +227,14 @@ fn what_only_looks_like_a_call_stays_text() {
 
 // proves MD-5
 #[test]
-fn a_cut_answer_and_one_that_is_too_long_have_no_calls() {
-    for reason in ["length", "max_tokens"] {
+fn a_cut_or_refused_answer_and_one_that_is_too_long_have_no_calls() {
+    for reason in [
+        "length",
+        "max_tokens",
+        "max_output_tokens",
+        "content_filter",
+        "refusal",
+    ] {
         assert_eq!(
             read(&[A], reason),
             format!("text {A}\ncomplete {reason} 0 0 0 0 0")
@@ -256,7 +270,7 @@ fn a_cut_answer_and_one_that_is_too_long_have_no_calls() {
 // proves MD-5
 #[test]
 fn text_is_told_as_soon_as_it_is_no_call() {
-    let mut reader = TextCalls::new(tools());
+    let mut reader = TextCalls::new(tools(), Vec::new());
     for (piece, shown) in [
         ("I see.\n<", "text I see.\n"),
         ("b", "text <b"),
@@ -265,8 +279,20 @@ fn text_is_told_as_soon_as_it_is_no_call() {
         ("python\n", "text ```python\n"),
         (r#"{"name""#, r#"text {"name""#),
         ("\n```\n", "text \n```\n"),
-        ("```json\n{\"a\":", ""),
-        (" 1}", "text ```json\n{\"a\": 1}"),
+        ("```json\n{\"a", ""),
+        ("\":", "text ```json\n{\"a\":"),
+        (" 1}\n```\n", "text  1}\n```\n"),
+        ("```json\n{\"name\": \"samovar", ""),
+        ("\", ", "text ```json\n{\"name\": \"samovar\", "),
+        ("\n```\n", "text \n```\n"),
+        (
+            "```json\n[{\"id\": 1, \"name\": \"read\", \"type\": {\"a\": 1}, \"si",
+            "",
+        ),
+        (
+            "ze\"",
+            "text ```json\n[{\"id\": 1, \"name\": \"read\", \"type\": {\"a\": 1}, \"size\"",
+        ),
     ] {
         let mut events = Vec::new();
         reader.take(ProviderEvent::TextDelta(piece.to_owned()), &mut events);
@@ -276,13 +302,16 @@ fn text_is_told_as_soon_as_it_is_no_call() {
 
 // proves MD-5
 #[test]
-fn a_real_call_makes_text_of_what_looks_like_one_and_a_failure_drops_it() {
+fn a_real_call_or_a_failure_makes_text_of_what_looks_like_one_and_the_end_of_a_thought_does_not() {
     let text = || ProviderEvent::TextDelta(A.to_owned());
     let start = ProviderEvent::ToolCallStart {
         id: "c1".to_owned(),
         name: "read".to_owned(),
     };
     let thought = ProviderEvent::ReasoningDelta("hm".to_owned());
+    let sealed = ProviderEvent::ReasoningEnd {
+        provider_state: Some(json!("s")),
+    };
     let failed = ProviderEvent::Failed {
         code: samovar_core::error::FaultCode::StreamCut,
         message: String::new(),
@@ -295,14 +324,65 @@ fn a_real_call_makes_text_of_what_looks_like_one_and_a_failure_drops_it() {
             vec![text(), start.clone(), text()],
         ),
         (vec![text(), thought.clone()], vec![text(), thought]),
-        (vec![text(), failed.clone()], vec![failed]),
+        (vec![text(), failed.clone()], vec![text(), failed]),
+        (vec![text(), sealed.clone()], vec![sealed]),
     ] {
-        let mut reader = TextCalls::new(tools());
+        let mut reader = TextCalls::new(tools(), Vec::new());
         let mut events = Vec::new();
         for event in given {
             reader.take(event, &mut events);
         }
         assert_eq!(events, wanted);
+    }
+}
+
+// proves MD-5
+#[test]
+fn a_call_that_the_model_was_shown_is_a_quotation() {
+    let long = "{\n  \"name\": \"write_file\",\n  \"arguments\": {\n    \"path\": \"x\",\n    \"content\": \"a\\nb\"\n  }\n}";
+    let numbered = |before: fn(usize) -> String| {
+        let lines = long.lines().enumerate();
+        let lines = lines.map(|(at, line)| before(at + 8) + line);
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let result = |text: &str| {
+        let call = CallId::new("c").unwrap();
+        let outcome = Outcome::done(text);
+        Message::of_outcome(&call, "read_file", &outcome, Millis(0))
+    };
+    let of = |role, part| {
+        let id = MessageId::new("m").unwrap();
+        Message::new(id, role, vec![part], Millis(0))
+    };
+    let (pages, matches) = (
+        numbered(|at| format!("{at:6}\t")),
+        numbered(|at| format!("src/a.rs:{at}: ")),
+    );
+    let written = ToolCall::new(
+        CallId::new("c").unwrap(),
+        "write_file",
+        json!({"path": "calls.txt", "content": long}),
+    );
+    let function = "<function=read></function>";
+    for (shown, call, is_quoted) in [
+        (result(&pages), long, true),
+        (result(&pages), W, false),
+        (result(&matches), long, true),
+        (result(&json!({"text": long}).to_string()), long, true),
+        (result(function), function, true),
+        (result("read read_file a"), A, false),
+        (result("call read"), "[TOOL_CALLS]read{}", false),
+        (of(Role::User, Part::text(A)), A, true),
+        (of(Role::User, Part::text("read_file path a")), A, false),
+        (of(Role::Assistant, Part::text(A)), A, false),
+        (of(Role::Assistant, Part::Call(written)), long, true),
+    ] {
+        let answer = format!("The file says:\n\n```json\n{call}\n```");
+        let told = read_after(vec![Arc::new(shown.clone())], &[&answer], "stop");
+        assert_eq!(!told.contains("start 0"), is_quoted, "{call} in {shown:?}");
+        let two = format!("{A}\n{call}");
+        let told = read_after(vec![Arc::new(shown)], &[&two], "stop");
+        assert_eq!(!told.contains("start 0"), is_quoted, "{two}");
     }
 }
 

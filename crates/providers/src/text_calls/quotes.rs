@@ -1,0 +1,53 @@
+//! Whether a call is a quotation: a model that shows a call out of a file does not make it.
+
+use std::sync::Arc;
+
+use samovar_core::{Message, Part, Role};
+
+/// Whether a conversation has one of these calls in a user's message, a result, or what the model gave
+/// to a tool.
+pub(super) fn are_in(calls: &[&str], shown: &[Arc<Message>]) -> bool {
+    let calls: Vec<_> = calls.iter().map(|call| essence(call)).collect();
+    let has = |text: &str| {
+        let text = essence(text);
+        calls.iter().any(|call| text.contains(call))
+    };
+    let is_quoted = |text: &str| {
+        let unplaced: Vec<_> = text.lines().map(without_place).collect();
+        has(text) || has(&unplaced.concat())
+    };
+    let parts = |message: &Message| {
+        message.parts.iter().any(|part| match part {
+            Part::Text { text } => message.role != Role::Assistant && is_quoted(text),
+            Part::Outcome { outcome, .. } => is_quoted(&outcome.text),
+            Part::Call(call) => is_quoted(&call.args.to_string()),
+            Part::Reasoning { .. } | Part::Data { .. } => false,
+        })
+    };
+    shown.iter().any(|message| parts(message))
+}
+
+/// What stays of a text when a tool numbers its lines, a model formats it anew, or JSON escapes it:
+/// its letters and braces.
+fn essence(text: &str) -> String {
+    let mut before = ' ';
+    let is_kept = |letter: &char| {
+        let is_escape = std::mem::replace(&mut before, *letter) == '\\';
+        matches!(letter, '{' | '}') || letter.is_alphabetic() && !is_escape
+    };
+    text.chars().filter(is_kept).collect()
+}
+
+/// A line without the place that a search puts before it: `src/a.rs:3: `.
+fn without_place(line: &str) -> &str {
+    let is_place = |place: &str| {
+        let number = place
+            .rsplit_once(':')
+            .map(|(_, number)| number.parse::<u64>());
+        matches!(number, Some(Ok(_)))
+    };
+    match line.split_once(": ") {
+        Some((place, text)) if is_place(place) => text,
+        Some(_) | None => line,
+    }
+}
