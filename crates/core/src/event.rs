@@ -384,7 +384,7 @@ pub struct Limits {
     pub budget_tokens: Option<u64>,
     /// The sampling temperature to request.
     pub temperature: f32,
-    /// For what the model is asked once more before the turn ends.
+    /// When to prompt the model once more before the turn ends.
     #[serde(default, skip_serializing_if = "Reminders::is_empty")]
     pub reminders: Reminders,
 }
@@ -465,7 +465,7 @@ pub enum FinishReason {
     MaxIterations,
     /// A budget was used up.
     Budget,
-    /// The model gave up after a failed call, also when it was reminded of that.
+    /// The model gave up after a failed call, even after a reminder.
     FailedCall,
     /// It was cancelled.
     Cancelled,

@@ -130,7 +130,7 @@ pub struct SessionRow {
     /// The token usage of all its model calls.
     pub usage: Usage,
     /// What is known about the window of the model that refused a prompt last; `None` if no model
-    /// did.
+    /// did since the session's model was set.
     pub context: Option<ContextLimit>,
     /// The position up to which the log is in the history.
     pub projected: Seq,

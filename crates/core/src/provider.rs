@@ -139,6 +139,8 @@ pub struct ContextNumbers {
     pub used: Option<u64>,
     /// How long it may be.
     pub limit: Option<u64>,
+    /// Whether `used` has the tokens that are reserved for the answer in it.
+    pub has_answer: bool,
 }
 
 /// An answer as it arrives: each item holds the events of one read of the socket, so that they can

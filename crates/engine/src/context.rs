@@ -1,10 +1,9 @@
-//! The window: what of a session's conversation its model is shown. It is a function of the log
-//! alone, the same before and after a restart or an eviction (AS-15, AS-25). Pure.
+//! The window: the part of a session that the model sees. It is a function of the log alone, the same before and after a restart or an eviction (AS-15, AS-25). Pure.
 
 use std::sync::Arc;
 
 use samovar_core::provider::ContextNumbers;
-use samovar_core::{ContextLimit, Event, Kind, Message, Part, Prompt, Role};
+use samovar_core::{ContextLimit, Event, Kind, Message, Part, Prompt, Role, Seq};
 use serde_json::Value;
 
 use crate::projection;
@@ -20,7 +19,7 @@ const FRAME: u64 = 8;
 const SHORT: u64 = 160;
 /// What is left of the newest results at least, in tokens each.
 const SHORTEST: u64 = 64;
-/// What stands where a part of a result is left out, for the model.
+/// The note in place of an omitted part.
 const LEFT_OUT: &str = "bytes are left out here to save room; call the tool again to see them";
 
 /// The place where the window begins in a conversation of `count` messages, before a turn. It holds
@@ -37,68 +36,84 @@ pub(crate) struct Transcript {
     /// How many messages stand before these.
     before: usize,
     messages: Vec<Arc<Message>>,
-    /// The last user's message before these: a turn that the window cuts keeps it.
+    /// The places of the messages that began a turn; others of the user's joined one.
+    turns: Vec<usize>,
+    /// The message that began the turn which the window cuts.
     opening: Option<Arc<Message>>,
     limit: Option<ContextLimit>,
+    /// Where the log names the limit; 0 for one out of the history.
+    limit_at: Seq,
 }
 
 impl Transcript {
-    /// The messages of a conversation from the place `before` on.
+    /// The messages of a conversation from the place `before` on, and the places where turns begin.
     pub(crate) fn new(
         before: usize,
         messages: Vec<Arc<Message>>,
+        turns: Vec<usize>,
         limit: Option<ContextLimit>,
     ) -> Self {
         Self {
             before,
             messages,
+            turns,
             opening: None,
             limit,
+            limit_at: Seq::default(),
         }
-    }
-
-    pub(crate) fn push(&mut self, message: Arc<Message>) {
-        self.messages.push(message);
     }
 
     /// Takes in what an event adds to the conversation, or reveals about the room for it.
     pub(crate) fn take(&mut self, event: &Event) {
         let message = projection::message_of(event);
         self.messages.extend(message.map(Arc::new));
-        if let Kind::StepReset { context, .. } = &event.kind {
-            self.limit = context.clone().or(self.limit.take());
+        if let Kind::StepReset {
+            context: Some(limit),
+            ..
+        } = &event.kind
+        {
+            (self.limit, self.limit_at) = (Some(limit.clone()), event.seq);
         }
     }
 
-    /// The same conversation under another limit.
-    pub(crate) fn within(&self, limit: ContextLimit) -> Self {
-        Self {
-            limit: Some(limit),
-            ..self.clone()
+    /// Forgets a limit that the log named before this position.
+    pub(crate) fn forget_limit(&mut self, before: Seq) {
+        if self.limit_at < before {
+            self.limit = None;
         }
     }
 
-    /// Moves the window before a new turn.
-    pub(crate) fn begin_turn(&mut self, max: usize) {
-        self.begin_at(start(self.before + self.messages.len(), max));
+    /// What is known about the window of a model.
+    pub(crate) fn limit(&self, model: &str) -> Option<&ContextLimit> {
+        self.limit.as_ref().filter(|limit| limit.model == model)
+    }
+
+    /// Moves the window before a new turn, and adds the message that begins it.
+    pub(crate) fn begin_turn(&mut self, message: Arc<Message>, max: usize) {
+        let place = self.before + self.messages.len();
+        self.begin_at(start(place, max));
+        self.turns.push(place);
+        self.messages.push(message);
     }
 
     /// Drops the messages before the place `start`.
     pub(crate) fn begin_at(&mut self, start: usize) {
         let cut = start.saturating_sub(self.before).min(self.messages.len());
-        let is_user = |message: &Arc<Message>| message.role == Role::User;
-        if let Some(opening) = self.messages.drain(..cut).rfind(is_user) {
-            self.opening = Some(opening);
+        let kept = self.before + cut;
+        if let Some(turn) = self.turns.iter().rfind(|turn| **turn < kept) {
+            self.opening = self.messages.get(turn - self.before).cloned();
         }
-        self.before += cut;
+        self.turns.retain(|turn| *turn >= kept);
+        self.messages.drain(..cut);
+        self.before = kept;
     }
 
-    /// The messages in the window, from a user's message on; no result is without its call.
+    /// The messages in the window, from a turn's first message on; no result is without its call.
     fn window(&self) -> Vec<Arc<Message>> {
         let is_result = |message: &&Arc<Message>| message.role == Role::Tool;
         let cut_results = self.messages.iter().take_while(is_result).count();
         let mut rest = &self.messages[cut_results..];
-        let begins_a_turn = rest.first().is_none_or(|first| first.role == Role::User);
+        let begins_a_turn = rest.is_empty() || self.turns.contains(&(self.before + cut_results));
         let opening = self.opening.iter().filter(|_| !begins_a_turn);
         let opening: Vec<_> = opening.cloned().collect();
         if opening.is_empty() {
@@ -108,15 +123,20 @@ impl Transcript {
         [opening.as_slice(), rest].concat()
     }
 
-    /// Adds the conversation to a prompt, as much of it as the model has room for.
-    pub(crate) fn show_in(&self, mut prompt: Prompt, model: &str) -> Prompt {
+    /// Adds the conversation to a prompt, as much of it as a limit has room for. A quarter of that is
+    /// the answer's, at most: many servers count what is reserved for it.
+    pub(crate) fn show_in(&self, mut prompt: Prompt, limit: Option<&ContextLimit>) -> Prompt {
         let window = self.window();
-        let limit = self.limit.as_ref().filter(|limit| limit.model == model);
         prompt.messages = match limit {
             Some(limit) => {
-                let answer = u64::from(prompt.max_tokens).min(limit.tokens / 4);
+                let answer = (limit.tokens / 4).max(1).min(u64::from(prompt.max_tokens));
+                prompt.max_tokens = u32::try_from(answer).unwrap_or(u32::MAX);
                 let taken = size_of_frame(&prompt) + answer;
-                fit(window, limit.tokens.saturating_sub(taken))
+                let of_turn = self.turns.last().map_or(window.len(), |turn| {
+                    self.before + self.messages.len() - turn
+                });
+                let turn = window.len().saturating_sub(of_turn);
+                fit(window, turn, limit.tokens.saturating_sub(taken))
             }
             None => window,
         };
@@ -125,22 +145,35 @@ impl Transcript {
 }
 
 /// The limit that a refused prompt reveals: the provider's own, in our estimate's tokens. At least an
-/// eighth less than what was refused, so that each refusal makes the next prompt smaller.
+/// eighth less than what was asked for, so that each refusal makes the next request smaller. Numbers
+/// that are far from the estimate are not about this prompt.
 pub(crate) fn revealed(prompt: &Prompt, numbers: ContextNumbers) -> u64 {
-    let sent = size(prompt);
-    let named = match (numbers.limit, numbers.used) {
-        (Some(limit), Some(used)) if used > 0 => {
-            let scaled = u128::from(sent) * u128::from(limit) / u128::from(used);
-            u64::try_from(scaled).unwrap_or(u64::MAX)
-        }
-        (Some(limit), _) => limit.min(sent / 4 * 3),
-        (None, _) => sent / 4 * 3,
+    let asked = size(prompt) + u64::from(prompt.max_tokens);
+    let counted = if numbers.has_answer {
+        asked
+    } else {
+        size(prompt)
     };
-    named.min(sent - sent / 8)
+    let unnamed = asked / 4 * 3;
+    let (named, counted) = match (numbers.limit, numbers.used) {
+        (Some(limit), Some(used)) if (counted / 4..=counted.saturating_mul(4)).contains(&used) => {
+            let scaled = u128::from(counted) * u128::from(limit) / u128::from(used.max(1));
+            (u64::try_from(scaled).unwrap_or(u64::MAX), counted)
+        }
+        (Some(limit), None) => (limit.min(unnamed), asked),
+        (_, _) => (unnamed, asked),
+    };
+    named.min(counted - counted / 8)
+}
+
+/// Whether a request is smaller than another, with what it reserves for the answer.
+pub(crate) fn is_smaller(one: &Prompt, other: &Prompt) -> bool {
+    let total = |prompt: &Prompt| size(prompt) + u64::from(prompt.max_tokens);
+    total(one) < total(other)
 }
 
 /// The estimated size of a prompt, in tokens.
-pub(crate) fn size(prompt: &Prompt) -> u64 {
+fn size(prompt: &Prompt) -> u64 {
     size_of_frame(prompt)
         + prompt
             .messages
@@ -190,11 +223,12 @@ fn length(value: &Value) -> usize {
     }
 }
 
-/// Makes a conversation fit into `room` tokens: old large results become short, oldest first; then the
-/// oldest turns leave, then the oldest calls of the last turn; then its newest results become short.
+/// Makes a conversation, whose last turn begins at `turn`, fit into `room` tokens: old large results
+/// become short, oldest first; then the oldest turns leave, then the oldest calls of the last turn,
+/// which keeps its first message; then its newest results become short.
 /// What leaves is rounded up to a quarter of the room, so that the beginning stays the same for many
 /// steps. A conversation of one long user's message stays too long.
-pub(crate) fn fit(mut messages: Vec<Arc<Message>>, room: u64) -> Vec<Arc<Message>> {
+fn fit(mut messages: Vec<Arc<Message>>, turn: usize, room: u64) -> Vec<Arc<Message>> {
     let mut over = excess(&messages, room);
     let newest = last(&messages, |message| message.role != Role::Tool);
     for message in &mut messages[..newest] {
@@ -204,7 +238,6 @@ pub(crate) fn fit(mut messages: Vec<Arc<Message>>, room: u64) -> Vec<Arc<Message
         over = over.saturating_sub(shorten(message, SHORT));
     }
     let over = excess(&messages, room);
-    let turn = last(&messages, |message| message.role == Role::User);
     let (from, over) = skip(&messages[..turn], Role::User, over);
     messages.drain(..from);
     if over > 0 && messages.len() > 1 {

@@ -193,7 +193,7 @@ pub(crate) fn overlay_session(
             Change::Set { model, title, at } => {
                 if let Some(row) = &mut row {
                     if let Some(model) = model {
-                        row.model = model;
+                        (row.model, row.context) = (model, None);
                     }
                     if let Some(title) = title {
                         row.title = Some(title).filter(|title| !title.is_empty());

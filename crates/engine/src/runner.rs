@@ -5,9 +5,9 @@ use std::sync::Arc;
 use samovar_core::error::FaultCode;
 use samovar_core::provider::{Layer, ModelKind};
 use samovar_core::{
-    Accepted, AgentPath, Author, Bounds, Broken, CallId, Code, Entry, Error, FinishReason, Kind,
-    Message, MessageId, Millis, Model, Outcome, Part, Prompt, Seq, ToolCall, ToolSpec, TurnId,
-    planted,
+    Accepted, AgentPath, Author, Bounds, Broken, CallId, Code, ContextLimit, Entry, Error,
+    FinishReason, Kind, Message, MessageId, Millis, Model, Outcome, Part, Prompt, Seq, ToolCall,
+    ToolSpec, TurnId, planted,
 };
 use samovar_locale as locale;
 use tokio::sync::{mpsc, oneshot};
@@ -252,10 +252,10 @@ impl Runner {
     }
 
     fn prompt(&self, max_tokens: u32) -> Prompt {
-        self.prompt_of(&self.transcript, max_tokens)
+        self.prompt_within(self.transcript.limit(&self.model.name), max_tokens)
     }
 
-    fn prompt_of(&self, transcript: &Transcript, max_tokens: u32) -> Prompt {
+    fn prompt_within(&self, limit: Option<&ContextLimit>, max_tokens: u32) -> Prompt {
         let frame = Prompt {
             model: self.model.endpoint_name.clone(),
             layers: layers(&self.parts.settings.workspace_note),
@@ -264,7 +264,7 @@ impl Runner {
             max_tokens,
             temperature: self.turn.limits().temperature,
         };
-        let mut prompt = transcript.show_in(frame, &self.model.name);
+        let mut prompt = self.transcript.show_in(frame, limit);
         let note = &self.parts.settings.place_note;
         let is_told = !note.is_empty() && self.model.kind != ModelKind::Demo;
         if let Some(first) = prompt.messages.first_mut().filter(|_| is_told) {

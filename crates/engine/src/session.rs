@@ -82,6 +82,8 @@ struct OpenSession {
     queue: Queue,
     current: Option<Current>,
     transcript: Transcript,
+    /// Where the log last changed the model while a turn had the transcript.
+    model_at: Seq,
     recent: Recent,
     /// Whether the next message's turn could not begin because there was no room to keep that.
     waits_for_room: bool,
@@ -298,10 +300,12 @@ impl Mailbox {
             title,
         };
         let draft = Draft::new(None, Author::User, changed);
-        open.log.append(vec![draft]).await.map_err(refusal)?;
+        let kept = open.log.append(vec![draft]).await.map_err(refusal)?;
         self.parts.projector.mark(&open.log);
         if let Some(model) = model {
             open.model = model;
+            open.model_at = kept.last().map_or(open.model_at, |event| event.seq);
+            open.transcript.forget_limit(open.model_at);
         }
         Ok(())
     }
@@ -411,6 +415,7 @@ impl OpenSession {
             queue: Queue::default(),
             current: None,
             transcript: Transcript::default(),
+            model_at: Seq::default(),
             recent: Recent::default(),
             waits_for_room: false,
             closing: Vec::new(),

@@ -149,24 +149,35 @@ impl ServerError {
         matches!(status, 400 | 413 | 422 | 500) && (is_named || is_said)
     }
 
-    /// The numbers that a server names: how long the prompt is, the greatest, and how long it may
-    /// be, the next.
+    /// The numbers of tokens that a server names: how long the prompt is, the greatest, and how long it
+    /// may be, the next. A number is a whole word with one of [`MEASURES`] close to it, so that the date
+    /// of a model or an id is none.
     fn context(&self) -> ContextNumbers {
-        let numbers = self.words.split(|letter: char| !letter.is_ascii_digit());
-        let numbers = numbers.filter_map(|number| number.parse().ok());
-        let mut numbers: Vec<u64> = numbers.filter(|number| *number >= MIN_CONTEXT).collect();
+        let words = self.words.to_lowercase();
+        let words: Vec<_> = words.split_whitespace().collect();
+        let is_near = |at: usize| {
+            let near = &words[at.saturating_sub(3)..words.len().min(at + 2)];
+            let has = |word: &&str| MEASURES.iter().any(|measure| word.contains(measure));
+            near.iter().any(has)
+        };
+        let numbers = words.iter().enumerate().filter_map(|(at, word)| {
+            let number = word.trim_matches(|letter: char| !letter.is_alphanumeric());
+            let number = number.parse().ok();
+            let is_part = words.get(at + 1) == Some(&"in");
+            number.filter(|number| *number >= MIN_CONTEXT && is_near(at) && !is_part)
+        });
+        let mut numbers: Vec<u64> = numbers.collect();
         numbers.sort_unstable_by(|one, other| other.cmp(one));
         numbers.dedup();
-        match numbers[..] {
-            [limit] => ContextNumbers {
-                used: None,
-                limit: Some(limit),
-            },
-            [used, limit, ..] => ContextNumbers {
-                used: Some(used),
-                limit: Some(limit),
-            },
-            [] => ContextNumbers::default(),
+        let (used, limit) = match numbers[..] {
+            [limit] => (None, Some(limit)),
+            [used, limit, ..] => (Some(used), Some(limit)),
+            [] => (None, None),
+        };
+        ContextNumbers {
+            used,
+            limit,
+            has_answer: words.iter().any(|word| word.contains("completion")),
         }
     }
 }
@@ -185,6 +196,9 @@ const CONTEXT_WORDS: [&str; 8] = [
     "maximum number of tokens",
     "maximum context",
 ];
+
+/// What a number of tokens is close to in such a sentence.
+const MEASURES: [&str; 4] = ["token", "context", "length", ">"];
 
 /// A smaller number in such a sentence is no model's window.
 const MIN_CONTEXT: u64 = 256;

@@ -124,7 +124,7 @@ impl StoredSession {
             }
             Change::Set { model, .. } => {
                 if let Some(model) = model {
-                    self.row.model = model;
+                    (self.row.model, self.row.context) = (model, None);
                 }
             }
             Change::Forget { turns, .. } => {

@@ -129,7 +129,9 @@ impl Session {
         match change {
             Change::Open { model, .. } => self.row.model = model,
             Change::Set { model, title, .. } => {
-                self.row.model = model.unwrap_or_else(|| self.row.model.clone());
+                if let Some(model) = model {
+                    (self.row.model, self.row.context) = (model, None);
+                }
                 if let Some(title) = title {
                     self.row.title = Some(title).filter(|title| !title.is_empty());
                 }

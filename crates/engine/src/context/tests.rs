@@ -39,6 +39,16 @@ fn turn(all: &mut Vec<Arc<Message>>, rounds: usize, calls: usize, bytes: usize) 
     all.push(message(all.len(), Role::Assistant, text("done")));
 }
 
+/// The same turn, in which the user steers after the first round.
+fn steered_turn(all: &mut Vec<Arc<Message>>, rounds: usize, calls: usize, bytes: usize) {
+    let place = all.len() + 2 + calls;
+    turn(all, rounds, calls, bytes);
+    if rounds > 0 {
+        let text = vec![Part::text("and be brief")];
+        all.insert(place, message(9000 + place, Role::User, text));
+    }
+}
+
 fn ids(messages: &[Arc<Message>]) -> Vec<&str> {
     messages.iter().map(|message| message.id.as_str()).collect()
 }
@@ -75,23 +85,25 @@ proptest! {
     // proves AS-15, AS-25
     #[test]
     fn a_window_that_grew_in_memory_is_the_one_that_is_read_from_the_log(
-        turns in prop::collection::vec((0_usize..25, 1_usize..4), 1..12),
+        of_turns in prop::collection::vec((0_usize..25, 1_usize..4), 1..12),
         max in 1_usize..60,
     ) {
-        let (mut all, mut grown) = (Vec::new(), Transcript::default());
-        for (rounds, calls) in turns {
+        let (mut all, mut turns, mut grown) = (Vec::new(), Vec::new(), Transcript::default());
+        for (rounds, calls) in of_turns {
             let before = all.len();
-            grown.begin_turn(max);
-            turn(&mut all, rounds, calls, 5);
-            grown.messages.extend_from_slice(&all[before..=before]);
+            turns.push(before);
+            steered_turn(&mut all, rounds, calls, 5);
+            grown.begin_turn(all[before].clone(), max);
             let shown = grown.window();
             assert_sound(&shown);
             prop_assert!(shown.len() <= max + 2, "the window, its opening, the new message");
             grown.messages.extend_from_slice(&all[before + 1..]);
 
-            let mut read = Transcript::new(0, all.clone(), None);
+            let mut read = Transcript::new(0, all.clone(), turns.clone(), None);
             read.begin_at(start(before, max));
             let (grown_shown, read) = (grown.window(), read.window());
+            let first = &read[0].id;
+            prop_assert!(turns.iter().any(|turn| all[*turn].id == *first), "a turn's own message");
             prop_assert_eq!(ids(&grown_shown), ids(&read));
             assert_sound(&read);
         }
@@ -103,15 +115,17 @@ proptest! {
         turns in prop::collection::vec((0_usize..6, 1_usize..4, 0_usize..4000), 1..12),
         room in 0_u64..6000,
     ) {
-        let mut all = Vec::new();
+        let (mut all, mut begin) = (Vec::new(), 0);
         for (rounds, calls, bytes) in turns {
-            turn(&mut all, rounds, calls, bytes);
+            begin = all.len();
+            steered_turn(&mut all, rounds, calls, bytes);
         }
         all.pop(); // The model is about to answer.
 
-        let shown = fit(all.clone(), room);
+        let shown = fit(all.clone(), begin, room);
 
         assert_sound(&shown);
+        prop_assert!(ids(&shown).contains(&all[begin].id.as_str()), "the turn keeps its message");
         prop_assert_eq!(&shown.last().unwrap().id, &all.last().unwrap().id);
         let newest = shown.iter().rev().take_while(|message| message.role == Role::Tool).count();
         let least = sum(&shown[..shown.len() - newest]) + newest as u64 * SHORTEST;
@@ -126,11 +140,9 @@ fn a_turn_longer_than_the_window_keeps_its_message_and_its_newest_calls() {
     let mut all = Vec::new();
     turn(&mut all, 0, 0, 0);
     turn(&mut all, 40, 1, 5);
-    let mut transcript = Transcript::new(0, all, None);
-    transcript.begin_turn(20);
-    transcript
-        .messages
-        .push(message(900, Role::User, vec![Part::text("continue")]));
+    let mut transcript = Transcript::new(0, all, vec![0, 2], None);
+    let next = message(900, Role::User, vec![Part::text("continue")]);
+    transcript.begin_turn(next, 20);
 
     let shown = transcript.window();
 
@@ -153,7 +165,7 @@ fn old_large_results_become_short_before_anything_leaves() {
     all.pop();
     let room = sum(&all) - 100;
 
-    let shown = fit(all.clone(), room);
+    let shown = fit(all.clone(), all.len() - 3, room);
 
     assert_eq!(shown.len(), all.len());
     let lengths = shown.iter().filter(|message| message.role == Role::Tool);
@@ -175,7 +187,7 @@ fn what_is_left_out_stays_left_out_while_a_turn_grows() {
     let room = 6000;
     let mut firsts = Vec::new();
     for length in (21..all.len()).step_by(2) {
-        let shown = fit(all[..length].to_vec(), room);
+        let shown = fit(all[..length].to_vec(), 0, room);
         let beginning: String = shown.iter().take(4).map(|message| message.text()).collect();
         firsts.push((ids(&shown)[1].to_owned(), beginning));
     }
@@ -188,28 +200,96 @@ fn what_is_left_out_stays_left_out_while_a_turn_grows() {
     );
 }
 
+fn prompt(messages: Vec<Arc<Message>>, max_tokens: u32) -> Prompt {
+    Prompt {
+        model: "m".to_owned(),
+        layers: Vec::new(),
+        tools: Arc::new([]),
+        messages,
+        max_tokens,
+        temperature: 0.7,
+    }
+}
+
 // proves AS-15
 #[test]
 fn a_refused_prompt_reveals_a_limit_below_what_was_sent() {
     let mut messages = Vec::new();
     turn(&mut messages, 4, 1, 3000);
-    let prompt = Prompt {
-        model: "m".to_owned(),
-        layers: Vec::new(),
-        tools: Arc::new([]),
-        messages,
-        max_tokens: 100,
-        temperature: 0.7,
-    };
+    let prompt = prompt(messages, 1000);
     let sent = size(&prompt);
-    let named = |used, limit| revealed(&prompt, ContextNumbers { used, limit });
-    assert_eq!(
-        named(Some(2 * sent), Some(sent)),
-        sent / 2,
-        "corrected by the count"
-    );
-    assert_eq!(named(None, Some(500)), 500);
-    for (used, limit) in [(None, None), (Some(5), Some(u64::MAX)), (Some(0), None)] {
-        assert!(named(used, limit) <= sent - sent / 8);
+    let asked = sent + 1000;
+    for (used, limit, has_answer, tokens, why) in [
+        (Some(2 * sent), Some(sent), false, sent / 2, "by the count"),
+        (
+            Some(2 * asked),
+            Some(asked),
+            true,
+            asked / 2,
+            "by the count",
+        ),
+        (None, Some(500), false, 500, "as named"),
+        (None, None, false, asked / 4 * 3, "a guess"),
+        (
+            Some(20_241_022),
+            Some(sent / 2),
+            false,
+            asked / 4 * 3,
+            "a date",
+        ),
+        (Some(5), Some(1), false, asked / 4 * 3, "of something else"),
+        (
+            Some(sent),
+            Some(u64::MAX),
+            false,
+            sent - sent / 8,
+            "less, always",
+        ),
+    ] {
+        let numbers = ContextNumbers {
+            used,
+            limit,
+            has_answer,
+        };
+        assert_eq!(revealed(&prompt, numbers), tokens, "{why}");
     }
+}
+
+// proves AS-15
+#[test]
+fn a_server_that_counts_what_is_reserved_for_the_answer_is_asked_for_less() {
+    let said = message(0, Role::User, vec![Part::text("hello ".repeat(400))]);
+    let transcript = Transcript::new(0, vec![said], vec![0], None);
+    for (window, is_named) in [(2048, true), (4096, true), (2048, false), (4096, false)] {
+        let mut limit = None;
+        let refusals = (0..9).find(|_| {
+            let prompt = transcript.show_in(prompt(Vec::new(), 4096), limit.as_ref());
+            let used = size(&prompt) * 3 / 4 + u64::from(prompt.max_tokens);
+            let named = ContextNumbers {
+                used: Some(used),
+                limit: Some(window),
+                has_answer: true,
+            };
+            let numbers = Some(named).filter(|_| is_named).unwrap_or_default();
+            let (model, tokens) = ("m".to_owned(), revealed(&prompt, numbers));
+            limit = Some(ContextLimit { model, tokens });
+            used <= window
+        });
+        assert!(
+            refusals.is_some_and(|count| count <= 2),
+            "{window} {is_named}: {refusals:?}"
+        );
+    }
+}
+
+// proves AS-15
+#[test]
+fn a_window_that_begins_with_a_steering_message_keeps_the_one_of_its_turn() {
+    let mut all = Vec::new();
+    steered_turn(&mut all, 4, 1, 5);
+    let mut transcript = Transcript::new(0, all, vec![0], None);
+
+    transcript.begin_at(3);
+
+    assert_eq!(ids(&transcript.window())[..2], ["m0", "m9003"]);
 }

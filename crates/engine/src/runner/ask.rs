@@ -126,7 +126,7 @@ impl Runner {
                     context: None,
                 }));
             };
-            let (live, heard) = self.take(answer, said);
+            let (live, heard) = self.take(answer, said, max_tokens);
             if let Some(reply) = self.show(live).await? {
                 return Ok(ReadEnd::Stopped(reply));
             }
@@ -157,6 +157,7 @@ impl Runner {
         &mut self,
         answer: &mut Answer,
         said: Vec<ProviderEvent>,
+        max_tokens: u32,
     ) -> (Vec<Kind>, Option<ReadEnd>) {
         let mut live = Vec::with_capacity(said.len() + 1);
         let mut heard = None;
@@ -182,12 +183,13 @@ impl Runner {
                     context,
                 } => {
                     let is_full = code == FaultCode::ContextFull;
+                    let revealed = is_full.then(|| self.revealed(max_tokens, context));
                     heard = Some(ReadEnd::Failed(Failure {
                         code,
                         message,
                         retry_after,
                         usage: None,
-                        context: is_full.then(|| self.revealed(context)).flatten(),
+                        context: revealed.flatten(),
                     }));
                 }
                 piece => answer.take(piece, self.parts.ids.as_ref(), &mut live),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use samovar_core::error::FaultCode;
 use samovar_core::provider::ContextNumbers;
-use samovar_core::{Broken, ContextLimit, Ids, Kind, Model, Prompt, Usage};
+use samovar_core::{Broken, ContextLimit, Ids, Kind, Model, Usage};
 use samovar_locale as locale;
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
@@ -30,7 +30,7 @@ pub(super) struct Failure {
     pub(super) retry_after: Option<Duration>,
     /// What the attempt cost, as far as anybody told.
     pub(super) usage: Option<Usage>,
-    /// What a refused prompt revealed about the model's window.
+    /// What a refused prompt revealed about the model's window, if that makes the next one smaller.
     pub(super) context: Option<ContextLimit>,
 }
 
@@ -116,9 +116,7 @@ impl Runner {
     }
 
     fn what_follows(&self, failure: &Failure) -> Next {
-        if let Some(limit) = &failure.context
-            && self.shrinks(limit)
-        {
+        if failure.context.is_some() {
             return Next::Again(Duration::ZERO);
         }
         let retry = &self.parts.settings.retry;
@@ -137,30 +135,19 @@ impl Runner {
             && self.patience.used().saturating_add(pause) <= retry.within
     }
 
-    /// What a prompt that the model's server refused reveals.
-    pub(super) fn revealed(&self, numbers: ContextNumbers) -> Option<ContextLimit> {
-        let tokens = context::revealed(&self.asked_prompt()?, numbers);
-        let model = self.model.name.clone();
-        Some(ContextLimit { model, tokens })
-    }
-
-    /// Whether the conversation is shown shorter under a limit than it was.
-    fn shrinks(&self, limit: &ContextLimit) -> bool {
-        let within = self.transcript.within(limit.clone());
-        self.asked_prompt().is_some_and(|asked| {
-            let next = self.prompt_of(&within, asked.max_tokens);
-            context::size(&next) < context::size(&asked)
-        })
-    }
-
-    /// The prompt of the current step.
-    fn asked_prompt(&self) -> Option<Prompt> {
-        match self.turn.next() {
-            Step::CallModel { max_tokens } => Some(self.prompt(max_tokens)),
-            Step::Record(_) | Step::Remind(_) | Step::CallTools(_) | Step::Wait | Step::Over => {
-                None
-            }
-        }
+    /// The limit that a refused prompt reveals; `None` when the next one would be no smaller.
+    pub(super) fn revealed(
+        &self,
+        max_tokens: u32,
+        numbers: ContextNumbers,
+    ) -> Option<ContextLimit> {
+        let asked = self.prompt(max_tokens);
+        let limit = ContextLimit {
+            model: self.model.name.clone(),
+            tokens: context::revealed(&asked, numbers),
+        };
+        let next = self.prompt_within(Some(&limit), max_tokens);
+        context::is_smaller(&next, &asked).then_some(limit)
     }
 
     /// The next fallback model that can be used, behind the one that was asked.
@@ -214,8 +201,8 @@ impl Runner {
     }
 
     fn end(&mut self, answer: Answer, failure: Failure) {
-        if failure.code == FaultCode::EmptyAnswer || failure.context.is_some() {
-            // There is nothing to keep of it, but it was paid for, or revealed something.
+        if failure.code == FaultCode::EmptyAnswer {
+            // There is nothing to keep of it, but it was paid for.
             self.void(&failure, failure.message.clone());
         } else {
             let (reason, usage) = ("error".to_owned(), failure.usage);

@@ -186,6 +186,8 @@ impl Mailbox {
         self.take_back_steering();
         let Some(open) = &mut self.open else { return };
         open.transcript = ended.transcript;
+        open.transcript
+            .forget_limit(std::mem::take(&mut open.model_at));
         match ended.how {
             RunEnd::Finished => open.current = None,
             RunEnd::Parked => {

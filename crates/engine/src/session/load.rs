@@ -93,13 +93,16 @@ impl Mailbox {
         }
     }
 
-    /// Reads the conversation anew, after it was lost with a task that panicked.
+    /// Reads the conversation again, after it was lost with a task that panicked.
     pub(super) async fn restore_transcript(&mut self) {
         self.parts
             .projector
             .caught_up(self.parts.settings.read_wait)
             .await;
-        match self.transcript(&[], None).await {
+        let open = self.open.as_ref();
+        let current = open.and_then(|open| open.current.as_ref());
+        let current = current.map(|current| current.turn_id.clone());
+        match self.transcript(&[], current.as_ref()).await {
             Ok(transcript) => {
                 if let Some(open) = &mut self.open {
                     open.transcript = transcript;
@@ -188,7 +191,7 @@ impl Mailbox {
     }
 
     /// The conversation that the session's model is shown next, or that a turn which has begun was
-    /// shown: the history's, and what it lacks still.
+    /// shown: the history plus events not yet projected.
     pub(super) async fn transcript(
         &self,
         newer: &[Arc<Event>],
@@ -220,16 +223,18 @@ impl Mailbox {
             };
             let mut known = projection::overlay_messages(rows.clone(), &self.id, &of_master);
             known.retain(|row| row.has_begun);
-            if let Some(start) = window_start(&known, before, current, max, is_whole) {
+            let turns = turn_starts(&known, before);
+            if let Some(start) = window_start(&known, &turns, before, current, max) {
                 let messages = known.into_iter().map(|row| row.message).collect();
-                let mut transcript = Transcript::new(before, messages, limit);
+                let mut transcript = Transcript::new(before, messages, turns, limit);
                 transcript.begin_at(start);
                 return Ok(transcript);
             }
         }
     }
 
-    /// Reads the messages of the history before those that are known; whether none are left.
+    /// Reads the messages of the history before those that are known. Returns true at the beginning of
+    /// the session.
     async fn read_before(&self, rows: &mut Vec<MessageRow>, size: usize) -> Result<bool, Broken> {
         let limit = u32::try_from(size).unwrap_or(u32::MAX);
         let query = MessageQuery {
@@ -245,22 +250,31 @@ impl Mailbox {
     }
 }
 
-/// Where the window begins in a conversation whose messages from the place `before` on are known:
-/// before the turn `current`, or before the next one. `None` when what decides that was not read yet.
+/// The places where turns begin in a conversation whose messages from the place `before` on are known.
+fn turn_starts(known: &[MessageRow], before: usize) -> Vec<usize> {
+    let is_start = |at: &usize| {
+        let earlier = at.checked_sub(1).and_then(|earlier| known.get(earlier));
+        let of_other = earlier.map_or(before == 0, |row| row.turn != known[*at].turn);
+        of_other && known[*at].message.role == Role::User
+    };
+    let starts = (0..known.len()).filter(is_start);
+    starts.map(|at| before + at).collect()
+}
+
+/// Where the window begins: before the turn `current`, or before the next one. `None` when what
+/// decides that was not read yet: the beginnings of `current` and of the turn that the window cuts.
 fn window_start(
     known: &[MessageRow],
+    turns: &[usize],
     before: usize,
     current: Option<&TurnId>,
     max: usize,
-    is_whole: bool,
 ) -> Option<usize> {
     let of_current = |row: &MessageRow| current.is_some() && row.turn.as_ref() == current;
     let first = known.iter().position(of_current);
     let start = context::start(before + first.unwrap_or(known.len()), max);
-    let mut opening = known.iter().take((start + 1).saturating_sub(before));
-    let is_enough =
-        first != Some(0) && before <= start && opening.any(|row| row.message.role == Role::User);
-    (is_whole || is_enough).then_some(start)
+    let is_enough = first != Some(0) && turns.first().is_some_and(|turn| *turn <= start);
+    (before == 0 || is_enough).then_some(start)
 }
 
 impl Stored {

@@ -154,9 +154,8 @@ impl Mailbox {
     /// Runs a turn that has just begun.
     pub(super) fn spawn(&mut self, turn_id: TurnId, said: Arc<Message>, turn: Turn, model: Model) {
         if let Some(open) = &mut self.open {
-            open.transcript
-                .begin_turn(self.parts.settings.max_history_messages);
-            open.transcript.push(said);
+            let max = self.parts.settings.max_history_messages;
+            open.transcript.begin_turn(said, max);
         }
         self.spawn_runner(turn_id, turn, model, None);
     }

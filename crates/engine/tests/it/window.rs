@@ -1,11 +1,16 @@
 //! What the model is shown of a long conversation (AS-15, AS-25).
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use samovar_core::error::FaultCode;
-use samovar_core::{Effect, FinishReason, Kind, Outcome, Prompt, ToolReply};
-use samovar_doubles::{Reply, ScriptedModel, TestTool, World, call, fail, results, say, user};
+use samovar_core::{
+    Action, Delivery, Effect, FinishReason, Kind, Outcome, Prompt, Role, ToolReply,
+};
+use samovar_doubles::{
+    Gate, Reply, ScriptedModel, TestTool, World, call, fail, results, say, user,
+};
 use serde_json::json;
 
 use crate::rig::{Rig, settings, texts_of};
@@ -90,13 +95,12 @@ fn bytes(prompt: &Prompt) -> u64 {
     texts_of(prompt).iter().map(|text| text.len() as u64).sum()
 }
 
-/// As [`as_told`], with a window of so many bytes, which it counts as twice as many tokens.
+/// As [`as_told`], with a window of so many bytes, of which it counts each as a token.
 fn narrow(limit: u64) -> ScriptedModel {
     ScriptedModel::by(move |prompt| {
         let used = bytes(prompt);
         if used > limit {
-            let refusal = fail(FaultCode::ContextFull, "too long");
-            return refusal.context(2 * used, 2 * limit);
+            return fail(FaultCode::ContextFull, "too long").context(used, limit);
         }
         as_told(prompt)
     })
@@ -185,4 +189,114 @@ async fn a_message_that_can_never_fit_ends_its_turn_and_can_be_taken_back() {
     assert!(fault.message.contains("/undo"), "{}", fault.message);
     rig.undo().await;
     assert_eq!(rig.turn("1").await, FinishReason::Model("stop".to_owned()));
+}
+
+/// The number of the newest result that a model is shown.
+fn newest(prompt: &Prompt) -> Option<usize> {
+    let mut from_last = prompt.messages.iter().rev();
+    let result = from_last.find(|message| message.role == Role::Tool)?.text();
+    result.split(' ').next()?.parse().ok()
+}
+
+/// What the model is shown in a turn of 70 rounds, of which it sees the newest 25, and in the next one.
+async fn long_turn(is_steered: bool, is_killed: bool, restarts: bool) -> Vec<Vec<String>> {
+    let model = ScriptedModel::by(|prompt| match (user(prompt).as_str(), newest(prompt)) {
+        ("hello" | "what did you do?", _) | (_, Some(69)) => say("done"),
+        _ if bytes(prompt) > 25_000 => {
+            fail(FaultCode::ContextFull, "too long").context(bytes(prompt), 25_000)
+        }
+        _ => call("look", json!({})),
+    });
+    let (steered, killed) = ((Gate::default(), Gate::default()), Gate::default());
+    if !is_steered {
+        steered.1.open();
+    }
+    let (count, kills) = (Arc::new(AtomicUsize::new(0)), AtomicBool::new(is_killed));
+    let kills = Arc::new(kills);
+    let gates = (steered.clone(), killed.clone());
+    let look = TestTool::new("look", move |_, _| {
+        let ((reached, steered), killed) = gates.clone();
+        let (count, kills) = (count.clone(), kills.clone());
+        async move {
+            let number = count.load(Ordering::Relaxed);
+            if number == 30 {
+                reached.open();
+                steered.passed().await;
+            }
+            if number == 60 && kills.swap(false, Ordering::Relaxed) {
+                killed.open();
+                std::future::pending::<()>().await;
+            }
+            count.fetch_add(1, Ordering::Relaxed);
+            ToolReply::Closed(Outcome::done(format!("{number} {}", "x".repeat(900))))
+        }
+    });
+    let mut settings = settings();
+    settings.limits.max_iterations = 99;
+    let mut rig = Rig::with(World::with(model), [look.effect(Effect::Read)], settings).await;
+    rig.turn("hello").await;
+    let turn = rig.post("look").await;
+    if is_steered {
+        steered.0.passed().await;
+        rig.deliver("be brief", Delivery::Steer).await;
+        steered.1.open();
+    }
+    if is_killed {
+        killed.passed().await;
+        rig = rig.restart().await;
+    }
+    assert_eq!(
+        rig.over(&turn).await,
+        FinishReason::Model("stop".to_owned())
+    );
+    if restarts {
+        rig = rig.restart().await;
+    }
+    rig.turn("what did you do?").await;
+    rig.world.model.prompts().iter().map(texts_of).collect()
+}
+
+// proves AS-15, AS-25
+#[tokio::test(start_paused = true)]
+async fn a_turn_longer_than_the_window_keeps_its_message_when_it_is_steered_and_killed() {
+    for is_steered in [false, true] {
+        let known = long_turn(is_steered, false, false).await;
+        let count = |said: &str| {
+            let has = |shown: &&Vec<String>| shown.iter().any(|text| text == said);
+            known.iter().filter(has).count()
+        };
+        assert_eq!(count("look"), known.len() - 1, "in each but hello's");
+        assert_eq!(count("be brief") > 0, is_steered);
+        let mut shown = known.iter();
+        assert!(
+            shown.any(|shown| shown[0] == "look"),
+            "older turns leave first"
+        );
+        for (is_killed, restarts) in [(true, false), (false, true), (true, true)] {
+            let again = long_turn(is_steered, is_killed, restarts).await;
+            assert_eq!(again, known, "{is_steered} {is_killed} {restarts}");
+        }
+    }
+}
+
+// proves AS-15
+#[tokio::test(start_paused = true)]
+async fn a_limit_is_forgotten_when_the_model_is_set_again() {
+    for restarts in [false, true] {
+        let mut rig = Rig::with(World::with(narrow(20_000)), [look(9_000)], settings()).await;
+        rig.turn("6").await;
+        let turn = rig.post("3").await;
+        assert_eq!(refusals(&rig.log_of(&turn).await), 0, "it is known");
+        rig.submit(Action::Change {
+            model: Some("scripted".to_owned()),
+            title: None,
+        })
+        .await
+        .unwrap();
+        if restarts {
+            rig = rig.restart().await;
+        }
+        let turn = rig.post("0").await;
+        assert_eq!(refusals(&rig.log_of(&turn).await), 1, "{restarts}");
+    }
 }

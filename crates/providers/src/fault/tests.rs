@@ -55,14 +55,17 @@ fn a_status_becomes_a_code_and_the_servers_own_words() {
     );
 }
 
-/// What servers say of a prompt that is too long: the status, how long it is, how long it may be, the
-/// sentence.
+/// What servers say of a prompt that is too long: the status, how long it is (with `+` together with
+/// the answer), how long it may be, the sentence.
 const TOO_LONG: &str = "400 | 27423 | 8192 | request (27423 tokens) exceeds the available context size (8192 tokens), try increasing it
 400 | 27423 | 8192 | This model's maximum context length is 8192 tokens. However, your messages resulted in 27423 tokens.
-400 | 4500 | 4096 | This model's maximum context length is 4096 tokens. However, you requested 4500 tokens (4000 in the messages, 500 in the completion).
+400 | 4700+ | 4096 | This model's maximum context length is 4096 tokens. However, you requested 4700 tokens (4200 in the messages, 500 in the completion).
 400 | 210000 | 200000 | prompt is too long: 210000 tokens > 200000 maximum
 400 | 1200000 | 1048576 | The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).
 400 | 140000 | 131072 | This model's maximum prompt length is 131072 but the request contains 140000 tokens.
+400 | 5000 | 4096 | Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough.
+400 | 208310 | 199999 | prompt is too long: 208310 tokens > 199999 maximum. Received Model Group=claude-3-5-sonnet-20241022 Available Model Group Fallbacks=None (request 20261123)
+400 | - | 4096 | 'max_tokens' is too large: 4096. This model's maximum context length is 4096 tokens and your request has 104 input tokens (4096 > 4096 - 104).
 500 | - | 4096 | the model is loaded with a context length of only 4096 tokens
 413 | - | - | Please reduce the length: the context window is full";
 
@@ -76,8 +79,14 @@ fn a_prompt_that_is_too_long_is_told_with_its_numbers() {
         let status = status.parse().unwrap();
         let fault = Fault::refused(status, &HeaderMap::new(), body.as_bytes());
         assert_eq!(fault.code, FaultCode::ContextFull, "{row}");
-        let numbers = (fault.context.used, fault.context.limit);
-        assert_eq!(numbers, (used.parse().ok(), limit.parse().ok()), "{row}");
+        let numbers = fault.context;
+        assert_eq!(numbers.has_answer, used.ends_with('+'), "{row}");
+        let used = used.trim_end_matches('+').parse().ok();
+        assert_eq!(
+            (numbers.used, numbers.limit),
+            (used, limit.parse().ok()),
+            "{row}"
+        );
     }
     let busy = r#"{"error":{"message":"tokens per minute: limit 30000, requested 40000 for this context length"}}"#;
     let fault = Fault::refused(429, &HeaderMap::new(), busy.as_bytes());

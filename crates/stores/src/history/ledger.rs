@@ -25,7 +25,7 @@ const OPEN_SESSION: &str = "\
     ON CONFLICT (id) DO UPDATE SET model = excluded.model, agent = excluded.agent, \
     metadata = excluded.metadata, title = excluded.title, found_by = excluded.found_by \
     RETURNING key";
-pub(super) const SET_MODEL: &str = "UPDATE sessions SET model = ?2 WHERE key = ?1";
+pub(super) const SET_MODEL: &str = "UPDATE sessions SET model = ?2, context = NULL WHERE key = ?1";
 pub(super) const SET_CONTEXT: &str = "UPDATE sessions SET context = ?2 WHERE key = ?1";
 pub(super) const SET_TITLE: &str = "UPDATE sessions SET title = ?2, found_by = ?3 WHERE key = ?1";
 pub(super) const SAVE_SESSION: &str = "\

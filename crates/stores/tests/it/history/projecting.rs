@@ -87,6 +87,30 @@ async fn every_message_of_every_role_counts_and_every_model_call_costs() {
     }
 }
 
+// proves AS-15
+#[tokio::test]
+async fn the_limit_of_a_model_is_forgotten_when_the_model_is_set() {
+    for place in TestHistory::every().await {
+        let usage = tokens(1, 1);
+        let context = Some(ContextLimit {
+            model: "m".to_owned(),
+            tokens: 8192,
+        });
+        let set = |model: Option<&str>| Change::Set {
+            model: model.map(str::to_owned),
+            title: None,
+            at: Millis(9),
+        };
+        let spent = Change::Spent { usage, context };
+        place
+            .project("s", vec![(1, open()), (2, spent), (3, set(None))])
+            .await;
+        assert!(place.session("s").await.context.is_some());
+        place.project("s", vec![(4, set(Some("m")))]).await;
+        assert_eq!(place.session("s").await.context, None);
+    }
+}
+
 // proves SA-10
 #[tokio::test]
 async fn a_message_put_again_is_one_row_with_the_new_content_in_the_old_place() {
