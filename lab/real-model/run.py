@@ -58,20 +58,20 @@ def holds(name: str, pattern: str, without: str = r"\A\Z"):
 
 
 TASKS = [
-    ("list", "List the files in this folder.", says(r"notes\.txt", r"people\.csv", r"config\.ini")),
     ("note", "What do I have to do about Olena? Look into notes.txt.", says(r"call", r"invoice")),
-    ("todo", "Which files contain the word TODO?", says(r"notes\.txt", r"report\.py")),
+    ("todo", "Which files contain the word todo?", says(r"notes\.txt", r"report\.py")),
     ("port", "Change the port in src/main.py to 9090.", holds("src/main.py", r"PORT = 9090\n", r"8080")),
-    ("create", "Create a file hello.txt with the text: hello world", holds("hello.txt", r"\Ahello world\s*\Z")),
     ("fix", "The function add in src/util.py subtracts. Fix it so that it adds.",
      holds("src/util.py", r"def add\(a, b\):\n    return (a \+ b|b \+ a)\n(.|\n)*return a \* b", r"a - b")),
     ("age", "How old is Wei?", says(r"\b41\b")),
     ("last", "Read docs/long.txt and tell me what its last line says.", says(r"tangerine")),
-    ("oldest", "Who is the oldest person in people.csv? Write the name to oldest.txt.",
-     holds("oldest.txt", r"\AMaria\s*\Z")),
     ("count", "Скільки файлів у теці src?", says(r"\b3\b|\bтри\b")),
-    ("debug", "Switch debug off in config.ini.", holds("config.ini", r"name = demo\ndebug ?= ?false\n", r"true")),
-    ("where", "Where is the function mul defined?", says(r"util\.py")),
+    ("mul", "Which file defines the function Mul?", says(r"util\.py")),
+    ("maria", "Where does Maria live?", says(r"Lisbon")),
+    ("name", "Rename the app in config.ini from demo to samovar.",
+     holds("config.ini", r"(?i)\A\[app\]\nname ?= ?samovar\ndebug = true\n", r"demo")),
+    ("listen", "Which port does the program listen on?", says(r"8080")),
+    ("call", "Whom do I have to call?", says(r"Olena")),
 ]
 
 
