@@ -2,22 +2,30 @@
 
 use std::ops::ControlFlow;
 
+use samovar_sandbox::Kind;
 use strsim::sorensen_dice;
 
 use crate::survey::survey;
-use crate::text::{is_usable, path};
+use crate::text::{here, is_usable, path};
 use crate::workspace::{Stop, Workspace};
 
 /// Entries of the workspace that are compared.
 const MAX_COMPARED: usize = 10_000;
 /// Paths that are offered.
 const MAX_OFFERED: usize = 3;
+/// Names of a folder that are listed when no path is offered.
+const MAX_LISTED: usize = 20;
 /// How alike two names have to be; 1 is the same, but for case.
 const MIN_LIKENESS: f64 = 0.6;
 
-/// A refusal of `missing` that offers the paths whose names are most like its own; `None` if none
-/// is.
-pub(crate) fn instead_of(missing: &str, workspace: &Workspace, stop: &Stop) -> Option<String> {
+/// A refusal of `missing` that offers the paths whose names are most like its own, or else lists
+/// the `nearest` folder that exists; `None` if that is empty.
+pub(crate) fn instead_of(
+    missing: &str,
+    nearest: &str,
+    workspace: &Workspace,
+    stop: &Stop,
+) -> Option<String> {
     let place = workspace.place(missing).ok()?;
     let wanted = place.name()?.to_str()?.to_lowercase();
     let root = workspace.place(".").ok()?;
@@ -41,11 +49,39 @@ pub(crate) fn instead_of(missing: &str, workspace: &Workspace, stop: &Stop) -> O
     let offered = alike.iter().take(MAX_OFFERED);
     let offered: Vec<_> = offered.map(|(_, path)| format!("{path:?}")).collect();
     if offered.is_empty() {
-        return None;
+        return listed(&path(&place), nearest, workspace, stop);
     }
     let offered = offered.join(" or ");
     Some(format!(
         "{:?} does not exist; did you mean {offered}?",
         path(&place)
     ))
+}
+
+fn listed(missing: &str, nearest: &str, workspace: &Workspace, stop: &Stop) -> Option<String> {
+    let folder = workspace.place(nearest).ok()?;
+    let mut names = Vec::new();
+    let mut more = 0;
+    let walked = survey(workspace, stop, &folder, 1, |entry| {
+        let end = if entry.kind == Kind::Directory {
+            "/"
+        } else {
+            ""
+        };
+        if names.len() < MAX_LISTED {
+            names.push(format!("{}{end}", path(&entry.place)));
+        } else {
+            more += 1;
+        }
+        ControlFlow::Continue(())
+    });
+    walked.ok()?;
+    if names.is_empty() {
+        return None;
+    }
+    if more > 0 {
+        names.push(format!("{more} more"));
+    }
+    let (here, names) = (here(&folder), names.join(", "));
+    Some(format!("{missing:?} does not exist; {here} has {names}"))
 }

@@ -97,7 +97,7 @@ impl EditFile {
         let fit = fit(&before, old.text(), new.text(), self.all).map_err(|misfit| {
             let path = place.to_string();
             match misfit {
-                Misfit::Missing(old) => nearest::not_found(&path, &before, &old),
+                Misfit::Missing(old) => nearest::not_found(&path, &before, &old, new.text()),
                 Misfit::Ambiguous(lines) => format!(
                     "old is in {path:?} more than once, at lines {lines}; \
                      give more of the text around it, or set all"

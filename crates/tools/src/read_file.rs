@@ -30,8 +30,8 @@ const SNIFFED_BYTES: usize = 8 * 1024;
 /// How far into a file lines are counted, in bytes.
 const MAX_COUNTED_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Reads a text file; each line comes with its number and a tab. A long file comes in parts; the end
-/// of each says how to read the next.
+/// Reads a text file; each line comes with its number and a tab. A long file comes in parts; each
+/// says how to read the next.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReadFile {
@@ -67,7 +67,12 @@ impl FileTool for ReadFile {
         if file.read_at(0, SNIFFED_BYTES)?.contains(&0) {
             return Ok(binary(&place, bytes));
         }
-        let page = read(file, Page::new(first, limit, max_bytes), stop)
+        let page = Page::new(first, limit, max_bytes);
+        let page = match (self.offset, self.limit) {
+            (None, None) if file.len() <= MAX_COUNTED_BYTES => page.with_end(),
+            _ => page,
+        };
+        let page = read(file, page, stop)
             .map_err(|error| format!("{:?} cannot be read: {error}", place.to_string()))?;
         stop.check()?;
         present(&place, bytes, page)
@@ -127,12 +132,15 @@ fn present(place: &JailPath, bytes: u64, page: Page) -> Result<Outcome, Refusal>
             "[lines {from}-{to} of {lines}; call again with offset={next}]"
         ));
     }
-    let mut text = page.into_text();
-    for note in notes {
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        text.push_str(&note);
+    let (text, end) = page.into_text();
+    let mut rows: Vec<_> = Some(text)
+        .filter(|text| !text.is_empty())
+        .into_iter()
+        .collect();
+    rows.extend(notes);
+    if !end.is_empty() {
+        rows.push("[the text ends:]".to_owned());
+        rows.extend(end);
     }
-    Ok(Outcome::done(text).with_data(data))
+    Ok(Outcome::done(rows.join("\n")).with_data(data))
 }

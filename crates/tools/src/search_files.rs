@@ -44,11 +44,12 @@ impl FileTool for SearchFiles {
 
     fn run(self, workspace: &Workspace, stop: &Stop) -> Result<Outcome, Refusal> {
         let filter = Filter::new(self.glob.as_deref())?;
-        let start = workspace.place(self.path.as_deref().unwrap_or("."))?;
+        let (start, lead) = self.start(workspace)?;
         let mut hunt = Hunt::new(compile(&self.pattern, Case::Kept)?, stop);
         let mut left_out = search(workspace, stop, &start, &filter, &mut hunt)?;
         if hunt.has_matches() {
-            return Ok(hunt.present(None, &left_out));
+            let head = lead + &hunt.count();
+            return Ok(hunt.present(head, &left_out));
         }
         // Without case, a pattern may become too large.
         if let Ok(matcher) = compile(&self.pattern, Case::Ignored) {
@@ -56,15 +57,28 @@ impl FileTool for SearchFiles {
             left_out = search(workspace, stop, &start, &filter, &mut hunt)?;
         }
         let head = if hunt.has_matches() {
-            format!("{}, all by ignoring case", hunt.count())
+            format!("{lead}{}, all by ignoring case", hunt.count())
         } else {
-            self.no_match(&start, &hunt)
+            lead + &self.no_match(&start, &hunt)
         };
-        Ok(hunt.present(Some(head), &left_out))
+        Ok(hunt.present(head, &left_out))
     }
 }
 
 impl SearchFiles {
+    /// Where to search, and the words about it: the whole workspace for a path that does not exist,
+    /// since a search there finds what was meant.
+    fn start(&self, workspace: &Workspace) -> Result<(JailPath, String), Refusal> {
+        let asked = workspace.place(self.path.as_deref().unwrap_or("."))?;
+        match workspace.jail().open_file(&asked) {
+            Err(JailError::NotFound { .. }) => {
+                let lead = format!("{:?} does not exist; in this folder: ", path(&asked));
+                Ok((workspace.place(".")?, lead))
+            }
+            _ => Ok((asked, String::new())),
+        }
+    }
+
     /// What was searched in vain.
     fn no_match(&self, start: &JailPath, hunt: &Hunt<'_>) -> String {
         let pattern = visible(&self.pattern);

@@ -64,14 +64,14 @@ pub(crate) enum Access {
 #[derive(Debug)]
 pub(crate) struct Refusal {
     why: String,
-    /// Nothing is at the path of the call.
-    is_missing: bool,
+    /// The nearest folder that exists, when nothing is at the path of the call.
+    nearest: Option<String>,
 }
 
 impl From<String> for Refusal {
     fn from(why: String) -> Self {
-        let is_missing = false;
-        Self { why, is_missing }
+        let nearest = None;
+        Self { why, nearest }
     }
 }
 
@@ -83,10 +83,12 @@ impl From<&str> for Refusal {
 
 impl From<JailError> for Refusal {
     fn from(error: JailError) -> Self {
-        Self {
-            why: error.to_string(),
-            is_missing: matches!(error, JailError::NotFound { .. }),
-        }
+        let why = error.to_string();
+        let nearest = match error {
+            JailError::NotFound { nearest, .. } => Some(nearest),
+            _ => None,
+        };
+        Self { why, nearest }
     }
 }
 
@@ -188,8 +190,9 @@ fn answer<T: FileTool>(args: Value, workspace: &Workspace, stop: &Stop) -> Outco
         Err(error) => return Outcome::failed(format!("the arguments do not fit: {error}")),
     };
     tool.run(workspace, stop).unwrap_or_else(|refusal| {
-        let path = path.filter(|_| refusal.is_missing);
-        let hint = path.and_then(|path| alike::instead_of(&path, workspace, stop));
+        let missing = path.zip(refusal.nearest);
+        let hint =
+            missing.and_then(|(path, nearest)| alike::instead_of(&path, &nearest, workspace, stop));
         Outcome::failed(hint.unwrap_or(refusal.why))
     })
 }

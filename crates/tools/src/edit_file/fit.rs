@@ -29,10 +29,7 @@ pub(super) fn fit(document: &Document, old: &str, new: &str, all: bool) -> Resul
     if !at.is_empty() {
         return one(document, Fit::new(old, new, at), all);
     }
-    let plain = without_numbers(old).map(|old| {
-        let new = without_numbers(new).unwrap_or_else(|| new.to_owned());
-        (old, new)
-    });
+    let plain = without_numbers(old).map(|old| (old, unnumbered(new)));
     if let Some((old, new)) = &plain {
         let mut at = places(document, old, all);
         // What was copied with its number began at the beginning of a line.
@@ -105,6 +102,20 @@ fn without_numbers(text: &str) -> Option<String> {
         plain.push_str(rest);
     }
     last.map(|_| plain)
+}
+
+/// The text that replaces a numbered one, without the numbers of its lines, which skip or repeat
+/// where lines go or come.
+fn unnumbered(text: &str) -> String {
+    let lines = text.split_inclusive('\n').map(|line| {
+        let numbered = line.split_once('\t');
+        let is_number = |text: &str| text.trim_start_matches(' ').parse::<u64>().is_ok();
+        numbered.map_or(
+            line,
+            |(number, rest)| if is_number(number) { rest } else { line },
+        )
+    });
+    lines.collect()
 }
 
 /// Each run of whole lines that is `old` but for one difference in indentation, with the text that

@@ -24,11 +24,12 @@ const MIN_LIKENESS: f64 = 0.6;
 
 /// Says that `old` is not in a file: with the places that differ only in case or spaces, ready to
 /// be copied, or else with those that are most like its first line.
-pub(super) fn not_found(path: &str, document: &Document, old: &str) -> String {
-    let quoted = quoted(document, old);
+pub(super) fn not_found(path: &str, document: &Document, old: &str, new: &str) -> String {
+    let quoted = quoted(document, old, new);
     if !quoted.is_empty() {
         return format!(
-            "old is not in {path:?}, which differs in case or spaces; call again with {}",
+            "old is not in {path:?} exactly; the text there differs in case or spaces. \
+             Call again with {}",
             quoted.join(", or with ")
         );
     }
@@ -46,7 +47,7 @@ pub(super) fn not_found(path: &str, document: &Document, old: &str) -> String {
 }
 
 /// The first places that are `old` but for case and white space, as arguments that can be copied.
-fn quoted(document: &Document, old: &str) -> Vec<String> {
+fn quoted(document: &Document, old: &str, new: &str) -> Vec<String> {
     let (wanted, _) = squeeze(old);
     if wanted.is_empty() {
         return Vec::new();
@@ -66,10 +67,38 @@ fn quoted(document: &Document, old: &str) -> Vec<String> {
             && document.overlapping(place, 2).len() == 1
     });
     let quoted = places.map(|(at, place)| {
-        let place = serde_json::Value::from(place);
-        format!("\"old\": {place} (line {})", document.line(at))
+        let new = if new.len() <= MAX_QUOTED_BYTES {
+            let new = serde_json::Value::from(adapted(old, new, place));
+            format!(", \"new\": {new}")
+        } else {
+            String::new()
+        };
+        let old = serde_json::Value::from(place);
+        format!("\"old\": {old}{new} (line {})", document.line(at))
     });
     quoted.collect()
+}
+
+/// `new` with what it has in common with `old`, at both ends, written as in `place`, which is `old`
+/// but for case and white space.
+fn adapted(old: &str, new: &str, place: &str) -> String {
+    let pairs = || old.chars().zip(new.chars());
+    let head: usize = pairs()
+        .take_while(|(one, other)| one == other)
+        .map(|(c, _)| c.len_utf8())
+        .sum();
+    let (old_rest, new_rest) = (&old[head..], &new[head..]);
+    let pairs = old_rest.chars().rev().zip(new_rest.chars().rev());
+    let tail: usize = pairs
+        .take_while(|(one, other)| one == other)
+        .map(|(c, _)| c.len_utf8())
+        .sum();
+    let (squeezed, origins) = squeeze(place);
+    let after = |squeezed_bytes: usize| origins.get(squeezed_bytes).copied().unwrap_or(place.len());
+    let begin = after(squeeze(&old[..head]).0.len());
+    let end = after(squeezed.len() - squeeze(&old[old.len() - tail..]).0.len());
+    let middle = &new_rest[..new_rest.len() - tail];
+    [&place[..begin], middle, &place[end..]].concat()
 }
 
 /// A text in lower case without white space, and where in it the character of each byte stands.

@@ -1,6 +1,7 @@
 //! What one call shows of a file.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::fmt::Write as _;
 
 use crate::text::visible;
@@ -9,6 +10,11 @@ use super::lines::{End, Line};
 
 /// Bytes that are shown of one line.
 const MAX_LINE_BYTES: usize = 16 * 1024;
+
+/// Lines of the end that a page without it shows too.
+const END_LINES: usize = 5;
+/// Bytes that are shown of one of them.
+const MAX_END_LINE_BYTES: usize = 256;
 
 /// The lines from the first that was asked for, as many as fit.
 pub(super) struct Page {
@@ -19,6 +25,8 @@ pub(super) struct Page {
     shown: u64,
     lines: u64,
     is_full: bool,
+    /// The last lines after the page, if they are shown too.
+    end: Option<VecDeque<String>>,
     seen: ContentTraits,
 }
 
@@ -46,31 +54,42 @@ impl Page {
             shown: 0,
             lines: 0,
             is_full: false,
+            end: None,
             seen: ContentTraits::default(),
         }
     }
 
+    /// Shows also how the text ends.
+    pub(super) fn with_end(mut self) -> Self {
+        self.end = Some(VecDeque::new());
+        self
+    }
+
     /// How many bytes of the next line the page has a use for.
     pub(super) fn keeps(&self) -> usize {
-        if self.is_full || self.lines + 1 < self.first {
-            0
-        } else {
-            MAX_LINE_BYTES
+        match &self.end {
+            Some(_) if self.is_full => MAX_END_LINE_BYTES,
+            _ if self.is_full || self.lines + 1 < self.first => 0,
+            _ => MAX_LINE_BYTES,
         }
     }
 
     /// Counts the next line of the file, and shows it if it belongs to the page and fits.
     pub(super) fn add(&mut self, line: &Line) {
         self.lines += 1;
-        if self.is_full || self.lines < self.first {
+        if self.lines < self.first || self.is_full && self.end.is_none() {
             return;
         }
         let content = valid_head(line);
         let text = String::from_utf8_lossy(content);
         let shown = visible(&text);
         let row = row(self.lines, &shown, line);
-        if self.shown > 0 && self.text.len() + 1 + row.len() > self.max_bytes {
-            self.is_full = true;
+        self.is_full |= self.shown > 0 && self.text.len() + 1 + row.len() > self.max_bytes;
+        if self.is_full {
+            if let Some(end) = &mut self.end {
+                end.push_back(row);
+                end.drain(..end.len().saturating_sub(END_LINES));
+            }
             return;
         }
         if self.shown > 0 {
@@ -121,8 +140,9 @@ impl Page {
         told.map(|(_, note)| note.to_owned()).collect()
     }
 
-    pub(super) fn into_text(self) -> String {
-        self.text
+    /// The lines that are shown, and the last ones of the text if they are not among them.
+    pub(super) fn into_text(self) -> (String, Vec<String>) {
+        (self.text, self.end.unwrap_or_default().into())
     }
 }
 

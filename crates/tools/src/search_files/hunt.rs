@@ -143,9 +143,9 @@ impl<'a> Hunt<'a> {
         format!("{matches} in {}", plural(self.files, "file", "files"))
     }
 
-    /// The answer, under the count of the matches or another head.
-    pub(super) fn present(self, head: Option<String>, left_out: &LeftOut) -> Outcome {
-        let mut lines = vec![head.unwrap_or_else(|| self.count())];
+    /// The answer under its first line.
+    pub(super) fn present(self, head: String, left_out: &LeftOut) -> Outcome {
+        let mut lines = vec![head];
         if !self.has_matches() && !self.names.is_empty() {
             lines.push(format!(
                 "[file names that match are {}]",

@@ -144,7 +144,7 @@ fn schema_and_description_are_derived_from_the_type_of_the_arguments() {
     assert_eq!(
         spec.description,
         "Reads a text file; each line comes with its number and a tab. A long file comes in parts; \
-         the end of each says how to read the next."
+         each says how to read the next."
     );
     assert_eq!(
         spec.parameters,

@@ -166,6 +166,11 @@ async fn a_text_with_line_numbers_or_other_indentation_is_found_at_its_one_place
         let content = yard.content("a.txt");
         assert!(content.contains(after), "{old:?}: {content:?}");
     }
+    // Lines that come or go leave the numbers of the new text out of step.
+    let yard = Yard::with(&[("a.txt", "a\nb\nc\n")]);
+    yard.done("edit_file", edit("1\ta\n2\tb\n3\tc", "1\ta\nx\n3\tc"))
+        .await;
+    assert_eq!(yard.content("a.txt"), "a\nx\nc\n");
     // What is there as it was given comes first, and `all` reaches every place without numbers.
     let yard = Yard::with(&[("a.txt", "1\tx\nx\n")]);
     yard.done("edit_file", edit("1\tx", "1\ty")).await;
@@ -213,34 +218,40 @@ async fn a_slip_that_leaves_a_doubt_changes_nothing() {
 // proves TL-2
 #[tokio::test]
 async fn a_place_that_differs_in_case_or_spaces_is_quoted_to_be_copied() {
-    for (content, old, quoted) in [
+    for (content, old, new, quoted) in [
         (
             "HOST = 1\n  PORT = 8080  # \"p\"\n",
             "port=8080",
-            "\"old\": \"PORT = 8080\" (line 2)",
+            "port=9090",
+            "\"old\": \"PORT = 8080\", \"new\": \"PORT = 9090\" (line 2)",
         ),
         (
             "\tPort: \"80\"\n",
             "PORT:  \"80\"",
-            "\"old\": \"Port: \\\"80\\\"\" (line 1)",
+            "x",
+            "\"old\": \"Port: \\\"80\\\"\", \"new\": \"x\" (line 1)",
         ),
         (
             "f(a,\n  b)\n",
             "f(a, b)",
-            "\"old\": \"f(a,\\n  b)\" (line 1)",
+            "f(a, c, b)",
+            "\"old\": \"f(a,\\n  b)\", \"new\": \"f(a,\\n  c, b)\" (line 1)",
         ),
         (
             "Übung  1\nx\nübung 1",
             "ÜBUNG 1",
-            "\"old\": \"Übung  1\" (line 1), or with \"old\": \"übung 1\" (line 3)",
+            "ÜBUNG 2",
+            "\"old\": \"Übung  1\", \"new\": \"Übung  2\" (line 1), or with \
+             \"old\": \"übung 1\", \"new\": \"übung 2\" (line 3)",
         ),
     ] {
         let yard = Yard::with(&[("a.txt", content)]);
-        let text = yard.refusal("edit_file", edit(old, "x")).await;
+        let text = yard.refusal("edit_file", edit(old, new)).await;
         assert_eq!(
             text,
             format!(
-                "old is not in \"a.txt\", which differs in case or spaces; call again with {quoted}"
+                "old is not in \"a.txt\" exactly; the text there differs in case or spaces. \
+                 Call again with {quoted}"
             )
         );
         assert_eq!(yard.content("a.txt"), content);
@@ -251,7 +262,7 @@ async fn a_place_that_differs_in_case_or_spaces_is_quoted_to_be_copied() {
         let text = yard
             .refusal("edit_file", edit(&content.replace(' ', "  "), "x"))
             .await;
-        assert!(!text.contains("call again with"), "{text}");
+        assert!(!text.contains("Call again with"), "{text}");
     }
 }
 

@@ -249,5 +249,8 @@ async fn what_is_no_folder_is_refused() {
     let why = yard.refusal("list_dir", json!({ "path": "a.txt" })).await;
     assert!(why.contains("\"a.txt\" is not a directory"), "{why}");
     let why = yard.refusal("list_dir", json!({ "path": "no/such" })).await;
-    assert!(why.contains("\"no\" does not exist"), "{why}");
+    assert!(
+        why.contains("\"no/such\" does not exist; this folder has a.txt"),
+        "{why}"
+    );
 }

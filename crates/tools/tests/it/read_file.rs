@@ -121,8 +121,11 @@ async fn one_call_shows_400_lines_and_2000_when_asked_for_more() {
     let text = read(&yard, json!({ "path": "a", "offset": 2_101 })).await;
     assert!(text.starts_with("  2101\t2101\n") && text.ends_with("\n  2500\t2500"));
     let text = read(&yard, json!({ "path": "a" })).await;
-    assert_eq!(text.lines().count(), 401);
-    assert!(text.ends_with("\n   400\t400\n[lines 1-400 of 2500; call again with offset=401]"));
+    assert_eq!(text.lines().count(), 407);
+    assert!(text.ends_with(
+        "\n   400\t400\n[lines 1-400 of 2500; call again with offset=401]\n[the text ends:]\n  \
+         2496\t2496\n  2497\t2497\n  2498\t2498\n  2499\t2499\n  2500\t2500"
+    ));
 }
 
 // proves TL-2
@@ -131,13 +134,23 @@ async fn one_call_shows_16_kib_or_256_when_asked_for_more_and_cuts_long_lines() 
     let line = "x".repeat(5_000);
     let content = format!("{line}\n").repeat(400);
     let yard = Yard::with(&[("a", &content)]);
-    for (limit, kib, lines) in [(None, 16, 3), (Some(400), 16, 3), (Some(401), 256, 52)] {
+    for (limit, kib, lines) in [(400, 16, 3), (401, 256, 52)] {
         let text = read(&yard, json!({ "path": "a", "limit": limit })).await;
         assert!(text.len() <= (kib + 1) * 1024, "{}", text.len());
         let next = lines + 1;
         let end = format!("\n[lines 1-{lines} of 400; call again with offset={next}]");
         assert!(text.ends_with(&end), "{}", &text[text.len() - 60..]);
     }
+    let text = read(&yard, json!({ "path": "a" })).await;
+    let last = format!(
+        "\n   400\t{} [line cut, it has 5000 bytes]",
+        "x".repeat(256)
+    );
+    assert!(
+        text.len() <= 18 * 1024 && text.ends_with(&last),
+        "{}",
+        text.len()
+    );
 
     // The limit falls into the middle of a character.
     let long = format!("x{}\nnext", "é".repeat(9_000));
@@ -211,10 +224,7 @@ async fn what_is_no_file_is_refused() {
     for (path, why) in [
         ("d", "\"d\" is a directory"),
         ("", "is a directory"),
-        (
-            "d/b",
-            "\"d/b\" does not exist; the nearest folder that does is \"d\"",
-        ),
+        ("d/b", "\"d/b\" does not exist; d has d/a"),
         ("d/a/b", "\"d/a\" is not a directory"),
     ] {
         let text = yard.refusal("read_file", json!({ "path": path })).await;
@@ -261,20 +271,15 @@ async fn a_path_that_leads_nowhere_is_answered_with_the_nearest_names() {
             "\"SRC\" does not exist; did you mean \"src\"?",
         ),
         (
-            "search_files",
-            json!({ "path": "er", "pattern": "x" }),
-            "\"er\" does not exist; did you mean \"deep/er\"?",
-        ),
-        (
             "read_file",
-            json!({ "path": "zebra" }),
-            "\"zebra\" does not exist; the nearest folder that does is \".\"",
+            json!({ "path": "deep/zebra" }),
+            "\"deep/zebra\" does not exist; deep has deep/er/",
         ),
         // What is hidden is not betrayed.
         (
             "read_file",
             json!({ "path": "tokens" }),
-            "\"tokens\" does not exist; the nearest folder that does is \".\"",
+            "\"tokens\" does not exist; this folder has .gitignore, deep/, old/, people.csv, src/",
         ),
     ] {
         assert_eq!(yard.refusal(tool, args).await, instead);

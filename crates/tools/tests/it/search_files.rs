@@ -132,10 +132,27 @@ async fn a_pattern_that_makes_no_sense_is_refused_with_the_reason() {
         .refusal("search_files", json!({ "pattern": "a", "glob": "{" }))
         .await;
     assert!(text.contains("the glob \"{\" is not valid"), "{text}");
-    let text = yard
-        .refusal("search_files", json!({ "pattern": "a", "path": "no" }))
-        .await;
-    assert!(text.contains("\"no\" does not exist"), "{text}");
+}
+
+// proves TL-2
+#[tokio::test]
+async fn a_path_that_does_not_exist_is_searched_for_in_the_whole_workspace() {
+    let yard = Yard::with(&[("people.csv", "Wei,41\n"), ("src/a.rs", "")]);
+    for (pattern, expected) in [
+        ("Wei", "1 match in 1 file\npeople.csv:1: Wei,41"),
+        (
+            "wei",
+            "1 match in 1 file, all by ignoring case\npeople.csv:1: Wei,41",
+        ),
+        (
+            "zebra",
+            "no match for \"zebra\" in any case, in 2 files of this folder",
+        ),
+    ] {
+        let args = json!({ "pattern": pattern, "path": "path/to/data" });
+        let lead = "\"path/to/data\" does not exist; in this folder: ";
+        assert_eq!(search(&yard, args).await, format!("{lead}{expected}"));
+    }
 }
 
 // proves TL-2
