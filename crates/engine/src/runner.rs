@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use samovar_core::error::FaultCode;
-use samovar_core::provider::{Layer, ModelKind};
+use samovar_core::provider::Layer;
 use samovar_core::{
     Accepted, AgentPath, Author, Bounds, Broken, CallId, Code, ContextLimit, Entry, Error,
-    FinishReason, Kind, Message, MessageId, Millis, Model, Outcome, Part, Prompt, Seq, ToolCall,
+    FinishReason, Kind, Message, MessageId, Millis, Model, Outcome, Prompt, Seq, ToolCall,
     ToolSpec, TurnId, planted,
 };
 use samovar_locale as locale;
@@ -264,14 +264,7 @@ impl Runner {
             max_tokens,
             temperature: self.turn.limits().temperature,
         };
-        let mut prompt = self.transcript.show_in(frame, limit);
-        let note = &self.parts.settings.place_note;
-        let is_told = !note.is_empty() && self.model.kind != ModelKind::Demo;
-        if let Some(first) = prompt.messages.first_mut().filter(|_| is_told) {
-            let note = Part::text(format!("[{note}]\n\n"));
-            Arc::make_mut(first).parts.insert(0, note);
-        }
-        prompt
+        self.transcript.show_in(frame, limit)
     }
 
     fn offered(&self) -> Arc<[Arc<ToolSpec>]> {

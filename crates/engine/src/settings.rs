@@ -42,11 +42,8 @@ pub struct Settings {
     /// the others' continuations (DU-6).
     pub continuing_at_once: usize,
     /// What the model is told about its work in every session, as a part of the system prompt; empty
-    /// for nothing.
+    /// for nothing. The same in every folder and on every day, so that the prompt stays cached.
     pub workspace_note: String,
-    /// What differs from folder to folder or from day to day. Shown in front of the conversation, so
-    /// that the system prompt and the tools before it stay cached; empty for nothing (MD-7).
-    pub place_note: String,
     /// Tools that the model is not offered: calls of them run as any other.
     pub unoffered: Vec<String>,
 }
@@ -77,7 +74,6 @@ impl Default for Settings {
             max_continuations: 5,
             continuing_at_once: 64,
             workspace_note: String::new(),
-            place_note: String::new(),
             unoffered: Vec::new(),
         }
     }

@@ -186,7 +186,6 @@ fn settings(of_server: &Settings) -> Settings {
         sync_every: SWEEP_EVERY,
         recovery: Recovery::EverySession,
         workspace_note: NOTE.trim().to_owned(),
-        place_note: String::new(),
         ..of_server.clone()
     }
 }

@@ -7,7 +7,7 @@ mod elsewhere;
 mod relay;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -298,7 +298,6 @@ pub(crate) fn read(places: &DirArgs, who: &ModelArgs, local: LocalData) -> Resul
     let level = settings.tools.approval.map(approval);
     config.settings.approval = level.unwrap_or(config.settings.approval);
     config.settings.workspace_note = note(config.reach);
-    config.settings.place_note = place(&config.workspace);
     Ok(Setup {
         registry,
         data_dir_reason: data_dir.reason,
@@ -464,7 +463,6 @@ fn protect(config: &mut Config, resolved: &Resolved, sources: &Sources, owner: O
     config.owner = owner;
 }
 
-/// What a model is told of where it works.
 /// What the model is told about where it works: the same in every folder.
 fn note(reach: FileAccess) -> String {
     let begin = "Paths are relative to the working folder";
@@ -472,13 +470,6 @@ fn note(reach: FileAccess) -> String {
         FileAccess::Workspace => format!("{begin}."),
         FileAccess::System => format!("{begin}; other files of this machine have absolute paths."),
     }
-}
-
-/// Which folder that is.
-fn place(workspace: &Path) -> String {
-    let real = workspace.canonicalize();
-    let folder = real.unwrap_or_else(|_| workspace.to_owned());
-    format!("The folder is {}", folder.display())
 }
 
 fn warnings(config: &Config, resolved: &Resolved) -> Vec<String> {
