@@ -68,9 +68,10 @@ impl FileTool for ReadFile {
             return Ok(binary(&place, bytes));
         }
         let page = Page::new(first, limit, max_bytes);
-        let page = match (self.offset, self.limit) {
-            (None, None) if file.len() <= MAX_COUNTED_BYTES => page.with_end(),
-            _ => page,
+        let page = if first == 1 && bytes <= MAX_COUNTED_BYTES {
+            page.with_end()
+        } else {
+            page
         };
         let page = read(file, page, stop)
             .map_err(|error| format!("{:?} cannot be read: {error}", place.to_string()))?;
