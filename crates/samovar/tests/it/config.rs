@@ -117,6 +117,8 @@ async fn what_holds_is_shown_and_no_secret_with_it() {
         &["config", "show"][..],
         &["config", "show", "--json"],
         &["config", "show", "--jsonl"],
+        &["config", "list"],
+        &["config", "explain"],
     ] {
         let said = program.run(args).await;
         assert_eq!(said.code, Some(0), "{said:?}");
@@ -124,6 +126,10 @@ async fn what_holds_is_shown_and_no_secret_with_it() {
         assert!(!both.contains("sk-secret"), "{both}");
         assert!(both.contains("providers.anthropic.api_key"), "{both}");
         assert!(both.contains("OPENAI_API_KEY"), "{both}");
+        // What nobody set, and yet holds.
+        let is_for_people = args.len() == 2;
+        let folder = format!("{:?}", program.folder());
+        assert_eq!(both.contains(&folder), is_for_people, "{both}");
     }
     let said = document(&program.run(["config", "show", "--json"]).await);
     assert_eq!(said["schema"], "samovar.key/1");

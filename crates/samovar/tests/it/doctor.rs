@@ -133,6 +133,8 @@ async fn text_for_people_says_the_same() {
             .contains("     why: the key of OpenAI is set in OPENAI_API_KEY\n"),
         "{said:?}"
     );
+    // What is not there needs no praise.
+    assert!(said.stdout.contains("\n-    local models: "), "{said:?}");
     assert_eq!(said.stderr, "");
 }
 

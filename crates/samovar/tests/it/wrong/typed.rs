@@ -24,6 +24,11 @@ async fn a_wrong_command_or_option_is_named_with_what_would_be_right() {
             "there is no command \"sesions\"; did you mean sessions?",
         ),
         line("sessions lst").is(2, CODE, "there is no command \"lst\"; did you mean list?"),
+        line("config boil").is(
+            2,
+            CODE,
+            "there is no command \"boil\"; samovar config --help lists them",
+        ),
         line("sessions").is(2, CODE, MISSING),
         line("token").is(2, CODE, MISSING),
         line("run").is(2, CODE, "<PROMPT> is missing; type: samovar run <PROMPT>"),
