@@ -24,11 +24,6 @@ async fn a_wrong_command_or_option_is_named_with_what_would_be_right() {
             "there is no command \"sesions\"; did you mean sessions?",
         ),
         line("sessions lst").is(2, CODE, "there is no command \"lst\"; did you mean list?"),
-        line("config boil").is(
-            2,
-            CODE,
-            "there is no command \"boil\"; samovar config --help lists them",
-        ),
         line("sessions").is(2, CODE, MISSING),
         line("token").is(2, CODE, MISSING),
         line("run").is(2, CODE, "<PROMPT> is missing; type: samovar run <PROMPT>"),
@@ -95,6 +90,11 @@ async fn help_of_a_command_is_what_the_command_says_of_itself_and_of_no_other() 
             "there is no command \"boil\"; samovar --help lists them",
         ),
         line("help sessions lst").is(2, CODE, "there is no command \"lst\"; did you mean list?"),
+        line("help config boil").is(
+            2,
+            CODE,
+            "there is no command \"boil\"; samovar config --help lists them",
+        ),
     ])
     .await;
     let program = program();
