@@ -26,7 +26,7 @@ export interface AgentService {
   /** Changes the title or the model of a session, and returns it. */
   updateSession(params: UpdateSessionParams): Promise<SessionInfo>;
   /** Stops a session's turns, and deletes the session. */
-  deleteSession(params: SessionParams): Promise<void>;
+  deleteSession(params: DeleteSessionParams): Promise<void>;
   /** Stops a turn, and returns whether one was stopped. */
   cancel(params: CancelParams): Promise<CancelResult>;
   /** Takes back the last turn of a session, and returns its user's message. */
@@ -121,7 +121,7 @@ export interface ResumeParams {
   after?: string;
 }
 
-/** Parameters of `getSession`, `deleteSession` and `undo`. */
+/** Parameters of `getSession` and `undo`. */
 export interface SessionParams {
   /** The session. */
   sessionId: string;
@@ -143,7 +143,7 @@ export interface PaginationParams {
   offset?: number;
   /** The most sessions to return; by default 50. From 0 to 200. */
   limit?: number;
-  /** Only sessions whose id or title contains this text. */
+  /** Only sessions whose id, title or first words contain this text. */
   query?: string;
 }
 
@@ -155,6 +155,14 @@ export interface UpdateSessionParams {
   title?: string;
   /** The model from the next turn on. */
   model?: string;
+}
+
+/** Parameters of `deleteSession`. */
+export interface DeleteSessionParams {
+  /** The session. */
+  sessionId: string;
+  /** Whether a session that has messages is refused, and kept. */
+  ifEmpty?: boolean;
 }
 
 /** Parameters of `cancel`. */

@@ -80,6 +80,8 @@ pub enum Action {
     },
     /// Delete the session.
     Close,
+    /// Delete the session if it has no message.
+    CloseEmpty,
 }
 
 /// What happens to a message when another turn is running (AS-11).

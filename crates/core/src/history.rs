@@ -194,7 +194,7 @@ pub struct SessionQuery {
     pub offset: u64,
     /// The maximum number.
     pub limit: u32,
-    /// Only sessions whose id or title contains this text.
+    /// Only sessions whose id, title or first words contain this text.
     pub matching: Option<String>,
 }
 

@@ -207,7 +207,7 @@ impl Engine {
             Action::Open { .. } => (true, false, true),
             Action::Settle { .. } | Action::Cancel { .. } => (false, true, false),
             Action::Change { .. } | Action::Undo => (false, false, true),
-            Action::Close => (false, false, false),
+            Action::Close | Action::CloseEmpty => (false, false, false),
         };
         if adds && self.parts.damages.is_damaged(&command.session) {
             return Err(damaged());

@@ -244,6 +244,10 @@ impl Mailbox {
             Action::Continue => answer(reply, self.tell_to_go_on()),
             Action::Cancel { turn } => self.cancel(turn, reply).await,
             Action::Close => self.close(reply).await,
+            Action::CloseEmpty => match self.check_empty().await {
+                Ok(()) => self.close(reply).await,
+                Err(refused) => answer(reply, Err(refused)),
+            },
         }
     }
 

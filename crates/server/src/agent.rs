@@ -10,9 +10,10 @@ use samovar_engine::{Attendance, Engine, TurnChoice};
 use samovar_locale as locale;
 use samovar_wire::agent::{
     AgentMessage, AgentStreamEvent, BASE_PATH, CancelParams, CancelResult, Collector,
-    CreateSessionParams, GetMessagesParams, NoParams, PaginatedResult, PaginationParams, Profile,
-    ResumeParams, ResumedEvent, SendMessageParams, SendMessageResult, SessionInfo, SessionParams,
-    Stats, StreamParams, ToolDefinition, UndoResult, UpdateSessionParams,
+    CreateSessionParams, DeleteSessionParams, GetMessagesParams, NoParams, PaginatedResult,
+    PaginationParams, Profile, ResumeParams, ResumedEvent, SendMessageParams, SendMessageResult,
+    SessionInfo, SessionParams, Stats, StreamParams, ToolDefinition, UndoResult,
+    UpdateSessionParams,
 };
 use samovar_wire::params;
 use serde_json::{Value, json};
@@ -273,10 +274,12 @@ async fn update_session(call: Call, params: UpdateSessionParams) -> Result<Sessi
     Ok(SessionInfo::from(&row))
 }
 
-async fn delete_session(call: Call, params: SessionParams) -> Result<(), Error> {
-    submit(&call, &params.session_id, Action::Close)
-        .await
-        .map(drop)
+async fn delete_session(call: Call, params: DeleteSessionParams) -> Result<(), Error> {
+    let action = match params.if_empty {
+        Some(true) => Action::CloseEmpty,
+        Some(false) | None => Action::Close,
+    };
+    submit(&call, &params.session_id, action).await.map(drop)
 }
 
 async fn cancel(call: Call, params: CancelParams) -> Result<CancelResult, Error> {

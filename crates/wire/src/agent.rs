@@ -20,8 +20,9 @@ pub use event::{AgentStreamEvent, AgentStreamEventType};
 pub use family::ShownEvent;
 pub use message::{AgentMessage, MessagePart, ToolCallRequest};
 pub use request::{
-    CancelParams, CreateSessionParams, Delivery, GetMessagesParams, NoParams, PaginationParams,
-    ResumeParams, SendMessageParams, SessionParams, StreamParams, UpdateSessionParams, Within,
+    CancelParams, CreateSessionParams, DeleteSessionParams, Delivery, GetMessagesParams, NoParams,
+    PaginationParams, ResumeParams, SendMessageParams, SessionParams, StreamParams,
+    UpdateSessionParams, Within,
 };
 pub use snapshot::{ResetEvent, ResumedEvent, Snapshot, SnapshotFold, TurnState};
 

@@ -322,6 +322,26 @@ impl Mailbox {
         }
     }
 
+    /// Refuses what is only for a session without messages. None is accepted before the caller goes
+    /// on, so this decides.
+    pub(super) async fn check_empty(&self) -> Result<(), Error> {
+        let Some(open) = &self.open else {
+            return Ok(());
+        };
+        let wait = self.parts.settings.read_wait;
+        if open.is_free() && self.parts.projector.caught_up(wait).await {
+            let row = self.parts.history.session(&self.id).await;
+            if row
+                .map_err(refusal)?
+                .is_none_or(|row| row.message_count == 0)
+            {
+                return Ok(());
+            }
+        }
+        let why = locale::session::not_empty(&self.id);
+        Err(Error::new(Code::SessionConflict, why))
+    }
+
     pub(super) async fn finish_close(&mut self) {
         let Some(mut open) = self.open.take() else {
             return;

@@ -302,7 +302,7 @@ impl Mailbox {
 
 impl OpenSession {
     /// Whether a message begins its turn at once.
-    fn is_free(&self) -> bool {
+    pub(super) fn is_free(&self) -> bool {
         self.current.is_none() && self.queue.is_empty()
     }
 

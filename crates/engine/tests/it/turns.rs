@@ -84,6 +84,29 @@ async fn a_queued_message_can_be_cancelled_by_its_turn_and_is_shown_to_no_model(
 
 // proves AS-19
 #[tokio::test(start_paused = true)]
+async fn only_an_empty_session_is_deleted_if_it_is_to_be_empty() {
+    let gate = Gate::default();
+    let rig = Rig::new([say("some words").hold_after(1, &gate)]).await;
+    let turn = rig.post("go").await;
+    rig.speaks(&turn).await;
+    assert_eq!(rig.refused(Action::CloseEmpty).await, Code::SessionConflict);
+    gate.open();
+    assert_eq!(rig.over(&turn).await, well());
+    assert_eq!(rig.refused(Action::CloseEmpty).await, Code::SessionConflict);
+    let rig = rig.restart().await;
+    assert_eq!(rig.refused(Action::CloseEmpty).await, Code::SessionConflict);
+    assert_eq!(rig.texts().await, ["go", "some words"]);
+
+    assert!(rig.submit(Action::Undo).await.is_ok());
+    for _ in 0..2 {
+        assert_eq!(rig.submit(Action::CloseEmpty).await, Ok(Accepted::Closed));
+        assert_eq!(rig.refused(Action::CloseEmpty).await, Code::UnknownSession);
+        rig.open(session()).await;
+    }
+}
+
+// proves AS-19
+#[tokio::test(start_paused = true)]
 async fn a_deleted_session_is_gone_while_its_turn_runs_and_can_be_made_anew() {
     let held = say("some words").hold_after(1, &Gate::default());
     let rig = Rig::new([held, say("fresh")]).await;

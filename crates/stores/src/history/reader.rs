@@ -1,24 +1,33 @@
 //! Reads. Each finds its rows through an index; none waits for the writer.
 
+use futures_util::TryStreamExt;
 use samovar_core::history::{
     LastTurn, MessageQuery, MessageRow, SessionQuery, SessionRow, Speakers, Totals,
 };
 use samovar_core::{MessageId, Seq, SessionId, TurnId};
 use sqlx::sqlite::SqliteRow;
-use sqlx::{Row, SqlitePool};
+use sqlx::{Row, SqliteConnection, SqlitePool};
 
 use super::failure::Failure;
 use super::{ledger, row, turns};
 
 macro_rules! select_sessions {
-    ($rest:literal) => {
+    ($columns:literal, $rest:literal) => {
         concat!(
-            "SELECT id, model, title, agent, metadata, created_at, updated_at, message_count, \
-             total_tokens_input, total_tokens_output, total_tokens_cache_read, \
-             total_tokens_cache_write, total_tokens_reasoning, context, projected, \
+            "SELECT ",
+            $columns,
+            ", \
              (SELECT substr(json_extract(m.parts, '$[0].text'), 1, 200) FROM message_rows AS m \
              WHERE m.session_key = sessions.key AND m.role = 'user' AND m.depth = 0 \
              ORDER BY m.turn_seq, m.seq LIMIT 1) AS preview FROM sessions ",
+            $rest
+        )
+    };
+    ($rest:literal) => {
+        select_sessions!(
+            "id, model, title, agent, metadata, created_at, updated_at, message_count, \
+             total_tokens_input, total_tokens_output, total_tokens_cache_read, \
+             total_tokens_cache_write, total_tokens_reasoning, context, projected",
             $rest
         )
     };
@@ -40,11 +49,11 @@ macro_rules! select_messages {
 }
 
 pub(super) const SESSION: &str = select_sessions!("WHERE id = ?1");
-pub(super) const SESSIONS: &str = select_sessions!(
-    "WHERE ?1 IS NULL OR instr(found_by, ?1) > 0 \
-     ORDER BY updated_at DESC, key DESC LIMIT ?2 OFFSET ?3"
-);
-const COUNT: &str = "SELECT count(*) FROM sessions WHERE ?1 IS NULL OR instr(found_by, ?1) > 0";
+pub(super) const SESSIONS: &str =
+    select_sessions!("ORDER BY updated_at DESC, key DESC LIMIT ?1 OFFSET ?2");
+const COUNT: &str = "SELECT count(*) FROM sessions";
+/// What all sessions are found by.
+const SOUGHT: &str = select_sessions!("id, found_by", "ORDER BY updated_at DESC, key DESC");
 /// The last messages before a place in the order, newest first.
 pub(super) const MESSAGES: &str = select_messages!(
     "WHERE s.id = ?1 AND (m.turn_seq, m.seq) < (?2, ?3) AND m.depth <= ?4 \
@@ -105,19 +114,44 @@ pub(super) async fn sessions(
     readers: &SqlitePool,
     query: &SessionQuery,
 ) -> Result<(Vec<SessionRow>, u64), Failure> {
-    let matching = query.matching.as_deref().map(ledger::folded);
     let mut moment = readers.begin().await?;
-    let page = sqlx::query(SESSIONS)
-        .bind(matching.as_deref())
-        .bind(query.limit)
-        .bind(row::integer(query.offset))
-        .fetch_all(&mut *moment)
-        .await?;
-    let all = sqlx::query(COUNT).bind(matching.as_deref());
-    let all: i64 = all.fetch_one(&mut *moment).await?.try_get(0)?;
+    let (page, all) = match &query.matching {
+        None => {
+            let page = sqlx::query(SESSIONS).bind(query.limit);
+            let page = page.bind(row::integer(query.offset));
+            let page = page.fetch_all(&mut *moment).await?;
+            let all = sqlx::query(COUNT).fetch_one(&mut *moment).await?;
+            (page, all.try_get::<i64, _>(0)?.unsigned_abs())
+        }
+        Some(text) => {
+            let found = matching(&mut moment, &ledger::folded(text)).await?;
+            let offset = usize::try_from(query.offset).unwrap_or(usize::MAX);
+            let mut page = Vec::new();
+            for id in found.iter().skip(offset).take(query.limit as usize) {
+                let session = sqlx::query(SESSION).bind(id);
+                page.push(session.fetch_one(&mut *moment).await?);
+            }
+            (page, found.len() as u64)
+        }
+    };
     moment.rollback().await?;
     let page: Result<_, Failure> = page.iter().map(row::session).collect();
-    Ok((page?, all.unsigned_abs()))
+    Ok((page?, all))
+}
+
+/// The ids of the sessions whose id, title or first words contain a folded text, newest first.
+async fn matching(moment: &mut SqliteConnection, text: &str) -> Result<Vec<String>, Failure> {
+    let mut rows = sqlx::query(SOUGHT).fetch(moment);
+    let mut found = Vec::new();
+    while let Some(row) = rows.try_next().await? {
+        let preview: Option<String> = row.try_get("preview")?;
+        let preview = ledger::folded(&preview.unwrap_or_default());
+        let words: Vec<_> = preview.split_whitespace().collect();
+        if row.try_get::<String, _>("found_by")?.contains(text) || words.join(" ").contains(text) {
+            found.push(row.try_get("id")?);
+        }
+    }
+    Ok(found)
 }
 
 /// The last messages of a session, oldest first; none when `before` names no message of it.

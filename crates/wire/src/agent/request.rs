@@ -170,7 +170,19 @@ pub struct ResumeParams {
     pub profile: Profile,
 }
 
-/// Parameters of `getSession`, `deleteSession` and `undo`.
+/// Parameters of `deleteSession`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeleteSessionParams {
+    /// The session.
+    #[schemars(with = "String")]
+    pub session_id: SessionId,
+    /// Whether a session that has messages is refused, and kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub if_empty: Option<bool>,
+}
+
+/// Parameters of `getSession` and `undo`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionParams {
@@ -212,7 +224,7 @@ pub struct PaginationParams {
     /// The most sessions to return; by default 50.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Within<0, MAX_SESSIONS>>,
-    /// Only sessions whose id or title contains this text.
+    /// Only sessions whose id, title or first words contain this text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
 }

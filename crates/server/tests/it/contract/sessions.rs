@@ -133,6 +133,21 @@ async fn making_a_session_again_with_something_else_is_refused_and_changes_nothi
     );
 }
 
+// proves AS-19
+#[tokio::test]
+async fn a_session_that_is_deleted_if_it_is_empty_stays_when_it_has_a_message() {
+    let app = App::start([say("hi")]).await;
+    for id in ["s", "empty"] {
+        app.ok("createSession", json!({"sessionId": id})).await;
+    }
+    app.turn("s", "hello").await;
+    let params = |id| json!({"sessionId": id, "ifEmpty": true});
+    let refused = app.call("deleteSession", params("s")).await;
+    assert_eq!((refused.status, refused.code()), (409, "session_conflict"));
+    assert_eq!(app.ok("deleteSession", params("empty")).await, Value::Null);
+    assert_eq!(app.ok("listSessions", json!({})).await["totalCount"], 1);
+}
+
 /// Everything below a folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();

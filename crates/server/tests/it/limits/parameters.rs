@@ -83,6 +83,7 @@ async fn parameters_that_are_missing_or_of_another_type_are_named() {
         ("getMessages", "before", no_text()),
         ("cancel", "turnId", no_text()),
         ("listSessions", "query", no_text()),
+        ("deleteSession", "ifEmpty", vec![json!("yes"), json!(1)]),
     ];
     for (method, name) in required {
         named(&app, method, name, None).await;

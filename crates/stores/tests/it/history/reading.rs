@@ -208,7 +208,7 @@ async fn sessions_are_listed_from_the_one_that_changed_last() {
 }
 
 #[tokio::test]
-async fn sessions_are_found_by_a_piece_of_id_or_title_in_any_case() {
+async fn sessions_are_found_by_a_piece_of_id_title_or_first_words_in_any_case() {
     for place in TestHistory::every().await {
         let titles = [
             ("One-1", "100% чай"),
@@ -221,6 +221,12 @@ async fn sessions_are_found_by_a_piece_of_id_or_title_in_any_case() {
                 .project(id, vec![(1, open_with(titled(title), 1))])
                 .await;
         }
+        let words = put(
+            message("m", Role::User, "Где\n мой Чайник?"),
+            None,
+            master(),
+        );
+        place.project("four", vec![(2, words)]).await;
         let check = async |text: &str, found: &[&str]| {
             let query = SessionQuery {
                 offset: 0,
@@ -239,6 +245,9 @@ async fn sessions_are_found_by_a_piece_of_id_or_title_in_any_case() {
         check("_", &["two_2"]).await;
         check("\\", &["three"]).await;
         check("2самовар", &[]).await;
+        if place.has_tables() {
+            check("где мой чайник", &["four"]).await;
+        }
         check("O", &["One-1", "four", "two_2"]).await;
         check("", &["One-1", "four", "three", "two_2"]).await;
     }
