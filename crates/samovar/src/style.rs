@@ -12,6 +12,9 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 /// Columns of the narrowest terminal for which lines are broken.
 const NARROWEST: usize = 20;
 
+/// Columns between two tab stops.
+const TAB: usize = 8;
+
 /// Whether colours are wanted, as the environment says.
 static COLOURS: OnceLock<bool> = OnceLock::new();
 
@@ -100,17 +103,19 @@ pub(crate) fn wrapped(text: &str, columns: usize) -> String {
 pub(crate) struct Flow {
     columns: usize,
     column: usize,
+    /// The word that may still be taken back.
     word: String,
+    word_columns: usize,
 }
 
 impl Flow {
     /// For a line that has not begun.
     pub(crate) fn new(columns: usize) -> Self {
-        let (column, word) = (0, String::new());
         Self {
             columns,
-            column,
-            word,
+            column: 0,
+            word: String::new(),
+            word_columns: 0,
         }
     }
 
@@ -123,8 +128,13 @@ impl Flow {
                 ' ' if self.column + 1 > self.columns => self.line(&mut written),
                 ' ' => {
                     self.column += 1;
-                    self.word.clear();
+                    self.end_word();
                     written.push(' ');
+                }
+                '\t' => {
+                    self.column = (self.column / TAB + 1) * TAB;
+                    self.end_word();
+                    written.push('\t');
                 }
                 _ => self.character(character, &mut written),
             }
@@ -136,9 +146,9 @@ impl Flow {
         let width = character.width().unwrap_or(1);
         // Scripts of wide characters break between any two.
         if width > 1 {
-            self.word.clear();
+            self.end_word();
         }
-        let of_word = self.word.width();
+        let of_word = self.word_columns;
         if self.column + width > self.columns && of_word < self.column {
             if of_word > 0 {
                 // Writing to a string cannot fail.
@@ -149,14 +159,25 @@ impl Flow {
             self.column = of_word;
         }
         written.push(character);
-        self.word.push(character);
         self.column += width;
+        self.word_columns += width;
+        // A word that is longer than a line began at its start, and stays.
+        if self.word_columns <= self.columns {
+            self.word.push(character);
+        } else {
+            self.word.clear();
+        }
+    }
+
+    fn end_word(&mut self) {
+        self.word.clear();
+        self.word_columns = 0;
     }
 
     fn line(&mut self, written: &mut String) {
         written.push('\n');
         self.column = 0;
-        self.word.clear();
+        self.end_word();
     }
 }
 
@@ -185,5 +206,18 @@ mod tests {
         );
         let mut flow = Flow::new(4);
         assert_eq!(flow.push("你好世界 ab"), "你好\n世界\nab");
+        let mut flow = Flow::new(20);
+        assert_eq!(
+            flow.push("a\tb\tcd efg"),
+            "a\tb\tcd e\u{1b}[1D\u{1b}[K\nefg"
+        );
+    }
+
+    #[test]
+    fn a_word_that_is_longer_than_a_line_is_not_kept() {
+        let mut flow = Flow::new(10);
+        flow.push(&"x".repeat(100_000));
+        assert_eq!(flow.word, "");
+        assert_eq!(flow.push(" ab"), "\nab");
     }
 }

@@ -365,7 +365,9 @@ impl View {
                 }
                 return Exit::Ok;
             }
-            (FinishReason::Model(word), _) if word == NOT_UNDERSTOOD && is_script() => {
+            (FinishReason::Model(word), _)
+                if word == NOT_UNDERSTOOD && !io::stdout().is_terminal() =>
+            {
                 let why = text::view::not_understood();
                 (Exit::NoModel, why, NOT_UNDERSTOOD)
             }
@@ -456,11 +458,6 @@ impl View {
         }
         Ok(())
     }
-}
-
-/// Whether a program reads the answer, and none of its person's keys are read.
-fn is_script() -> bool {
-    !io::stdin().is_terminal() && !io::stdout().is_terminal()
 }
 
 fn say_outcome(tool: &str, outcome: &str, is_error: bool) {

@@ -275,6 +275,9 @@ async fn in_a_script_demo_that_did_not_understand_is_no_answer() {
     let question = "why is the sky blue?";
     let said = program.run(["run", question]).await;
     crate::setup::ended_with(&said, 4, "not_understood");
+    // As a shell at a terminal runs it in `x=$(…)`.
+    let captured = program.seat(["run", question]).stdout(Stdio::null());
+    assert_eq!(captured.start().leaves().await.code, Some(4));
     let left = program.at_terminal(["run", question]).leaves().await;
     assert_eq!(left.code, Some(0), "{left:?}");
     assert!(
