@@ -151,7 +151,7 @@ pub struct Session {
 #[serde(default, deny_unknown_fields)]
 #[schemars(inline)]
 pub struct Server {
-    /// The data directory; by default `./data` if it is ours, else the user's data folder.
+    /// The data directory; by default `./data` if it is ours, else the folder's own store.
     #[schemars(
         with = "PathBuf", example = &"~/samovar",
         length(min = 1, max = 4_096),

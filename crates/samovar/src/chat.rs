@@ -23,14 +23,15 @@ use crate::view::View;
 pub(crate) async fn chat(args: args::Chat) -> Result<Exit, Failure> {
     let found = config::read(&args.talk.places, &args.talk.who, LocalData::UseOnly)?;
     let mut stop = Stop::listen()?;
-    let talk = tokio::select! {
-        talk = Talk::enter(&args.talk, &found, Person::find()) => talk?,
-        () = stop.asked() => return Ok(Exit::Interrupted),
+    let Ok(talk) = Talk::enter(&args.talk, &found, Person::find(), &mut stop, None).await? else {
+        return Ok(Exit::Interrupted);
     };
     talk.say_model(true);
     found.warn();
     found.say_data(args.talk.verbose);
-    found.say_earlier();
+    if talk.is_first {
+        found.say_earlier(true);
+    }
     say(&text::chat::welcome(&talk.session.id));
     let mut chat = Chat {
         talk,

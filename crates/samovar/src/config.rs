@@ -25,7 +25,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::args::{DirArgs, ModelArgs};
 use crate::exit::{Exit, Failure};
-use crate::screen::say;
+use crate::screen::{say, shell_word};
 use crate::stores::{self, is_begun};
 use crate::style;
 use crate::walk;
@@ -75,9 +75,11 @@ pub(crate) struct Setup {
     pub(crate) base_origins: BTreeMap<String, String>,
     /// This user's own folders.
     pub(crate) folders: Folders,
+    /// The current folder.
+    here: PathBuf,
     /// Whether nothing but the current folder says what the workspace is.
     is_workspace_untyped: bool,
-    /// Whether there is a `./data` that is somebody else's.
+    /// Whether there is a `./data` that this user did not make.
     is_data_foreign: bool,
     /// Whether the folder had no store when the command began.
     is_data_new: bool,
@@ -97,7 +99,7 @@ impl Setup {
         text::config::data_line(dir, &self.data_dir_reason)
     }
 
-    /// Says where everything is kept, when a `./data` is there that is somebody else's.
+    /// Says where everything is kept, when there is a `./data` that this user did not make.
     pub(crate) fn say_foreign(&self) {
         if self.is_data_foreign {
             say(&self.data_line());
@@ -111,16 +113,25 @@ impl Setup {
         }
     }
 
+    /// The folder whose sessions the data directory holds, if it was not named: for `./data` the one
+    /// around it, whatever the workspace is.
+    pub(crate) fn folder(&self) -> PathBuf {
+        match self.place {
+            Place::Beside => real(&self.here),
+            Place::Named | Place::OfFolder => real(&self.config.workspace),
+        }
+    }
+
     /// The store that the folder had before it got this data directory, if it has sessions.
     pub(crate) fn earlier_store(&self) -> Option<PathBuf> {
-        let store = self.folders.store_of(&real(&self.config.workspace))?;
+        let store = self.folders.store_of(&self.folder())?;
         (self.place == Place::Beside && is_begun(&store)).then_some(store)
     }
 
     /// Notes whose folder this is, so that its sessions are found from everywhere. What cannot be
     /// noted is found in the folder alone.
     pub(crate) fn note_folder(&self) {
-        let folder = real(&self.config.workspace);
+        let folder = self.folder();
         let store = self.folders.store_of(&folder);
         if let (Place::OfFolder | Place::Beside, Some(store)) = (self.place, store)
             && let Err(error) = stores::note(&store, &folder)
@@ -129,10 +140,16 @@ impl Setup {
         }
     }
 
-    /// Says which store the folder had before this one, if that has sessions.
-    pub(crate) fn say_earlier(&self) {
+    /// Says which store the folder had before this one, if that has sessions. They can be brought
+    /// here as long as this one has none.
+    pub(crate) fn say_earlier(&self, is_empty: bool) {
         if let Some(store) = self.earlier_store() {
-            say(&text::stores::earlier(store.display()));
+            let store = shell_word(&store);
+            say(&if is_empty {
+                text::stores::earlier(store)
+            } else {
+                text::stores::earlier_elsewhere(store)
+            });
         }
     }
 
@@ -145,8 +162,8 @@ impl Setup {
         let folder = real(&self.config.workspace);
         let home = self.folders.home.as_deref().map(real);
         let is_wide = folder.parent().is_none() || Some(&folder) == home.as_ref();
-        if self.place == Place::OfFolder && self.is_workspace_untyped && is_wide {
-            let why = text::config::workspace_too_wide(folder.display());
+        if self.place != Place::Named && self.is_workspace_untyped && is_wide {
+            let why = text::config::workspace_too_wide(shell_word(&folder));
             return Err(Failure::new(Exit::Usage, "workspace_too_wide", why));
         }
         Ok(())
@@ -309,6 +326,7 @@ pub(crate) fn read(places: &DirArgs, who: &ModelArgs, local: LocalData) -> Resul
         place: data_dir.place,
         is_data_new: data_dir.place == Place::OfFolder && !is_begun(&config.data_dir),
         is_workspace_untyped: resolved.origin("server.workspace") == Origin::Default,
+        here: sources.here.clone(),
         folders: resolved.folders.clone(),
         is_data_foreign: data_dir.is_foreign,
         model_from: ModelFrom::of(&resolved.origin("defaults.model")),

@@ -6,22 +6,30 @@ use samovar_server::models;
 use samovar_wire::api::{ModelsAnswer, ProviderAccess};
 
 use crate::client::{Client, Holder};
-use crate::config::Setup;
+use crate::config::{ModelFrom, Setup};
 use crate::screen::say;
 use crate::timestamps::moment;
 
-/// Says which server is asked, when its models are not those that this shell sets up.
-pub(crate) async fn tell(client: &Client, found: &Setup) {
+/// Says which server is asked, when its models are not those that this shell sets up. What the server
+/// would choose matters only where nothing else says the model.
+pub(crate) async fn tell(client: &Client, found: &Setup, is_session_known: bool) {
+    let has_model = is_session_known || found.model_from == ModelFrom::Flag;
     if let (Some(holder), true) = (client.holder(), sets_models(found))
         && let Ok(answer) = client.get("/api/models").await
-        && let Some(difference) = of(holder, &answer, found).await
+        && let Some(difference) = of(holder, &answer, found, has_model).await
     {
         say(&difference);
     }
 }
 
-/// What differs, in a sentence; `None` if nothing does.
-pub(crate) async fn of(holder: Holder, answer: &ModelsAnswer, found: &Setup) -> Option<String> {
+/// What differs, in a sentence; `None` if nothing does. The choice of a model is left out where the
+/// session or the command line has one.
+pub(crate) async fn of(
+    holder: Holder,
+    answer: &ModelsAnswer,
+    found: &Setup,
+    has_model: bool,
+) -> Option<String> {
     if !sets_models(found) {
         return None;
     }
@@ -29,12 +37,16 @@ pub(crate) async fn of(holder: Holder, answer: &ModelsAnswer, found: &Setup) -> 
     let chosen = answer.chosen.as_ref().map(|chosen| chosen.name.as_str());
     let ours = models::choice(&found.registry).await.ok();
     let ours = ours.as_ref().map(|ours| ours.name.as_str());
-    if lacks.is_empty() && chosen == ours {
+    if lacks.is_empty() && (has_model || chosen == ours) {
         return None;
     }
     let since = moment(holder.since);
-    let chosen = chosen.unwrap_or(text::difference::no_model());
-    let asked = text::difference::asked(holder.pid, since, chosen);
+    let asked = if has_model {
+        text::difference::asked(holder.pid, since)
+    } else {
+        let chosen = chosen.unwrap_or(text::difference::no_model());
+        text::difference::model(holder.pid, since, chosen)
+    };
     Some(if lacks.is_empty() {
         asked
     } else {

@@ -32,7 +32,7 @@ pub(crate) async fn models(command: Models) -> Result<Exit, Failure> {
     };
     let (answer, holder) = look_at(&found, asked).await?;
     if let Some(holder) = holder
-        && let Some(difference) = difference::of(holder, &answer, &found).await
+        && let Some(difference) = difference::of(holder, &answer, &found, false).await
     {
         say(&difference);
     }

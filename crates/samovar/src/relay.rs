@@ -108,17 +108,8 @@ async fn check_agent(common: &Common, room: &str) -> Result<(), Failure> {
     if !rooms.iter().any(is_empty) {
         return Ok(());
     }
-    let why = match &common.places.data_dir {
-        None => text::relay_cli::no_agent(demo::quoted(room.as_ref())),
-        Some(dir) => {
-            let place = format!(
-                "{} --data-dir {}",
-                demo::quoted(room.as_ref()),
-                demo::quoted(dir)
-            );
-            text::relay_cli::no_agent(place)
-        }
-    };
+    let place = demo::place(room, &common.places, &found);
+    let why = text::relay_cli::no_agent(place);
     Err(Failure::new(Exit::Busy, "no_agent", why))
 }
 

@@ -13,7 +13,7 @@ use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
 use crate::screen::say;
 use crate::stop::Stop;
-use crate::talk::{Talk, TurnEnd, farewell, until};
+use crate::talk::{Talk, TurnEnd, farewell};
 use crate::view::View;
 
 /// Bytes of a prompt from stdin, at most.
@@ -71,15 +71,16 @@ async fn turn(
     } else {
         Person::find()
     };
-    let mut talk = tokio::select! {
-        talk = Talk::enter(args, found, person) => talk?,
-        () = stop.asked() => return Ok(farewell(&TurnEnd::Asked)),
-        () = until(deadline) => return Ok(farewell(&TurnEnd::Late)),
+    let mut talk = match Talk::enter(args, found, person, &mut stop, deadline).await? {
+        Ok(talk) => talk,
+        Err(left) => return Ok(farewell(&left)),
     };
     talk.say_model(args.verbose);
     found.warn();
     found.say_data(args.verbose);
-    found.say_earlier();
+    if talk.is_first {
+        found.say_earlier(false);
+    }
     if args.verbose {
         say(&text::run::session(&talk.session.id));
     }

@@ -1,6 +1,7 @@
 //! What is written on the terminal. What comes from a model or a tool is shown, not obeyed.
 
 use std::io::{self, ErrorKind, Write};
+use std::path::Path;
 
 use samovar_locale as text;
 
@@ -110,6 +111,16 @@ fn is_invisible(character: char) -> bool {
             | '\u{2066}'..='\u{2069}'
             | '\u{e0000}'..='\u{e007f}'
     )
+}
+
+/// A word as a shell takes it.
+pub(crate) fn shell_word(word: &Path) -> String {
+    let word = word.to_string_lossy();
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        return word.into_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// The same text without line breaks.

@@ -78,7 +78,8 @@ pub(crate) async fn run(
         if is_first {
             let chosen = models::choice(&found.registry).await;
             found.warn();
-            found.say_earlier();
+            let kept = server.home().engine().totals().await;
+            found.say_earlier(kept.is_ok_and(|kept| kept.sessions == 0));
             say(&banner(&server, &found, &chosen));
             greet(server.url(), &found)?;
             is_first = false;

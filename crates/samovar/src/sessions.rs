@@ -24,6 +24,8 @@ use crate::run;
 use crate::screen::{beginning, confirm};
 use crate::timestamps::moment;
 
+use find::Precision;
+
 /// Characters of a message that `show` begins a tool's result with.
 const SHOWN: usize = 160;
 
@@ -36,7 +38,7 @@ pub(crate) async fn sessions(command: Sessions) -> Result<Exit, Failure> {
         Sessions::Cancel { id, common } => cancel(&id, &common).await,
         Sessions::Rename { id, title, common } => {
             let renamed = async |client: &Client| {
-                let id = find::session(client, &id).await?;
+                let id = find::session(client, &id, Precision::Part).await?.id;
                 let params = json!({ "sessionId": id, "title": title });
                 client.agent::<SessionInfo>("updateSession", &params).await
             };
@@ -121,8 +123,13 @@ async fn cancel(id: &str, common: &Common) -> Result<(), Failure> {
     let found = config::read(&common.places, &ModelArgs::default(), LocalData::UseOnly)?;
     found.say_foreign();
     let mut way = Reconnecting::new(&found.config, Purpose::Turns);
+    let precision = if std::io::stdin().is_terminal() {
+        Precision::Part
+    } else {
+        Precision::End
+    };
     let asked = async |client: &Client| {
-        let id = find::session(client, id).await?;
+        let id = find::session(client, id, precision).await?.id;
         let params = json!({ "sessionId": id });
         let answer: CancelResult = client.agent("cancel", &params).await?;
         Ok((id, answer.cancelled))
@@ -150,11 +157,8 @@ struct SessionDetails {
 
 async fn show(id: &str, limit: u32, common: &Common) -> Result<(), Failure> {
     let shown = look(common, async |client| {
-        let id = find::session(client, id).await?;
-        let session = client
-            .agent("getSession", &json!({ "sessionId": id }))
-            .await?;
-        let params = json!({ "sessionId": id, "limit": limit });
+        let session = find::session(client, id, Precision::Part).await?;
+        let params = json!({ "sessionId": session.id, "limit": limit });
         let messages = client.agent("getMessages", &params).await?;
         Ok(SessionDetails { session, messages })
     });
@@ -200,22 +204,27 @@ fn as_text(shown: &SessionDetails) -> String {
 /// Asks first, at a terminal; elsewhere `--yes` has to say it. Nobody waits for the data directory
 /// while the person thinks.
 async fn delete(id: &str, is_sure: bool, common: &Common) -> Result<(), Failure> {
-    let found = async |client: &Client| {
-        let id = find::session(client, id).await?;
-        let params = json!({ "sessionId": id });
-        match client.agent::<SessionInfo>("getSession", &params).await {
-            Ok(session) => Ok((id, find::name(&session), session.message_count)),
-            // How much of it there was, cannot be counted any more.
-            Err(damaged) if damaged.code == Code::SessionDamaged.as_str() => {
-                Ok((id, String::new(), 0))
-            }
-            Err(failure) => Err(failure),
+    let is_asked = !is_sure && std::io::stdin().is_terminal();
+    let precision = if is_asked {
+        Precision::Part
+    } else {
+        Precision::End
+    };
+    let found = async |client: &Client| match find::session(client, id, precision).await {
+        Ok(session) => {
+            let name = find::name(&session);
+            Ok((session.id.to_string(), name, session.message_count))
         }
+        // How much of it there was, cannot be counted any more.
+        Err(damaged) if damaged.code == Code::SessionDamaged.as_str() => {
+            Ok((id.to_owned(), String::new(), 0))
+        }
+        Err(failure) => Err(failure),
     };
     let (id, name, messages) = look(common, found).await?;
     let params = json!({ "sessionId": id });
     let is_wanted = is_sure || {
-        if !std::io::stdin().is_terminal() {
+        if !is_asked {
             return Err(Failure::usage(text::sessions::needs_yes(&id)));
         }
         let messages = text::sessions::messages(messages);

@@ -1,9 +1,9 @@
 //! The stores of this user: one for each folder, in the user's data folder (FC-10).
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder};
 use std::io::{self, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use samovar_server::Ownership;
@@ -46,7 +46,7 @@ pub(crate) fn is_begun(dir: &Path) -> bool {
         .any(|name| dir.join(name).exists())
 }
 
-/// Notes in a store whose it is.
+/// Writes the path of its folder into a store.
 ///
 /// # Errors
 /// What the system said.
@@ -60,9 +60,11 @@ pub(crate) fn note(store: &Path, folder: &Path) -> io::Result<()> {
         .create(store)?;
     let mut line = folder.as_os_str().as_bytes().to_vec();
     line.push(b'\n');
-    let mut options = OpenOptions::new();
-    let file = options.write(true).create(true).truncate(true).mode(0o600);
-    file.open(store.join(FOLDER_FILE))?.write_all(&line)
+    // Renamed into place, because a list of all stores may read it meanwhile.
+    let mut file = tempfile::NamedTempFile::new_in(store)?;
+    file.write_all(&line)?;
+    file.persist(store.join(FOLDER_FILE))?;
+    Ok(())
 }
 
 /// The folder of a store.
@@ -79,12 +81,11 @@ fn noted(store: &Path) -> Option<PathBuf> {
 
 /// Every store of this user that holds anything, that of this folder first.
 pub(crate) fn known(found: &Setup) -> Vec<KnownStore> {
-    let here = real(&found.config.workspace);
     let own = KnownStore {
         data_dir: found.config.data_dir.clone(),
         folder: match found.place {
             Place::Named => StoreFolder::Untold,
-            Place::Beside | Place::OfFolder => StoreFolder::There(here),
+            Place::Beside | Place::OfFolder => StoreFolder::There(found.folder()),
         },
     };
     let mut known = vec![own];

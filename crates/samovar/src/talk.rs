@@ -27,7 +27,7 @@ use crate::exit::{Exit, Failure, ServerLoss, complaint};
 use crate::follow::TurnStream;
 use crate::reconnecting::{Reconnecting, Repeat};
 use crate::screen::{say, say_in};
-use crate::sessions::find;
+use crate::sessions::find::{self, Precision};
 use crate::stop::Stop;
 use crate::style::Tone;
 use crate::view::{Ending, View};
@@ -54,6 +54,8 @@ pub(crate) struct Talk {
     /// Which model answers, and why, for a person.
     model_line: String,
     is_model_news: bool,
+    /// Whether its session is the first of the store.
+    pub(crate) is_first: bool,
     /// The session that this command began.
     begun: Option<SessionId>,
     bounds: Bounds,
@@ -107,7 +109,8 @@ impl Bounds {
 }
 
 impl Talk {
-    /// Finds the server or opens the data directory, and enters the session that was asked for.
+    /// Finds the server or opens the data directory, and enters the session that was asked for,
+    /// unless it is asked to stop or the deadline passes first: then it leaves.
     ///
     /// # Errors
     /// What keeps it out.
@@ -115,7 +118,29 @@ impl Talk {
         talk: &args::Talk,
         found: &Setup,
         person: Person,
-    ) -> Result<Self, Failure> {
+        stop: &mut Stop,
+        deadline: Option<Instant>,
+    ) -> Result<Result<Self, TurnEnd>, Failure> {
+        let mut entering = Box::pin(Self::enter_now(talk, found, person));
+        let left = tokio::select! {
+            talk = &mut entering => return talk.map(Ok),
+            () = stop.asked() => TurnEnd::Asked,
+            () = until(deadline) => TurnEnd::Late,
+        };
+        // The server may have made a session already, which must not stay.
+        let leaving = async {
+            if let Ok(talk) = entering.await {
+                talk.leave().await;
+            }
+        };
+        tokio::select! {
+            _ = tokio::time::timeout(LAST_WORDS, leaving) => {}
+            () = stop.asked() => {}
+        }
+        Ok(Err(left))
+    }
+
+    async fn enter_now(talk: &args::Talk, found: &Setup, person: Person) -> Result<Self, Failure> {
         found.check_workspace()?;
         enter::check_before(talk, found).await?;
         let fresh = Home::fresh_session();
@@ -133,6 +158,7 @@ impl Talk {
                     session: entered.session,
                     model_line: entered.model_line,
                     is_model_news: entered.is_model_news,
+                    is_first: entered.is_first,
                     bounds: Bounds::of(talk, found),
                     person,
                 })
@@ -170,12 +196,7 @@ impl Talk {
     /// # Errors
     /// As [`Talk::ask`]; also that none or several fit.
     pub(crate) async fn find(&mut self, typed: &str) -> Result<SessionInfo, Failure> {
-        let asked = async |client: &Client| {
-            let id = find::session(client, typed).await?;
-            client
-                .agent("getSession", &json!({ "sessionId": id }))
-                .await
-        };
+        let asked = async |client: &Client| find::session(client, typed, Precision::Part).await;
         self.way.ask(Repeat::Harmless, asked).await
     }
 
@@ -486,13 +507,15 @@ impl Talk {
         told?.show(view)
     }
 
-    /// Begins another session.
+    /// Begins another session with the same model.
     ///
     /// # Errors
     /// As [`Talk::ask`].
     pub(crate) async fn begin_new(&mut self, found: &Setup) -> Result<(), Failure> {
         let fresh = Home::fresh_session();
-        let begin = async |client: &Client| enter::new_session(client, &fresh, found).await;
+        let model = self.session.model.clone();
+        let begin =
+            async |client: &Client| enter::new_session(client, &fresh, Some(&model), found).await;
         let entered = self.way.ask(Repeat::Harmless, begin).await?;
         self.switch(entered.session).await;
         self.begun = Some(fresh);
@@ -519,22 +542,16 @@ impl Talk {
         let Some(id) = self.begun.take() else {
             return;
         };
-        let params = json!({ "sessionId": id });
-        let asked = async |client: &Client| {
-            let session: SessionInfo = client.agent("getSession", &params).await?;
-            if session.message_count == 0 {
-                client.agent::<Value>("deleteSession", &params).await?;
-            }
-            Ok(())
-        };
+        let params = json!({ "sessionId": id, "ifEmpty": true });
+        let asked = async |client: &Client| client.agent::<Value>("deleteSession", &params).await;
         if let Err(failure) = self.way.ask(Repeat::Harmless, asked).await {
-            tracing::debug!(?failure, "an empty session may stay");
+            tracing::debug!(?failure, "the session stays");
         }
     }
 }
 
 /// Waits for a deadline; forever where there is none.
-pub(crate) async fn until(deadline: Option<Instant>) {
+async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,

@@ -23,6 +23,14 @@ pub fn unheld(path: &Path) -> DataDir {
     of(path, SmallFiles::of(path).map_err(|error| error.kind()))
 }
 
+/// Takes a data directory, until the lock is dropped.
+///
+/// # Errors
+/// [`OpenError::DataDir`] when it cannot be written, or another process holds it.
+pub fn take(path: &Path) -> Result<DirLock, OpenError> {
+    Ok(DirLock::acquire(path)?)
+}
+
 /// Puts a backup into a data directory. What is there is replaced, and kept beside it, when `replace`
 /// says so.
 ///

@@ -22,7 +22,7 @@ pub(super) struct DataDir {
     pub(super) path: PathBuf,
     pub(super) reason: String,
     pub(super) place: Place,
-    /// Whether there is a `./data` that is somebody else's.
+    /// Whether there is a `./data` that this user did not make.
     pub(super) is_foreign: bool,
 }
 

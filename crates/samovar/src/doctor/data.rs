@@ -76,7 +76,7 @@ async fn server(found: &Setup) -> (Finding, Option<Client>) {
 async fn models(client: &Client, found: &Setup) -> Option<Finding> {
     let holder = client.holder()?;
     let answer: ModelsAnswer = client.get("/api/models").await.ok()?;
-    if let Some(difference) = difference::of(holder, &answer, found).await {
+    if let Some(difference) = difference::of(holder, &answer, found, false).await {
         let reason = text::server_model_why();
         let finding = Finding::bad("server", Exit::Configuration, difference, reason);
         return Some(finding);

@@ -29,22 +29,42 @@ const NAME_CHARS: usize = 60;
 /// Sessions that an error names, at most.
 const NAMED: usize = 5;
 
+/// Characters of a part of an id or a title, at least.
+const PART_CHARS: usize = 4;
+
+/// What may be typed in place of a whole id or title.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Precision {
+    /// A part, where the person sees what it means before anything happens, or where that can be
+    /// taken back.
+    Part,
+    /// An end of the id, as long as those that a list shows.
+    End,
+}
+
 /// The session that was typed. An exact id wins over a title, and that over a part.
 ///
 /// # Errors
-/// None or several fit, or the server's refusal.
-pub(crate) async fn session(client: &Client, typed: &str) -> Result<SessionId, Failure> {
+/// None or several fit, or the server's refusal; [`Code::SessionDamaged`] only for an exact id.
+pub(crate) async fn session(
+    client: &Client,
+    typed: &str,
+    precision: Precision,
+) -> Result<SessionInfo, Failure> {
     if let Ok(id) = SessionId::new(typed) {
         let params = json!({ "sessionId": id });
         match client.agent::<SessionInfo>("getSession", &params).await {
             Err(unknown) if unknown.code == Code::UnknownSession.as_str() => {}
-            // One that is damaged is there.
-            Err(damaged) if damaged.code == Code::SessionDamaged.as_str() => return Ok(id),
-            found => return found.map(|session| session.id),
+            found => return found,
         }
     }
     let sessions = all(client).await?;
-    match fitting(typed, &sessions).as_slice() {
+    match fitting(typed, &sessions, precision).as_slice() {
+        [] if !fitting(typed, &sessions, Precision::Part).is_empty() => {
+            let typed = text::quoted(&beginning(typed, NAME_CHARS)).to_string();
+            let why = text::sessions::inexact(typed);
+            Err(Failure::new(Exit::Usage, "ambiguous_session", why))
+        }
         [] => {
             let (code, why) = (
                 Code::UnknownSession.as_str(),
@@ -52,7 +72,7 @@ pub(crate) async fn session(client: &Client, typed: &str) -> Result<SessionId, F
             );
             Err(Failure::new(Exit::Usage, code, why))
         }
-        [one] => Ok(one.id.clone()),
+        [one] => Ok((*one).clone()),
         several => {
             let all: Vec<_> = sessions.iter().map(|session| session.id.as_str()).collect();
             let shown = several.iter().take(NAMED);
@@ -66,7 +86,7 @@ pub(crate) async fn session(client: &Client, typed: &str) -> Result<SessionId, F
 }
 
 /// All sessions, the last changed first.
-pub(super) async fn all(client: &Client) -> Result<Vec<SessionInfo>, Failure> {
+async fn all(client: &Client) -> Result<Vec<SessionInfo>, Failure> {
     let mut all: Vec<SessionInfo> = Vec::new();
     loop {
         let params = json!({ "limit": PAGE, "offset": all.len() });
@@ -83,7 +103,11 @@ pub(super) async fn all(client: &Client) -> Result<Vec<SessionInfo>, Failure> {
 }
 
 /// The sessions that the typed text can mean.
-fn fitting<'a>(typed: &str, sessions: &'a [SessionInfo]) -> Vec<&'a SessionInfo> {
+fn fitting<'a>(
+    typed: &str,
+    sessions: &'a [SessionInfo],
+    precision: Precision,
+) -> Vec<&'a SessionInfo> {
     let typed = typed.trim().trim_end_matches('…').to_lowercase();
     if typed.is_empty() {
         return Vec::new();
@@ -95,18 +119,23 @@ fn fitting<'a>(typed: &str, sessions: &'a [SessionInfo]) -> Vec<&'a SessionInfo>
     if !called.is_empty() {
         return called;
     }
-    let is_part = |session: &&SessionInfo| {
-        session.id.as_str().to_lowercase().contains(&typed)
-            || whole_name(session).to_lowercase().starts_with(&typed)
+    let least = match precision {
+        Precision::Part => PART_CHARS,
+        Precision::End => END_CHARS,
     };
-    sessions.iter().filter(is_part).collect()
-}
-
-/// Whether this text is in the id or the name of a session, in any case.
-pub(super) fn has(session: &SessionInfo, text: &str) -> bool {
-    let text = text.to_lowercase();
-    session.id.as_str().to_lowercase().contains(&text)
-        || whole_name(session).to_lowercase().contains(&text)
+    if typed.chars().count() < least {
+        return Vec::new();
+    }
+    let is_meant = |session: &&SessionInfo| {
+        let id = session.id.as_str().to_lowercase();
+        match precision {
+            Precision::Part => {
+                id.contains(&typed) || whole_name(session).to_lowercase().starts_with(&typed)
+            }
+            Precision::End => id.ends_with(&typed),
+        }
+    };
+    sessions.iter().filter(is_meant).collect()
 }
 
 /// What a person calls a session: its title, else the first words that were said in it.
@@ -155,25 +184,28 @@ mod tests {
             session("0193-bbbb-2222", "", "Tea for two\nplease"),
             session("0193-cccc-3333", "Чай", ""),
         ];
-        for (typed, expected) in [
-            ("1111", &["0193-aaaa-1111"][..]),
-            ("BBBB", &["0193-bbbb-2222"]),
-            ("tea", &["0193-aaaa-1111"]),
-            ("tea for two please", &["0193-bbbb-2222"]),
-            ("Tea for…", &["0193-bbbb-2222"]),
-            ("чай", &["0193-cccc-3333"]),
-            ("te", &["0193-aaaa-1111", "0193-bbbb-2222"]),
-            (
-                "0193",
-                &["0193-aaaa-1111", "0193-bbbb-2222", "0193-cccc-3333"],
-            ),
-            ("make tea", &[]),
-            ("…", &[]),
-            (" ", &[]),
+        let [a, b, c] = ["0193-aaaa-1111", "0193-bbbb-2222", "0193-cccc-3333"];
+        for (typed, by_part, by_end) in [
+            ("1111", &[a][..], &[][..]),
+            ("BBBB", &[b], &[]),
+            ("tea", &[a], &[a]),
+            ("tea for two please", &[b], &[b]),
+            ("Tea for…", &[b], &[]),
+            ("чай", &[c], &[c]),
+            ("0193", &[a, b, c], &[]),
+            ("aaa-1111", &[a], &[a]),
+            ("0193-aaaa", &[a], &[]),
+            ("111", &[], &[]),
+            ("te", &[], &[]),
+            ("make tea", &[], &[]),
+            ("…", &[], &[]),
+            (" ", &[], &[]),
         ] {
-            let found = fitting(typed, &sessions);
-            let found: Vec<_> = found.iter().map(|found| found.id.as_str()).collect();
-            assert_eq!(found, expected, "{typed}");
+            for (precision, expected) in [(Precision::Part, by_part), (Precision::End, by_end)] {
+                let found = fitting(typed, &sessions, precision);
+                let found: Vec<_> = found.iter().map(|found| found.id.as_str()).collect();
+                assert_eq!(found, expected, "{typed} {precision:?}");
+            }
         }
     }
 

@@ -16,7 +16,7 @@ use crate::config::{self, LocalData, Setup};
 use crate::exit::Failure;
 use crate::output::{self, Format, table};
 use crate::reconnecting::{Reconnecting, Repeat};
-use crate::screen::{put, say, visible};
+use crate::screen::{put, say, shell_word, visible};
 use crate::stores::{KnownStore, StoreFolder, known};
 use crate::timestamps::{age, now};
 
@@ -68,7 +68,7 @@ pub(super) async fn list(args: &ListSessions) -> Result<(), Failure> {
     found.say_foreign();
     let page = look_at(&found, async |client| page(client, args).await).await?;
     show_page(format, &page, args.offset)?;
-    found.say_earlier();
+    found.say_earlier(args.query.is_none() && page.total_count == 0);
     Ok(())
 }
 
@@ -77,20 +77,11 @@ async fn page(
     args: &ListSessions,
 ) -> Result<PaginatedResult<ListedSession>, Failure> {
     let (offset, limit) = (args.offset, args.limit);
-    let page = match &args.query {
-        None => {
-            let params = json!({ "limit": limit, "offset": offset });
-            client.agent("listSessions", &params).await?
-        }
-        Some(query) => {
-            let mut all = find::all(client).await?;
-            all.retain(|session| find::has(session, query));
-            let total_count = all.len() as u64;
-            let some = all.into_iter().skip(offset as usize);
-            let items = some.take(limit as usize).collect();
-            PaginatedResult { items, total_count }
-        }
-    };
+    let mut params = json!({ "limit": limit, "offset": offset });
+    if let Some(query) = &args.query {
+        params["query"] = query.as_str().into();
+    }
+    let page: PaginatedResult<SessionInfo> = client.agent("listSessions", &params).await?;
     let recovery: RecoveryInfo = client.get("/api/recovery").await?;
     let items = page.items.into_iter().map(|session| ListedSession {
         waiting_turn_id: recovery.of(&session.id).map(|cut| cut.turn_id.clone()),
@@ -117,16 +108,15 @@ async fn stores(args: &ListSessions, found: &Setup) -> Vec<ListedStore> {
     };
     let reads = stream::iter(known(found)).map(read).buffered(AT_ONCE);
     let mut listed: Vec<_> = reads.collect().await;
-    // This folder's own is the first; then those that were used last.
+    // This folder's own is the first, if it has anything; then those that were used last.
     let newest = |store: &ListedStore| {
         store
             .sessions
             .first()
             .map(|newest| newest.session.updated_at)
     };
-    if let Some(others) = listed.get_mut(1..) {
-        others.sort_by_key(|store| std::cmp::Reverse(newest(store)));
-    }
+    let own = found.config.data_dir.display().to_string();
+    listed.sort_by_key(|store| (store.data_dir != own, std::cmp::Reverse(newest(store))));
     listed
 }
 
@@ -135,14 +125,12 @@ fn listed(
     page: Result<PaginatedResult<ListedSession>, Failure>,
 ) -> ListedStore {
     let data_dir = store.data_dir.display().to_string();
+    let typed = shell_word(&store.data_dir);
     let (folder, heading) = match &store.folder {
         StoreFolder::There(folder) => (Some(folder), folder.display().to_string()),
-        StoreFolder::Gone(folder) => (
-            Some(folder),
-            text::stores::gone(folder.display(), &data_dir),
-        ),
-        StoreFolder::Untold => (None, text::stores::untold(&data_dir)),
-        StoreFolder::Every => (None, text::stores::of_every_folder(&data_dir)),
+        StoreFolder::Gone(folder) => (Some(folder), text::stores::gone(folder.display(), typed)),
+        StoreFolder::Untold => (None, text::stores::untold(typed)),
+        StoreFolder::Every => (None, text::stores::of_every_folder(typed)),
     };
     let mut listed = ListedStore {
         data_dir,
@@ -175,7 +163,7 @@ fn show_stores(format: Format, stores: &[ListedStore]) -> Result<(), Failure> {
     output::list(format, schema, stores, |stores| {
         let blocks = stores.iter().map(|store| {
             let mut lines = match &store.error {
-                Some(error) => text::stores::unreadable(error, &store.data_dir),
+                Some(error) => text::stores::unreadable(error, shell_word(store.data_dir.as_ref())),
                 None if store.sessions.is_empty() => text::stores::empty().to_owned(),
                 None => table(&rows(&store.sessions)).trim_end().to_owned(),
             };

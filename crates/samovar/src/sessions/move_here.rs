@@ -1,13 +1,14 @@
-//! `samovar sessions move`: brings the sessions of an earlier store to this folder (FC-10). It makes
-//! a backup of that store and restores it here, so it needs a folder without sessions.
+//! `samovar sessions move`: brings an earlier store to this folder (FC-10). The whole store takes the
+//! place of this folder's data directory, which has no sessions.
 
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use samovar_locale as text;
-use samovar_server::Home;
-use samovar_server::data_dir::{Replace, restore};
+use samovar_server::{Home, data_dir};
 use samovar_wire::agent::Stats;
-use samovar_wire::api::BackupInfo;
 use serde_json::json;
 
 use super::reach;
@@ -17,70 +18,87 @@ use crate::config::{self, LocalData, Setup, real};
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::reconnecting::Repeat;
-use crate::stores::{StoreFolder, known};
+use crate::screen::shell_word;
+use crate::stores::{KnownStore, StoreFolder, known};
+use crate::timestamps::now;
+
+/// What stays where the store of all folders was: its lock, the stores of folders, and the person's
+/// own files, where all of their folders are one.
+const STAYS: [&str; 5] = [
+    "lock",
+    "stores",
+    "owner-key",
+    "samovar.toml",
+    "trusted.toml",
+];
+
+/// Files of the target that a moved store does not replace: whose it is, and what clients know of it.
+const KEPT: [&str; 6] = [
+    "owner",
+    ".gitignore",
+    "folder",
+    "token",
+    "tokens.json",
+    "tools.json",
+];
 
 /// Moves the sessions here.
 ///
 /// # Errors
 /// There is no such store, one of the two is in use, or this folder has sessions: nothing is changed.
-pub(super) async fn move_here(from: Option<PathBuf>, common: &Common) -> Result<(), Failure> {
+pub(super) async fn move_here(named: Option<PathBuf>, common: &Common) -> Result<(), Failure> {
     let found = config::read(&common.places, &ModelArgs::default(), LocalData::UseOnly)?;
     found.say_foreign();
     let to = found.config.data_dir.clone();
-    let from = source(&found, from.as_deref())?;
+    let store = source(&found, named.as_deref())?;
+    let from = store.data_dir.clone();
     let (of_source, of_target) = (sessions(&found, &from).await?, sessions(&found, &to).await?);
     if of_target > 0 {
-        let why = text::stores::has_sessions(to.display(), from.display());
+        let why = text::stores::has_sessions(to.display(), shell_word(&from));
         return Err(Failure::new(Exit::Usage, "store_not_empty", why));
     }
-    let broken = |error: std::io::Error| Failure::broken(&error);
-    let stores = found.folders.stores().unwrap_or_else(|| to.clone());
-    let between = tempfile::tempdir_in(stores).map_err(broken)?;
-    let backup = between.path().join("backup");
-    let mut config = found.config.clone();
-    config.data_dir.clone_from(&from);
-    let made = async |client: &Client| {
-        let params = json!({ "path": backup });
-        client
-            .post_patiently::<BackupInfo>("/api/backup", &params)
-            .await
-    };
-    reach(&config, Repeat::Untaken, made).await?;
     let target = to.clone();
-    let restored = tokio::task::spawn_blocking(move || restore(&backup, &target, Replace::Aside));
-    restored
-        .await
-        .map_err(|error| Failure::broken(&error))???;
-    std::fs::remove_dir_all(&from).map_err(broken)?;
+    let moved = tokio::task::spawn_blocking(move || {
+        let _held = (data_dir::take(&store.data_dir)?, data_dir::take(&target)?);
+        carry(&store, &target).map_err(|error| {
+            let from = store.data_dir.display();
+            let why = text::stores::not_moved(from, target.display(), error);
+            Failure::new(Exit::TurnFailed, "store_not_moved", why)
+        })
+    });
+    let aside = moved.await.map_err(|error| Failure::broken(&error))??;
     found.note_folder();
-    let answer = json!({ "from": from, "to": to, "sessions": of_source });
+    let answer = json!({ "from": from, "to": to, "sessions": of_source, "aside": aside });
     output::one(common.machine.format(), "moved", &answer, |_| {
-        text::stores::moved(of_source, to.display()) + "\n"
+        let moved = text::stores::moved(of_source, to.display());
+        format!("{moved}\n{}\n", text::stores::kept_aside(aside.display()))
     })
 }
 
 /// The store that was named, by its own path or that of its folder; else the one that this folder
 /// had before.
-fn source(found: &Setup, named: Option<&Path>) -> Result<PathBuf, Failure> {
+fn source(found: &Setup, named: Option<&Path>) -> Result<KnownStore, Failure> {
     let missing = || {
         let why = text::stores::nothing_to_move();
         Failure::new(Exit::Usage, "unknown_store", why)
     };
-    let Some(named) = named else {
-        return found.earlier_store().ok_or_else(missing);
+    let stores = found.folders.stores();
+    let named = match named {
+        Some(named) => real(named),
+        None => found.earlier_store().ok_or_else(missing)?,
     };
-    let stores = found.folders.stores().ok_or_else(missing)?;
-    let named = real(named);
-    let is_named = |dir: &Path, folder: &StoreFolder| match folder {
+    let is_named = |store: &KnownStore| match &store.folder {
         StoreFolder::There(folder) | StoreFolder::Gone(folder) if *folder == named => true,
-        _ => real(dir) == named,
+        _ => real(&store.data_dir) == real(&named),
     };
     // What lies elsewhere was named by the person, and stays where it is.
-    let mut known = known(found).into_iter().filter(|store| {
-        store.data_dir.parent() == Some(&stores) && store.data_dir != found.config.data_dir
-    });
-    let store = known.find(|store| is_named(&store.data_dir, &store.folder));
-    store.map(|store| store.data_dir).ok_or_else(missing)
+    let can_move = |store: &KnownStore| {
+        store.data_dir != found.config.data_dir
+            && (store.folder == StoreFolder::Every || store.data_dir.parent() == stores.as_deref())
+    };
+    let mut known = known(found).into_iter();
+    let store = known.find(|store| can_move(store) && is_named(store));
+    store.ok_or_else(missing)
 }
 
 /// How many sessions a data directory has that no other process uses.
@@ -92,4 +110,95 @@ async fn sessions(found: &Setup, dir: &Path) -> Result<u64, Failure> {
     reach(&config, Repeat::Harmless, asked)
         .await
         .map(|stats| stats.sessions)
+}
+
+/// Puts a store in the place of a data directory, both held by the caller. Returns the folder in it
+/// that holds what the data directory had.
+///
+/// At every moment one of the two paths has the whole store: it is renamed, or copied, renamed and
+/// then removed where renaming cannot do it.
+fn carry(store: &KnownStore, to: &Path) -> io::Result<PathBuf> {
+    let (from, name) = (&store.data_dir, format!("replaced-{}", now().0));
+    let parent = to.parent().unwrap_or(to);
+    let mut replaced = match store.folder {
+        StoreFolder::Every => Err(ErrorKind::CrossesDevices.into()),
+        StoreFolder::There(_) | StoreFolder::Gone(_) | StoreFolder::Untold => {
+            fs::rename(to, from.join(&name))
+        }
+    };
+    let mut copy = None;
+    if matches!(&replaced, Err(error) if error.kind() == ErrorKind::CrossesDevices) {
+        let folder = tempfile::Builder::new()
+            .prefix(".samovar-")
+            .tempdir_in(parent)?;
+        copy_all(from, folder.path(), &STAYS)?;
+        replaced = fs::rename(to, folder.path().join(&name));
+        copy = Some(folder);
+    }
+    replaced?;
+    let source = copy.as_ref().map_or(from.as_path(), |copy| copy.path());
+    let placed = keep(&source.join(&name), source).and_then(|()| fs::rename(source, to));
+    if let Err(error) = placed {
+        fs::rename(source.join(&name), to)?;
+        return Err(error);
+    }
+    File::open(parent)?.sync_all()?;
+    if copy.is_some()
+        && let Err(error) = remove(from)
+    {
+        tracing::warn!(store = %from.display(), %error, "the sessions were copied, and are here too");
+    }
+    Ok(to.join(name))
+}
+
+/// Takes the target's own files over into the store, each in exchange for the store's.
+fn keep(replaced: &Path, store: &Path) -> io::Result<()> {
+    for name in KEPT {
+        let (own, other) = (replaced.join(name), store.join(name));
+        if own.exists() {
+            if other.exists() {
+                fs::rename(&other, replaced.join(format!("{name}.moved")))?;
+            }
+            fs::copy(&own, &other)?;
+        }
+    }
+    Ok(())
+}
+
+/// Copies what is in a folder, but for some names, durably.
+fn copy_all(from: &Path, to: &Path, but_for: &[&str]) -> io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let (entry, name) = entry.map(|entry| (entry.path(), entry.file_name()))?;
+        if but_for.iter().any(|stays| name == *stays) {
+            continue;
+        }
+        let target = to.join(&name);
+        let kind = fs::symlink_metadata(&entry)?.file_type();
+        if kind.is_dir() {
+            DirBuilder::new().mode(0o700).create(&target)?;
+            copy_all(&entry, &target, &[])?;
+        } else if kind.is_file() {
+            fs::copy(&entry, &target)?;
+            File::open(&target)?.sync_all()?;
+        } else {
+            let why = format!("{} is no file", entry.display());
+            return Err(io::Error::other(why));
+        }
+    }
+    File::open(to)?.sync_all()
+}
+
+/// Removes a store that was copied.
+fn remove(store: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(store)? {
+        let entry = entry?;
+        let (path, name) = (entry.path(), entry.file_name());
+        if STAYS.iter().any(|stays| name == *stays) {
+        } else if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(path)?;
+        } else {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(())
 }

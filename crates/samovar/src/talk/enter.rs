@@ -14,7 +14,7 @@ use crate::config::{ModelFrom, Place, Setup, real};
 use crate::difference;
 use crate::exit::{Exit, Failure};
 use crate::model;
-use crate::sessions::find;
+use crate::sessions::find::{self, Precision};
 
 /// Sessions that are looked through for the last one of this folder.
 const LOOKED_THROUGH: u32 = 200;
@@ -25,6 +25,8 @@ pub(super) struct Entered {
     pub(super) model_line: String,
     /// Whether the last session here had another model, or there was none.
     pub(super) is_model_news: bool,
+    /// Whether it is the first session of the store.
+    pub(super) is_first: bool,
 }
 
 /// Finds the session that was asked for, or makes one with this id. A model that the command line
@@ -38,7 +40,8 @@ pub(super) async fn session(
     talk: &args::Talk,
     found: &Setup,
 ) -> Result<Entered, Failure> {
-    difference::tell(client, found).await;
+    let is_known = talk.session.is_some() || talk.continue_last;
+    difference::tell(client, found, is_known).await;
     let known = match (&talk.session, talk.continue_last) {
         (Some(typed), _) => Some(get_session(client, typed).await?),
         (None, true) => Some(last_session(client, found).await?),
@@ -51,10 +54,11 @@ pub(super) async fn session(
             Ok(Entered {
                 model_line: model::line_of_session(&session.model),
                 is_model_news: session.model != before,
+                is_first: false,
                 session,
             })
         }
-        None => new_session(client, fresh, found).await,
+        None => new_session(client, fresh, None, found).await,
     }
 }
 
@@ -74,24 +78,18 @@ pub(super) async fn check_before(talk: &args::Talk, found: &Setup) -> Result<(),
 }
 
 async fn get_session(client: &Client, typed: &str) -> Result<SessionInfo, Failure> {
-    let found = async {
-        let id = find::session(client, typed).await?;
-        client
-            .agent("getSession", &json!({ "sessionId": id }))
-            .await
-    };
-    found
-        .await
-        .map_err(|failure: Failure| match failure.code.as_str() {
-            "unknown_session" => {
-                let why = text::run::session_missing();
-                Failure::new(Exit::Usage, "unknown_session", why)
-            }
-            _ => failure,
-        })
+    let found = find::session(client, typed, Precision::Part).await;
+    found.map_err(|failure| match failure.code.as_str() {
+        "unknown_session" => {
+            let why = text::run::session_missing();
+            Failure::new(Exit::Usage, "unknown_session", why)
+        }
+        _ => failure,
+    })
 }
 
-/// The session of this folder that changed last.
+/// The session of this folder that changed last and has a message: an empty one is that of a chat
+/// which has just begun.
 async fn last_session(client: &Client, found: &Setup) -> Result<SessionInfo, Failure> {
     let params = json!({ "limit": LOOKED_THROUGH });
     let sessions: PaginatedResult<SessionInfo> = client.agent("listSessions", &params).await?;
@@ -102,31 +100,32 @@ async fn last_session(client: &Client, found: &Setup) -> Result<SessionInfo, Fai
         Some(_) => true,
         None => false,
     };
-    let mut here = sessions.items.into_iter().filter(is_here);
+    let is_begun = |session: &SessionInfo| session.message_count > 0 && is_here(session);
+    let mut here = sessions.items.into_iter().filter(is_begun);
     here.next().ok_or_else(|| {
         let why = text::run::nothing_to_continue();
         Failure::new(Exit::Usage, "unknown_session", why)
     })
 }
 
-/// Makes a session with this id.
+/// Makes a session with this id, and with the model of another session, else with that of this shell.
 ///
 /// # Errors
 /// The refusal.
 pub(super) async fn new_session(
     client: &Client,
     fresh: &SessionId,
+    of_other: Option<&str>,
     found: &Setup,
 ) -> Result<Entered, Failure> {
-    let named = found
-        .registry
-        .asked()
-        .filter(|_| found.model_from.is_somebody());
-    let line = if let Some(name) = named {
-        text::model::line(name, model::asked(&found.model_from))
-    } else {
-        line_of_chosen(client, found).await?
+    let asked = found.registry.asked();
+    let asked = asked.filter(|_| found.model_from.is_somebody());
+    let line = match (of_other, asked) {
+        (Some(name), _) => model::line_of_session(name),
+        (None, Some(name)) => text::model::line(name, model::asked(&found.model_from)),
+        (None, None) => line_of_chosen(client, found).await?,
     };
+    let named = of_other.or(asked);
     let params = without_nulls(json!({
         "sessionId": fresh,
         "model": named,
@@ -135,10 +134,11 @@ pub(super) async fn new_session(
     let last = json!({ "limit": 1 });
     let last: PaginatedResult<SessionInfo> = client.agent("listSessions", &last).await?;
     let session: SessionInfo = client.agent("createSession", &params).await?;
-    let mut last = last.items.iter();
+    let last = last.items.first();
     Ok(Entered {
         model_line: line,
-        is_model_news: last.next().is_none_or(|last| last.model != session.model),
+        is_model_news: last.is_none_or(|last| last.model != session.model),
+        is_first: last.is_none(),
         session,
     })
 }

@@ -257,7 +257,9 @@ async fn what_was_typed_before_a_question_is_no_answer_and_an_answer_is_no_line_
     terminal.types(keys::UP).await;
     terminal.sees_prompt("> book").await;
     terminal.types(keys::CTRL_C).await;
-    terminal.sees("\nCtrl-D, or Ctrl-C again, leaves\n>").await;
+    terminal
+        .sees("\npress Ctrl-C again or Ctrl-D to leave\n>")
+        .await;
     terminal.types(keys::CTRL_D).await;
     assert_eq!(terminal.leaves().await.code, Some(0));
     assert_eq!(told(&model), "at three");

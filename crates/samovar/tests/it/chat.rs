@@ -79,7 +79,9 @@ async fn ctrl_c_stops_the_turn_and_not_the_chat() {
     .await;
     let terminal = chat(&program).await;
     terminal.types(keys::CTRL_C).await;
-    terminal.sees("\nCtrl-D, or Ctrl-C again, leaves\n>").await;
+    terminal
+        .sees("\npress Ctrl-C again or Ctrl-D to leave\n>")
+        .await;
 
     terminal.enters("go").await;
     terminal.sees("\nhalf a").await;
@@ -102,6 +104,7 @@ async fn a_backslash_continues_the_line_new_begins_a_session_and_exit_leaves() {
     terminal.enters("alpha\\").await;
     terminal.enters("omega").await;
     terminal.sees("\ntwo lines\n>").await;
+    enter(&terminal, "/model custom/other", "model: custom/other").await;
     terminal.enters("/new").await;
     terminal.sees("> /new\nsession: ").await;
     enter(&terminal, "hello", "a fresh one").await;
@@ -111,9 +114,10 @@ async fn a_backslash_continues_the_line_new_begins_a_session_and_exit_leaves() {
     let prompts = model.prompts();
     assert!(prompts[0].body().to_string().contains("alpha\\nomega"));
     assert!(!prompts[1].body().to_string().contains("alpha"));
+    assert_eq!(prompts[1].body()["model"], "other", "/new keeps it");
     let again = chat(&program).await;
     again.types(keys::CTRL_C).await;
-    again.sees("Ctrl-C again, leaves\n>").await;
+    again.sees("or Ctrl-D to leave\n>").await;
     again.types(keys::CTRL_C).await;
     assert_eq!(again.leaves().await.code, Some(0));
     let listed = program.run(["sessions", "list", "--json"]).await.stdout;

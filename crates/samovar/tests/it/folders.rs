@@ -97,6 +97,11 @@ async fn a_store_that_is_gone_broken_or_old_is_listed_and_does_not_hide_the_othe
     let args = ["run", "--data-dir", &of_layout_before, "what is 9+9"];
     ok(&program, &old, &args).await;
     let stores = all(&program, &work).await;
+    let changed = stores
+        .iter()
+        .map(|store| &store["sessions"][0]["updatedAt"]);
+    let changed: Vec<_> = changed.map(|at| at.as_i64().unwrap()).collect();
+    assert!(changed.is_sorted_by(|a, b| a >= b), "the last used first");
     let store = |folder: &Path| {
         store_of(&stores, folder)["dataDir"]
             .as_str()
@@ -116,11 +121,11 @@ async fn a_store_that_is_gone_broken_or_old_is_listed_and_does_not_hide_the_othe
     assert_eq!(store_of(&stores, &moved)["totalCount"], 1);
     let error = store_of(&stores, &broken)["error"].as_str().unwrap();
     assert!(error.contains("token"), "{error}");
-    let mut old = stores.iter();
-    let old = old
+    let mut listed = stores.iter();
+    let before = listed
         .find(|store| store["dataDir"] == of_layout_before)
         .unwrap();
-    assert_eq!(old["sessions"][0]["preview"], "what is 9+9");
+    assert_eq!(before["sessions"][0]["preview"], "what is 9+9");
     let said = ok(&program, &work, &["sessions", "list", "--all"])
         .await
         .stdout;
@@ -129,7 +134,20 @@ async fn a_store_that_is_gone_broken_or_old_is_listed_and_does_not_hide_the_othe
         "{said}"
     );
 
+    let args = ["sessions", "move", "--from", &of_layout_before];
+    assert!(said.contains(&args.join(" ")), "{said}");
+    ok(&program, &old, &args).await;
+    let said = ok(&program, &old, &["sessions", "list"]).await.stdout;
+    assert!(said.contains("what is 9+9"), "{said}");
+    let stores = all(&program, &work).await;
+    assert_eq!(stores.len(), 4, "the other stores stay: {stores:?}");
+    assert_eq!(store_of(&stores, &old)["totalCount"], 1);
+
     let place = moved.with_file_name("new place");
+    let server = program.serve(&["--data-dir", &of_moved]).await;
+    let busy = run_in(&program, &place, &["sessions", "move", "--from", &of_moved]).await;
+    ended_with(&busy, 8, "data_dir_busy");
+    server.kill().await;
     ok(&program, &place, &["sessions", "move", "--from", &of_moved]).await;
     let said = ok(&program, &place, &["run", "--continue", "what is 1+1"]).await;
     assert!(said.stdout.contains("1+1 = 2"), "{said:?}");
@@ -156,9 +174,22 @@ async fn a_data_folder_that_is_made_later_names_the_earlier_store_and_takes_its_
     assert!(server.banner.contains(&line), "{}", server.banner);
     let busy = run_in(&program, &work, &["sessions", "move"]).await;
     ended_with(&busy, 8, "data_dir_busy");
+    let token = fs::read(work.join("data/token")).unwrap();
     server.kill().await;
 
+    let kept = ["logs/study/a.jsonl", "damaged/a", "replaced-1/token"];
+    for path in kept {
+        fs::create_dir_all(store.join(path).parent().unwrap()).unwrap();
+        fs::write(store.join(path), path).unwrap();
+    }
+    fs::write(store.join("tools.json"), "[]").unwrap();
     ok(&program, &work, &["sessions", "move"]).await;
+    let data = work.join("data");
+    for path in kept {
+        assert_eq!(fs::read_to_string(data.join(path)).unwrap(), path);
+    }
+    assert!(data.join("tools.json").exists());
+    assert_eq!(fs::read(data.join("token")).unwrap(), token, "for clients");
     let said = ok(&program, &work, &["sessions", "list", "--json"]).await;
     assert!(
         said.stdout.contains("\"preview\":\"what is 2+3\""),
@@ -176,6 +207,23 @@ async fn a_data_folder_that_is_made_later_names_the_earlier_store_and_takes_its_
     let from = other.display().to_string();
     let full = run_in(&program, &work, &["sessions", "move", "--from", &from]).await;
     ended_with(&full, 2, "store_not_empty");
+}
+
+// proves FC-10
+#[tokio::test]
+async fn the_data_folder_of_one_folder_is_never_that_of_its_workspace() {
+    let program = program();
+    let (work, other) = (folder(&program, "work"), folder(&program, "other"));
+    ok(&program, &other, &["run", "what is 2+3"]).await;
+    program.serve(&[]).await.kill().await;
+    let workspace = ["--workspace", "../other"];
+
+    let args = [&["sessions", "list"][..], &workspace].concat();
+    let said = ok(&program, &work, &args).await;
+    assert!(!said.stderr.contains("earlier sessions"), "{said:?}");
+    let args = [&["sessions", "move"][..], &workspace].concat();
+    let moved = run_in(&program, &work, &args).await;
+    ended_with(&moved, 2, "unknown_store");
 }
 
 // proves FC-10
@@ -205,23 +253,32 @@ async fn two_hundred_stores_are_listed() {
 async fn the_home_folder_has_to_be_typed_and_a_look_makes_no_store() {
     let program = program();
     let home = program.home().canonicalize().unwrap();
-    for args in [
-        &["run", "hi"][..],
-        &["chat"],
-        &["tools", "call", "list_dir"],
-    ] {
-        let said = run_in(&program, &home, args).await;
-        ended_with(&said, 2, "workspace_too_wide");
-    }
+    let refused_there = async || {
+        for args in [
+            &["run", "hi"][..],
+            &["chat"],
+            &["tools", "call", "list_dir"],
+            &["serve", "--port", "0"],
+        ] {
+            let said = run_in(&program, &home, args).await;
+            ended_with(&said, 2, "workspace_too_wide");
+        }
+    };
+    refused_there().await;
     let refused = run_in(&program, Path::new("/"), &["run", "hi"]).await;
     ended_with(&refused, 2, "workspace_too_wide");
     ok(&program, &home, &["sessions", "list"]).await;
     ok(&program, &home, &["sessions", "list", "--all"]).await;
     ok(&program, &home, &["models", "list"]).await;
-    assert_eq!(fs::read_dir(&home).unwrap().count(), 0);
+    for made in ["data", ".local/share"] {
+        assert!(!home.join(made).exists(), "{made}");
+    }
     let typed = home.display().to_string();
     let said = ok(&program, &home, &["run", "--workspace", &typed, "2+2"]).await;
     assert!(said.stdout.contains("2+2 = 4"), "{said:?}");
+    ok(&program, &home, &["run", "--data-dir", "data", "2+2"]).await;
+    assert!(home.join("data").exists());
+    refused_there().await;
 }
 
 // proves FC-10
@@ -241,6 +298,42 @@ async fn a_session_in_which_nothing_was_said_is_deleted_by_the_command_that_bega
     assert_eq!(program.run(refused).await.code, Some(4));
     assert_eq!(count().await, 1);
     server.ok("getSession", json!({"sessionId": of_api})).await;
+    // A deadline may pass at any moment of the beginning.
+    for milliseconds in 1..25 {
+        let seconds = format!("{:.3}", f64::from(milliseconds) / 1000.0);
+        program.run(["run", "--timeout", &seconds, "hi"]).await;
+    }
+    let listed = server.ok("listSessions", json!({})).await;
+    let empty = listed["items"].as_array().unwrap().iter();
+    let mut empty = empty.filter(|session| session["messageCount"] == 0);
+    assert_eq!(empty.next().unwrap()["id"], of_api);
+    assert_eq!(empty.next(), None);
+}
+
+// proves FC-10
+#[tokio::test]
+async fn the_last_session_has_a_message_and_what_deletes_is_named_exactly() {
+    let program = program();
+    let work = folder(&program, "work");
+    ok(&program, &work, &["run", "what is 2+3"]).await;
+    let chat = program.at_terminal(["chat"]);
+    chat.sees("Ctrl-D leaves").await;
+    let last = ok(&program, &work, &["run", "--continue", "what is 1+1"]).await;
+    assert!(last.stdout.contains("1+1 = 2"), "{last:?}");
+    chat.enters("/quit").await;
+    chat.leaves().await;
+
+    for args in [
+        &["sessions", "delete", "--yes", "what is"][..],
+        &["sessions", "cancel", "what is"],
+    ] {
+        ended_with(&run_in(&program, &work, args).await, 2, "ambiguous_session");
+    }
+    let listed = ok(&program, &work, &["sessions", "list"]).await.stdout;
+    let end = listed.split_whitespace().next().unwrap();
+    ok(&program, &work, &["sessions", "delete", "--yes", end]).await;
+    let none = ok(&program, &work, &["sessions", "list", "--json"]).await;
+    assert!(none.stdout.contains("\"totalCount\":0"), "{none:?}");
 }
 
 // proves FC-4
@@ -248,8 +341,18 @@ async fn a_session_in_which_nothing_was_said_is_deleted_by_the_command_that_bega
 async fn a_running_server_whose_models_are_not_those_of_this_shell_is_named() {
     let program = program();
     let server = program.serve(&[]).await;
-    let quiet = program.run(["run", "what is 2+3"]).await;
-    assert!(!quiet.stderr.contains("asking process"), "{quiet:?}");
+    for args in [
+        &["run", "what is 2+3"][..],
+        &["run", "--model", "demo", "what is 2+3"],
+        &["run", "--continue", "what is 2+3"],
+    ] {
+        let mut command = program.command(args);
+        if args.len() > 2 {
+            command.env("AGENT_MODEL", "custom/other");
+        }
+        let quiet = Finished::of(command.spawn().unwrap()).await;
+        assert!(!quiet.stderr.contains("asking process"), "{quiet:?}");
+    }
 
     for (sets, lacks) in [
         (&[("OPENAI_API_KEY", "sk-x")][..], "OPENAI_API_KEY"),
@@ -276,10 +379,9 @@ async fn a_running_server_whose_models_are_not_those_of_this_shell_is_named() {
                 .lines()
                 .find(|line| line.contains("asking process"));
             let line = line.unwrap_or_else(|| panic!("{args:?}: {said:?}"));
-            assert!(
-                line.contains("whose model is demo; it does not have"),
-                "{line}"
-            );
+            assert!(line.contains("; it was started without"), "{line}");
+            let is_listed = args[0] == "models";
+            assert_eq!(line.contains("whose model is demo"), is_listed, "{line}");
             assert!(line.contains(lacks) && line.contains(" since 20"), "{line}");
         }
         let told = with(&["doctor"]).await;
