@@ -29,7 +29,7 @@ pub(crate) async fn run(args: args::Run) -> Result<Exit, Failure> {
     let found = config::read(&args.talk.places, &args.talk.who, LocalData::UseOnly)?;
     check_size(prompt.as_str(), found.config.max_body_bytes)?;
     let what = TurnSource::Say(&prompt, args.delivery);
-    turn(what, &args.talk, &args.show, &found).await
+    Box::pin(turn(what, &args.talk, &args.show, &found)).await
 }
 
 /// Goes on with a turn that a stop of the server cut, and shows it as `run` does.
@@ -40,7 +40,7 @@ pub(crate) async fn resume(args: args::Resume) -> Result<Exit, Failure> {
         ..args::Talk::default()
     };
     let found = config::read(&talk.places, &talk.who, LocalData::UseOnly)?;
-    let shown = turn(TurnSource::Resume, &talk, &args.show, &found).await;
+    let shown = Box::pin(turn(TurnSource::Resume, &talk, &args.show, &found)).await;
     shown.map_err(|failure| {
         let code = Code::UnknownSession.as_str();
         if failure.code == code {
