@@ -18,7 +18,6 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use self::questions::Questions;
-use crate::access::Purpose;
 use crate::answer::Person;
 use crate::args::{self, Delivery};
 use crate::client::Client;
@@ -109,67 +108,6 @@ impl Bounds {
 }
 
 impl Talk {
-    /// Finds the server or opens the data directory, and enters the session that was asked for,
-    /// unless it is asked to stop or the deadline passes first: then it leaves.
-    ///
-    /// # Errors
-    /// What keeps it out.
-    pub(crate) async fn enter(
-        talk: &args::Talk,
-        found: &Setup,
-        person: Person,
-        stop: &mut Stop,
-        deadline: Option<Instant>,
-    ) -> Result<Result<Self, TurnEnd>, Failure> {
-        let mut entering = Box::pin(Self::enter_now(talk, found, person));
-        let left = tokio::select! {
-            talk = &mut entering => return talk.map(Ok),
-            () = stop.asked() => TurnEnd::Asked,
-            () = until(deadline) => TurnEnd::Late,
-        };
-        // The server may have made a session already, which must not stay.
-        let leaving = async {
-            if let Ok(talk) = entering.await {
-                talk.leave().await;
-            }
-        };
-        tokio::select! {
-            _ = tokio::time::timeout(LAST_WORDS, leaving) => {}
-            () = stop.asked() => {}
-        }
-        Ok(Err(left))
-    }
-
-    async fn enter_now(talk: &args::Talk, found: &Setup, person: Person) -> Result<Self, Failure> {
-        found.check_workspace()?;
-        enter::check_before(talk, found).await?;
-        let fresh = Home::fresh_session();
-        // A server that this program is itself has no other reader of the chat.
-        let mut config = found.config.clone();
-        config.settings.unoffered = person.unread_tools();
-        let mut way = Reconnecting::new(&config, Purpose::Turns);
-        let begin = async |client: &Client| enter::session(client, &fresh, talk, found).await;
-        match way.ask(Repeat::Harmless, begin).await {
-            Ok(entered) => {
-                found.note_folder();
-                Ok(Self {
-                    way,
-                    begun: (entered.session.id == fresh).then_some(fresh),
-                    session: entered.session,
-                    model_line: entered.model_line,
-                    is_model_news: entered.is_model_news,
-                    is_first: entered.is_first,
-                    bounds: Bounds::of(talk, found),
-                    person,
-                })
-            }
-            Err(failure) => {
-                way.close_now().await;
-                Err(failure)
-            }
-        }
-    }
-
     /// Says which model answers, when that is news or was asked for.
     pub(crate) fn say_model(&self, is_wanted: bool) {
         if is_wanted || self.is_model_news {

@@ -2,19 +2,24 @@
 
 use samovar_core::SessionId;
 use samovar_locale as text;
-use samovar_server::{Address, models};
+use samovar_server::{Address, Home, models};
 use samovar_wire::agent::{PaginatedResult, SessionInfo};
 use samovar_wire::api::ModelsAnswer;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
-use super::without_nulls;
+use super::{Bounds, LAST_WORDS, Talk, TurnEnd, until, without_nulls};
+use crate::access::Purpose;
+use crate::answer::Person;
 use crate::args;
 use crate::client::Client;
 use crate::config::{ModelFrom, Place, Setup, real};
 use crate::difference;
 use crate::exit::{Exit, Failure};
 use crate::model;
+use crate::reconnecting::{Reconnecting, Repeat};
 use crate::sessions::find::{self, Precision};
+use crate::stop::Stop;
 
 /// Sessions that are looked through for the last one of this folder.
 const LOOKED_THROUGH: u32 = 200;
@@ -29,12 +34,75 @@ pub(super) struct Entered {
     pub(super) is_first: bool,
 }
 
+impl Talk {
+    /// Finds the server or opens the data directory, and enters the session that was asked for,
+    /// unless it is asked to stop or the deadline passes first: then it leaves.
+    ///
+    /// # Errors
+    /// What keeps it out.
+    pub(crate) async fn enter(
+        talk: &args::Talk,
+        found: &Setup,
+        person: Person,
+        stop: &mut Stop,
+        deadline: Option<Instant>,
+    ) -> Result<Result<Self, TurnEnd>, Failure> {
+        let mut entering = Box::pin(Self::enter_now(talk, found, person));
+        let left = tokio::select! {
+            talk = &mut entering => return talk.map(Ok),
+            () = stop.asked() => TurnEnd::Asked,
+            () = until(deadline) => TurnEnd::Late,
+        };
+        // The server may have made a session already, which must not stay.
+        let leaving = async {
+            if let Ok(talk) = entering.await {
+                talk.leave().await;
+            }
+        };
+        tokio::select! {
+            _ = tokio::time::timeout(LAST_WORDS, leaving) => {}
+            () = stop.asked() => {}
+        }
+        Ok(Err(left))
+    }
+
+    async fn enter_now(talk: &args::Talk, found: &Setup, person: Person) -> Result<Self, Failure> {
+        found.check_workspace()?;
+        check_before(talk, found).await?;
+        let fresh = Home::fresh_session();
+        // A server that this program is itself has no other reader of the chat.
+        let mut config = found.config.clone();
+        config.settings.unoffered = person.unread_tools();
+        let mut way = Reconnecting::new(&config, Purpose::Turns);
+        let begin = async |client: &Client| session(client, &fresh, talk, found).await;
+        match way.ask(Repeat::Harmless, begin).await {
+            Ok(entered) => {
+                found.note_folder();
+                Ok(Self {
+                    way,
+                    begun: (entered.session.id == fresh).then_some(fresh),
+                    session: entered.session,
+                    model_line: entered.model_line,
+                    is_model_news: entered.is_model_news,
+                    is_first: entered.is_first,
+                    bounds: Bounds::of(talk, found),
+                    person,
+                })
+            }
+            Err(failure) => {
+                way.close_now().await;
+                Err(failure)
+            }
+        }
+    }
+}
+
 /// Finds the session that was asked for, or makes one with this id. A model that the command line
 /// names becomes that of the session.
 ///
 /// # Errors
 /// What keeps it out.
-pub(super) async fn session(
+async fn session(
     client: &Client,
     fresh: &SessionId,
     talk: &args::Talk,
@@ -66,7 +134,7 @@ pub(super) async fn session(
 ///
 /// # Errors
 /// It is wrong.
-pub(super) async fn check_before(talk: &args::Talk, found: &Setup) -> Result<(), Failure> {
+async fn check_before(talk: &args::Talk, found: &Setup) -> Result<(), Failure> {
     if talk.session.is_none()
         && !talk.continue_last
         && Address::read(&found.config.data_dir).is_none()
