@@ -1,6 +1,5 @@
 //! `samovar relay demo`: a room with the booking of a movie as its screen, and how to join it.
 
-
 use samovar_locale as text;
 use serde::Serialize;
 use serde_json::{Value, json};
