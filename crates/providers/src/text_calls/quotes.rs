@@ -4,13 +4,19 @@ use std::sync::Arc;
 
 use samovar_core::{Message, Part, Role};
 
+/// Letters of a call's beginning or end that make it a quotation: its middle may be on another page.
+const EDGE: usize = 48;
+
 /// Whether a conversation has one of these calls in a user's message, a result, or what the model gave
 /// to a tool.
 pub(super) fn are_in(calls: &[&str], shown: &[Arc<Message>]) -> bool {
-    let calls: Vec<_> = calls.iter().map(|call| essence(call)).collect();
+    let edges: Vec<_> = calls
+        .iter()
+        .flat_map(|call| edges(&essence(call)))
+        .collect();
     let has = |text: &str| {
         let text = essence(text);
-        calls.iter().any(|call| text.contains(call))
+        edges.iter().any(|edge| text.contains(edge))
     };
     let is_quoted = |text: &str| {
         let unplaced: Vec<_> = text.lines().map(without_place).collect();
@@ -36,6 +42,13 @@ fn essence(text: &str) -> String {
         matches!(letter, '{' | '}') || letter.is_alphabetic() && !is_escape
     };
     text.chars().filter(is_kept).collect()
+}
+
+/// The beginning and the end of a call's letters.
+fn edges(call: &str) -> [String; 2] {
+    let letters: Vec<_> = call.chars().collect();
+    let (head, tail) = (letters.len().min(EDGE), letters.len().saturating_sub(EDGE));
+    [&letters[..head], &letters[tail..]].map(|edge| edge.iter().collect())
 }
 
 /// A line without the place that a search puts before it: `src/a.rs:3: `.

@@ -1,3 +1,5 @@
+use std::ops::Range;
+
 use proptest::prelude::*;
 use samovar_core::{CallId, MessageId, Millis, Outcome, Part, Role, ToolCall, Usage};
 use samovar_doubles::talk;
@@ -17,7 +19,11 @@ fn tools() -> Arc<[Arc<ToolSpec>]> {
     [
         of("read_file", &["path", "offset"], &["path"]),
         of("read", &["path"], &[]),
-        of("write_file", &["path", "content"], &["path", "content"]),
+        of(
+            "write_file",
+            &["path", "content", "offset"],
+            &["path", "content"],
+        ),
     ]
     .into()
 }
@@ -339,11 +345,15 @@ fn a_real_call_or_a_failure_makes_text_of_what_looks_like_one_and_the_end_of_a_t
 // proves MD-5
 #[test]
 fn a_call_that_the_model_was_shown_is_a_quotation() {
-    let long = "{\n  \"name\": \"write_file\",\n  \"arguments\": {\n    \"path\": \"x\",\n    \"content\": \"a\\nb\"\n  }\n}";
+    let long = "{\n  \"name\": \"write_file\",\n  \"arguments\": {\n    \"path\": \"x\",\n    \"content\": \"one two three\\nfour five six\",\n    \"offset\": \"seven eight nine ten eleven twelve\"\n  }\n}";
     let numbered = |before: fn(usize) -> String| {
         let lines = long.lines().enumerate();
         let lines = lines.map(|(at, line)| before(at + 8) + line);
         lines.collect::<Vec<_>>().join("\n")
+    };
+    let half = |text: &str, lines: Range<usize>| {
+        let taken = text.lines().skip(lines.start).take(lines.len());
+        taken.collect::<Vec<_>>().join("\n")
     };
     let result = |text: &str| {
         let call = CallId::new("c").unwrap();
@@ -367,6 +377,9 @@ fn a_call_that_the_model_was_shown_is_a_quotation() {
     for (shown, call, is_quoted) in [
         (result(&pages), long, true),
         (result(&pages), W, false),
+        (result(&half(&pages, 0..5)), long, true),
+        (result(&half(&pages, 4..8)), long, true),
+        (result(&half(&pages, 0..3)), long, false),
         (result(&matches), long, true),
         (result(&json!({"text": long}).to_string()), long, true),
         (result(function), function, true),
