@@ -20,7 +20,7 @@ const SHORT: u64 = 160;
 /// What is left of the newest results at least, in tokens each.
 const SHORTEST: u64 = 64;
 /// The note in place of an omitted part.
-const LEFT_OUT: &str = "bytes are left out here to save room; call the tool again to see them";
+const LEFT_OUT: &str = "bytes are left out here to save room; read again what you need of them";
 
 /// The place where the window begins in a conversation of `count` messages, before a turn. It holds
 /// at most `max` messages, and moves a quarter of that at a time, so that the beginning, which
