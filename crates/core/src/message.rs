@@ -87,13 +87,13 @@ impl Message {
     }
 
     /// The server's words to the model before a turn ends.
-    pub fn of_reminder(id: MessageId, reminder: Reminder, created_at: Millis) -> Self {
-        let mut message = Self::new(
-            id,
-            Role::System,
-            vec![Part::text(reminder.text())],
-            created_at,
-        );
+    pub fn of_reminder(
+        id: MessageId,
+        reminder: Reminder,
+        text: String,
+        created_at: Millis,
+    ) -> Self {
+        let mut message = Self::new(id, Role::System, vec![Part::text(text)], created_at);
         let word = Value::from(reminder.as_str());
         message.metadata.insert(REMINDER.to_owned(), word);
         message
@@ -146,20 +146,6 @@ impl Reminder {
         match self {
             Self::FailedCall => "failed_call",
             Self::CutAnswer => "cut_answer",
-        }
-    }
-
-    /// The words for the model.
-    fn text(self) -> &'static str {
-        match self {
-            Self::FailedCall => {
-                "Your last tool call failed, so it changed nothing. Call the tool again with \
-                 corrected arguments now, or say in one sentence what cannot be done."
-            }
-            Self::CutAnswer => {
-                "Your answer was cut off at the token limit. Continue exactly where it stopped, \
-                 and repeat nothing."
-            }
         }
     }
 }

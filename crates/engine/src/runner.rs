@@ -145,9 +145,9 @@ impl Runner {
             match self.turn.next() {
                 Step::Record(kind @ Kind::StepStarted { .. }) => self.begin_step(kind),
                 Step::Record(kind) => self.note(kind),
-                Step::Remind(reminder) => {
+                Step::Remind(reminder, words) => {
                     let id = MessageId::fresh(self.parts.ids.as_ref());
-                    let message = Message::of_reminder(id, reminder, self.now());
+                    let message = Message::of_reminder(id, reminder, words, self.now());
                     self.note_by(Author::System, Kind::finished(message));
                 }
                 Step::CallModel { max_tokens } => {

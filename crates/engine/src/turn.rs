@@ -32,8 +32,8 @@ pub enum Step {
     },
     /// Run these calls, which have not begun.
     CallTools(Vec<ToolCall>),
-    /// Remind the model, and ask it once more.
-    Remind(Reminder),
+    /// Remind the model in these words, and ask it once more.
+    Remind(Reminder, String),
     /// All that is open is open on somebody outside: park.
     Wait,
     /// Nothing: the turn is over.
@@ -263,9 +263,9 @@ impl Turn {
 
     fn close(&mut self, id: &CallId, status: Status) {
         self.continuations = 0;
-        let is_outside = |open: &Open| open.call.id == *id && open.state.is_outside();
-        if !self.calls.iter().any(is_outside) {
-            self.reminded.closed(status);
+        let of_tool = |open: &&Open| open.call.id == *id && !open.state.is_outside();
+        if let Some(open) = self.calls.iter().find(of_tool) {
+            self.reminded.closed(open, status);
         }
         self.set(id, CallState::Closed);
     }
@@ -320,7 +320,7 @@ impl Turn {
     fn end(&self, reason: &str) -> Step {
         let may_ask = self.iteration < self.limits.max_iterations;
         match self.reminded.next(reason, &self.limits).filter(|_| may_ask) {
-            Some(reminder) => Step::Remind(reminder),
+            Some(reminder) => Step::Remind(reminder, self.reminded.words(reminder)),
             None => Step::Record(self.finished(self.reminded.end(reason), None)),
         }
     }

@@ -275,7 +275,7 @@ impl Mailbox {
             Step::Wait => self.park(turn_id, turn, None),
             // The turn is over: the next may start.
             Step::Over => Box::pin(self.go_on()).await,
-            Step::Record(_) | Step::Remind(_) | Step::CallModel { .. } | Step::CallTools(_) => {
+            Step::Record(_) | Step::Remind(..) | Step::CallModel { .. } | Step::CallTools(_) => {
                 match self.parts.models.find(turn.model()).await {
                     Ok(model) => self.spawn_runner(turn_id, *turn, model, None),
                     Err(error) => {

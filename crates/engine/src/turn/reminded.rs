@@ -2,13 +2,15 @@
 
 use samovar_core::message::Reminder;
 use samovar_core::provider::is_cut;
-use samovar_core::{FinishReason, Limits, Message, Reminders, Role, Status};
+use samovar_core::{Effect, FinishReason, Limits, Message, Reminders, Role, Status};
+
+use super::Open;
 
 /// What the end of a turn depends on besides its last answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Reminded {
-    /// Whether one of the last calls that their tools closed failed.
-    has_failed: bool,
+    /// The tool of the last calls that closed its call as failed; the last one of several.
+    failed: Option<String>,
     /// Whether one of them succeeded.
     has_succeeded: bool,
     reminders: Vec<Reminder>,
@@ -18,13 +20,16 @@ impl Reminded {
     /// The model answered, with calls or without.
     pub(super) fn answered(&mut self, is_last: bool) {
         if !is_last {
-            (self.has_failed, self.has_succeeded) = (false, false);
+            (self.failed, self.has_succeeded) = (None, false);
         }
     }
 
-    /// A tool closed its call.
-    pub(super) fn closed(&mut self, status: Status) {
-        self.has_failed |= status == Status::Failed;
+    /// A tool closed its call. One whose effect a second call could repeat is not asked for again.
+    pub(super) fn closed(&mut self, open: &Open, status: Status) {
+        let effect = open.intent.as_ref().map(|intent| intent.effect);
+        if status == Status::Failed && effect != Some(Effect::Unsafe) {
+            self.failed = Some(open.call.name.clone());
+        }
         self.has_succeeded |= status == Status::Done;
     }
 
@@ -33,7 +38,7 @@ impl Reminded {
         let reminder = message.reminder();
         self.reminders.extend(reminder);
         if message.role == Role::User {
-            (self.has_failed, self.has_succeeded) = (false, false);
+            (self.failed, self.has_succeeded) = (None, false);
         }
         reminder.is_some()
     }
@@ -68,8 +73,22 @@ impl Reminded {
         FinishReason::Model(reason.to_owned())
     }
 
+    /// The server's words for the model. Weak models call again when they are told to, and nothing
+    /// else, by the tool's name.
+    pub(super) fn words(&self, reminder: Reminder) -> String {
+        match (reminder, &self.failed) {
+            (Reminder::CutAnswer, _) => "Your answer was cut off at the token limit. Continue \
+                 exactly where it stopped, and repeat nothing."
+                .to_owned(),
+            (Reminder::FailedCall, failed) => {
+                let tool = failed.as_deref().unwrap_or("the tool");
+                format!("The call failed. Call {tool} again with corrected arguments.")
+            }
+        }
+    }
+
     /// Whether nothing but failed calls came before the answer.
     fn gave_up(&self) -> bool {
-        self.has_failed && !self.has_succeeded
+        self.failed.is_some() && !self.has_succeeded
     }
 }

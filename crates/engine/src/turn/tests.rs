@@ -333,15 +333,15 @@ fn a_turn_keeps_its_level_until_a_stricter_server_has_it_or_its_message_asked_fo
     }
 }
 
-/// A turn's answers and calls: `ok` and `failed` are batches of one call, `denied` another; other
-/// words are finish reasons of answers.
+/// A turn's answers and calls: `ok`, `failed` and `denied` are batches of one call, `booked` is a failed
+/// one of an unsafe tool; other words are finish reasons of answers.
 fn told(words: &str, limits: Limits) -> (Vec<Reminder>, FinishReason) {
     let mut turn = turn_of(&[started(limits)]);
     let (mut reminders, mut ended) = (Vec::new(), None);
     for (number, word) in words.split(' ').enumerate() {
         let status = match word {
             "ok" => Some(Status::Done),
-            "failed" => Some(Status::Failed),
+            "failed" | "booked" => Some(Status::Failed),
             "denied" => Some(Status::Denied),
             _ => None,
         };
@@ -351,6 +351,9 @@ fn told(words: &str, limits: Limits) -> (Vec<Reminder>, FinishReason) {
         };
         message.finish_reason = Some(word.to_owned());
         turn.apply(&Kind::finished(message));
+        if word == "booked" {
+            turn.apply(&begun(number, Closer::Tool));
+        }
         if let Some(status) = status {
             let (call, name) = (id(number), "tool".to_owned());
             let outcome = Outcome::new(status, "hm");
@@ -360,12 +363,15 @@ fn told(words: &str, limits: Limits) -> (Vec<Reminder>, FinishReason) {
                 outcome,
             });
         }
-        if let Step::Remind(reminder) = turn.next() {
+        if let Step::Remind(reminder, words) = turn.next() {
+            let call = "The call failed. Call tool again with corrected arguments.";
+            assert_eq!(words == call, reminder == Reminder::FailedCall, "{words}");
             reminders.push(reminder);
             let id = MessageId::new("r").unwrap();
             turn.apply(&Kind::finished(Message::of_reminder(
                 id,
                 reminder,
+                words,
                 Millis(0),
             )));
         }
@@ -393,7 +399,7 @@ fn a_turn_that_stops_after_a_failed_call_or_in_mid_answer_asks_once_more() {
         ..all
     };
     let (failed, cut) = (Reminder::FailedCall, Reminder::CutAnswer);
-    let rows: [(&str, Limits, &[Reminder], &str); 13] = [
+    let rows: [(&str, Limits, &[Reminder], &str); 14] = [
         ("stop", all, &[], "stop"),
         ("ok stop", all, &[], "stop"),
         ("failed stop stop", all, &[failed], "failed_call"),
@@ -401,6 +407,7 @@ fn a_turn_that_stops_after_a_failed_call_or_in_mid_answer_asks_once_more() {
         ("failed stop failed stop", all, &[failed], "failed_call"),
         ("failed ok stop", all, &[], "stop"),
         ("denied stop", all, &[], "stop"),
+        ("booked stop", all, &[], "stop"),
         ("length stop", all, &[cut], "stop"),
         ("length length", all, &[cut], "length"),
         (

@@ -113,7 +113,7 @@ async fn a_model_that_gives_up_after_a_failed_call_is_reminded_once_in_the_log()
         assert!(
             rig.shown()
                 .iter()
-                .any(|text| text.contains("tool call failed"))
+                .any(|text| text.contains("The call failed. Call "))
         );
         let Some(Kind::TurnFinished { reason, .. }) = kinds.last() else {
             panic!("{kinds:?}")

@@ -36,7 +36,8 @@ pub(super) fn not_found(path: &str, document: &Document, old: &str, new: &str) -
     let candidates = candidates(document.text(), old);
     if candidates.is_empty() {
         return format!(
-            "old is not in {path:?}, nor is a line like its first one; read the file again"
+            "old is not in {path:?}, nor is a line like its first one; call read_file, then copy old \
+             from its result"
         );
     }
     format!(

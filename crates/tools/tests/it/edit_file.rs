@@ -290,11 +290,11 @@ async fn a_text_that_is_not_there_is_refused_with_the_nearest_places() {
         ),
         (
             "zebra",
-            "nor is a line like its first one; read the file again",
+            "nor is a line like its first one; call read_file, then copy old from its result",
         ),
         (
             " \n ",
-            "nor is a line like its first one; read the file again",
+            "nor is a line like its first one; call read_file, then copy old from its result",
         ),
     ] {
         let why = yard.refusal("edit_file", edit(old, "x")).await;

@@ -77,11 +77,12 @@ impl World {
             Step::CallTools(calls) => tools(&calls[usize::from(choice) % calls.len()], choice),
             Step::Wait => self.open_call().map(closed_as),
             Step::Record(kind) => Some(kind),
-            Step::Remind(reminder) => {
+            Step::Remind(reminder, words) => {
                 let id = MessageId::new("r").unwrap();
                 Some(Kind::finished(Message::of_reminder(
                     id,
                     reminder,
+                    words,
                     Millis(0),
                 )))
             }
@@ -165,7 +166,7 @@ impl World {
                 prop_assert!(u64::from(max_tokens) <= BUDGET);
                 prop_assert!(self.turn.spent.total() + self.turn.reserved <= BUDGET);
             }
-            Step::Remind(reminder) => {
+            Step::Remind(reminder, _) => {
                 prop_assert!(!self.turn.reminded.has(reminder), "reminded twice");
             }
             Step::Record(_) | Step::Wait | Step::Over => {}
