@@ -1,9 +1,9 @@
 //! `samovar sessions move`: brings an earlier store to this folder (FC-10). The whole store takes the
 //! place of this folder's data directory, which has no sessions.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use samovar_locale as text;
@@ -130,6 +130,7 @@ fn carry(store: &KnownStore, to: &Path) -> io::Result<PathBuf> {
     if matches!(&replaced, Err(error) if error.kind() == ErrorKind::CrossesDevices) {
         let folder = tempfile::Builder::new()
             .prefix(".samovar-")
+            .permissions(Permissions::from_mode(0o700))
             .tempdir_in(parent)?;
         copy_all(from, folder.path(), &STAYS)?;
         replaced = fs::rename(to, folder.path().join(&name));
@@ -162,7 +163,11 @@ fn keep(replaced: &Path, store: &Path) -> io::Result<()> {
             fs::copy(&own, &other)?;
         }
     }
-    Ok(())
+    // Space that nothing uses there.
+    match fs::remove_file(replaced.join("ballast")) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 /// Copies what is in a folder, but for some names, durably.

@@ -1,6 +1,7 @@
 //! One store for each folder: two terminals in two projects work, and nothing gets lost.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use samovar_testkit::{Finished, Program};
@@ -142,6 +143,8 @@ async fn a_store_that_is_gone_broken_or_old_is_listed_and_does_not_hide_the_othe
     let stores = all(&program, &work).await;
     assert_eq!(stores.len(), 4, "the other stores stay: {stores:?}");
     assert_eq!(store_of(&stores, &old)["totalCount"], 1);
+    let brought = fs::metadata(store_of(&stores, &old)["dataDir"].as_str().unwrap());
+    assert_eq!(brought.unwrap().permissions().mode() & 0o777, 0o700);
 
     let place = moved.with_file_name("new place");
     let server = program.serve(&["--data-dir", &of_moved]).await;

@@ -17,7 +17,7 @@ async fn a_session_that_is_not_there_is_said_to_be_missing() {
         line("run hi --continue").is(
             2,
             UNKNOWN,
-            "this folder has no session to continue; leave out --continue to start a new one",
+            "this folder has no session to continue; leave out --continue to start a new one; sessions in other stores: samovar sessions list --all",
         ),
         line("chat --session nobody").is(
             2,
@@ -27,7 +27,7 @@ async fn a_session_that_is_not_there_is_said_to_be_missing() {
         line("chat --continue").is(
             2,
             UNKNOWN,
-            "this folder has no session to continue; leave out --continue to start a new one",
+            "this folder has no session to continue; leave out --continue to start a new one; sessions in other stores: samovar sessions list --all",
         ),
         line("sessions show nobody").is(2, UNKNOWN, WHICH),
         line("sessions resume nobody").is(2, UNKNOWN, WHICH),
