@@ -254,8 +254,11 @@ impl Mailbox {
 fn turn_starts(known: &[MessageRow], before: usize) -> Vec<usize> {
     let is_start = |at: &usize| {
         let earlier = at.checked_sub(1).and_then(|earlier| known.get(earlier));
-        let of_other = earlier.map_or(before == 0, |row| row.turn != known[*at].turn);
-        of_other && known[*at].message.role == Role::User
+        let row = &known[*at];
+        // A chat's messages have no turn.
+        let begins =
+            row.turn.is_none() || earlier.map_or(before == 0, |earlier| earlier.turn != row.turn);
+        begins && row.message.role == Role::User
     };
     let starts = (0..known.len()).filter(is_start);
     starts.map(|at| before + at).collect()
