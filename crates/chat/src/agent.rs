@@ -133,6 +133,8 @@ struct WokenAgent {
     asking: Asking,
     /// The newest message of the chat that a model has been told of.
     told: u64,
+    /// The default model, and the name that leads to its provider.
+    model: Option<(String, String)>,
 }
 
 impl Worker {
@@ -183,6 +185,7 @@ impl Worker {
             asking: Asking::new(parts.chat.clone(), &engine, Name::Adaptive),
             engine,
             told: 0,
+            model: None,
         })
     }
 
@@ -195,7 +198,7 @@ impl Worker {
             tracing::warn!(wake.message, "the chat has lost what was to wake its agent");
             return;
         };
-        let model = match self.parts.models.default_name().await {
+        let model = match self.model(awake).await {
             Ok(model) => model,
             Err(error) => return self.refused(wake.message, &error),
         };
@@ -210,6 +213,19 @@ impl Worker {
             Err(error) => self.refused(message.id, &error),
         }
         self.history.end();
+    }
+
+    /// The default model, at the provider where it was found first: the chat does not go to another.
+    async fn model(&self, awake: &mut WokenAgent) -> Result<String, Error> {
+        let name = self.parts.models.default_name().await?;
+        if let Some((known, route)) = &awake.model
+            && *known == name
+        {
+            return Ok(route.clone());
+        }
+        let route = self.parts.models.find(&name).await?.route;
+        awake.model = Some((name, route.clone()));
+        Ok(route)
     }
 
     /// Notes that something will not be answered.

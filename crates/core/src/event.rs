@@ -63,6 +63,10 @@ pub enum Kind {
     SessionOpened {
         /// The model, by its requested name.
         model: String,
+        /// The name that leads to the model's provider from then on; `None` if that is `model`, or
+        /// if no provider could be used yet.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        route: Option<String>,
         /// The client's metadata.
         #[serde(default)]
         metadata: Map<String, Value>,
@@ -72,6 +76,9 @@ pub enum Kind {
         /// The new model, by its requested name; `None` if unchanged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
+        /// As in [`Kind::SessionOpened`], of the new model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        route: Option<String>,
         /// The new title, empty if it was removed; `None` if unchanged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         title: Option<Title>,

@@ -31,6 +31,8 @@ pub enum Change {
     Open {
         /// The model, by its requested name.
         model: String,
+        /// The name that leads to the model's provider; `None` if that is `model`.
+        route: Option<String>,
         /// The session's own agent.
         agent: String,
         /// The client's metadata.
@@ -42,6 +44,8 @@ pub enum Change {
     Set {
         /// The new model; `None` if unchanged.
         model: Option<String>,
+        /// As in [`Change::Open`], of the new model.
+        route: Option<String>,
         /// The new title, empty to remove it; `None` if unchanged.
         title: Option<Title>,
         /// When.
@@ -112,6 +116,8 @@ pub struct SessionRow {
     pub id: SessionId,
     /// The model, by its requested name.
     pub model: String,
+    /// The name that leads to the model's provider; `None` if that is `model`.
+    pub route: Option<String>,
     /// The title for people; `None` if the session has none.
     pub title: Option<Title>,
     /// The session's own agent.

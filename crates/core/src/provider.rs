@@ -172,6 +172,9 @@ pub struct Model {
     pub name: String,
     /// The name that its endpoint uses.
     pub endpoint_name: String,
+    /// A name that always leads to this provider, whatever servers list or is configured later:
+    /// `ollama/gpt-oss:20b` for `gpt-oss:20b`.
+    pub route: String,
     /// What kind of model it is.
     pub kind: ModelKind,
     /// The provider that answers for it.

@@ -49,6 +49,7 @@ pub(crate) fn reopening(events: &[Arc<Event>]) -> (Seq, Change) {
     });
     let open = Change::Open {
         model: model.unwrap_or_else(|| UNKNOWN_MODEL.to_owned()),
+        route: None,
         agent: first
             .and_then(|event| event.agent.names().next())
             .unwrap_or(MASTER)
@@ -62,14 +63,24 @@ pub(crate) fn reopening(events: &[Arc<Event>]) -> (Seq, Change) {
 fn change(event: &Event) -> Option<Change> {
     let (at, agent) = (event.at, event.agent.clone());
     match &event.kind {
-        Kind::SessionOpened { model, metadata } => Some(Change::Open {
+        Kind::SessionOpened {
+            model,
+            route,
+            metadata,
+        } => Some(Change::Open {
             model: model.clone(),
+            route: route.clone(),
             agent: agent.name().to_owned(),
             metadata: metadata.clone(),
             at,
         }),
-        Kind::SessionChanged { model, title } => Some(Change::Set {
+        Kind::SessionChanged {
+            model,
+            route,
+            title,
+        } => Some(Change::Set {
             model: model.clone(),
+            route: route.clone(),
             title: title.clone(),
             at,
         }),
@@ -90,16 +101,8 @@ fn change(event: &Event) -> Option<Change> {
             turn: event.turn.clone(),
             at,
         }),
-        Kind::MessageFinished { message, .. } => {
-            let message = Arc::new(message.clone());
-            Some(Change::Put {
-                message,
-                turn: event.turn.clone(),
-                agent,
-            })
-        }
-        Kind::CallClosed { .. } => {
-            let message = Arc::new(result_message(event)?);
+        Kind::MessageFinished { .. } | Kind::CallClosed { .. } => {
+            let message = Arc::new(message_of(event)?);
             Some(Change::Put {
                 message,
                 turn: event.turn.clone(),
@@ -156,21 +159,19 @@ fn result_message(event: &Event) -> Option<Message> {
 
 /// A session's row with what the history lacks still (DU-2).
 pub(crate) fn overlay_session(
-    row: Option<SessionRow>,
+    mut row: Option<SessionRow>,
     session: &SessionId,
     events: &[Arc<Event>],
 ) -> Option<SessionRow> {
-    let mut row = row;
     for event in events {
-        if row.as_ref().is_some_and(|row| event.seq <= row.projected) {
-            continue;
-        }
-        let Some(change) = change(event) else {
+        let is_known = row.as_ref().is_some_and(|row| event.seq <= row.projected);
+        let Some(change) = change(event).filter(|_| !is_known) else {
             continue;
         };
         match change {
             Change::Open {
                 model,
+                route,
                 agent,
                 metadata,
                 at,
@@ -178,6 +179,7 @@ pub(crate) fn overlay_session(
                 row = Some(SessionRow {
                     id: session.clone(),
                     model,
+                    route,
                     title: Title::of_metadata(&metadata),
                     agent,
                     metadata,
@@ -190,14 +192,18 @@ pub(crate) fn overlay_session(
                     projected: event.seq,
                 });
             }
-            Change::Set { model, title, at } => {
+            Change::Set {
+                model,
+                route,
+                title,
+                at,
+            } => {
                 if let Some(row) = &mut row {
                     if let Some(model) = model {
-                        (row.model, row.context) = (model, None);
+                        (row.model, row.route, row.context) = (model, route, None);
                     }
-                    if let Some(title) = title {
-                        row.title = Some(title).filter(|title| !title.is_empty());
-                    }
+                    let title = title.or_else(|| row.title.take());
+                    row.title = title.filter(|title| !title.is_empty());
                     row.updated_at = row.updated_at.max(at);
                 }
             }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
 use samovar_core::{
-    Accepted, Action, Author, Broken, Code, Command, Error, FinishReason, Kind, Seq, SessionId,
-    Title, TurnId, Usage, failpoint,
+    Accepted, Action, Author, Broken, Code, Command, Error, Event, FinishReason, Kind, Model, Seq,
+    SessionId, Title, TurnId, Usage, failpoint,
 };
 use samovar_locale as locale;
 use serde_json::{Map, Value};
@@ -78,6 +78,7 @@ pub(crate) struct Mailbox {
 /// A session that exists.
 struct OpenSession {
     log: Log,
+    /// The name that leads to the provider of its model.
     model: String,
     queue: Queue,
     current: Option<Current>,
@@ -273,16 +274,19 @@ impl Mailbox {
             }
             None => self.parts.models.default_name().await?,
         };
+        let found = self.parts.models.resolve(&model).ok();
+        let route = found.and_then(|found| route(found, &model));
         let log = self.new_log();
         let opened = Kind::SessionOpened {
             model: model.clone(),
+            route: route.clone(),
             metadata,
         };
         let draft = Draft::new(None, Author::User, opened);
         log.append(vec![draft]).await.map_err(refusal)?;
         self.parts.projector.begin(&log, self.last_head);
         self.parts.projector.mark(&log);
-        self.open = Some(OpenSession::new(log, model));
+        self.open = Some(OpenSession::new(log, route.unwrap_or(model)));
         Ok(())
     }
 
@@ -292,24 +296,24 @@ impl Mailbox {
         let Some(open) = self.open.as_mut().filter(|open| open.closing.is_empty()) else {
             return Err(missing);
         };
+        let mut new_route = None;
         if let Some(model) = &model {
             self.parts.models.look_for(model).await;
-            self.parts.models.resolve(model)?;
+            new_route = route(self.parts.models.resolve(model)?, model);
         }
         if model.is_none() && title.is_none() {
             return Ok(());
         }
         let changed = Kind::SessionChanged {
             model: model.clone(),
+            route: new_route.clone(),
             title,
         };
         let draft = Draft::new(None, Author::User, changed);
         let kept = open.log.append(vec![draft]).await.map_err(refusal)?;
         self.parts.projector.mark(&open.log);
         if let Some(model) = model {
-            open.model = model;
-            open.model_at = kept.last().map_or(open.model_at, |event| event.seq);
-            open.transcript.forget_limit(open.model_at);
+            open.has_model(new_route.unwrap_or(model), &kept);
         }
         Ok(())
     }
@@ -411,6 +415,11 @@ impl Mailbox {
     }
 }
 
+/// The name that leads to a model's provider, unless that is the requested one.
+fn route(found: Model, asked: &str) -> Option<String> {
+    Some(found.route).filter(|route| route != asked)
+}
+
 impl OpenSession {
     fn new(log: Log, model: String) -> Self {
         Self {
@@ -424,6 +433,14 @@ impl OpenSession {
             waits_for_room: false,
             closing: Vec::new(),
         }
+    }
+
+    /// Takes the name that leads to its model from these events on; what is known about the room for
+    /// the conversation was known of another one.
+    fn has_model(&mut self, model: String, kept: &[Arc<Event>]) {
+        self.model = model;
+        self.model_at = kept.first().map_or(self.model_at, |event| event.seq);
+        self.transcript.forget_limit(self.model_at);
     }
 
     /// Whether the end of its turn, whose task is gone, could not be kept yet.

@@ -311,6 +311,7 @@ impl Registry {
         Ok(Model {
             name: spec.name.to_owned(),
             endpoint_name: spec.name.to_owned(),
+            route: spec.name.to_owned(),
             kind: ModelKind::Demo,
             provider: self.make(spec)?,
         })
@@ -341,8 +342,14 @@ impl Models for Registry {
         if !self.is_usable(spec) {
             return Err(self.unusable(spec, name));
         }
+        let name = spec.canonical(&endpoint_name);
+        let route = match has_provider(&name) {
+            true => name.clone(),
+            false => format!("{}/{name}", spec.name),
+        };
         Ok(Model {
-            name: spec.canonical(&endpoint_name),
+            name,
+            route,
             kind: self.kind(spec),
             provider: self.make(spec)?,
             endpoint_name,
@@ -386,6 +393,7 @@ fn external() -> Model {
     Model {
         name: EXTERNAL.to_owned(),
         endpoint_name: EXTERNAL.to_owned(),
+        route: EXTERNAL.to_owned(),
         kind: ModelKind::Demo,
         provider: Arc::new(External),
     }

@@ -42,10 +42,18 @@ impl Memory {
         } = projection;
         for (seq, change) in changes {
             if let Change::Open {
-                model, agent, at, ..
+                model,
+                route,
+                agent,
+                at,
+                ..
             } = &change
             {
-                let row = row(&session, model, agent, *at);
+                let route = route.clone();
+                let row = SessionRow {
+                    route,
+                    ..row(&session, model, agent, *at)
+                };
                 let mut held = self.lock();
                 let is_there = held.as_ref().is_some_and(|held| held.row.id == session);
                 if !is_there {
@@ -73,6 +81,7 @@ fn row(id: &SessionId, model: &str, agent: &str, at: Millis) -> SessionRow {
     SessionRow {
         id: id.clone(),
         model: model.to_owned(),
+        route: None,
         title: None,
         agent: agent.to_owned(),
         metadata: Map::new(),
@@ -122,9 +131,10 @@ impl StoredSession {
                 });
                 self.messages.extend(begun);
             }
-            Change::Set { model, .. } => {
+            Change::Set { model, route, .. } => {
                 if let Some(model) = model {
-                    (self.row.model, self.row.context) = (model, None);
+                    (self.row.model, self.row.route) = (model, route);
+                    self.row.context = None;
                 }
             }
             Change::Forget { turns, .. } => {

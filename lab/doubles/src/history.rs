@@ -86,6 +86,7 @@ impl Session {
     fn opened(id: &SessionId, change: Change) -> Option<Self> {
         let Change::Open {
             model,
+            route,
             agent,
             metadata,
             at,
@@ -96,6 +97,7 @@ impl Session {
         let row = SessionRow {
             id: id.clone(),
             model,
+            route,
             title: Title::of_metadata(&metadata),
             agent,
             metadata,
@@ -127,10 +129,16 @@ impl Session {
         };
         self.row.updated_at = self.row.updated_at.max(now);
         match change {
-            Change::Open { model, .. } => self.row.model = model,
-            Change::Set { model, title, .. } => {
+            Change::Open { model, route, .. } => (self.row.model, self.row.route) = (model, route),
+            Change::Set {
+                model,
+                route,
+                title,
+                ..
+            } => {
                 if let Some(model) = model {
-                    (self.row.model, self.row.context) = (model, None);
+                    (self.row.model, self.row.route) = (model, route);
+                    self.row.context = None;
                 }
                 if let Some(title) = title {
                     self.row.title = Some(title).filter(|title| !title.is_empty());

@@ -206,6 +206,10 @@ struct Script {
     by: Option<Box<Answers>>,
     asked: watch::Sender<Vec<Prompt>>,
     lost: Mutex<Vec<String>>,
+    /// Names that are known only once they were looked for.
+    hidden: Mutex<Vec<String>>,
+    /// Where names lead that are not their own, the newest last.
+    led: Mutex<Vec<(String, String)>>,
 }
 
 impl ScriptedModel {
@@ -256,6 +260,20 @@ impl ScriptedModel {
         self.lost().push(name.to_owned());
     }
 
+    /// Lets a name be known only to who looks for it.
+    pub fn hide(&self, name: &str) {
+        let hidden = self.0.hidden.lock();
+        let mut hidden = hidden.unwrap_or_else(PoisonError::into_inner);
+        hidden.push(name.to_owned());
+    }
+
+    /// Lets a name lead to another model from now on.
+    pub fn lead(&self, name: &str, to: &str) {
+        let led = self.0.led.lock();
+        let mut led = led.unwrap_or_else(PoisonError::into_inner);
+        led.push((name.to_owned(), to.to_owned()));
+    }
+
     fn lost(&self) -> MutexGuard<'_, Vec<String>> {
         let lost = self.0.lost.lock();
         lost.unwrap_or_else(PoisonError::into_inner)
@@ -265,9 +283,22 @@ impl ScriptedModel {
 impl Models for ScriptedModel {
     fn resolve(&self, name: &str) -> Result<Model, Error> {
         self.claim(name)?;
+        let hidden = self.0.hidden.lock();
+        let hidden = hidden.unwrap_or_else(PoisonError::into_inner);
+        if hidden.iter().any(|hidden| hidden == name) {
+            return Err(Error::new(
+                Code::UnusableModel,
+                "the model is not known yet",
+            ));
+        }
+        let led = self.0.led.lock();
+        let led = led.unwrap_or_else(PoisonError::into_inner);
+        let found = led.iter().rfind(|(from, _)| from == name);
+        let name = found.map_or(name, |(_, to)| to);
         Ok(Model {
             name: name.to_owned(),
             endpoint_name: name.to_owned(),
+            route: name.to_owned(),
             kind: ModelKind::Local,
             provider: Arc::new(self.clone()),
         })
@@ -278,6 +309,20 @@ impl Models for ScriptedModel {
             return Err(Error::new(Code::UnusableModel, "the model is gone"));
         }
         Ok(())
+    }
+
+    fn look_for<'a>(&'a self, name: &'a str) -> Future<'a, ()> {
+        let hidden = self.0.hidden.lock();
+        let mut hidden = hidden.unwrap_or_else(PoisonError::into_inner);
+        hidden.retain(|hidden| hidden != name);
+        Box::pin(std::future::ready(()))
+    }
+
+    fn find<'a>(&'a self, name: &'a str) -> Future<'a, Result<Model, Error>> {
+        Box::pin(async move {
+            self.look_for(name).await;
+            self.resolve(name)
+        })
     }
 
     fn default_name(&self) -> Future<'_, Result<String, Error>> {

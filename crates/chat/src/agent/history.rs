@@ -78,6 +78,7 @@ impl ChatHistory {
             usage: Usage::default(),
             context: None,
             projected: *projected,
+            route: None,
         })
     }
 

@@ -26,6 +26,7 @@ fn log(kinds: Vec<(Option<&str>, Kind)>) -> Vec<Arc<Event>> {
 fn opened() -> Kind {
     Kind::SessionOpened {
         model: "m".to_owned(),
+        route: None,
         metadata: Map::new(),
     }
 }
@@ -122,6 +123,7 @@ fn a_session_that_the_history_lacks_some_of_is_as_it_would_have_it() {
     let mut events = talk();
     let changed = Kind::SessionChanged {
         model: Some("other".to_owned()),
+        route: Some("here/other".to_owned()),
         title: Some(Title::new("Tea").unwrap()),
     };
     events.push(log(vec![(None, changed)]).remove(0));
@@ -136,6 +138,7 @@ fn a_session_that_the_history_lacks_some_of_is_as_it_would_have_it() {
 
     assert_eq!(row.message_count, 3);
     assert_eq!(row.model, "other");
+    assert_eq!(row.route.as_deref(), Some("here/other"));
     assert_eq!(row.title.as_ref().map(Title::as_str), Some("Tea"));
     assert_eq!(row.updated_at, Millis(11));
     let known = SessionRow {

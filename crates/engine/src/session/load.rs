@@ -151,7 +151,7 @@ impl Mailbox {
         let Some(row) = row.filter(|_| !is_deleted) else {
             return Ok(Vec::new());
         };
-        let mut open = OpenSession::new(log, row.model);
+        let mut open = OpenSession::new(log, row.route.unwrap_or(row.model));
         let mut interrupted = Vec::new();
         for (turn_id, turn) in fold.turns {
             match (fold.said.get(&turn_id), fold.started.contains(&turn_id)) {

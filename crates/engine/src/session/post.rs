@@ -62,13 +62,29 @@ impl Mailbox {
             entry,
         };
         let draft = |kind, author| Draft::new(Some(turn.clone()), author, kind);
-        let mut drafts = vec![draft(finished, Author::User)];
+        // No provider could be used when the session was opened, or its log is older than routes.
+        let new_route = super::route(model.clone(), &open.model);
+        let routed = new_route.clone().map(|route| {
+            let (model, title) = (Some(open.model.clone()), None);
+            let route = Some(route);
+            let changed = Kind::SessionChanged {
+                model,
+                route,
+                title,
+            };
+            Draft::new(None, Author::System, changed)
+        });
+        let mut drafts = Vec::from_iter(routed);
+        drafts.push(draft(finished, Author::User));
         let begun = open.is_free().then(|| self.parts.begin(&model, bounds));
         if let Some((kinds, _)) = &begun {
             drafts.extend(kinds.iter().map(|kind| draft(kind.clone(), Author::System)));
         }
         let kept = open.log.append(drafts).await.map_err(refusal)?;
         self.parts.projector.mark(&open.log);
+        if let Some(route) = new_route {
+            open.has_model(route, &kept);
+        }
         open.note_joined();
         let after = kept
             .first()

@@ -100,6 +100,7 @@ pub(crate) fn turn_id(turn: &str) -> TurnId {
 pub(crate) fn opened() -> Kind {
     Kind::SessionOpened {
         model: "scripted".to_owned(),
+        route: None,
         metadata: Map::new(),
     }
 }

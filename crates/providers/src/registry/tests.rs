@@ -125,6 +125,8 @@ fn a_name_finds_its_row_and_its_canonical_name_finds_it_again() {
         let model = registry.resolve(name).unwrap();
         let found = (model.name.as_str(), model.endpoint_name.as_str());
         assert_eq!(found, (canonical, endpoint), "{name}");
+        assert!(has_provider(&model.route), "{name}: {}", model.route);
+        assert_eq!(registry.resolve(&model.route).unwrap().name, canonical);
         let again = registry.resolve(canonical).unwrap();
         assert_eq!(
             (again.name, again.endpoint_name),

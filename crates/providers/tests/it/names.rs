@@ -29,17 +29,26 @@ fn lists_all() -> Local {
 
 async fn check(config: ProviderConfig, column: usize) {
     install_tls();
+    // Where nothing is listed, a name may belong to somebody else.
+    let later = registry_of(ProviderConfig {
+        probing: Probing::Off,
+        ..config.clone()
+    });
     let registry = registry_of(config);
     let mut wrong = Vec::new();
     for row in rows() {
         registry.look_for(row[0]).await;
         let found = match registry.resolve(row[0]) {
             // The canonical name begins with the provider's; OpenAI's has no prefix.
-            Ok(model) => match model.name.strip_suffix(&model.endpoint_name) {
-                Some("") if model.name != "demo" => "openai".to_owned(),
-                Some("") => model.name,
-                prefix => prefix.unwrap_or("?").trim_end_matches('/').to_owned(),
-            },
+            Ok(model) => {
+                let again = later.resolve(&model.route).unwrap();
+                assert_eq!((&again.name, &again.route), (&model.name, &model.route));
+                match model.name.strip_suffix(&model.endpoint_name) {
+                    Some("") if model.name != "demo" => "openai".to_owned(),
+                    Some("") => model.name,
+                    prefix => prefix.unwrap_or("?").trim_end_matches('/').to_owned(),
+                }
+            }
             Err(refused) => {
                 assert_eq!(refused.code, Code::UnusableModel);
                 let details = refused.details.unwrap();

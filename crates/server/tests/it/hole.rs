@@ -50,6 +50,7 @@ async fn leave_a_hole(dir: &Path) {
     };
     let opened = Kind::SessionOpened {
         model: MODEL.to_owned(),
+        route: None,
         metadata: Map::new(),
     };
     let started = Kind::TurnStarted {

@@ -21,7 +21,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_IDLE_WAL_BYTES: &str = "16777216";
 
 /// The tables' versions, in order. Never change one that was released: add the next.
-pub(super) const VERSIONS: [Version; 3] = [
+pub(super) const VERSIONS: [Version; 4] = [
     (
         1,
         "history",
@@ -37,6 +37,7 @@ pub(super) const VERSIONS: [Version; 3] = [
         "context",
         include_str!("../../migrations/0003_context.sql"),
     ),
+    (4, "route", include_str!("../../migrations/0004_route.sql")),
 ];
 
 /// How the file's connections are opened.

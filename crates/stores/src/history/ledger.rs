@@ -20,12 +20,13 @@ pub(super) const FIND_SESSION: &str = "\
     total_tokens_cache_read, total_tokens_cache_write, total_tokens_reasoning \
     FROM sessions WHERE id = ?1";
 const OPEN_SESSION: &str = "\
-    INSERT INTO sessions (id, model, agent, metadata, created_at, updated_at, title, found_by) \
-    VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7) \
-    ON CONFLICT (id) DO UPDATE SET model = excluded.model, agent = excluded.agent, \
+    INSERT INTO sessions (id, model, agent, metadata, created_at, updated_at, title, found_by, \
+    route) VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8) ON CONFLICT (id) DO UPDATE SET \
+    model = excluded.model, route = excluded.route, agent = excluded.agent, \
     metadata = excluded.metadata, title = excluded.title, found_by = excluded.found_by \
     RETURNING key";
-pub(super) const SET_MODEL: &str = "UPDATE sessions SET model = ?2, context = NULL WHERE key = ?1";
+pub(super) const SET_MODEL: &str = "\
+    UPDATE sessions SET model = ?2, route = ?3, context = NULL WHERE key = ?1";
 pub(super) const SET_CONTEXT: &str = "UPDATE sessions SET context = ?2 WHERE key = ?1";
 pub(super) const SET_TITLE: &str = "UPDATE sessions SET title = ?2, found_by = ?3 WHERE key = ?1";
 pub(super) const SAVE_SESSION: &str = "\
@@ -89,17 +90,25 @@ async fn project(
         match change {
             Change::Open {
                 model,
+                route,
                 agent,
                 metadata,
                 at,
             } => {
+                let model = (model.as_str(), route.as_deref());
                 let key = open(connection, id, model, agent, metadata, *at).await?;
                 let ledger = ledger.get_or_insert_with(|| Ledger::new(key));
                 ledger.seen(*at);
             }
-            Change::Set { model, title, at } => {
+            Change::Set {
+                model,
+                route,
+                title,
+                at,
+            } => {
                 if let Some(ledger) = &mut ledger {
-                    set(connection, ledger.key, id, model.as_deref(), title.as_ref()).await?;
+                    let model = model.as_deref().map(|model| (model, route.as_deref()));
+                    set(connection, ledger.key, id, model, title.as_ref()).await?;
                     ledger.seen(*at);
                 }
             }
@@ -133,7 +142,7 @@ async fn project(
 async fn open(
     connection: &mut SqliteConnection,
     id: &SessionId,
-    model: &str,
+    (model, route): (&str, Option<&str>),
     agent: &str,
     metadata: &Map<String, Value>,
     at: Millis,
@@ -147,6 +156,7 @@ async fn open(
         .bind(at.0)
         .bind(title.as_ref().map(Title::as_str))
         .bind(found_by(id, title.as_ref()))
+        .bind(route)
         .fetch_one(connection)
         .await?;
     Ok(row.try_get("key")?)
@@ -157,11 +167,11 @@ async fn set(
     connection: &mut SqliteConnection,
     key: i64,
     id: &SessionId,
-    model: Option<&str>,
+    model: Option<(&str, Option<&str>)>,
     title: Option<&Title>,
 ) -> Result<(), Failure> {
-    if let Some(model) = model {
-        let set = sqlx::query(SET_MODEL).bind(key).bind(model);
+    if let Some((model, route)) = model {
+        let set = sqlx::query(SET_MODEL).bind(key).bind(model).bind(route);
         set.execute(&mut *connection).await?;
     }
     if let Some(title) = title {

@@ -25,7 +25,7 @@ macro_rules! select_sessions {
     };
     ($rest:literal) => {
         select_sessions!(
-            "id, model, title, agent, metadata, created_at, updated_at, message_count, \
+            "id, model, route, title, agent, metadata, created_at, updated_at, message_count, \
              total_tokens_input, total_tokens_output, total_tokens_cache_read, \
              total_tokens_cache_write, total_tokens_reasoning, context, projected",
             $rest

@@ -62,6 +62,7 @@ pub(super) fn session(row: &SqliteRow) -> Result<SessionRow, Failure> {
         Ok(SessionRow {
             id: SessionId::new(&id).map_err(odd)?,
             model: row.try_get("model")?,
+            route: row.try_get("route")?,
             title: title(row)?,
             agent: row.try_get("agent")?,
             metadata: parse(row.try_get("metadata")?)?,

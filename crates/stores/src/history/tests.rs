@@ -22,6 +22,7 @@ fn said(session: &str) -> Vec<Projection> {
     );
     let open = Change::Open {
         model: "demo".to_owned(),
+        route: None,
         agent: "master".to_owned(),
         metadata: serde_json::Map::new(),
         at: Millis(1),

@@ -150,6 +150,7 @@ fn open() -> Change {
 fn open_with(metadata: Map<String, Value>, at: i64) -> Change {
     Change::Open {
         model: "demo".to_owned(),
+        route: Some("first".to_owned()),
         agent: "master".to_owned(),
         metadata,
         at: Millis(at),

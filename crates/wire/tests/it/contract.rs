@@ -47,6 +47,7 @@ fn session() -> SessionRow {
     SessionRow {
         id: SessionId::new("чат №1").expect("a short id"),
         model: "qwen-max".to_owned(),
+        route: Some("ollama/qwen-max".to_owned()),
         title: Title::new("Tea").ok(),
         agent: "master".to_owned(),
         metadata: Map::from_iter([("source".to_owned(), json!("page"))]),

@@ -106,6 +106,7 @@ fn a_turn_is_shown_alike_whatever_is_taken_back_or_changed_beside_it() {
         2,
         Kind::SessionChanged {
             model: Some("other".to_owned()),
+            route: None,
             title: None,
         },
     );

@@ -200,6 +200,7 @@ fn an_old_client_sees_nothing_but_the_six_types() {
     let hidden = vec![
         Kind::SessionOpened {
             model: "hidden".to_owned(),
+            route: None,
             metadata: serde_json::Map::new(),
         },
         speaks("m1"),
@@ -228,6 +229,7 @@ fn an_old_client_sees_nothing_but_the_six_types() {
         },
         Kind::SessionChanged {
             model: Some("hidden".to_owned()),
+            route: None,
             title: None,
         },
         Kind::TurnUndone {

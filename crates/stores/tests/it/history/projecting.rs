@@ -98,6 +98,7 @@ async fn the_limit_of_a_model_is_forgotten_when_the_model_is_set() {
         });
         let set = |model: Option<&str>| Change::Set {
             model: model.map(str::to_owned),
+            route: None,
             title: None,
             at: Millis(9),
         };

@@ -259,6 +259,7 @@ async fn a_session_is_shown_and_found_by_the_title_and_model_that_it_has_now() {
     for place in TestHistory::every().await {
         let set = |model: Option<&str>, title: Option<&str>, at| Change::Set {
             model: model.map(str::to_owned),
+            route: model.map(|model| format!("at/{model}")),
             title: title.map(|title| Title::new(title).unwrap()),
             at: Millis(at),
         };
@@ -266,8 +267,10 @@ async fn a_session_is_shown_and_found_by_the_title_and_model_that_it_has_now() {
             let session = place.history.session(&session_id("s")).await;
             let session = session.unwrap().unwrap();
             let title = session.title.map(String::from);
-            (session.model, title.unwrap_or_default(), session.updated_at)
+            let model = (session.model, session.route.unwrap_or_default());
+            (model, title.unwrap_or_default(), session.updated_at)
         };
+        let model = |name: &str, route: &str| (name.to_owned(), route.to_owned());
         let found = async |text: &str| {
             let query = SessionQuery {
                 offset: 0,
@@ -281,7 +284,7 @@ async fn a_session_is_shown_and_found_by_the_title_and_model_that_it_has_now() {
             .await;
         assert_eq!(
             shown().await,
-            ("demo".to_owned(), "Old".to_owned(), Millis(1))
+            (model("demo", "first"), "Old".to_owned(), Millis(1))
         );
 
         place
@@ -289,19 +292,22 @@ async fn a_session_is_shown_and_found_by_the_title_and_model_that_it_has_now() {
             .await;
         assert_eq!(
             shown().await,
-            ("demo".to_owned(), "Ёлка".to_owned(), Millis(2))
+            (model("demo", "first"), "Ёлка".to_owned(), Millis(2))
         );
         assert!(found("ёлк").await && found("s").await && !found("old").await);
 
         place.project("s", vec![(3, set(Some("m"), None, 3))]).await;
         assert_eq!(
             shown().await,
-            ("m".to_owned(), "Ёлка".to_owned(), Millis(3))
+            (model("m", "at/m"), "Ёлка".to_owned(), Millis(3))
         );
         assert!(found("ёлк").await);
 
         place.project("s", vec![(4, set(None, Some(""), 4))]).await;
-        assert_eq!(shown().await, ("m".to_owned(), String::new(), Millis(4)));
+        assert_eq!(
+            shown().await,
+            (model("m", "at/m"), String::new(), Millis(4))
+        );
         assert!(!found("ёлк").await && found("s").await);
 
         // Not even a change brings a session back that is gone.

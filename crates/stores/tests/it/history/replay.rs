@@ -95,6 +95,7 @@ fn change(session: usize) -> impl Strategy<Value = Change> {
         1 => (option::of(0..3_u8), option::of(0..3_u8), any::<i32>()).prop_map(|(model, title, at)| {
             Change::Set {
                 model: model.map(|model| format!("m{model}")),
+                route: model.filter(|model| *model > 0).map(|model| format!("r{model}")),
                 title: title.map(|title| Title::new(&"t".repeat(title.into())).unwrap()),
                 at: Millis(at.into()),
             }
@@ -232,6 +233,7 @@ async fn a_session_is_read_back_exactly() {
         let written = SessionRow {
             id: session_id("чат №1"),
             model: "demo".to_owned(),
+            route: Some("first".to_owned()),
             title: None,
             agent: "master".to_owned(),
             metadata,

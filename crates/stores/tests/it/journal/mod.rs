@@ -216,6 +216,7 @@ fn message(id: &str) -> MessageId {
 fn opened() -> Kind {
     Kind::SessionOpened {
         model: "test/model".to_owned(),
+        route: None,
         metadata: serde_json::Map::new(),
     }
 }
