@@ -35,7 +35,7 @@ impl Runner {
         failpoint!("model.ask.before");
         let id = MessageId::fresh(self.parts.ids.as_ref());
         let mut answer = Answer::new(id, self.turn.asked_model().to_owned());
-        let heard = match self.find_model() {
+        let heard = match self.find_model().await {
             Ok(()) => self.hear(&mut answer, max_tokens).await?,
             Err(failure) => ReadEnd::Failed(*failure),
         };
@@ -66,11 +66,11 @@ impl Runner {
     }
 
     /// Uses the model of the step: a resumed turn may already be on a fallback.
-    fn find_model(&mut self) -> Result<(), Box<Failure>> {
+    async fn find_model(&mut self) -> Result<(), Box<Failure>> {
         if self.model.name == self.turn.asked_model() {
             return Ok(());
         }
-        let found = self.parts.models.resolve(self.turn.asked_model());
+        let found = self.parts.models.find(self.turn.asked_model()).await;
         self.model = found.map_err(|error| {
             Box::new(Failure {
                 code: FaultCode::UnusableModel,

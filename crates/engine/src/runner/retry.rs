@@ -1,7 +1,6 @@
 //! What follows when a model's server fails: the same model once more after a pause, then the
 //! fallback models in their order, then the end (AS-14).
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use samovar_core::error::FaultCode;
@@ -79,7 +78,7 @@ impl Runner {
         failure: Failure,
     ) -> Result<AskEnd, Broken> {
         self.patience.fails();
-        match self.what_follows(&failure) {
+        match self.what_follows(&failure).await {
             Next::Again(pause) if pause.is_zero() => {
                 let reason = match &failure.context {
                     Some(_) => locale::turn::context_shortened(&failure.message),
@@ -115,14 +114,14 @@ impl Runner {
         }
     }
 
-    fn what_follows(&self, failure: &Failure) -> Next {
+    async fn what_follows(&self, failure: &Failure) -> Next {
         if failure.context.is_some() {
             return Next::Again(Duration::ZERO);
         }
         let retry = &self.parts.settings.retry;
         match pause(retry, failure, self.turn.attempt(), self.parts.ids.as_ref()) {
             Some(pause) if self.may_retry(failure.code, pause) => Next::Again(pause),
-            Some(_) | None => self.fallback().map_or(Next::End, Next::Fallback),
+            Some(_) | None => self.fallback().await.map_or(Next::End, Next::Fallback),
         }
     }
 
@@ -150,21 +149,21 @@ impl Runner {
         context::is_smaller(&next, &asked).then_some(limit)
     }
 
-    /// The next fallback model that can be used, behind the one that was asked.
-    fn fallback(&self) -> Option<Model> {
+    /// The next fallback model that can be used, after the one that was asked. The model servers of
+    /// this machine are asked first if need be: that takes a moment at most, and is remembered.
+    async fn fallback(&self) -> Option<Model> {
         let (own, asked) = (self.turn.model(), self.turn.asked_model());
-        let models = self.parts.settings.fallback.iter();
-        let known = models.filter_map(|name| match self.parts.models.resolve(name) {
-            Ok(model) => Some(model),
-            Err(error) => {
-                tracing::warn!(model = name, %error, "a fallback model cannot be used");
-                None
+        let mut known: Vec<Model> = Vec::new();
+        for name in &self.parts.settings.fallback {
+            match self.parts.models.find(name).await {
+                // One that is named twice would be asked again and again.
+                Ok(model) if known.iter().any(|known| known.name == model.name) => {}
+                Ok(model) => known.push(model),
+                Err(error) => {
+                    tracing::warn!(model = name, %error, "a fallback model cannot be used");
+                }
             }
-        });
-        let mut known: Vec<Model> = known.collect();
-        // One that is named twice would be asked again and again.
-        let mut names = HashSet::new();
-        known.retain(|model| names.insert(model.name.clone()));
+        }
         let last = known.iter().position(|model| model.name == asked);
         let behind = last.filter(|_| asked != own).map_or(0, |last| last + 1);
         let mut rest = known.into_iter().skip(behind);

@@ -134,6 +134,7 @@ async fn fallback_models_are_asked_in_their_order_and_the_step_names_who_is_aske
     ];
     let rig = trying(1, &["gone", "second", "third"], replies).await;
     rig.world.model.lose("gone");
+    rig.world.model.hide("second");
 
     let turn = rig.post("go").await;
     let log = rig.log_of(&turn).await;
