@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use samovar_core::event::{Fault, Group};
-use samovar_core::provider::is_refusal;
+use samovar_core::provider::{is_cut, is_refusal};
 use samovar_core::{
     Action, ChatMessage, ChatMeta, ChatRole, Delivery, Error, Event, FinishReason, Kind, Role,
     SessionId, TurnId,
@@ -110,6 +110,10 @@ impl<'a> Burst<'a> {
     async fn take_in(&mut self, turn: &TurnId, message: u64, kind: &Kind) {
         match kind {
             Kind::TurnStarted { .. } => self.answers = message,
+            Kind::StepReset {
+                context: Some(limit),
+                ..
+            } => self.worker.history.learn(limit.clone()),
             Kind::MessageFinished { message: said, .. } if said.role == Role::Assistant => {
                 self.tell(turn, &said.text()).await;
             }
@@ -147,7 +151,11 @@ impl<'a> Burst<'a> {
             (FinishReason::Model(word), _) if is_refusal(word) => {
                 locale::global_chat::agent_refused().to_owned()
             }
-            (FinishReason::Model(_) | FinishReason::FailedCall, _) => return,
+            (FinishReason::Model(word), _) if is_cut(word) => {
+                locale::global_chat::agent_cut_off().to_owned()
+            }
+            (FinishReason::Model(_), _) => return,
+            (FinishReason::FailedCall, _) => locale::global_chat::agent_call_failed().to_owned(),
             (FinishReason::MaxIterations, _) => locale::global_chat::agent_iterations().to_owned(),
             (FinishReason::Budget, _) => locale::global_chat::agent_budget().to_owned(),
             (FinishReason::Cancelled, _) => locale::global_chat::agent_cancelled().to_owned(),

@@ -7,8 +7,8 @@ use samovar_core::history::{
     LastTurn, MessageQuery, MessageRow, Projection, SessionQuery, SessionRow, Totals,
 };
 use samovar_core::{
-    AgentPath, Broken, ChatMessage, Future, History, Message, MessageId, Millis, Part, Seq,
-    SessionId, TurnId, Usage,
+    AgentPath, Broken, ChatMessage, ContextLimit, Future, History, Message, MessageId, Millis,
+    Part, Seq, SessionId, TurnId, Usage,
 };
 use serde_json::Map;
 
@@ -22,6 +22,8 @@ const AGENT: &str = "master";
 pub(super) struct ChatHistory {
     chat: Chat,
     now: Mutex<Option<ChatSession>>,
+    /// What the last refused prompt revealed, in whatever session.
+    limit: Mutex<Option<ContextLimit>>,
 }
 
 /// What a session begins with.
@@ -40,8 +42,11 @@ struct ChatSession {
 
 impl ChatHistory {
     pub(super) fn new(chat: Chat) -> Self {
-        let now = Mutex::default();
-        Self { chat, now }
+        Self {
+            chat,
+            now: Mutex::default(),
+            limit: Mutex::default(),
+        }
     }
 
     /// From here on there is this session, and no other.
@@ -58,6 +63,11 @@ impl ChatHistory {
         *self.lock() = None;
     }
 
+    /// Takes what a refused prompt revealed, for the sessions to come.
+    pub(super) fn learn(&self, limit: ContextLimit) {
+        *self.limit() = Some(limit);
+    }
+
     fn row(&self, id: &SessionId) -> Option<SessionRow> {
         let now = self.lock();
         let held = now.as_ref();
@@ -68,6 +78,7 @@ impl ChatHistory {
         Some(SessionRow {
             id: id.clone(),
             model: conversation.model.clone(),
+            route: None,
             title: None,
             agent: AGENT.to_owned(),
             metadata: Map::new(),
@@ -76,25 +87,22 @@ impl ChatHistory {
             message_count: 0,
             preview: None,
             usage: Usage::default(),
-            context: None,
+            context: self.limit().clone(),
             projected: *projected,
-            route: None,
         })
     }
 
     fn rows(&self, query: &MessageQuery) -> Vec<MessageRow> {
-        let before = {
+        let end = {
             let now = self.lock();
             let held = now.as_ref();
             held.filter(|held| held.conversation.session == query.session)
                 .map_or(1, |held| held.conversation.before)
         };
-        if query.before.is_some() {
-            return Vec::new();
-        }
-        let limit = u64::from(query.limit).min(before - 1);
-        let page = self.chat.read(before - 1 - limit, query.limit as usize);
-        let earlier = page.messages.iter().filter(|said| said.id < before);
+        let end = query.before.as_ref().map_or(end, |id| number(id).min(end));
+        let after = (end - 1).saturating_sub(query.limit.into());
+        let page = self.chat.read(after, query.limit as usize);
+        let earlier = page.messages.iter().filter(|said| said.id < end);
         earlier
             .filter_map(|said| {
                 Some(MessageRow {
@@ -111,12 +119,25 @@ impl ChatHistory {
     fn lock(&self) -> MutexGuard<'_, Option<ChatSession>> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn limit(&self) -> MutexGuard<'_, Option<ContextLimit>> {
+        self.limit.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What comes before a message's number in the ids of the model's conversation.
+const ID: &str = "chat-";
+
+/// The number in the chat of a message that the model was shown; at least 1.
+fn number(id: &MessageId) -> u64 {
+    let number: Option<u64> = id.as_str().strip_prefix(ID).and_then(|id| id.parse().ok());
+    number.unwrap_or_default().max(1)
 }
 
 fn message(said: &ChatMessage) -> Option<Message> {
     let (role, text) = words::spoken(said);
     Some(Message::new(
-        MessageId::new(&format!("chat-{}", said.id)).ok()?,
+        MessageId::new(&format!("{ID}{}", said.id)).ok()?,
         role,
         vec![Part::text(text)],
         said.ts,
@@ -157,13 +178,13 @@ impl History for ChatHistory {
         answer(self.rows(&query))
     }
 
-    /// Nothing before the page that was read counts.
+    /// The chat counts by one, so a message's place is the same in every session.
     fn place<'a>(
         &'a self,
         _session: &'a SessionId,
-        _message: &'a MessageId,
+        message: &'a MessageId,
     ) -> Future<'a, Result<u64, Broken>> {
-        answer(0)
+        answer(number(message) - 1)
     }
 
     fn message<'a>(&'a self, _id: &'a MessageId) -> Future<'a, Result<Option<MessageRow>, Broken>> {

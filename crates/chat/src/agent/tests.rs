@@ -1,5 +1,6 @@
+use samovar_core::error::FaultCode;
 use samovar_core::{Action, ChatMessage, ChatRole, Command, Sender};
-use samovar_doubles::{Reply, World, call, say};
+use samovar_doubles::{Reply, World, call, fail, say};
 use samovar_stores::memory::MemoryJournal;
 use serde_json::json;
 
@@ -93,6 +94,30 @@ async fn a_signal_that_comes_late_and_was_seen_already_wakes_nobody_again() {
 
     let third = sees(&chat, |message| message.text == "Third.").await;
     assert_eq!(third.meta, ChatMeta::reply_to(asked));
+    agent.shutdown(Duration::ZERO).await;
+}
+
+// proves AS-15
+#[tokio::test]
+async fn a_context_limit_that_was_learned_holds_for_later_messages() {
+    let full = fail(FaultCode::ContextFull, "too long").context(2_000, 1_000);
+    let world = World::answering([full, say("One."), say("Two.")]);
+    let chat = chat(&world);
+    for _ in 0..8 {
+        let long = "much was said ".repeat(100);
+        chat.post_agent("master", &long, ChatMeta::default())
+            .unwrap();
+    }
+    let agent = agent(&world, &chat);
+    for answer in ["One.", "Two."] {
+        chat.post_user("go on").await.unwrap();
+        sees(&chat, |message| message.text == answer).await;
+    }
+
+    let prompts = world.model.prompts();
+    let lengths: Vec<_> = prompts.iter().map(|prompt| prompt.messages.len()).collect();
+    assert!(lengths[1] < lengths[0], "{lengths:?}");
+    assert!(lengths[2] < lengths[0], "{lengths:?}");
     agent.shutdown(Duration::ZERO).await;
 }
 

@@ -24,11 +24,16 @@ async fn why_no_answer_comes_stands_in_the_chat_and_it_lives_on() {
     let script = [
         fail(Failure::new(500, "the engine room is on fire")),
         call("list_dir", json!({"path": "."})),
+        call("list_dir", json!({"path": "."})),
         say("Half an answer.").finish(Finish::ContentFilter),
+        call("read_file", json!({"path": "gone.txt"})),
+        say("Hm."),
+        say("Once upon").finish(Finish::Length),
+        say("a time").finish(Finish::Length),
         say("Here I am."),
     ];
     let app = AppBuilder::new()
-        .with(|config| config.settings.limits.max_iterations = 1)
+        .with(|config| config.settings.limits.max_iterations = 2)
         .start(script)
         .await;
     let chat = chat(&app);
@@ -36,6 +41,8 @@ async fn why_no_answer_comes_stands_in_the_chat_and_it_lives_on() {
         ("first", "the engine room is on fire"),
         ("second", "iterations"),
         ("third", "refused"),
+        ("of no file", "a tool call of AdaptiveAgent failed"),
+        ("at length", "cut off"),
     ] {
         let asked = chat.post_user(text).await.unwrap();
         let note = noted(&chat, asked).await;

@@ -1,7 +1,7 @@
 //! How much it holds, however much it is asked, on a journal that the test can look into.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use samovar_chat::{AdaptiveAgent, AgentParts, Bounds, Chat, ChatParts, Wakes};
 use samovar_core::Millis;
@@ -11,14 +11,16 @@ use samovar_stores::memory::{MemoryJournal, MemoryUse};
 
 use super::hears;
 
-// proves CH-8, CH-9
+// proves AS-25, CH-8, CH-9
 #[tokio::test]
 async fn two_thousand_times_awake_leave_no_more_behind_than_once() {
     let longest = Arc::new(AtomicUsize::new(0));
+    let beginnings = Arc::new(Mutex::new(Vec::new()));
     let model = {
-        let longest = longest.clone();
+        let (longest, beginnings) = (longest.clone(), beginnings.clone());
         ScriptedModel::by(move |prompt| {
             longest.fetch_max(prompt.messages.len(), Ordering::SeqCst);
+            beginnings.lock().unwrap().push(prompt.messages[0].text());
             // It repeats what it was told last.
             say(&prompt.messages.last().unwrap().text())
         })
@@ -61,6 +63,11 @@ async fn two_thousand_times_awake_leave_no_more_behind_than_once() {
     assert!(events > 0 && bytes > 0, "it keeps its turns there");
     assert_eq!(chat.last(1000).messages.len(), 200);
     assert!(longest.load(Ordering::SeqCst) <= most + 1);
+    // The window moves a quarter at a time; each time adds two messages to the chat.
+    let mut beginnings = beginnings.lock().unwrap().clone();
+    assert_eq!(beginnings.len(), 2_000);
+    beginnings.dedup();
+    assert!(beginnings.len() <= 2_000 * 2 / (most / 4) + 1);
 
     // What was deleted last goes with the next look of its history.
     while journal.held() != MemoryUse::default() {
