@@ -472,7 +472,7 @@ pub enum FinishReason {
     MaxIterations,
     /// A budget was used up.
     Budget,
-    /// The model gave up after a failed call, even after a reminder.
+    /// The model gave up after a failed call, and after a reminder if it had an iteration left.
     FailedCall,
     /// It was cancelled.
     Cancelled,

@@ -101,10 +101,11 @@ impl Message {
 
     /// What it reminds the model of; `None` for any other message.
     pub fn reminder(&self) -> Option<Reminder> {
-        let word = self.metadata.get(REMINDER)?.as_str()?;
-        let known = [Reminder::FailedCall, Reminder::CutAnswer].into_iter();
-        let mut known = known.filter(|_| self.role == Role::System);
-        known.find(|reminder| reminder.as_str() == word)
+        match (self.role, self.metadata.get(REMINDER)?.as_str()?) {
+            (Role::System, "failed_call") => Some(Reminder::FailedCall),
+            (Role::System, "cut_answer") => Some(Reminder::CutAnswer),
+            _ => None,
+        }
     }
 
     /// All text of the message, without reasoning, joined in order.

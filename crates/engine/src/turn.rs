@@ -321,7 +321,7 @@ impl Turn {
         let may_ask = self.iteration < self.limits.max_iterations;
         match self.reminded.next(reason, &self.limits).filter(|_| may_ask) {
             Some(reminder) => Step::Remind(reminder, self.reminded.words(reminder)),
-            None => Step::Record(self.finished(self.reminded.end(reason), None)),
+            None => Step::Record(self.finished(self.reminded.end(reason, &self.limits), None)),
         }
     }
 
@@ -337,11 +337,8 @@ impl Turn {
         if !fresh.is_empty() {
             return Step::CallTools(fresh);
         }
-        if self
-            .calls
-            .iter()
-            .any(|open| open.state != CallState::Closed)
-        {
+        let is_open = |open: &Open| open.state != CallState::Closed;
+        if self.calls.iter().any(is_open) {
             return Step::Wait;
         }
         self.begin_step()

@@ -6,8 +6,8 @@ use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
 use samovar_core::provider::ModelKind;
 use samovar_core::{
-    Accepted, Author, Bounds, Code, Delivery, Entry, Error, FinishReason, Kind, Message, MessageId,
-    Model, Part, Reminders, Role, Seq, TurnId,
+    Accepted, Author, Bounds, Code, Delivery, Entry, Error, FinishReason, Kind, Limits, Message,
+    MessageId, Model, Part, Reminders, Role, Seq, TurnId,
 };
 use samovar_locale as locale;
 use tokio::sync::mpsc;
@@ -353,6 +353,9 @@ impl Parts {
     /// started it (DU-4).
     pub(super) fn begin(&self, model: &Model, bounds: Bounds) -> (Vec<Kind>, Turn) {
         let mut limits = bounds.limit(self.settings.limits);
+        // A length that was set is meant.
+        limits.reminders.cut_answer &=
+            limits.max_output_tokens == Limits::default().max_output_tokens;
         if model.kind == ModelKind::Demo {
             // Rules give the same answer again.
             limits.reminders = Reminders::default();

@@ -66,8 +66,8 @@ impl Reminded {
     }
 
     /// Why the turn is over after that answer.
-    pub(super) fn end(&self, reason: &str) -> FinishReason {
-        if self.gave_up() && self.reminders.contains(&Reminder::FailedCall) {
+    pub(super) fn end(&self, reason: &str, limits: &Limits) -> FinishReason {
+        if self.gave_up() && limits.reminders.failed_call {
             return FinishReason::FailedCall;
         }
         FinishReason::Model(reason.to_owned())

@@ -416,7 +416,7 @@ fn a_turn_that_stops_after_a_failed_call_or_in_mid_answer_asks_once_more() {
             &[cut, failed],
             "failed_call",
         ),
-        ("failed stop", short, &[], "stop"),
+        ("failed stop", short, &[], "failed_call"),
         ("length", frugal, &[], "length"),
         ("failed stop", Limits::default(), &[], "stop"),
     ];
