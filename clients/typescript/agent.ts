@@ -93,6 +93,11 @@ export interface SendMessageParams {
   budgetTokens?: number;
   /** Which calls of its turn need approval; by default the server's level. */
   approval?: "auto" | "supervised" | "read-only";
+  /**
+   * Whether no person can answer a question of its turn or read what it posts: the model is
+   * then not offered `ask_user` and `post_message`. By default false.
+   */
+  noInput?: boolean;
 }
 
 /** What happens to a message when another turn is running. */
@@ -281,7 +286,10 @@ export type AgentStreamEvent = {
   /** The turn is over. */
   | {
       type: "completed";
-      /** The provider's own word, or `max_iterations`, `budget`, `cancelled` or `steered` (AS-6). */
+      /**
+       * The provider's own word, or `max_iterations`, `budget`, `failed_call`, `cancelled` or
+       * `steered` (AS-6).
+       */
       finishReason: string;
       /** The number of iterations. */
       totalIterations: number;

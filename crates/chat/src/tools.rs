@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 
 use crate::chat::{ADAPTIVE_AGENT, Chat, MAX_TEXT_BYTES};
 
-/// The tool that asks.
-pub(crate) const ASK_USER: &str = "ask_user";
-const POST_MESSAGE: &str = "post_message";
+/// The tool that asks the person.
+pub const ASK_USER: &str = "ask_user";
+/// The tool that writes to the person.
+pub const POST_MESSAGE: &str = "post_message";
 
 /// Answers that a question offers, at most.
 const MAX_OPTIONS: usize = 20;

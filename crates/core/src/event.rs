@@ -443,6 +443,9 @@ pub struct Bounds {
     /// Which calls need approval; `None` for the server's level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Approval>,
+    /// Whether no person can answer or read along: the model is not offered the tools for that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_input: bool,
 }
 
 impl Bounds {

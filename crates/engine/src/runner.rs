@@ -268,11 +268,14 @@ impl Runner {
     }
 
     fn offered(&self) -> Arc<[Arc<ToolSpec>]> {
-        let (specs, unoffered) = (self.parts.toolbox.specs(), &self.parts.settings.unoffered);
-        if unoffered.is_empty() {
+        let (specs, settings) = (self.parts.toolbox.specs(), &self.parts.settings);
+        let for_people = settings.for_people.iter();
+        let for_people = for_people.filter(|_| self.turn.has_no_input());
+        let hidden: Vec<_> = settings.unoffered.iter().chain(for_people).collect();
+        if hidden.is_empty() {
             return specs;
         }
-        let specs = specs.iter().filter(|spec| !unoffered.contains(&spec.name));
+        let specs = specs.iter().filter(|spec| !hidden.contains(&&spec.name));
         specs.cloned().collect()
     }
 

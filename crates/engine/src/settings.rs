@@ -46,6 +46,8 @@ pub struct Settings {
     pub workspace_note: String,
     /// Tools that the model is not offered: calls of them run as any other.
     pub unoffered: Vec<String>,
+    /// The same where no person can answer or read along ([`Bounds::no_input`](samovar_core::Bounds)).
+    pub for_people: Vec<String>,
 }
 
 impl Default for Settings {
@@ -75,6 +77,7 @@ impl Default for Settings {
             continuing_at_once: 64,
             workspace_note: String::new(),
             unoffered: Vec::new(),
+            for_people: Vec::new(),
         }
     }
 }

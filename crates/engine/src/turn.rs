@@ -8,8 +8,8 @@ use samovar_core::event::Fault;
 use samovar_core::message::Reminder;
 use samovar_core::provider::PAUSED;
 use samovar_core::{
-    Approval, CallId, Closer, Effect, FinishReason, Kind, Limits, Message, Outcome, Role, Status,
-    ToolCall, Usage, planted,
+    Approval, Bounds, CallId, Closer, Effect, FinishReason, Kind, Limits, Message, Outcome, Role,
+    Status, ToolCall, Usage, planted,
 };
 use serde_json::Value;
 
@@ -46,8 +46,8 @@ pub struct Turn {
     phase: Phase,
     limits: Limits,
     approval: Approval,
-    /// The level that its message asked for.
-    asked: Option<Approval>,
+    /// What its message set.
+    bounds: Bounds,
     model: String,
     /// Who was asked last, when that is not `model` (AS-14).
     fallback: Option<String>,
@@ -142,7 +142,7 @@ impl Turn {
             phase: Phase::Queued,
             limits: Limits::default(),
             approval: Approval::ReadOnly,
-            asked: None,
+            bounds: Bounds::default(),
             model: String::new(),
             fallback: None,
             iteration: 0,
@@ -171,7 +171,7 @@ impl Turn {
             } => {
                 self.model.clone_from(model);
                 (self.limits, self.approval) = (*limits, *approval);
-                self.asked = bounds.approval;
+                self.bounds = *bounds;
                 self.phase = Phase::Between;
             }
             Kind::StepStarted {
@@ -502,7 +502,12 @@ impl Turn {
     /// How much is asked before its calls run on a server of this level: what its message asked for,
     /// else the stricter of that level and the one that it began with.
     pub fn approval(&self, server: Approval) -> Approval {
-        self.asked.unwrap_or(self.approval.max(server))
+        self.bounds.approval.unwrap_or(self.approval.max(server))
+    }
+
+    /// Whether its message said that no person can answer or read along.
+    pub(crate) fn has_no_input(&self) -> bool {
+        self.bounds.no_input
     }
 
     /// The model that it began with, by its canonical name; empty before it began.

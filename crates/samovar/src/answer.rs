@@ -40,17 +40,6 @@ pub(crate) enum Person {
     Absent,
 }
 
-impl Person {
-    /// The tools of the chat whose words a turn's person would not read.
-    pub(crate) fn unread_tools(self) -> Vec<String> {
-        let unread: &[&str] = match self {
-            Self::AtEditor | Self::AtTerminal => &["post_message"],
-            Self::Absent => &["post_message", "ask_user"],
-        };
-        unread.iter().map(|&name| name.to_owned()).collect()
-    }
-}
-
 /// What was typed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Typed {

@@ -294,6 +294,7 @@ impl Talk {
             said["approval"] = json!(self.bounds.approval);
             said["maxIterations"] = json!(self.bounds.max_iterations);
             said["budgetTokens"] = json!(self.bounds.budget_tokens);
+            said["noInput"] = json!(self.person == Person::Absent);
         }
         said["delivery"] = delivery.as_str().into();
         MessageBody(without_nulls(said))

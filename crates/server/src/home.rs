@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
-use samovar_chat::Chat;
+use samovar_chat::{ASK_USER, Chat, POST_MESSAGE};
 use samovar_core::{Broken, MessageId, Models, SessionId, failpoint};
 use samovar_egress::Client;
 use samovar_engine::{Engine, Ports, Toolbox};
@@ -179,7 +179,9 @@ impl Opening {
     /// # Errors
     /// [`OpenError`]; nothing is left open then.
     pub async fn finish(self) -> Result<Home, OpenError> {
-        let config = self.config;
+        let mut config = self.config;
+        let for_people = [ASK_USER, POST_MESSAGE].map(str::to_owned);
+        config.settings.for_people.extend(for_people);
         let toolbox = toolbox(&config, self.shared.api.tools.client())?;
         let of_chat = toolbox.add_built_in(&self.shared.chatting.tools());
         of_chat.map_err(OpenError::Tools)?;

@@ -1,14 +1,14 @@
 //! What a message sets for its own turn.
 
 use samovar_core::{
-    Action, Approval, Bounds, Delivery, Effect, FinishReason, Kind, MessageId, Outcome, Status,
-    ToolReply, TurnId,
+    Action, Approval, Bounds, Code, Delivery, Effect, FinishReason, Kind, MessageId, Outcome,
+    Status, ToolReply, TurnId,
 };
-use samovar_doubles::{Gate, TestTool, call, say};
+use samovar_doubles::{Gate, ScriptedModel, TestTool, World, call, say};
 use samovar_engine::Settings;
 use serde_json::json;
 
-use crate::rig::{Rig, said, settings, turn_of, well};
+use crate::rig::{Rig, disk, said, settings, turn_of, well};
 
 /// A tool that changes something.
 fn write() -> TestTool {
@@ -107,7 +107,7 @@ async fn a_message_sets_the_approval_level_of_its_turn_and_of_no_other() {
     }
 }
 
-// proves DU-16
+// proves CH-10, DU-16
 #[tokio::test(start_paused = true)]
 async fn bounds_hold_for_a_turn_that_waits_and_over_a_restart() {
     let never = Gate::default();
@@ -117,6 +117,7 @@ async fn bounds_hold_for_a_turn_that_waits_and_over_a_restart() {
     };
     let read_only = Settings {
         approval: Approval::ReadOnly,
+        for_people: vec!["write".to_owned()],
         ..settings()
     };
     let rig = Rig::by(replies, [write()], read_only).await;
@@ -127,6 +128,7 @@ async fn bounds_hold_for_a_turn_that_waits_and_over_a_restart() {
             "second",
             Bounds {
                 max_iterations: Some(passes),
+                no_input: true,
                 ..approval(level)
             },
         );
@@ -147,4 +149,84 @@ async fn bounds_hold_for_a_turn_that_waits_and_over_a_restart() {
     let ended = outcome(&rig, &second).await;
     assert_eq!(ended, (Some(Status::Done), FinishReason::MaxIterations));
     assert_eq!(rig.asked().await, ["first", "second"]);
+    let prompts = rig.world.model.prompts();
+    let offered: Vec<_> = prompts.iter().map(|prompt| prompt.tools.len()).collect();
+    assert_eq!(offered, [1, 1, 0], "what is for people, in the first twice");
+}
+
+// proves AS-10
+#[tokio::test(start_paused = true)]
+async fn the_rest_of_a_cut_answer_is_asked_for_unless_a_length_or_a_budget_was_set() {
+    let budget = Bounds {
+        budget_tokens: Some(9999),
+        ..Bounds::default()
+    };
+    let rows = [
+        (4096, Bounds::default(), 2),
+        (100, Bounds::default(), 1),
+        (4096, budget, 1),
+    ];
+    for (length, bounds, asked) in rows {
+        let mut settings = settings();
+        settings.limits.max_output_tokens = length;
+        let rig = Rig::by(|_, _| say("Once").finish("length"), [], settings).await;
+        let turn = turn_of(rig.submit(bounded("go", bounds)).await);
+        assert_eq!(
+            rig.over(&turn).await,
+            FinishReason::Model("length".to_owned())
+        );
+        assert_eq!(
+            rig.world.model.prompts().len(),
+            asked,
+            "{length} {bounds:?}"
+        );
+    }
+}
+
+/// How a session gets its model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Given {
+    AtItsOpening,
+    ByAChange,
+    /// At its first message: it led nowhere before.
+    ByAMessage,
+}
+
+// proves MD-2
+#[tokio::test(start_paused = true)]
+async fn a_session_stays_with_the_provider_that_its_model_was_found_at() {
+    for given in [Given::AtItsOpening, Given::ByAChange, Given::ByAMessage] {
+        let world = World::with(ScriptedModel::by(|_| say("well")));
+        let rig = Rig::on(disk(), world, [], settings()).await;
+        let models = rig.world.model.clone();
+        if given != Given::ByAMessage {
+            models.lead("gpt", "near/gpt");
+        }
+        let named = Some("gpt".to_owned());
+        let model = named.clone().filter(|_| given != Given::ByAChange);
+        let metadata = serde_json::Map::new();
+        rig.submit(Action::Open { model, metadata }).await.unwrap();
+        let (model, title) = (named, None);
+        match given {
+            Given::AtItsOpening => {}
+            Given::ByAChange => drop(rig.submit(Action::Change { model, title }).await.unwrap()),
+            Given::ByAMessage => models.lead("gpt", "near/gpt"),
+        }
+        assert_eq!(rig.turn("one").await, well());
+
+        models.lead("gpt", "far/gpt");
+        assert_eq!(rig.turn("two").await, well());
+        let rig = rig.restart().await;
+        assert_eq!(rig.turn("three").await, well());
+
+        let asked = models.prompts().into_iter().map(|prompt| prompt.model);
+        let asked: Vec<_> = asked.collect();
+        assert_eq!(asked, ["near/gpt"; 3], "{given:?}");
+        assert_eq!(rig.row().await.model, "gpt");
+        models.lose("near/gpt");
+        assert_eq!(
+            rig.refused(said("four", Delivery::Queue)).await,
+            Code::UnusableModel
+        );
+    }
 }

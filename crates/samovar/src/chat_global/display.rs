@@ -17,7 +17,7 @@ pub(super) const MESSAGE: &str = "chat_message";
 pub(super) struct Display {
     format: Format,
     /// The question that the next words of the person answer, and how many wait behind it.
-    question: Option<(u64, String, u64)>,
+    question: Option<(u64, u64)>,
     /// The question that the person was told of.
     told: Option<u64>,
 }
@@ -40,10 +40,7 @@ impl Display {
     /// Takes who waits for the person.
     pub(super) fn take_state(&mut self, state: &ChatStateInfo) {
         let pending = state.pending_input.as_ref();
-        self.question = pending.map(|pending| {
-            let author = pending.requested_by.clone();
-            (pending.question_msg_id, author, state.waiting)
-        });
+        self.question = pending.map(|pending| (pending.question_msg_id, state.waiting));
     }
 
     /// A message as it is written, with the end of its line.
@@ -72,11 +69,11 @@ impl Display {
 
     /// Says which question waits, once for each.
     pub(super) fn say_question(&mut self) {
-        let Some((id, author, waiting)) = &self.question else {
+        let Some((id, waiting)) = &self.question else {
             return;
         };
         if self.is_for_people() && self.told.replace(*id) != Some(*id) {
-            say(&text::global_chat::question(author, id));
+            say(&text::global_chat::question(id));
             if *waiting > 0 {
                 say(&text::global_chat::waiting(*waiting));
             }

@@ -2,7 +2,7 @@
 
 use samovar_core::SessionId;
 use samovar_locale as text;
-use samovar_server::{Address, Home, models};
+use samovar_server::{Address, Home, POST_MESSAGE, models};
 use samovar_wire::agent::{PaginatedResult, SessionInfo};
 use samovar_wire::api::ModelsAnswer;
 use serde_json::{Value, json};
@@ -70,9 +70,9 @@ impl Talk {
         found.check_workspace()?;
         check_before(talk, found).await?;
         let fresh = Home::fresh_session();
-        // A server that this program is itself has no other reader of the chat.
+        // The chat of a server that is in this process has no reader.
         let mut config = found.config.clone();
-        config.settings.unoffered = person.unread_tools();
+        config.settings.unoffered = vec![POST_MESSAGE.to_owned()];
         let mut way = Reconnecting::new(&config, Purpose::Turns);
         let begin = async |client: &Client| session(client, &fresh, talk, found).await;
         match way.ask(Repeat::Harmless, begin).await {

@@ -7,6 +7,7 @@ use samovar_core::event::Group;
 use samovar_core::tool::{Closer, question};
 use samovar_core::{CallId, Kind, Outcome, Part, Status};
 use samovar_locale as text;
+use samovar_server::ASK_USER;
 use samovar_wire::agent::{ShownEvent, Snapshot};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -15,9 +16,6 @@ use crate::answer::{Person, Prompt, Typed, forget_typed};
 use crate::follow::StreamEvent;
 use crate::screen::{say, say_in};
 use crate::style::Tone;
-
-/// The tool whose calls are questions to a person.
-const ASK_USER: &str = "ask_user";
 
 /// How long a stream must say nothing before a question is put: one that tells of the past may have
 /// its answer in hand.

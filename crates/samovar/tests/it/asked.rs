@@ -31,6 +31,41 @@ fn told(model: &ModelServer) -> String {
         .to_owned()
 }
 
+/// Which of the tools that speak to a person the model was offered, in this prompt.
+fn offered(model: &ModelServer, prompt: usize) -> Vec<String> {
+    let body = model.prompts()[prompt].body().clone();
+    let tools = body["tools"].as_array().unwrap().iter();
+    let names = tools.filter_map(|tool| tool["function"]["name"].as_str());
+    let for_people = names.filter(|name| ["ask_user", "post_message"].contains(name));
+    for_people.map(str::to_owned).collect()
+}
+
+// proves CH-10
+#[tokio::test]
+async fn only_where_somebody_can_read_is_the_model_offered_to_ask_and_to_write() {
+    for is_served in [false, true] {
+        let (program, model) = with_model([say("One."), say("Two.")]).await;
+        let server = match is_served {
+            true => Some(program.serve(&[]).await),
+            false => None,
+        };
+        let said = program.run(["run", "go"]).await;
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert_eq!(offered(&model, 0), [""; 0]);
+
+        let left = program.at_terminal(["run", "go"]).leaves().await;
+        assert_eq!(left.code, Some(0), "{left:?}");
+        // Nobody reads the chat of a command.
+        let read: &[&str] = if is_served {
+            &["ask_user", "post_message"]
+        } else {
+            &["ask_user"]
+        };
+        assert_eq!(offered(&model, 1), read);
+        drop(server);
+    }
+}
+
 async fn sees_question(terminal: &Terminal, question: &str) {
     terminal
         .sees(&format!("the agent asks: {question}\n{HOW}\n>"))

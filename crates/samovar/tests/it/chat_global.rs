@@ -383,7 +383,8 @@ async fn what_is_said_answers_the_question_that_a_tail_tells_of_and_a_run_waits_
     let run = program.at_terminal(["run", "ask"]);
     run.sees("the agent asks: When?").await;
     let tail = program.at_terminal(["chat-global", "tail"]);
-    let waits = "master is waiting for an answer to 2; answer with: samovar chat-global say ANSWER";
+    let waits =
+        "the agent is waiting for an answer to 2; answer with: samovar chat-global say ANSWER";
     tail.sees(waits).await;
     let shown = program.run(["chat-global", "history"]).await;
     assert_eq!(

@@ -81,6 +81,10 @@ pub struct SendMessageParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "approval_schema")]
     pub approval: Option<Approval>,
+    /// Whether no person can answer a question of its turn or read what it posts: the model is then
+    /// not offered `ask_user` and `post_message`. By default false.
+    #[serde(default)]
+    pub no_input: bool,
 }
 
 /// What happens to a message when another turn is running.
@@ -121,6 +125,7 @@ impl SendMessageParams {
             max_iterations: self.max_iterations.map(Within::get),
             budget_tokens: self.budget_tokens.map(|tokens| tokens.get().into()),
             approval: self.approval,
+            no_input: self.no_input,
         };
         if self.delivery == Delivery::Steer && !bounds.is_empty() {
             let why = locale::request::steers_with_bounds();

@@ -251,13 +251,14 @@ fn a_message_sets_bounds_for_its_turn_and_they_have_bounds_themselves() {
             other => panic!("{other:?}"),
         }
     };
-    let all = r#""maxIterations":1000,"budgetTokens":1,"approval":"read-only""#;
+    let all = r#""maxIterations":1000,"budgetTokens":1,"approval":"read-only","noInput":true"#;
     assert_eq!(
         bounds(all),
         Bounds {
             max_iterations: Some(1000),
             budget_tokens: Some(1),
             approval: Some(Approval::ReadOnly),
+            no_input: true,
         }
     );
     for level in Approval::ALL {
