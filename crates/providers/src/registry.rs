@@ -343,9 +343,10 @@ impl Models for Registry {
             return Err(self.unusable(spec, name));
         }
         let name = spec.canonical(&endpoint_name);
-        let route = match has_provider(&name) {
-            true => name.clone(),
-            false => format!("{}/{name}", spec.name),
+        let route = if has_provider(&name) {
+            name.clone()
+        } else {
+            format!("{}/{name}", spec.name)
         };
         Ok(Model {
             name,

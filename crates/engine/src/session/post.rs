@@ -74,8 +74,8 @@ impl Mailbox {
             };
             Draft::new(None, Author::System, changed)
         });
-        let mut drafts = Vec::from_iter(routed);
-        drafts.push(draft(finished, Author::User));
+        let said = draft(finished, Author::User);
+        let mut drafts: Vec<_> = routed.into_iter().chain([said]).collect();
         let begun = open.is_free().then(|| self.parts.begin(&model, bounds));
         if let Some((kinds, _)) = &begun {
             drafts.extend(kinds.iter().map(|kind| draft(kind.clone(), Author::System)));

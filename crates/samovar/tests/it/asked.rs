@@ -45,10 +45,10 @@ fn offered(model: &ModelServer, prompt: usize) -> Vec<String> {
 async fn only_where_somebody_can_read_is_the_model_offered_to_ask_and_to_write() {
     for is_served in [false, true] {
         let (program, model) = with_model([say("One."), say("Two.")]).await;
-        let server = match is_served {
-            true => Some(program.serve(&[]).await),
-            false => None,
-        };
+        let mut server = None;
+        if is_served {
+            server = Some(program.serve(&[]).await);
+        }
         let said = program.run(["run", "go"]).await;
         assert_eq!(said.code, Some(0), "{said:?}");
         assert_eq!(offered(&model, 0), [""; 0]);

@@ -128,7 +128,7 @@ async fn needs_curl_the_question_of_the_readme_is_answered_as_it_says() {
     let program = Program::new(BINARY);
     let server = program.serve(&[]).await;
     let port = server.address.rsplit(':').next().unwrap();
-    let asks = program.command(["run", prompt]).spawn().unwrap();
+    let asks = program.at_terminal(["run", prompt]);
     asks_in_the_chat(&server, "master").await;
 
     let token = "TOKEN=$(samovar token show)\n".to_owned();
@@ -140,9 +140,9 @@ async fn needs_curl_the_question_of_the_readme_is_answered_as_it_says() {
         answered.stdout.contains("\"text\":\"What is your name?\""),
         "{answered:?}"
     );
-    let asked = Finished::of(asks).await;
+    let asked = asks.leaves().await;
     assert_eq!(asked.code, Some(0), "{asked:?}");
-    assert!(asked.stdout.contains("Hello, Olena!"), "{asked:?}");
+    assert!(asked.screen.contains("Hello, Olena!"), "{asked:?}");
 }
 
 // proves FC-5, CH-9
