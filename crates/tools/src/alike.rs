@@ -1,12 +1,14 @@
 //! What a path that leads nowhere could have meant.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use samovar_sandbox::Kind;
 use strsim::sorensen_dice;
 
 use crate::survey::survey;
 use crate::text::{here, is_usable, path};
+use crate::tool::Lost;
 use crate::workspace::{Stop, Workspace};
 
 /// Entries of the workspace that are compared.
@@ -18,16 +20,16 @@ const MAX_LISTED: usize = 20;
 /// How alike two names have to be; 1 is the same, but for case.
 const MIN_LIKENESS: f64 = 0.6;
 
-/// A refusal of `missing` that offers the paths whose names are most like its own, or else lists
-/// the `nearest` folder that exists; `None` if that is empty.
+/// A refusal of a path that leads nowhere: it offers the paths whose names are most like that of
+/// `asked`, or else lists the nearest folder that exists; `None` if that is empty.
 pub(crate) fn instead_of(
-    missing: &str,
-    nearest: &str,
+    asked: &str,
+    lost: &Lost,
     workspace: &Workspace,
     stop: &Stop,
 ) -> Option<String> {
-    let place = workspace.place(missing).ok()?;
-    let wanted = place.name()?.to_str()?.to_lowercase();
+    let name = Path::new(asked).file_name().unwrap_or_default();
+    let wanted = name.to_str()?.to_lowercase();
     let root = workspace.place(".").ok()?;
     let mut compared = 0;
     let mut alike = Vec::new();
@@ -49,17 +51,14 @@ pub(crate) fn instead_of(
     let offered = alike.iter().take(MAX_OFFERED);
     let offered: Vec<_> = offered.map(|(_, path)| format!("{path:?}")).collect();
     if offered.is_empty() {
-        return listed(&path(&place), nearest, workspace, stop);
+        return listed(lost, workspace, stop);
     }
     let offered = offered.join(" or ");
-    Some(format!(
-        "{:?} does not exist; did you mean {offered}?",
-        path(&place)
-    ))
+    Some(format!("{}; did you mean {offered}?", lost.why))
 }
 
-fn listed(missing: &str, nearest: &str, workspace: &Workspace, stop: &Stop) -> Option<String> {
-    let folder = workspace.place(nearest).ok()?;
+fn listed(lost: &Lost, workspace: &Workspace, stop: &Stop) -> Option<String> {
+    let folder = workspace.place(&lost.nearest).ok()?;
     let mut names = Vec::new();
     let mut more = 0;
     let walked = survey(workspace, stop, &folder, 1, |entry| {
@@ -83,5 +82,5 @@ fn listed(missing: &str, nearest: &str, workspace: &Workspace, stop: &Stop) -> O
         names.push(format!("{more} more"));
     }
     let (here, names) = (here(&folder), names.join(", "));
-    Some(format!("{missing:?} does not exist; {here} has {names}"))
+    Some(format!("{}; {here} has {names}", lost.why))
 }

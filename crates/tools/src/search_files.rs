@@ -43,56 +43,97 @@ impl FileTool for SearchFiles {
     const TIMEOUT: Duration = Duration::from_secs(30);
 
     fn run(self, workspace: &Workspace, stop: &Stop) -> Result<Outcome, Refusal> {
-        let filter = Filter::new(self.glob.as_deref())?;
-        let (start, lead) = self.start(workspace)?;
-        let mut hunt = Hunt::new(compile(&self.pattern, Case::Kept)?, stop);
-        let mut left_out = search(workspace, stop, &start, &filter, &mut hunt)?;
-        if hunt.has_matches() {
-            let head = lead + &hunt.count();
-            return Ok(hunt.present(head, &left_out));
+        let (start, mut lead) = self.start(workspace)?;
+        let mut glob = self.glob.as_deref();
+        let mut found = self.search(workspace, stop, &start, glob)?;
+        if found.hunt.files_of_folder() == Some(0)
+            && let Some(glob) = glob.take()
+        {
+            lead = format!("{lead}no file matches the glob {glob:?}; in all files: ");
+            found = self.search(workspace, stop, &start, None)?;
         }
-        // Without case, a pattern may become too large.
-        if let Ok(matcher) = compile(&self.pattern, Case::Ignored) {
-            hunt = Hunt::new(matcher, stop);
-            left_out = search(workspace, stop, &start, &filter, &mut hunt)?;
-        }
-        let head = if hunt.has_matches() {
-            format!("{lead}{}, all by ignoring case", hunt.count())
-        } else {
-            lead + &self.no_match(&start, &hunt)
+        let Found {
+            hunt,
+            case,
+            left_out,
+        } = found;
+        let head = match (hunt.has_matches(), case) {
+            (true, Case::Kept) => hunt.count(),
+            (true, Case::Ignored) => format!("{}, all by ignoring case", hunt.count()),
+            (false, _) => self.no_match(&start, glob, &hunt),
         };
-        Ok(hunt.present(head, &left_out))
+        Ok(hunt.present(lead + &head, &left_out))
     }
 }
 
 impl SearchFiles {
-    /// Where to search, and the words about it: the whole workspace for a path that does not exist,
+    /// Where to search, and the words about it: the whole workspace for a path that leads nowhere,
     /// since a search there finds what was meant.
     fn start(&self, workspace: &Workspace) -> Result<(JailPath, String), Refusal> {
-        let asked = workspace.place(self.path.as_deref().unwrap_or("."))?;
-        match workspace.jail().open_file(&asked) {
-            Err(JailError::NotFound { .. }) => {
-                let lead = format!("{:?} does not exist; in this folder: ", path(&asked));
-                Ok((workspace.place(".")?, lead))
-            }
-            _ => Ok((asked, String::new())),
+        let asked = workspace.place(self.path.as_deref().unwrap_or("."));
+        let asked = asked.and_then(|place| match workspace.jail().open_file(&place) {
+            Err(error @ JailError::NotFound { .. }) => Err(error.into()),
+            _ => Ok(place),
+        });
+        match asked {
+            Ok(place) => Ok((place, String::new())),
+            Err(refusal) => match refusal.lost() {
+                Some(lost) => Ok((
+                    workspace.place(".")?,
+                    format!("{}; in this folder: ", lost.why),
+                )),
+                None => Err(refusal),
+            },
         }
     }
 
+    /// Searches as the pattern is written, and without regard to case if that finds nothing.
+    fn search<'a>(
+        &self,
+        workspace: &Workspace,
+        stop: &'a Stop,
+        start: &JailPath,
+        glob: Option<&str>,
+    ) -> Result<Found<'a>, Refusal> {
+        let filter = Filter::new(glob)?;
+        let mut hunt = Hunt::new(compile(&self.pattern, Case::Kept)?, stop);
+        let mut case = Case::Kept;
+        let mut left_out = search(workspace, stop, start, &filter, &mut hunt)?;
+        // Without case, a pattern may become too large.
+        if !hunt.has_matches()
+            && let Ok(matcher) = compile(&self.pattern, Case::Ignored)
+        {
+            (hunt, case) = (Hunt::new(matcher, stop), Case::Ignored);
+            left_out = search(workspace, stop, start, &filter, &mut hunt)?;
+        }
+        Ok(Found {
+            hunt,
+            case,
+            left_out,
+        })
+    }
+
     /// What was searched in vain.
-    fn no_match(&self, start: &JailPath, hunt: &Hunt<'_>) -> String {
+    fn no_match(&self, start: &JailPath, glob: Option<&str>, hunt: &Hunt<'_>) -> String {
         let pattern = visible(&self.pattern);
         let Some(files) = hunt.files_of_folder() else {
             return format!("no match for \"{pattern}\" in {}, in any case", path(start));
         };
         let here = here(start);
-        let of_glob = match &self.glob {
+        let of_glob = match glob {
             Some(glob) => format!(" that match the glob {glob:?}"),
             None => String::new(),
         };
         let files = plural(files, "file", "files");
         format!("no match for \"{pattern}\" in any case, in {files} of {here}{of_glob}")
     }
+}
+
+/// What a search found.
+struct Found<'a> {
+    hunt: Hunt<'a>,
+    case: Case,
+    left_out: LeftOut,
 }
 
 /// Whether a search tells upper case from lower case.

@@ -64,14 +64,29 @@ pub(crate) enum Access {
 #[derive(Debug)]
 pub(crate) struct Refusal {
     why: String,
-    /// The nearest folder that exists, when nothing is at the path of the call.
-    nearest: Option<String>,
+    /// What is wrong with the path of the call, if the call leads nowhere.
+    lost: Option<Lost>,
+}
+
+/// A path that leads nowhere.
+#[derive(Debug)]
+pub(crate) struct Lost {
+    /// A sentence about it, without its end.
+    pub(crate) why: String,
+    /// The nearest folder that exists.
+    pub(crate) nearest: String,
+}
+
+impl Refusal {
+    /// The path of the call, if that leads nowhere.
+    pub(crate) fn lost(&self) -> Option<&Lost> {
+        self.lost.as_ref()
+    }
 }
 
 impl From<String> for Refusal {
     fn from(why: String) -> Self {
-        let nearest = None;
-        Self { why, nearest }
+        Self { why, lost: None }
     }
 }
 
@@ -84,11 +99,18 @@ impl From<&str> for Refusal {
 impl From<JailError> for Refusal {
     fn from(error: JailError) -> Self {
         let why = error.to_string();
-        let nearest = match error {
-            JailError::NotFound { nearest, .. } => Some(nearest),
+        let lost = match error {
+            JailError::NotFound { path, nearest } => Some(Lost {
+                why: format!("{path:?} does not exist"),
+                nearest,
+            }),
+            JailError::Outside { path } => Some(Lost {
+                why: format!("{path:?} is outside the workspace"),
+                nearest: ".".to_owned(),
+            }),
             _ => None,
         };
-        Self { why, nearest }
+        Self { why, lost }
     }
 }
 
@@ -190,9 +212,8 @@ fn answer<T: FileTool>(args: Value, workspace: &Workspace, stop: &Stop) -> Outco
         Err(error) => return Outcome::failed(format!("the arguments do not fit: {error}")),
     };
     tool.run(workspace, stop).unwrap_or_else(|refusal| {
-        let missing = path.zip(refusal.nearest);
-        let hint =
-            missing.and_then(|(path, nearest)| alike::instead_of(&path, &nearest, workspace, stop));
+        let lost = path.zip(refusal.lost);
+        let hint = lost.and_then(|(path, lost)| alike::instead_of(&path, &lost, workspace, stop));
         Outcome::failed(hint.unwrap_or(refusal.why))
     })
 }

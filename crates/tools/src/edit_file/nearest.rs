@@ -19,7 +19,7 @@ const MAX_COMPARED: usize = 10_000;
 const MAX_LINE_BYTES: usize = 200;
 /// Bytes of a place that is quoted to be copied.
 const MAX_QUOTED_BYTES: usize = 2000;
-/// How alike two lines have to be; 1 is the same, but for white space.
+/// How alike two lines have to be; 1 is the same, but for case and white space.
 const MIN_LIKENESS: f64 = 0.6;
 
 /// Says that `old` is not in a file: with the places that differ only in case or spaces, ready to
@@ -128,9 +128,10 @@ fn candidates(text: &str, old: &str) -> Vec<String> {
         }
     }
     let height = old.lines().count().min(MAX_CANDIDATE_LINES);
+    let wanted = head(wanted).to_lowercase();
     let mut alike: Vec<_> = compared
         .into_iter()
-        .map(|line| (sorensen_dice(head(wanted), line), line))
+        .map(|line| (sorensen_dice(&wanted, &line.to_lowercase()), line))
         .filter(|(likeness, _)| *likeness >= MIN_LIKENESS)
         .collect();
     alike.sort_by(|(one, _), (other, _)| other.total_cmp(one));

@@ -277,7 +277,7 @@ async fn a_text_that_is_not_there_is_refused_with_the_nearest_places() {
     let yard = Yard::with(&[("a.txt", content)]);
     for (old, shown) in [
         (
-            "let totl = 1;",
+            "LET TOTL = 1;",
             "the nearest places are:\n     2\t    let total = 1;\ngive the text",
         ),
         (

@@ -55,7 +55,14 @@ async fn no_tool_gets_through_a_link_a_pipe_or_a_path_that_leads_out() {
     ];
     for path in paths {
         for (tool, args) in calls(path) {
-            let text = yard.refusal(tool, args).await;
+            let Outcome { status, text, .. } = yard.call(tool, args).await;
+            // A search outside searches the workspace instead, and says so.
+            let is_inside = text.contains("in this folder: 1 match in 1 file\ndocs/a.txt:1: a");
+            let is_searched = tool == "search_files" && is_inside;
+            assert!(
+                status == Status::Failed || is_searched,
+                "{tool} {path}: {text}"
+            );
             assert!(!text.contains(SECRET), "{tool} {path}: {text}");
             let leaks = text.contains(top.to_str().unwrap());
             assert!(!leaks, "{tool} {path} names a place outside: {text}");

@@ -243,7 +243,7 @@ async fn a_path_that_leads_nowhere_is_answered_with_the_nearest_names() {
         (
             "read_file",
             json!({ "path": "data/people.csv" }),
-            "\"data/people.csv\" does not exist; did you mean \"old/People.csv\" or \"people.csv\"?",
+            "\"data\" does not exist; did you mean \"old/People.csv\" or \"people.csv\"?",
         ),
         (
             "read_file",

@@ -136,22 +136,36 @@ async fn a_pattern_that_makes_no_sense_is_refused_with_the_reason() {
 
 // proves TL-2
 #[tokio::test]
-async fn a_path_that_does_not_exist_is_searched_for_in_the_whole_workspace() {
+async fn a_path_or_a_glob_that_leads_nowhere_does_not_end_the_search() {
     let yard = Yard::with(&[("people.csv", "Wei,41\n"), ("src/a.rs", "")]);
-    for (pattern, expected) in [
-        ("Wei", "1 match in 1 file\npeople.csv:1: Wei,41"),
+    let found = "1 match in 1 file\npeople.csv:1: Wei,41";
+    for (args, expected) in [
         (
-            "wei",
-            "1 match in 1 file, all by ignoring case\npeople.csv:1: Wei,41",
+            json!({ "pattern": "Wei", "path": "path/to/data" }),
+            format!("\"path\" does not exist; in this folder: {found}"),
         ),
         (
-            "zebra",
-            "no match for \"zebra\" in any case, in 2 files of this folder",
+            json!({ "pattern": "Wei", "path": "/mnt/files" }),
+            format!("\"/mnt/files\" is outside the workspace; in this folder: {found}"),
+        ),
+        (
+            json!({ "pattern": "Wei", "path": ".", "glob": ".*" }),
+            format!("no file matches the glob \".*\"; in all files: {found}"),
+        ),
+        (
+            json!({ "pattern": "zebra", "path": "no", "glob": "*.js" }),
+            "\"no\" does not exist; in this folder: no file matches the glob \"*.js\"; in all \
+             files: no match for \"zebra\" in any case, in 2 files of this folder"
+                .to_owned(),
+        ),
+        // Files that match are what was meant.
+        (
+            json!({ "pattern": "Wei", "glob": "*.rs" }),
+            "no match for \"Wei\" in any case, in 1 file of this folder that match the glob \"*.rs\""
+                .to_owned(),
         ),
     ] {
-        let args = json!({ "pattern": pattern, "path": "path/to/data" });
-        let lead = "\"path/to/data\" does not exist; in this folder: ";
-        assert_eq!(search(&yard, args).await, format!("{lead}{expected}"));
+        assert_eq!(search(&yard, args).await, expected);
     }
 }
 
@@ -184,7 +198,7 @@ async fn a_search_in_vain_says_what_it_searched_and_tries_without_case() {
         ),
         (
             json!({ "pattern": "x", "glob": "*.js" }),
-            "no match for \"x\" in any case, in 0 files of this folder that match the glob \"*.js\"",
+            "no file matches the glob \"*.js\"; in all files: no match for \"x\" in any case, in 4 files of this folder\n[file names that match are b.txt]",
         ),
         (
             json!({ "pattern": "todo", "path": "src/Todo.rs" }),
