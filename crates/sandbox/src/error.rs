@@ -48,7 +48,7 @@ pub enum JailError {
         path: String,
     },
     /// A directory was needed and something else is there.
-    #[error("{path:?} is not a directory; leave out what comes after it")]
+    #[error("{path:?} is not a directory; give a folder, or read it as a file")]
     NotADirectory {
         /// The path up to what is not a directory.
         path: String,

@@ -278,7 +278,7 @@ fn a_refusal_is_a_sentence_that_helps() {
         ),
         (
             "plain.txt/x",
-            r#""plain.txt" is not a directory; leave out what comes after it"#,
+            r#""plain.txt" is not a directory; give a folder, or read it as a file"#,
         ),
         ("a", r#""a" is a directory; give the path of a file in it"#),
     ] {
