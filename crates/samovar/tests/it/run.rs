@@ -74,6 +74,20 @@ async fn a_plain_sentence_does_real_work_without_any_model_and_says_so() {
 
 // proves FC-1
 #[tokio::test]
+async fn long_arguments_are_counted_on_stderr_each_time_they_double() {
+    let content = "x".repeat(20 * 1024);
+    let write = call("write_file", json!({"path": "x.txt", "content": content}));
+    let (program, _model) = with_model([write, say("Done.")]).await;
+
+    let said = program.run(["run", "write"]).await;
+
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let count = said.stderr.matches("KiB of arguments so far").count();
+    assert!((1..=3).contains(&count), "{}", said.stderr);
+}
+
+// proves FC-1
+#[tokio::test]
 async fn the_text_goes_to_stdout_and_everything_else_to_stderr() {
     let (program, model) = with_model([
         say("I look. ").and_call("list_dir", json!({"path": "."})),
