@@ -38,7 +38,7 @@ pub(crate) struct Finding {
     command: Option<String>,
     /// Whether it was mended just now.
     is_mended: bool,
-    /// Whether it is only said that there is none.
+    /// Whether the line only says that something is missing, without a verdict.
     is_absent: bool,
 }
 

@@ -33,8 +33,8 @@ pub(super) fn are_in(calls: &[&str], shown: &[Arc<Message>]) -> bool {
     shown.iter().any(|message| parts(message))
 }
 
-/// What stays of a text when a tool numbers its lines, a model formats it anew, or JSON escapes it:
-/// its letters and braces.
+/// The letters and braces of a text: they stay the same when a tool numbers its lines, a model
+/// changes its layout, or JSON escapes it.
 fn essence(text: &str) -> String {
     let mut before = ' ';
     let is_kept = |letter: &char| {

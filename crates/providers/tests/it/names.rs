@@ -29,7 +29,7 @@ fn lists_all() -> Local {
 
 async fn check(config: ProviderConfig, column: usize) {
     install_tls();
-    // Where nothing is listed, a name may belong to somebody else.
+    // Where no server lists models, a name may belong to another provider.
     let later = registry_of(ProviderConfig {
         probing: Probing::Off,
         ..config.clone()

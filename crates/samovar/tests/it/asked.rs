@@ -55,7 +55,7 @@ async fn only_where_somebody_can_read_is_the_model_offered_to_ask_and_to_write()
 
         let left = program.at_terminal(["run", "go"]).leaves().await;
         assert_eq!(left.code, Some(0), "{left:?}");
-        // Nobody reads the chat of a command.
+        // A command without a server has no reader of its chat.
         let read: &[&str] = if is_served {
             &["ask_user", "post_message"]
         } else {

@@ -126,7 +126,7 @@ async fn what_holds_is_shown_and_no_secret_with_it() {
         assert!(!both.contains("sk-secret"), "{both}");
         assert!(both.contains("providers.anthropic.api_key"), "{both}");
         assert!(both.contains("OPENAI_API_KEY"), "{both}");
-        // What nobody set, and yet holds.
+        // Values that hold although no source sets them.
         let is_for_people = args.len() == 2;
         let folder = format!("{:?}", program.folder());
         assert_eq!(both.contains(&folder), is_for_people, "{both}");
