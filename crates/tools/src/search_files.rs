@@ -46,7 +46,7 @@ impl FileTool for SearchFiles {
         let (start, mut lead) = self.start(workspace)?;
         let mut glob = self.glob.as_deref();
         let mut found = self.search(workspace, stop, &start, glob)?;
-        if found.hunt.files_of_folder() == Some(0)
+        if found.hunt.has_met_no_file()
             && let Some(glob) = glob.take()
         {
             lead = format!("{lead}no file matches the glob {glob:?}; in all files: ");

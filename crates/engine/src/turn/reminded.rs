@@ -11,6 +11,8 @@ use super::Open;
 pub(super) struct Reminded {
     /// The tool of the last calls that closed its call as failed; the last one of several.
     failed: Option<String>,
+    /// Whether a failed call may be made again without acting twice.
+    may_repeat: bool,
     /// Whether one of them succeeded.
     has_succeeded: bool,
     reminders: Vec<Reminder>,
@@ -24,11 +26,12 @@ impl Reminded {
         }
     }
 
-    /// A tool closed its call. One whose effect a second call could repeat is not asked for again.
+    /// A tool closed its call.
     pub(super) fn closed(&mut self, open: &Open, status: Status) {
-        let effect = open.intent.as_ref().map(|intent| intent.effect);
-        if status == Status::Failed && effect != Some(Effect::Unsafe) {
+        if status == Status::Failed {
+            let effect = open.intent.as_ref().map(|intent| intent.effect);
             self.failed = Some(open.call.name.clone());
+            self.may_repeat = effect != Some(Effect::Unsafe);
         }
         self.has_succeeded |= status == Status::Done;
     }
@@ -58,7 +61,10 @@ impl Reminded {
         let asks_for_rest = cut_answer && limits.budget_tokens.is_none() && is_cut(reason);
         let rows = [
             (Reminder::CutAnswer, asks_for_rest),
-            (Reminder::FailedCall, failed_call && self.gave_up()),
+            (
+                Reminder::FailedCall,
+                failed_call && self.gave_up() && self.may_repeat,
+            ),
         ];
         let is_new = |reminder: &Reminder| !self.reminders.contains(reminder);
         let mut due = rows.into_iter().filter(|(_, is_due)| *is_due);

@@ -407,7 +407,7 @@ fn a_turn_that_stops_after_a_failed_call_or_in_mid_answer_asks_once_more() {
         ("failed stop failed stop", all, &[failed], "failed_call"),
         ("failed ok stop", all, &[], "stop"),
         ("denied stop", all, &[], "stop"),
-        ("booked stop", all, &[], "stop"),
+        ("booked stop", all, &[], "failed_call"),
         ("length stop", all, &[cut], "stop"),
         ("length length", all, &[cut], "length"),
         (

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use samovar_core::{Message, Part, Role};
+use serde_json::Value;
 
 /// Letters of a call's beginning or end that make it a quotation: its middle may be on another page.
 const EDGE: usize = 48;
@@ -26,11 +27,22 @@ pub(super) fn are_in(calls: &[&str], shown: &[Arc<Message>]) -> bool {
         message.parts.iter().any(|part| match part {
             Part::Text { text } => message.role != Role::Assistant && is_quoted(text),
             Part::Outcome { outcome, .. } => is_quoted(&outcome.text),
-            Part::Call(call) => is_quoted(&call.args.to_string()),
+            Part::Call(call) => has_string(&call.args, &is_quoted),
             Part::Reasoning { .. } | Part::Data { .. } => false,
         })
     };
     shown.iter().any(|message| parts(message))
+}
+
+/// Whether a string in a call's arguments is one of those. The arguments themselves are no quotation:
+/// a corrected call repeats most of them.
+fn has_string(value: &Value, is_quoted: &impl Fn(&str) -> bool) -> bool {
+    match value {
+        Value::String(text) => is_quoted(text),
+        Value::Array(items) => items.iter().any(|item| has_string(item, is_quoted)),
+        Value::Object(fields) => fields.values().any(|item| has_string(item, is_quoted)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
 }
 
 /// The letters and braces of a text: they stay the same when a tool numbers its lines, a model

@@ -120,28 +120,28 @@ async fn sessions(found: &Setup, dir: &Path) -> Result<u64, Failure> {
 fn carry(store: &KnownStore, to: &Path) -> io::Result<PathBuf> {
     let (from, name) = (&store.data_dir, format!("replaced-{}", now().0));
     let parent = to.parent().unwrap_or(to);
-    let mut replaced = match store.folder {
-        StoreFolder::Every => Err(ErrorKind::CrossesDevices.into()),
-        StoreFolder::There(_) | StoreFolder::Gone(_) | StoreFolder::Untold => {
-            fs::rename(to, from.join(&name))
+    // The store of all folders is not renamed: others lie in it.
+    let renamed = (store.folder != StoreFolder::Every).then(|| fs::rename(to, from.join(&name)));
+    let copy = match renamed {
+        Some(Ok(())) => None,
+        Some(Err(error)) if error.kind() != ErrorKind::CrossesDevices => return Err(error),
+        Some(Err(_)) | None => {
+            let folder = tempfile::Builder::new()
+                .prefix(".samovar-")
+                .permissions(Permissions::from_mode(0o700))
+                .tempdir_in(parent)?;
+            copy_all(from, folder.path(), &STAYS)?;
+            fs::rename(to, folder.path().join(&name))?;
+            Some(folder)
         }
     };
-    let mut copy = None;
-    if matches!(&replaced, Err(error) if error.kind() == ErrorKind::CrossesDevices) {
-        let folder = tempfile::Builder::new()
-            .prefix(".samovar-")
-            .permissions(Permissions::from_mode(0o700))
-            .tempdir_in(parent)?;
-        copy_all(from, folder.path(), &STAYS)?;
-        replaced = fs::rename(to, folder.path().join(&name));
-        copy = Some(folder);
-    }
-    replaced?;
     let source = copy.as_ref().map_or(from.as_path(), |copy| copy.path());
-    let placed = keep(&source.join(&name), source).and_then(|()| fs::rename(source, to));
-    if let Err(error) = placed {
+    if let Err(error) = fs::rename(source, to) {
         fs::rename(source.join(&name), to)?;
         return Err(error);
+    }
+    if let Err(error) = keep(&to.join(&name), to) {
+        tracing::warn!(store = %to.display(), %error, "the sessions moved, with the tokens they had");
     }
     File::open(parent)?.sync_all()?;
     if copy.is_some()

@@ -29,7 +29,7 @@ pub(super) fn fit(document: &Document, old: &str, new: &str, all: bool) -> Resul
     if !at.is_empty() {
         return one(document, Fit::new(old, new, at), all);
     }
-    let plain = without_numbers(old).map(|old| (old, unnumbered(new)));
+    let plain = without_numbers(old).map(|plain| (plain, unnumbered(new, old)));
     if let Some((old, new)) = &plain {
         let mut at = places(document, old, all);
         // What was copied with its number began at the beginning of a line.
@@ -93,8 +93,7 @@ fn without_numbers(text: &str) -> Option<String> {
     let mut plain = String::with_capacity(text.len());
     let mut last = None;
     for line in text.split_inclusive('\n') {
-        let (number, rest) = line.split_once('\t')?;
-        let number: u64 = number.trim_start_matches(' ').parse().ok()?;
+        let (number, rest) = numbered(line)?;
         if last.is_some_and(|last: u64| last.checked_add(1) != Some(number)) {
             return None;
         }
@@ -104,18 +103,24 @@ fn without_numbers(text: &str) -> Option<String> {
     last.map(|_| plain)
 }
 
-/// The text that replaces a numbered one, without the numbers of its lines, which skip or repeat
-/// where lines go or come.
-fn unnumbered(text: &str) -> String {
-    let lines = text.split_inclusive('\n').map(|line| {
-        let numbered = line.split_once('\t');
-        let is_number = |text: &str| text.trim_start_matches(' ').parse::<u64>().is_ok();
-        numbered.map_or(
-            line,
-            |(number, rest)| if is_number(number) { rest } else { line },
-        )
-    });
-    lines.collect()
+/// The text that replaces the numbered text `old`, without the numbers of its lines, which skip or
+/// repeat where lines go or come. Where no line has a number of `old`, numbers are data.
+fn unnumbered(text: &str, old: &str) -> String {
+    let known: Vec<_> = old.lines().filter_map(numbered).map(|(at, _)| at).collect();
+    let has_known = |line: &str| numbered(line).is_some_and(|(at, _)| known.contains(&at));
+    if !text.lines().any(has_known) {
+        return text.to_owned();
+    }
+    let lines = text.split_inclusive('\n');
+    lines
+        .map(|line| numbered(line).map_or(line, |(_, rest)| rest))
+        .collect()
+}
+
+/// The number before a line of `read_file`, and the line.
+fn numbered(line: &str) -> Option<(u64, &str)> {
+    let (number, rest) = line.split_once('\t')?;
+    Some((number.trim_start_matches(' ').parse().ok()?, rest))
 }
 
 /// Each run of whole lines that is `old` but for one difference in indentation, with the text that

@@ -83,11 +83,12 @@ impl Page {
         let content = valid_head(line);
         let text = String::from_utf8_lossy(content);
         let shown = visible(&text);
-        let row = row(self.lines, &shown, line);
+        let row = row(self.lines, &shown, line, false);
         self.is_full |= self.shown > 0 && self.text.len() + 1 + row.len() > self.max_bytes;
         if self.is_full {
             if let Some(end) = &mut self.end {
-                end.push_back(row);
+                let head = &shown[..shown.floor_char_boundary(MAX_END_LINE_BYTES)];
+                end.push_back(self::row(self.lines, head, line, head.len() < shown.len()));
                 end.drain(..end.len().saturating_sub(END_LINES));
             }
             return;
@@ -158,9 +159,9 @@ fn valid_head(line: &Line) -> &[u8] {
     }
 }
 
-fn row(number: u64, text: &str, line: &Line) -> String {
+fn row(number: u64, text: &str, line: &Line, is_cut: bool) -> String {
     let mut row = format!("{number:>6}\t{text}");
-    if line.bytes > line.head.len() as u64 {
+    if is_cut || line.bytes > line.head.len() as u64 {
         // Writing to a string cannot fail.
         let _infallible = write!(row, " [line cut, it has {} bytes]", line.bytes);
     }

@@ -91,6 +91,11 @@ impl<'a> Hunt<'a> {
         self.is_of_folder.then_some(self.searched)
     }
 
+    /// Whether a folder was searched that has no file to search, not even one that was left out.
+    pub(super) fn has_met_no_file(&self) -> bool {
+        self.is_of_folder && self.searched + self.large + self.binary + self.unreadable == 0
+    }
+
     /// Remembers a file whose name matches.
     pub(super) fn look_at_name(&mut self, place: &JailPath) {
         let name = place.name().unwrap_or_default().as_encoded_bytes();
