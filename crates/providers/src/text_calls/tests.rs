@@ -373,6 +373,10 @@ fn a_call_that_the_model_was_shown_is_a_quotation() {
         "write_file",
         json!({"path": "calls.txt", "content": long}),
     );
+    // The same call but for one argument, as after a failure.
+    let args = |path: &str| json!({"path": path, "content": "one two three four five six seven eight nine ten eleven"});
+    let mended = ToolCall::new(CallId::new("c").unwrap(), "write_file", args("y"));
+    let mends = format!("[TOOL_CALLS]write_file{}", args("x"));
     let function = "<function=read></function>";
     for (shown, call, is_quoted) in [
         (result(&pages), long, true),
@@ -389,6 +393,7 @@ fn a_call_that_the_model_was_shown_is_a_quotation() {
         (of(Role::User, Part::text("read_file path a")), A, false),
         (of(Role::Assistant, Part::text(A)), A, false),
         (of(Role::Assistant, Part::Call(written)), long, true),
+        (of(Role::Assistant, Part::Call(mended)), &mends, false),
     ] {
         let answer = format!("The file says:\n\n```json\n{call}\n```");
         let told = read_after(vec![Arc::new(shown.clone())], &[&answer], "stop");

@@ -183,6 +183,11 @@ async fn a_numbered_replacement_loses_its_numbers_where_lines_come_or_go() {
     yard.done("edit_file", edit("1\ta\n2\tb\n3\tc", "1\ta\nx\n3\tc"))
         .await;
     assert_eq!(yard.content("a.txt"), "a\nx\nc\n");
+    // Numbers that the text did not have are data.
+    let yard = Yard::with(&[("a.txt", "a\nb\n7\tfoo\n")]);
+    yard.done("edit_file", edit("     3\t7\tfoo", "7\tbar\n9\tbaz"))
+        .await;
+    assert_eq!(yard.content("a.txt"), "a\nb\n7\tbar\n9\tbaz\n");
 }
 
 // proves TL-2

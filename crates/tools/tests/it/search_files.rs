@@ -167,6 +167,14 @@ async fn a_path_or_a_glob_that_leads_nowhere_does_not_end_the_search() {
     ] {
         assert_eq!(search(&yard, args).await, expected);
     }
+    // Also one that is not searched.
+    yard.put("x.bin", "\0");
+    let args = json!({ "pattern": "Wei", "glob": "*.bin" });
+    let text = search(&yard, args).await;
+    assert!(
+        text.starts_with("no match for \"Wei\" in any case, in 0 files"),
+        "{text}"
+    );
 }
 
 // proves TL-2
