@@ -166,7 +166,7 @@ export interface UpdateSessionParams {
 export interface DeleteSessionParams {
   /** The session. */
   sessionId: string;
-  /** Whether a session that has messages is refused, and kept. */
+  /** Delete only an empty session; refuse one that has messages. */
   ifEmpty?: boolean;
 }
 

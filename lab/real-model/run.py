@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Twelve everyday tasks for a real language model, each with a checker.
+"""Two sets of twelve everyday tasks for a real language model, each with a checker.
 
-    run.py --binary target/release/samovar --base-url http://127.0.0.1:8090/v1 --model NAME [--runs 5]
+    run.py --binary target/release/samovar --base-url http://127.0.0.1:8090/v1 --model NAME [--set first] [--runs 5]
 
 Each try gets a fresh copy of a small project and a home folder without settings. The checker looks at
 the files and at what the command printed. One JSON line a try goes to --log, a table to stdout.
@@ -72,7 +72,21 @@ TASKS = [
      holds("config.ini", r"(?i)\A\[app\]\nname ?= ?samovar\ndebug = true\n", r"demo")),
     ("listen", "Which port does the program listen on?", says(r"8080")),
     ("call", "Whom do I have to call?", says(r"Olena")),
+    ("list", "List the files in this folder.", says(r"notes\.txt", r"people\.csv", r"config\.ini")),
+    ("TODO", "Which files contain the word TODO?", says(r"notes\.txt", r"report\.py")),
+    ("create", "Create a file hello.txt with the text: hello world", holds("hello.txt", r"\Ahello world\s*\Z")),
+    ("oldest", "Who is the oldest person in people.csv? Write the name to oldest.txt.",
+     holds("oldest.txt", r"\AMaria\s*\Z")),
+    ("debug", "Switch debug off in config.ini.", holds("config.ini", r"name = demo\ndebug ?= ?false\n", r"true")),
+    ("where", "Where is the function mul defined?", says(r"util\.py")),
 ]
+
+# `first` was chosen before the tools changed; four of its tasks every build solves. `slips` was chosen
+# afterwards, for what models get wrong, so a share of it says how much a tool forgives and no more.
+SETS = {
+    "first": "list note TODO port create fix age last oldest count debug where".split(),
+    "slips": "note todo port fix age last count mul maria name listen call".split(),
+}
 
 
 def clean_env(home: Path, **more: str) -> dict[str, str]:
@@ -103,7 +117,8 @@ def attempt(args, prompt: str, check) -> dict:
 
 
 def tasks(args) -> None:
-    chosen = [task for task in TASKS if not args.only or task[0] in args.only.split(",")]
+    names = args.only.split(",") if args.only else SETS[args.set]
+    chosen = [task for task in TASKS if task[0] in names]
     solved = {name: 0 for name, _, _ in chosen}
     log = open(args.log, "a") if args.log else None
     for number in range(1, args.runs + 1):
@@ -159,6 +174,7 @@ def main() -> None:
     parser.add_argument("--model", default="qwen2.5-coder-1.5b-instruct-q4_k_m")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--timeout", type=int, default=240, help="seconds for one try")
+    parser.add_argument("--set", choices=SETS, default="slips", help="which twelve tasks")
     parser.add_argument("--only", help="names of tasks, with commas")
     parser.add_argument("--label", default="", help="a word for the lines of --log")
     parser.add_argument("--log", help="a file to which each try is added as a line of JSON")

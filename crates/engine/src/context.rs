@@ -1,4 +1,5 @@
-//! The window: the part of a session that the model sees. It is a function of the log alone, the same before and after a restart or an eviction (AS-15, AS-25). Pure.
+//! The window: the part of a session that the model sees. It is a function of the log alone, the same
+//! before and after a restart or an eviction (AS-15, AS-25). Pure.
 
 use std::sync::Arc;
 

@@ -435,8 +435,8 @@ impl OpenSession {
         }
     }
 
-    /// Takes the name that leads to its model from these events on; what is known about the room for
-    /// the conversation was known of another one.
+    /// Sets the route to the session's model from these events on, and forgets the context limit of
+    /// the old model.
     fn has_model(&mut self, model: String, kept: &[Arc<Event>]) {
         self.model = model;
         self.model_at = kept.first().map_or(self.model_at, |event| event.seq);

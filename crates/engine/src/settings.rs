@@ -46,7 +46,7 @@ pub struct Settings {
     pub workspace_note: String,
     /// Tools that the model is not offered: calls of them run as any other.
     pub unoffered: Vec<String>,
-    /// The same where no person can answer or read along ([`Bounds::no_input`](samovar_core::Bounds)).
+    /// Tools that are hidden in a turn with `no_input` ([`Bounds::no_input`](samovar_core::Bounds)).
     pub for_people: Vec<String>,
 }
 

@@ -150,8 +150,8 @@ impl ServerError {
     }
 
     /// The numbers of tokens that a server names: how long the prompt is, the greatest, and how long it
-    /// may be, the next. A number is a whole word with one of [`MEASURES`] close to it, which
-    /// the date of a model or an id has not.
+    /// may be, the next. A number is a whole word with one of [`MEASURES`] close to it, so
+    /// a model's date or an id is not counted.
     fn context(&self) -> ContextNumbers {
         let words = self.words.to_lowercase();
         let words: Vec<_> = words.split_whitespace().collect();

@@ -21,7 +21,7 @@ const MAX_LISTED: usize = 20;
 const MIN_LIKENESS: f64 = 0.6;
 
 /// A refusal of a path that leads nowhere: it offers the paths whose names are most like that of
-/// `asked`, or else lists the nearest folder that exists; `None` if that is empty.
+/// `asked`, or else lists the nearest folder that exists; `None` if that folder is empty.
 pub(crate) fn instead_of(
     asked: &str,
     lost: &Lost,

@@ -322,8 +322,8 @@ impl Mailbox {
         }
     }
 
-    /// Refuses what is only for a session without messages. None is accepted before the caller goes
-    /// on, so this decides.
+    /// Refuses unless the session has no messages. The mailbox accepts none before the caller
+    /// returns, so the answer stays true.
     pub(super) async fn check_empty(&self) -> Result<(), Error> {
         let Some(open) = &self.open else {
             return Ok(());

@@ -353,7 +353,7 @@ impl Parts {
     /// started it (DU-4).
     pub(super) fn begin(&self, model: &Model, bounds: Bounds) -> (Vec<Kind>, Turn) {
         let mut limits = bounds.limit(self.settings.limits);
-        // A length that was set is meant.
+        // A limit that was set is not exceeded by asking for the rest.
         limits.reminders.cut_answer &=
             limits.max_output_tokens == Limits::default().max_output_tokens;
         if model.kind == ModelKind::Demo {

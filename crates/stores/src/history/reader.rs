@@ -52,7 +52,7 @@ pub(super) const SESSION: &str = select_sessions!("WHERE id = ?1");
 pub(super) const SESSIONS: &str =
     select_sessions!("ORDER BY updated_at DESC, key DESC LIMIT ?1 OFFSET ?2");
 const COUNT: &str = "SELECT count(*) FROM sessions";
-/// What all sessions are found by.
+/// The searched text of every session.
 const SOUGHT: &str = select_sessions!("id, found_by", "ORDER BY updated_at DESC, key DESC");
 /// The last messages before a place in the order, newest first.
 pub(super) const MESSAGES: &str = select_messages!(

@@ -182,7 +182,7 @@ pub struct DeleteSessionParams {
     /// The session.
     #[schemars(with = "String")]
     pub session_id: SessionId,
-    /// Whether a session that has messages is refused, and kept.
+    /// Delete only an empty session; refuse one that has messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub if_empty: Option<bool>,
 }
