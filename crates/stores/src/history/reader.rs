@@ -1,4 +1,4 @@
-//! Reads. Each finds its rows through an index; none waits for the writer.
+//! Reads. Each but the search of sessions finds its rows through an index; none waits for the writer.
 
 use futures_util::TryStreamExt;
 use samovar_core::history::{
