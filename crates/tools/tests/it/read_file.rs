@@ -147,7 +147,7 @@ async fn one_call_shows_16_kib_or_256_when_asked_for_more_and_cuts_long_lines() 
         assert!(text.ends_with(&last), "{}", &text[text.len() - 300..]);
     }
 
-    yard.put("two", &format!("{0}\n{0}\n", "x".repeat(16_000)));
+    yard.put("two", format!("{0}\n{0}\n", "x".repeat(16_000)));
     let text = read(&yard, json!({ "path": "two" })).await;
     assert!(text.len() <= 17 * 1024, "{}", text.len());
     assert!(text.ends_with(" [line cut, it has 16000 bytes]"));
