@@ -11,7 +11,7 @@ use samovar_engine::{Engine, OpenCall, Recovery};
 
 use crate::chat::Chat;
 use crate::questions::AskingCall;
-use crate::tools::{ASK_USER, Name};
+use crate::tools::{ASK_USER, Name, question_text};
 
 /// How long the person's words wait, at most, for the sessions that an earlier run left.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -117,7 +117,7 @@ impl Asking {
             turn: open.turn,
             call: open.call.id,
         };
-        let question = samovar_core::tool::question(&open.call.args).unwrap_or_default();
+        let question = question_text(&open.call.args).unwrap_or_default();
         let author = self.name.of(&open.agent);
         if let Err(why) = self.chat.ask_for(&author, &question, call.clone()).await {
             call.refuse(&why).await;

@@ -25,4 +25,4 @@ pub use chat::{
 };
 pub use log::{Bounds, Page};
 pub use reader::Reader;
-pub use tools::{ASK_USER, Name, POST_MESSAGE, tools};
+pub use tools::{ASK_USER, Name, POST_MESSAGE, question_text, tools};

@@ -22,6 +22,15 @@ const MAX_OPTIONS: usize = 20;
 /// Characters of such an answer, at most.
 const MAX_OPTION_CHARS: usize = 500;
 
+/// What a call of [`ASK_USER`] asks: the question, then each answer that it offers on a line. `None` if
+/// the arguments have no question.
+pub fn question_text(args: &Value) -> Option<String> {
+    let offered = args["options"].as_array().into_iter().flatten();
+    let offered = offered.filter_map(Value::as_str);
+    let question = args["question"].as_str()?.to_owned();
+    Some(offered.fold(question, |text, option| text + "\n- " + option))
+}
+
 /// Under which name the agents of an engine speak in the chat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Name {

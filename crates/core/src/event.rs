@@ -89,6 +89,10 @@ pub enum Kind {
     TurnStarted {
         /// The model, by its canonical name.
         model: String,
+        /// The name that leads to the model's provider until the turn ends; `None` if that is
+        /// `model`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        route: Option<String>,
         /// The bounds of the turn.
         limits: Limits,
         /// Which calls need approval.
@@ -111,6 +115,9 @@ pub enum Kind {
         /// The model, by its canonical name; `None` for the turn's own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
+        /// As in [`Kind::TurnStarted`], of `model`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        route: Option<String>,
     },
     /// The output of the current attempt is void; another attempt follows.
     StepReset {

@@ -181,6 +181,13 @@ pub struct Model {
     pub provider: Arc<dyn Provider>,
 }
 
+impl Model {
+    /// Its route, unless that is `name`.
+    pub fn route_beside(&self, name: &str) -> Option<String> {
+        (self.route != name).then(|| self.route.clone())
+    }
+}
+
 /// Resolves model names.
 pub trait Models: Send + Sync {
     /// Finds the provider of a model.

@@ -51,15 +51,6 @@ impl Asks {
     }
 }
 
-/// What a call of `ask_user` asks: the question, then each answer that it offers on a line. `None` if
-/// the arguments have no question.
-pub fn question(args: &Value) -> Option<String> {
-    let offered = args["options"].as_array().into_iter().flatten();
-    let offered = offered.filter_map(Value::as_str);
-    let question = args["question"].as_str()?.to_owned();
-    Some(offered.fold(question, |text, option| text + "\n- " + option))
-}
-
 /// Where a tool comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
 use samovar_core::{
-    Accepted, Action, Author, Broken, Code, Command, Error, Event, FinishReason, Kind, Model, Seq,
+    Accepted, Action, Author, Broken, Code, Command, Error, Event, FinishReason, Kind, Seq,
     SessionId, Title, TurnId, Usage, failpoint,
 };
 use samovar_locale as locale;
@@ -275,7 +275,7 @@ impl Mailbox {
             None => self.parts.models.default_name().await?,
         };
         let found = self.parts.models.resolve(&model).ok();
-        let route = found.and_then(|found| route(found, &model));
+        let route = found.and_then(|found| found.route_beside(&model));
         let log = self.new_log();
         let opened = Kind::SessionOpened {
             model: model.clone(),
@@ -299,7 +299,7 @@ impl Mailbox {
         let mut new_route = None;
         if let Some(model) = &model {
             self.parts.models.look_for(model).await;
-            new_route = route(self.parts.models.resolve(model)?, model);
+            new_route = self.parts.models.resolve(model)?.route_beside(model);
         }
         if model.is_none() && title.is_none() {
             return Ok(());
@@ -413,11 +413,6 @@ impl Mailbox {
         }
         Ok(())
     }
-}
-
-/// The name that leads to a model's provider, unless that is the requested one.
-fn route(found: Model, asked: &str) -> Option<String> {
-    Some(found.route).filter(|route| route != asked)
 }
 
 impl OpenSession {

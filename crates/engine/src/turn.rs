@@ -13,8 +13,10 @@ use samovar_core::{
 };
 use serde_json::Value;
 
+use self::asked::Asked;
 use self::reminded::Reminded;
 
+mod asked;
 mod reminded;
 #[cfg(test)]
 mod tests;
@@ -48,9 +50,9 @@ pub struct Turn {
     approval: Approval,
     /// What its message set.
     bounds: Bounds,
-    model: String,
-    /// Who was asked last, when that is not `model` (AS-14).
-    fallback: Option<String>,
+    own: Asked,
+    /// Who was asked last, when that is not `own` (AS-14).
+    fallback: Option<Asked>,
     iteration: u32,
     attempt: u32,
     /// Whether the attempt is void, so that its iteration starts again.
@@ -143,7 +145,7 @@ impl Turn {
             limits: Limits::default(),
             approval: Approval::ReadOnly,
             bounds: Bounds::default(),
-            model: String::new(),
+            own: Asked::default(),
             fallback: None,
             iteration: 0,
             attempt: 0,
@@ -164,12 +166,13 @@ impl Turn {
         match kind {
             Kind::TurnStarted {
                 model,
+                route,
                 limits,
                 approval,
                 bounds,
                 ..
             } => {
-                self.model.clone_from(model);
+                self.own = Asked::new(model, route.as_ref());
                 (self.limits, self.approval) = (*limits, *approval);
                 self.bounds = *bounds;
                 self.phase = Phase::Between;
@@ -179,13 +182,16 @@ impl Turn {
                 attempt,
                 reserved_tokens,
                 model,
+                route,
             } => {
                 if *iteration != self.iteration {
                     self.empty_answers = 0;
                 }
                 (self.iteration, self.attempt) = (*iteration, *attempt);
                 self.reserved = *reserved_tokens;
-                self.fallback.clone_from(model);
+                self.fallback = model
+                    .as_ref()
+                    .map(|model| Asked::new(model, route.as_ref()));
                 self.is_void = false;
                 self.calls.clear();
                 self.phase = Phase::Asking;
@@ -368,7 +374,8 @@ impl Turn {
             iteration,
             attempt,
             reserved_tokens,
-            model: self.fallback.clone(),
+            model: self.fallback.as_ref().map(|other| other.model.clone()),
+            route: self.fallback.as_ref().and_then(|other| other.route.clone()),
         })
     }
 
@@ -512,12 +519,17 @@ impl Turn {
 
     /// The model that it began with, by its canonical name; empty before it began.
     pub fn model(&self) -> &str {
-        &self.model
+        &self.own.model
     }
 
     /// The canonical name of the model in use: the turn's own, or its fallback.
     pub fn asked_model(&self) -> &str {
-        self.fallback.as_deref().unwrap_or(&self.model)
+        &self.fallback.as_ref().unwrap_or(&self.own).model
+    }
+
+    /// The name that leads to the provider of the model in use, whatever servers list by now.
+    pub fn asked_route(&self) -> &str {
+        self.fallback.as_ref().unwrap_or(&self.own).route()
     }
 
     /// The attempt of the current iteration, from 1.

@@ -62,7 +62,7 @@ pub use home::{Home, LocalAccess, Opening};
 pub use listener::{Lack, Server, StartError};
 pub use names::{Authority, NotAnAuthority, NotAnOrigin, Origin};
 pub use relaying::relay_agent;
-pub use samovar_chat::{ASK_USER, Chat, ChatState, POST_MESSAGE};
+pub use samovar_chat::{ASK_USER, Chat, ChatState, POST_MESSAGE, question_text};
 pub use samovar_relay::{Relay, RelayConfig};
 pub use samovar_sandbox::{Foreign, Owner, Ownership, close_to_others};
 pub use samovar_stores::disk::DiskSpace;

@@ -294,11 +294,13 @@ impl Models for ScriptedModel {
         let led = self.0.led.lock();
         let led = led.unwrap_or_else(PoisonError::into_inner);
         let found = led.iter().rfind(|(from, _)| from == name);
-        let name = found.map_or(name, |(_, to)| to);
+        let route = found.map_or(name, |(_, to)| to);
+        // `near/named` is the model `named` of the server `near`.
+        let name = route.rsplit_once('/').map_or(route, |(_, name)| name);
         Ok(Model {
             name: name.to_owned(),
-            endpoint_name: name.to_owned(),
-            route: name.to_owned(),
+            endpoint_name: route.to_owned(),
+            route: route.to_owned(),
             kind: ModelKind::Local,
             provider: Arc::new(self.clone()),
         })

@@ -84,6 +84,7 @@ fn durable() -> Draft {
         attempt: 1,
         reserved_tokens: 1,
         model: None,
+        route: None,
     })
 }
 

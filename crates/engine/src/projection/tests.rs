@@ -43,6 +43,7 @@ fn said(id: &str, role: Role) -> Kind {
 fn started() -> Kind {
     Kind::TurnStarted {
         model: "m".to_owned(),
+        route: None,
         limits: Limits::default(),
         approval: Approval::Auto,
         bounds: Bounds::default(),

@@ -70,7 +70,7 @@ impl Runner {
         if self.model.name == self.turn.asked_model() {
             return Ok(());
         }
-        let found = self.parts.models.find(self.turn.asked_model()).await;
+        let found = self.parts.models.find(self.turn.asked_route()).await;
         self.model = found.map_err(|error| {
             Box::new(Failure {
                 code: FaultCode::UnusableModel,

@@ -193,6 +193,7 @@ impl Runner {
                 iteration,
                 attempt,
                 reserved_tokens,
+                route: model.route_beside(&model.name),
                 model: Some(model.name.clone()),
             });
             self.model = model;

@@ -63,7 +63,7 @@ impl Mailbox {
         };
         let draft = |kind, author| Draft::new(Some(turn.clone()), author, kind);
         // No provider could be used when the session was opened, or its log is older than routes.
-        let new_route = super::route(model.clone(), &open.model);
+        let new_route = model.route_beside(&open.model);
         let routed = new_route.clone().map(|route| {
             let (model, title) = (Some(open.model.clone()), None);
             let route = Some(route);
@@ -292,7 +292,7 @@ impl Mailbox {
             // The turn is over: the next may start.
             Step::Over => Box::pin(self.go_on()).await,
             Step::Record(_) | Step::Remind(..) | Step::CallModel { .. } | Step::CallTools(_) => {
-                match self.parts.models.find(turn.model()).await {
+                match self.parts.models.find(turn.asked_route()).await {
                     Ok(model) => self.spawn_runner(turn_id, *turn, model, None),
                     Err(error) => {
                         tracing::error!(session = %self.id, %error, "a parked turn lost its model");
@@ -362,6 +362,7 @@ impl Parts {
         }
         let started = Kind::TurnStarted {
             model: model.name.clone(),
+            route: model.route_beside(&model.name),
             limits,
             approval: bounds.approval.unwrap_or(self.settings.approval),
             bounds,

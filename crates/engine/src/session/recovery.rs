@@ -156,7 +156,7 @@ impl Mailbox {
             open.current = Some(Current { turn_id, state });
             return;
         };
-        match self.parts.models.find(turn.model()).await {
+        match self.parts.models.find(turn.asked_route()).await {
             Ok(model) => {
                 // Who is told right after this that no turn waits can see why.
                 self.parts.ledger.continued();

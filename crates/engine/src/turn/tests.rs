@@ -9,6 +9,7 @@ fn started(limits: Limits) -> Kind {
     let model = "m".to_owned();
     Kind::TurnStarted {
         model,
+        route: None,
         limits,
         approval: Approval::Auto,
         bounds: Bounds::default(),
@@ -310,6 +311,7 @@ fn a_turn_keeps_its_level_until_a_stricter_server_has_it_or_its_message_asked_fo
         };
         turn_of(&[Kind::TurnStarted {
             model: "m".to_owned(),
+            route: None,
             limits: Limits::default(),
             approval,
             bounds,

@@ -5,7 +5,7 @@ use samovar_core::{
     Accepted, Action, CallId, Code, Effect, FinishReason, Kind, MessageId, Outcome, Part, Probed,
     Sender, Seq, Status,
 };
-use samovar_doubles::{Disk, Gate, ScriptedModel, TestTool, World, say};
+use samovar_doubles::{Disk, Gate, ScriptedModel, TestTool, World, fail, say};
 use samovar_engine::{Recovery, Resume, Settings};
 use serde_json::json;
 
@@ -13,7 +13,7 @@ use crate::kept::{
     Ran, asked_for, begun, call_id, continued, cut, end, keep_cut, left_open, live, noting,
     outcomes, step, turn_id,
 };
-use crate::rig::{Rig, disk, session, settings};
+use crate::rig::{Rig, disk, session, settings, well};
 
 /// The next run, in which nothing goes on before it is used.
 fn used() -> Settings {
@@ -275,6 +275,43 @@ async fn nobody_waits_for_a_turn_that_cannot_go_on_because_its_model_is_gone() {
     let gone = Some(FaultCode::UnusableModel);
     assert_eq!(end(&kinds), (FinishReason::Error, gone));
     assert_eq!((found.continued, found.ended), (0, 1));
+}
+
+// proves DU-6, MD-2, AS-14
+#[tokio::test(start_paused = true)]
+async fn a_turn_goes_on_with_the_provider_that_it_began_with_or_fell_back_to() {
+    let refused = || fail(FaultCode::ProviderAuth, "no key");
+    for (failures, asked) in [
+        (vec![], vec!["near/gpt"; 2]),
+        (vec![refused()], vec!["near/gpt", "near/big", "near/big"]),
+    ] {
+        let gate = Gate::default();
+        let held = [say("one").hold(&gate), say("two")];
+        let world = World::answering(failures.into_iter().chain(held));
+        let models = world.model.clone();
+        for name in ["gpt", "big"] {
+            models.lead(name, &format!("near/{name}"));
+        }
+        let settings = Settings {
+            fallback: vec!["big".to_owned()],
+            recovery: Recovery::EverySession,
+            ..settings()
+        };
+        let rig = Rig::on(disk(), world, [], settings).await;
+        let (model, metadata) = (Some("gpt".to_owned()), serde_json::Map::new());
+        rig.submit(Action::Open { model, metadata }).await.unwrap();
+        let turn = rig.post("go").await;
+        models.seen(asked.len() - 1).await;
+
+        for name in ["gpt", "big"] {
+            models.lead(name, &format!("far/{name}"));
+        }
+        let rig = rig.restart().await;
+
+        assert_eq!(rig.over(&turn).await, well());
+        let prompts = models.prompts().into_iter().map(|prompt| prompt.model);
+        assert_eq!(prompts.collect::<Vec<_>>(), asked);
+    }
 }
 
 // proves DU-6, AS-25

@@ -117,6 +117,7 @@ pub(crate) fn said(id: &str, text: &str) -> Kind {
 pub(crate) fn started() -> Kind {
     Kind::TurnStarted {
         model: "scripted".to_owned(),
+        route: None,
         limits: Limits::default(),
         approval: Approval::Auto,
         bounds: Bounds::default(),
@@ -130,6 +131,7 @@ pub(crate) fn step() -> Kind {
         attempt: 1,
         reserved_tokens: 4096,
         model: None,
+        route: None,
     }
 }
 

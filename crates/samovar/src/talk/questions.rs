@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use samovar_core::event::Group;
-use samovar_core::tool::{Closer, question};
+use samovar_core::tool::Closer;
 use samovar_core::{CallId, Kind, Outcome, Part, Status};
 use samovar_locale as text;
-use samovar_server::ASK_USER;
+use samovar_server::{ASK_USER, question_text};
 use samovar_wire::agent::{ShownEvent, Snapshot};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -249,7 +249,7 @@ impl Questions {
 
     /// What a call asks, if it asks something.
     fn learn(&mut self, call: &CallId, tool: &str, args: &Value) {
-        if let (ASK_USER, Some(question)) = (tool, question(args)) {
+        if let (ASK_USER, Some(question)) = (tool, question_text(args)) {
             self.asked.insert(call.clone(), question);
         }
     }

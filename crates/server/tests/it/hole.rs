@@ -55,6 +55,7 @@ async fn leave_a_hole(dir: &Path) {
     };
     let started = Kind::TurnStarted {
         model: MODEL.to_owned(),
+        route: None,
         limits: samovar_core::Limits::default(),
         approval: samovar_core::Approval::Auto,
         bounds: Bounds::default(),

@@ -55,6 +55,7 @@ pub(crate) fn started() -> Kind {
 pub(crate) fn started_for(parent_call: Option<CallId>) -> Kind {
     Kind::TurnStarted {
         model: "m".to_owned(),
+        route: None,
         limits: Limits {
             max_iterations: 5,
             ..Limits::default()
@@ -71,6 +72,7 @@ pub(crate) fn step(iteration: u32, attempt: u32) -> Kind {
         attempt,
         reserved_tokens: 100,
         model: None,
+        route: None,
     }
 }
 

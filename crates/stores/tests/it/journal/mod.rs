@@ -224,6 +224,7 @@ fn opened() -> Kind {
 fn turn_started() -> Kind {
     Kind::TurnStarted {
         model: "test/model".to_owned(),
+        route: None,
         limits: samovar_core::Limits::default(),
         approval: samovar_core::Approval::Auto,
         bounds: Bounds::default(),
