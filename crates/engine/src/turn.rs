@@ -50,9 +50,7 @@ pub struct Turn {
     approval: Approval,
     /// What its message set.
     bounds: Bounds,
-    own: Asked,
-    /// Who was asked last, when that is not `own` (AS-14).
-    fallback: Option<Asked>,
+    asked: Asked,
     iteration: u32,
     attempt: u32,
     /// Whether the attempt is void, so that its iteration starts again.
@@ -145,8 +143,7 @@ impl Turn {
             limits: Limits::default(),
             approval: Approval::ReadOnly,
             bounds: Bounds::default(),
-            own: Asked::default(),
-            fallback: None,
+            asked: Asked::default(),
             iteration: 0,
             attempt: 0,
             is_void: false,
@@ -172,7 +169,7 @@ impl Turn {
                 bounds,
                 ..
             } => {
-                self.own = Asked::new(model, route.as_ref());
+                self.asked.began(model, route.as_ref());
                 (self.limits, self.approval) = (*limits, *approval);
                 self.bounds = *bounds;
                 self.phase = Phase::Between;
@@ -189,9 +186,7 @@ impl Turn {
                 }
                 (self.iteration, self.attempt) = (*iteration, *attempt);
                 self.reserved = *reserved_tokens;
-                self.fallback = model
-                    .as_ref()
-                    .map(|model| Asked::new(model, route.as_ref()));
+                self.asked.stepped(model.as_ref(), route.as_ref());
                 self.is_void = false;
                 self.calls.clear();
                 self.phase = Phase::Asking;
@@ -370,12 +365,13 @@ impl Turn {
         }
         let wanted = u64::from(self.limits.max_output_tokens.max(1));
         let reserved_tokens = left.map_or(wanted, |left| left.min(wanted));
+        let (model, route) = self.asked.fallback();
         Step::Record(Kind::StepStarted {
             iteration,
             attempt,
             reserved_tokens,
-            model: self.fallback.as_ref().map(|other| other.model.clone()),
-            route: self.fallback.as_ref().and_then(|other| other.route.clone()),
+            model,
+            route,
         })
     }
 
@@ -515,21 +511,6 @@ impl Turn {
     /// Whether its message said that no person can answer or read along.
     pub(crate) fn has_no_input(&self) -> bool {
         self.bounds.no_input
-    }
-
-    /// The model that it began with, by its canonical name; empty before it began.
-    pub fn model(&self) -> &str {
-        &self.own.model
-    }
-
-    /// The canonical name of the model in use: the turn's own, or its fallback.
-    pub fn asked_model(&self) -> &str {
-        &self.fallback.as_ref().unwrap_or(&self.own).model
-    }
-
-    /// The name that leads to the provider of the model in use, whatever servers list by now.
-    pub fn asked_route(&self) -> &str {
-        self.fallback.as_ref().unwrap_or(&self.own).route()
     }
 
     /// The attempt of the current iteration, from 1.
