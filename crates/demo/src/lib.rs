@@ -67,7 +67,7 @@ fn answer(prompt: &Prompt) -> Vec<ProviderEvent> {
         let message = spoken(booking::without_screen(&text));
         let request = Request::new(&message.text, &tools);
         let spoken = request.language;
-        is_understood |= request.is_understood();
+        is_understood |= request.is_understood(&tools);
         language.get_or_insert(spoken);
         match (request.follow(&tools, &mut outcomes), message.author) {
             (Next::Say(said), None) => told.push(said),

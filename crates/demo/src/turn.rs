@@ -36,7 +36,8 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// The first row that matches and whose tools are there; else the first that matches.
+    /// The first row that matches and whose tools are there; else the first that matches. A row that
+    /// refuses needs no tools, so it counts only if no row before it matched.
     pub(crate) fn new(text: &str, tools: &[&str]) -> Self {
         let sentence = Sentence::new(text);
         let languages = Language::candidates(&sentence.text);
@@ -55,7 +56,8 @@ impl Request {
                     intent,
                     values,
                 };
-                if intent.tools().all(|tool| tools.contains(&tool)) {
+                let refuses_what_was_understood = without_tools.is_some() && request.refuses();
+                if request.missing(tools).is_none() && !refuses_what_was_understood {
                     return request;
                 }
                 without_tools.get_or_insert(request);
@@ -64,10 +66,18 @@ impl Request {
         without_tools.unwrap_or_else(|| Self::named("unknown", first))
     }
 
-    /// Whether the table has what was asked for, and does not refuse it.
-    pub(crate) fn is_understood(&self) -> bool {
-        let id = &self.intent.id;
-        !(id.starts_with("refuse-") || ["too-long", "unknown"].contains(&id.as_str()))
+    /// Whether the table has what was asked for, with tools that are there.
+    pub(crate) fn is_understood(&self, tools: &[&str]) -> bool {
+        !self.refuses() && self.missing(tools).is_none()
+    }
+
+    fn refuses(&self) -> bool {
+        let id = self.intent.id.as_str();
+        id.starts_with("refuse-") || ["too-long", "unknown"].contains(&id)
+    }
+
+    fn missing(&self, tools: &[&str]) -> Option<&'static str> {
+        self.intent.tools().find(|tool| !tools.contains(tool))
     }
 
     fn named(id: &str, language: Language) -> Self {
@@ -85,7 +95,7 @@ impl Request {
         tools: &[&str],
         outcomes: &mut impl Iterator<Item = (&'a str, &'a Outcome)>,
     ) -> Next {
-        if let Some(missing) = self.intent.tools().find(|tool| !tools.contains(tool)) {
+        if let Some(missing) = self.missing(tools) {
             return Next::Say(self.say("no_tool", &[("tool", missing)]));
         }
         for (name, value) in &self.intent.set {

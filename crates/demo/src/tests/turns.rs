@@ -225,6 +225,14 @@ fn the_events_are_those_of_a_model_and_no_longer_than_they_may_be() {
     assert_eq!(finish(&long, 100), "stop");
     assert_eq!(finish("why is the sky blue?", 4_096), "not_understood");
     assert_eq!(finish("", 4_096), "not_understood");
+    assert_eq!(
+        finish("ask me one thing and then another", 4_096),
+        "not_understood"
+    );
+    let nameless = "ask me my name and greet me";
+    assert_eq!(finish(nameless, 4_096), "not_understood");
+    let told = text(&ask(prompt(TOOLS, vec![user(nameless)])));
+    assert!(told.contains("I need the tool ask_user"), "{told}");
 }
 
 #[test]

@@ -270,11 +270,14 @@ async fn a_terminal_shows_an_edit_as_a_coloured_diff_unless_colours_are_refused(
 
 // proves FC-5
 #[tokio::test]
-async fn in_a_script_demo_that_did_not_understand_is_no_answer() {
+async fn in_a_script_demo_that_could_do_nothing_is_no_answer() {
     let program = program();
     let question = "why is the sky blue?";
-    let said = program.run(["run", question]).await;
-    crate::setup::ended_with(&said, 4, "not_understood");
+    // No person can be asked there.
+    for request in [question, "ask me my name and greet me"] {
+        let said = program.run(["run", request]).await;
+        crate::setup::ended_with(&said, 4, "not_understood");
+    }
     // As a shell at a terminal runs it in `x=$(…)`.
     let captured = program.seat(["run", question]).stdout(Stdio::null());
     assert_eq!(captured.start().leaves().await.code, Some(4));
