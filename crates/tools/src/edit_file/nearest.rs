@@ -17,13 +17,14 @@ const MAX_CANDIDATE_LINES: usize = 5;
 const MAX_COMPARED: usize = 10_000;
 /// Bytes of a line that are compared and shown.
 const MAX_LINE_BYTES: usize = 200;
-/// Bytes of a place that is quoted to be copied.
+/// Bytes of a place, or of a whole file, that is quoted to be copied.
 const MAX_QUOTED_BYTES: usize = 2000;
 /// How alike two lines have to be; 1 is the same, but for case and white space.
 const MIN_LIKENESS: f64 = 0.6;
 
 /// Says that `old` is not in a file: with the places that differ only in case or spaces, ready to
-/// be copied, or else with those that are most like its first line.
+/// be copied, or else with those that are most like its first line; if none is, with all of a short
+/// file.
 pub(super) fn not_found(path: &str, document: &Document, old: &str, new: &str) -> String {
     let quoted = quoted(document, old, new);
     if !quoted.is_empty() {
@@ -34,6 +35,13 @@ pub(super) fn not_found(path: &str, document: &Document, old: &str, new: &str) -
         );
     }
     let candidates = candidates(document.text(), old);
+    let text = document.text();
+    if candidates.is_empty() && (1..=MAX_QUOTED_BYTES).contains(&text.trim().len()) {
+        return format!(
+            "old is not in {path:?}, which has:\n{}\ncopy old from this text",
+            visible(text.trim_end())
+        );
+    }
     if candidates.is_empty() {
         return format!(
             "old is not in {path:?}, nor is a line like its first one; call read_file, then copy old \

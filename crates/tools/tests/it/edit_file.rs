@@ -295,18 +295,25 @@ async fn a_text_that_is_not_there_is_refused_with_the_nearest_places() {
         ),
         (
             "zebra",
-            "nor is a line like its first one; call read_file, then copy old from its result",
+            ", which has:\nfn main() {\n    let total = 1;\n    print(total);\n}\n\nfn mean() {\n}\n\
+             copy old from this text",
         ),
-        (
-            " \n ",
-            "nor is a line like its first one; call read_file, then copy old from its result",
-        ),
+        (" \n ", ", which has:\nfn main() {"),
     ] {
         let why = yard.refusal("edit_file", edit(old, "x")).await;
         assert!(why.starts_with("old is not in \"a.txt\""), "{why}");
         assert!(why.contains(shown), "{old:?}: {why}");
     }
     assert_eq!(yard.content("a.txt"), content);
+    // A long file is not quoted, and an empty one has nothing to quote.
+    for content in ["lion\n".repeat(500), "\n".to_owned()] {
+        let yard = Yard::with(&[("a.txt", &content)]);
+        let why = yard.refusal("edit_file", edit("zebra", "x")).await;
+        assert!(
+            why.ends_with("call read_file, then copy old from its result"),
+            "{why}"
+        );
+    }
 }
 
 // proves TL-2
