@@ -64,7 +64,8 @@ pub fn is_refusal(finish_reason: &str) -> bool {
     matches!(finish_reason, "refusal" | "content_filter")
 }
 
-/// The finish reason of an answer of `demo` that did nothing, because it did not understand.
+/// The finish reason of an answer of `demo` that did nothing, because it did not understand, lacks a tool
+/// or refuses.
 pub const NOT_UNDERSTOOD: &str = "not_understood";
 
 /// Whether a finish reason says that the answer was cut at the token limit.

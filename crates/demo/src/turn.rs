@@ -37,7 +37,7 @@ pub(crate) struct Request {
 
 impl Request {
     /// The first row that matches and whose tools are there; else the first that matches. A row that
-    /// refuses needs no tools, so it counts only if no row before it matched.
+    /// refuses needs no tools: the first that matched before it counts instead.
     pub(crate) fn new(text: &str, tools: &[&str]) -> Self {
         let sentence = Sentence::new(text);
         let languages = Language::candidates(&sentence.text);
@@ -56,9 +56,9 @@ impl Request {
                     intent,
                     values,
                 };
-                let refuses_what_was_understood = without_tools.is_some() && request.refuses();
-                if request.missing(tools).is_none() && !refuses_what_was_understood {
-                    return request;
+                if request.missing(tools).is_none() {
+                    let earlier = without_tools.filter(|_| request.refuses());
+                    return earlier.unwrap_or(request);
                 }
                 without_tools.get_or_insert(request);
             }
@@ -66,9 +66,11 @@ impl Request {
         without_tools.unwrap_or_else(|| Self::named("unknown", first))
     }
 
-    /// Whether the table has what was asked for, with tools that are there.
+    /// Whether the table has what was asked for, with tools that are there. A row that asks back has
+    /// not got all of it.
     pub(crate) fn is_understood(&self, tools: &[&str]) -> bool {
-        !self.refuses() && self.missing(tools).is_none()
+        let asks_back = self.intent.id == "which-file";
+        !(self.refuses() || asks_back) && self.missing(tools).is_none()
     }
 
     fn refuses(&self) -> bool {

@@ -229,6 +229,7 @@ fn the_events_are_those_of_a_model_and_no_longer_than_they_may_be() {
         finish("ask me one thing and then another", 4_096),
         "not_understood"
     );
+    assert_eq!(finish("show me a file", 4_096), "not_understood");
     let nameless = "ask me my name and greet me";
     assert_eq!(finish(nameless, 4_096), "not_understood");
     let told = text(&ask(prompt(TOOLS, vec![user(nameless)])));

@@ -292,7 +292,7 @@ impl Mailbox {
             // The turn is over: the next may start.
             Step::Over => Box::pin(self.go_on()).await,
             Step::Record(_) | Step::Remind(..) | Step::CallModel { .. } | Step::CallTools(_) => {
-                match self.parts.models.find(turn.asked_route()).await {
+                match self.parts.model_of(&turn).await {
                     Ok(model) => self.spawn_runner(turn_id, *turn, model, None),
                     Err(error) => {
                         tracing::error!(session = %self.id, %error, "a parked turn lost its model");
@@ -349,6 +349,17 @@ impl OpenSession {
 }
 
 impl Parts {
+    /// The model with which a turn continues: its own, with which a fallback that is lost can be
+    /// replaced by the next, else the fallback in use.
+    pub(super) async fn model_of(&self, turn: &Turn) -> Result<Model, Error> {
+        match self.models.find(turn.route()).await {
+            Err(_) if turn.route() != turn.asked_route() => {
+                self.models.find(turn.asked_route()).await
+            }
+            found => found,
+        }
+    }
+
     /// The first facts of a turn, and the turn that knows them: they share the commit of whatever
     /// started it (DU-4).
     pub(super) fn begin(&self, model: &Model, bounds: Bounds) -> (Vec<Kind>, Turn) {

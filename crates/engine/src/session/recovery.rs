@@ -86,7 +86,7 @@ impl Mailbox {
                 reason: "error".to_owned(),
                 usage: None,
             };
-            let said = Answer::kept(of_turn, turn.model());
+            let said = Answer::kept(of_turn, turn.asked_model());
             let said = said.and_then(|said| said.salvage(ending, self.parts.clock.now()));
             salvaged = said.map(Kind::finished);
         }
@@ -156,7 +156,7 @@ impl Mailbox {
             open.current = Some(Current { turn_id, state });
             return;
         };
-        match self.parts.models.find(turn.asked_route()).await {
+        match self.parts.model_of(&turn).await {
             Ok(model) => {
                 // Who is told right after this that no turn waits can see why.
                 self.parts.ledger.continued();

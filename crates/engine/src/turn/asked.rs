@@ -50,6 +50,10 @@ impl Model {
             route: route.cloned(),
         }
     }
+
+    fn route(&self) -> &str {
+        self.route.as_deref().unwrap_or(&self.name)
+    }
 }
 
 impl Turn {
@@ -63,9 +67,13 @@ impl Turn {
         &self.asked.last().name
     }
 
-    /// The name that leads to the provider of the model in use, whatever servers list by now.
+    /// The name that leads to the provider of its own model, whatever servers list by now.
+    pub fn route(&self) -> &str {
+        self.asked.own.route()
+    }
+
+    /// As [`Turn::route`], of the model in use.
     pub fn asked_route(&self) -> &str {
-        let last = self.asked.last();
-        last.route.as_deref().unwrap_or(&last.name)
+        self.asked.last().route()
     }
 }

@@ -279,21 +279,36 @@ async fn nobody_waits_for_a_turn_that_cannot_go_on_because_its_model_is_gone() {
 
 // proves DU-6, MD-2, AS-14
 #[tokio::test(start_paused = true)]
-async fn a_turn_goes_on_with_the_provider_that_it_began_with_or_fell_back_to() {
+async fn a_turn_continues_with_the_provider_that_it_began_with_or_fell_back_to() {
     let refused = || fail(FaultCode::ProviderAuth, "no key");
-    for (failures, asked) in [
-        (vec![], vec!["near/gpt"; 2]),
-        (vec![refused()], vec!["near/gpt", "near/big", "near/big"]),
+    for (failures, lost, asked) in [
+        (vec![], None, vec!["near/gpt"; 2]),
+        (
+            vec![refused()],
+            None,
+            vec!["near/gpt", "near/big", "near/big"],
+        ),
+        (
+            vec![refused()],
+            Some("near/gpt"),
+            vec!["near/gpt", "near/big", "near/big"],
+        ),
+        (
+            vec![refused()],
+            Some("near/big"),
+            vec!["near/gpt", "near/big", "near/small"],
+        ),
     ] {
         let gate = Gate::default();
         let held = [say("one").hold(&gate), say("two")];
         let world = World::answering(failures.into_iter().chain(held));
         let models = world.model.clone();
-        for name in ["gpt", "big"] {
+        let names = ["gpt", "big", "small"];
+        for name in names {
             models.lead(name, &format!("near/{name}"));
         }
         let settings = Settings {
-            fallback: vec!["big".to_owned()],
+            fallback: vec!["big".to_owned(), "small".to_owned()],
             recovery: Recovery::EverySession,
             ..settings()
         };
@@ -305,6 +320,10 @@ async fn a_turn_goes_on_with_the_provider_that_it_began_with_or_fell_back_to() {
 
         for name in ["gpt", "big"] {
             models.lead(name, &format!("far/{name}"));
+        }
+        if let Some(lost) = lost {
+            models.lose(lost);
+            models.lose(lost.replace("near", "far").as_str());
         }
         let rig = rig.restart().await;
 

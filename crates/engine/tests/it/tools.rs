@@ -233,9 +233,11 @@ async fn what_a_turn_had_done_before_a_fault_stays_done() {
 /// A session whose turn waits for somebody outside, and has cost one call of the model.
 async fn parked() -> (Rig, samovar_core::TurnId, samovar_core::CallId) {
     let world = World::answering([call("ask", json!({})), say("ok"), say("well")]);
+    world.model.lead("scripted", "near/scripted");
     let rig = Rig::with(world, [TestTool::asks("ask")], settings()).await;
     let turn = rig.post("go").await;
     let open = rig.asked_outside().await.call.id;
+    rig.world.model.lead("scripted", "far/scripted");
     (rig, turn, open)
 }
 
@@ -263,6 +265,9 @@ async fn a_parked_turn_goes_on_with_its_answer_also_over_a_restart_before_what_w
         let said = ["go", "", "at noon", "ok", "more", "well"];
         assert_eq!(rig.texts().await, said);
         assert!(!settle(&rig, &open).await, "it is closed once");
+        let prompts = rig.world.model.prompts();
+        let asked = prompts.iter().map(|prompt| prompt.model.as_str());
+        assert_eq!(asked.collect::<Vec<_>>(), ["near/scripted"; 3]);
     }
 }
 

@@ -35,12 +35,9 @@ pub(super) fn not_found(path: &str, document: &Document, old: &str, new: &str) -
         );
     }
     let candidates = candidates(document.text(), old);
-    let text = document.text();
-    if candidates.is_empty() && (1..=MAX_QUOTED_BYTES).contains(&text.trim().len()) {
-        return format!(
-            "old is not in {path:?}, which has:\n{}\ncopy old from this text",
-            visible(text.trim_end())
-        );
+    let whole = visible(document.text().trim_end());
+    if candidates.is_empty() && (1..=MAX_QUOTED_BYTES).contains(&whole.len()) {
+        return format!("old is not in {path:?}, which has:\n{whole}\ncopy old from this text");
     }
     if candidates.is_empty() {
         return format!(

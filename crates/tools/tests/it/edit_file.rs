@@ -306,7 +306,11 @@ async fn a_text_that_is_not_there_is_refused_with_the_nearest_places() {
     }
     assert_eq!(yard.content("a.txt"), content);
     // A long file is not quoted, and an empty one has nothing to quote.
-    for content in ["lion\n".repeat(500), "\n".to_owned()] {
+    for content in [
+        "lion\n".repeat(500),
+        "\n".repeat(3_000) + "lion",
+        "\n".to_owned(),
+    ] {
         let yard = Yard::with(&[("a.txt", &content)]);
         let why = yard.refusal("edit_file", edit("zebra", "x")).await;
         assert!(
