@@ -14,7 +14,7 @@ use crate::client::{Client, share_out};
 use crate::model::MODEL;
 use crate::program::Program;
 use crate::sample::{Sample, milliseconds};
-use crate::{cancelled, children, commits, killed, posted, relayed, repeated, stalled};
+use crate::{cancelled, children, commits, killed, memory, posted, relayed, repeated, stalled};
 
 /// One row of the table.
 pub(crate) struct Figure {
@@ -103,7 +103,7 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
     },
     Experiment {
         figures: &[within("memory of an idle server, no session", "MB", 3.0)],
-        measure: |program| one(Sample::take(5, async || memory(program).await)),
+        measure: |program| one(Sample::take(5, async || idle_memory(program).await)),
     },
     Experiment {
         figures: &[
@@ -128,6 +128,25 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
             500.0,
         )],
         measure: |program| cancelled::measure(program).boxed_local(),
+    },
+    Experiment {
+        figures: &[
+            within(
+                "memory during 6,000 text turns, each in its session",
+                "MB",
+                64.0,
+            ),
+            within("memory 30 s after them", "MB", 24.0),
+            told("CPU of a text turn of 200 deltas, 32 clients", "µs"),
+        ],
+        measure: |program| memory::text_turns(program).boxed_local(),
+    },
+    Experiment {
+        figures: &[
+            within("memory while 1,200 sessions get 1 MB each", "MB", 400.0),
+            told("memory 30 s after that", "MB"),
+        ],
+        measure: |program| memory::long_messages(program).boxed_local(),
     },
     Experiment {
         figures: &[
@@ -305,7 +324,7 @@ async fn start(program: &Program<'_>) -> Result<Duration> {
     serving.stop().await.map(|()| ready_after)
 }
 
-async fn memory(program: &Program<'_>) -> Result<f64> {
+async fn idle_memory(program: &Program<'_>) -> Result<f64> {
     let serving = program.serve().await?;
     sleep(IDLE).await;
     let kib = children::anonymous_kib(serving.process()?)?;

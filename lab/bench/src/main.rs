@@ -20,6 +20,7 @@ mod commits;
 mod figures;
 mod killed;
 mod machine;
+mod memory;
 mod model;
 mod page;
 mod posted;
@@ -45,7 +46,7 @@ const RESULTS: &str = "lab/bench/results";
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match run(&root()).await {
+    match run(&root(), std::env::args().nth(1).as_deref()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("bench: {failure:#}");
@@ -65,14 +66,23 @@ fn root() -> PathBuf {
 ///
 /// A row above its budget is named and fails nothing: another machine, or a busy one, is slower.
 /// A row that cannot be measured fails the bench after all others.
-async fn run(root: &Path) -> Result<()> {
+/// A word chooses the rows whose experiment has it in a name; their table is printed and not written.
+async fn run(root: &Path, word: Option<&str>) -> Result<()> {
     let bench = Bench::prepare().await?;
     let commit = Commit::read(root);
     let began = Machine::read();
     let mut rows = Vec::new();
-    for experiment in EXPERIMENTS {
+    let has_word = |experiment: &&Experiment| {
+        let word = word.unwrap_or_default();
+        experiment
+            .figures
+            .iter()
+            .any(|figure| figure.name.contains(word))
+    };
+    for experiment in EXPERIMENTS.iter().filter(has_word) {
         rows.extend(measure(experiment, &bench).await);
     }
+    ensure!(!rows.is_empty(), "no row has {word:?} in its name");
     let page = Page {
         commit,
         began,
@@ -81,11 +91,13 @@ async fn run(root: &Path) -> Result<()> {
     };
     let text = page.to_string();
     println!("{text}");
-    let file = format!("{RESULTS}/{}", page.name());
-    let kept = fs::create_dir_all(root.join(RESULTS));
-    let kept = kept.and_then(|()| fs::write(root.join(&file), format!("{text}\n")));
-    kept.with_context(|| format!("cannot write {file}"))?;
-    eprintln!("bench: kept in {file}");
+    if word.is_none() {
+        let file = format!("{RESULTS}/{}", page.name());
+        let kept = fs::create_dir_all(root.join(RESULTS));
+        let kept = kept.and_then(|()| fs::write(root.join(&file), format!("{text}\n")));
+        kept.with_context(|| format!("cannot write {file}"))?;
+        eprintln!("bench: kept in {file}");
+    }
     let (unmeasured, all) = (page.unmeasured(), page.rows.len());
     ensure!(unmeasured == 0, "{unmeasured} of {all} rows not measured");
     Ok(())
