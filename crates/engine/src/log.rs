@@ -49,9 +49,6 @@ pub(crate) struct LogStart {
     /// Turns that are accepted and not finished, each with the position of its first event.
     pub(crate) open: Vec<(Seq, TurnId)>,
     pub(crate) tail_bytes: usize,
-    /// Whether the journal keeps the events of a turn that is over long enough for a reader that is
-    /// about to come.
-    pub(crate) is_retained: bool,
 }
 
 /// A cheap handle to a session's log.
@@ -76,11 +73,6 @@ struct LogState {
     /// Turns that are accepted and not finished, each with the position of its first event.
     open: Vec<(Seq, TurnId)>,
     quiet: TurnGaps,
-    /// How many followers there are.
-    readers: usize,
-    /// The history has what comes before this, and this.
-    projected: Seq,
-    is_retained: bool,
     /// Events for positions that were given out but not stored for lack of room, when later ones
     /// existed already. The next commit keeps them, so that readers can pass (DU-12).
     owed: Vec<Arc<Event>>,
@@ -107,9 +99,6 @@ impl Log {
             tail,
             open: start.open,
             quiet,
-            readers: 0,
-            projected: Seq::default(),
-            is_retained: start.is_retained,
             owed: Vec::new(),
             broken: None,
         };
@@ -245,16 +234,8 @@ impl Log {
         Ok(())
     }
 
-    /// Notes how far the log is in the history.
-    pub(crate) fn is_projected(&self, up_to: Seq) {
-        let mut state = self.shared.state();
-        state.projected = state.projected.max(up_to);
-        state.release();
-    }
-
     /// A reader that begins behind a position.
     pub(crate) fn follow(&self, after: Seq) -> Follower {
-        self.shared.state().readers += 1;
         Follower::new(self.clone(), after, self.shared.published.subscribe())
     }
 }
@@ -305,15 +286,6 @@ impl Shared {
 impl LogState {
     fn check(&self) -> Result<(), Broken> {
         self.broken.clone().map_or(Ok(()), Err)
-    }
-
-    /// Lets go of what memory holds once nothing needs it there: no turn is open, no reader is about
-    /// to pull it, and the history has it. A later reader finds it in the journal.
-    fn release(&mut self) {
-        let is_idle = self.open.is_empty() && self.readers == 0;
-        if is_idle && self.is_retained && self.projected >= self.tail.published() {
-            self.tail.release();
-        }
     }
 
     fn note_turns(&mut self, events: &[Arc<Event>]) {

@@ -105,9 +105,7 @@ impl Projector {
         // The history may have been given more since the session was looked up in it.
         let brought_in = state.unsynced.get(&log.number()).copied();
         let at = brought_in.unwrap_or_default().max(projected);
-        let at = *state.done.entry(log.number()).or_insert(at);
-        drop(state);
-        log.is_projected(at);
+        state.done.entry(log.number()).or_insert(at);
     }
 
     /// Notes that a log has durable events which the history lacks.
@@ -247,7 +245,7 @@ impl Projector {
                 continue;
             };
             let is_closed = matches!(projection.changes.last(), Some((_, Change::Close)));
-            positions.push((log, projection.up_to, is_closed));
+            positions.push((log.number(), projection.up_to, is_closed));
             projections.push(projection);
         }
         if projections.is_empty() {
@@ -261,21 +259,14 @@ impl Projector {
             }
         }
         let mut state = self.state();
-        for (place, &(log, up_to, is_closed)) in positions.iter().enumerate() {
-            let number = log.number();
+        for (place, (log, up_to, is_closed)) in positions.into_iter().enumerate() {
             if is_closed {
-                state.done.remove(&number);
+                state.done.remove(&log);
             } else {
-                state.done.insert(number, up_to);
+                state.done.insert(log, up_to);
             }
             if !left_out.contains(&place) {
-                state.unsynced.insert(number, up_to);
-            }
-        }
-        drop(state);
-        for (place, (log, up_to, _)) in positions.into_iter().enumerate() {
-            if !left_out.contains(&place) {
-                log.is_projected(up_to);
+                state.unsynced.insert(log, up_to);
             }
         }
         Ok(())

@@ -53,11 +53,6 @@ impl Tail {
         self.head
     }
 
-    /// The last position that readers can see.
-    pub(super) fn published(&self) -> Seq {
-        self.published
-    }
-
     pub(super) fn push(&mut self, event: Arc<Event>) {
         let bytes = weigh(&event);
         self.bytes += bytes;
@@ -117,18 +112,12 @@ impl Tail {
             }
             self.published = entry.event.seq;
         }
-        self.evict(self.max_bytes);
+        self.evict();
         self.published
     }
 
-    /// Lets go of everything that the journal has.
-    pub(super) fn release(&mut self) {
-        self.evict(0);
-        self.entries.shrink_to_fit();
-    }
-
-    fn evict(&mut self, max_bytes: usize) {
-        while self.bytes > max_bytes {
+    fn evict(&mut self) {
+        while self.bytes > self.max_bytes {
             let Some(oldest) = self.entries.front() else {
                 break;
             };
@@ -377,14 +366,6 @@ impl Follower {
             goes_on
         });
         Ok(gapless.map(Arc::new).collect())
-    }
-}
-
-impl Drop for Follower {
-    fn drop(&mut self) {
-        let mut state = self.log.shared.state();
-        state.readers -= 1;
-        state.release();
     }
 }
 

@@ -61,7 +61,6 @@ fn fresh(tail_bytes: usize) -> (Arc<Over<SlowJournal>>, Log) {
         head: Seq(0),
         open: Vec::new(),
         tail_bytes,
-        is_retained: true,
     };
     (
         journal.clone(),
@@ -280,48 +279,11 @@ async fn a_commit_says_from_where_unfinished_turns_must_be_read() {
     };
     assert_eq!(commit(vec![durable()]).await, Some(Seq(1)));
     assert_eq!(commit(vec![durable()]).await, Some(Seq(1)));
-    assert_eq!(commit(vec![finished()]).await, None);
-}
-
-// proves DU-8
-#[tokio::test]
-async fn a_log_leaves_memory_once_no_turn_reader_or_history_needs_it() {
-    let (journal, log) = fresh(1 << 20);
-    let commit = async |drafts| {
-        let (kept, _) = tokio::join!(log.append(drafts), async { journal.answer(Ok(())) });
-        kept.unwrap();
-    };
-    let held = || log.shared.state().tail.weight();
-    commit(vec![durable()]).await;
-    for _ in 0..200 {
-        log.live(vec![delta(&"x".repeat(1000))]).unwrap();
-    }
-    drop(log.follow(Seq(0)));
-    log.is_projected(Seq(1));
-    assert!(held() > 200_000, "the turn runs: {}", held());
-
-    let (mut near, far) = (log.follow(Seq(0)), log.follow(Seq(0)));
-    commit(vec![finished()]).await;
-    drop(far);
-    log.is_projected(Seq(202));
-    assert!(held() > 200_000, "it has a reader");
-    assert_eq!(seen(&mut near).await.len(), 202);
-    drop(near);
-    assert_eq!(held(), 0);
-
-    commit(vec![durable(), finished()]).await;
-    drop(log.follow(Seq(202)));
-    assert!(held() > 0, "the history lacks it");
-    assert_eq!(seen(&mut log.follow(Seq(202))).await, [203, 204]);
-    log.is_projected(Seq(204));
-    assert_eq!(held(), 0);
-}
-
-fn finished() -> Draft {
-    draft(Kind::TurnFinished {
+    let finished = Kind::TurnFinished {
         reason: samovar_core::FinishReason::Cancelled,
         iterations: 1,
         usage: samovar_core::Usage::default(),
         fault: None,
-    })
+    };
+    assert_eq!(commit(vec![draft(finished)]).await, None);
 }

@@ -119,15 +119,13 @@ impl Mailbox {
 
     fn log(&self, log: LogNo, open: Vec<(Seq, TurnId)>) -> Log {
         let (session, head) = (self.id.clone(), self.last_head);
-        let settings = &self.parts.settings;
-        let tail_bytes = settings.tail_bytes;
+        let tail_bytes = self.parts.settings.tail_bytes;
         let start = LogStart {
             session,
             log,
             head,
             open,
             tail_bytes,
-            is_retained: settings.retention >= settings.idle,
         };
         Log::new(start, self.parts.journal.clone(), self.parts.clock.clone())
     }
