@@ -37,32 +37,37 @@ pub(crate) async fn text_turns(program: &Program<'_>) -> Result<Vec<Sample>> {
         talk.say("word ", DELTAS).await?;
         talk.end().await
     });
-    let model = model.await?;
-    let serving = program.asking(&model)?.serve().await?;
-    let process = serving.process()?;
-    let spent = children::CpuUse::by(process)?;
-    let peak = peak_during(process, TURNS, &serving.way_in, "go".to_owned()).await?;
-    let each = spent.microseconds_each(TURNS)?;
-    sleep(REST).await;
-    let later = children::anonymous_kib(process)?;
-    serving.stop().await?;
-    Sample::each([megabytes(peak), megabytes(later), each])
+    Sample::each(measure(program, model.await?, TURNS, "go".to_owned()).await?)
 }
 
-/// The most memory that a server holds while many sessions get a message of 1 MB each, in MB.
+/// The most memory that a server holds while many sessions get a message of 1 MB each, and what it
+/// holds half a minute later, in MB.
 pub(crate) async fn long_messages(program: &Program<'_>) -> Result<Vec<Sample>> {
     let model = Model::start(async |talk| {
         talk.say("read", 1).await?;
         talk.end().await
     });
-    let model = model.await?;
+    let text = "x".repeat(LONG);
+    let [peak, later, _] = measure(program, model.await?, LONG_MESSAGES, text).await?;
+    Sample::each([peak, later])
+}
+
+/// Memory during and after a turn in each of so many sessions, and the CPU time of a turn.
+async fn measure(
+    program: &Program<'_>,
+    model: Model,
+    sessions: u32,
+    text: String,
+) -> Result<[f64; 3]> {
     let serving = program.asking(&model)?.serve().await?;
     let process = serving.process()?;
-    let peak = peak_during(process, LONG_MESSAGES, &serving.way_in, "x".repeat(LONG)).await?;
+    let spent = children::CpuUse::by(process)?;
+    let peak = peak_during(process, sessions, &serving.way_in, text).await?;
+    let each = spent.microseconds_each(sessions)?;
     sleep(REST).await;
     let later = children::anonymous_kib(process)?;
     serving.stop().await?;
-    Sample::each([megabytes(peak), megabytes(later)])
+    Ok([megabytes(peak), megabytes(later), each])
 }
 
 /// Sends the text to so many new sessions, and returns the most memory of the process meanwhile.

@@ -1,4 +1,4 @@
-//! Whom a turn asks.
+//! The models that a turn asks: its own, or a fallback.
 
 use super::Turn;
 
