@@ -45,6 +45,7 @@ const TABLE: &[Row] = &[
     row("core", &[], &[]),
     row("locale", &[], &[]),
     row("points", &[], &[]),
+    row("descriptors", &[], &[]),
     row("config", &[], &[]),
     row("engine", &["core"], &["doubles", "stores"]),
     row("chat", &["core", "engine"], &["doubles", "stores"]),
@@ -106,8 +107,8 @@ const TABLE: &[Row] = &[
 ];
 
 /// What any crate may use besides: they know nobody. Who speaks to people needs the first, where a
-/// proof may stop the process the second.
-const FOR_ALL: [&str; 2] = ["locale", "points"];
+/// proof may stop the process the second, who opens files or connections the third.
+const FOR_ALL: [&str; 3] = ["locale", "points", "descriptors"];
 
 /// Uses between our crates that the table does not allow, and crates that have no row in it.
 pub(super) fn forbidden_uses(metadata: &Value) -> Vec<Violation> {

@@ -1,0 +1,134 @@
+//! What to do without a free descriptor: try again after a pause, because another user of one will
+//! be done soon.
+
+use std::error::Error;
+use std::io;
+use std::thread;
+use std::time::Duration;
+
+/// How long an operation is tried again, in all. Descriptors are held for much less by a file that
+/// is read or a connection that is closed, so after this long the limit itself is too low.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The first pause; each one after it is twice as long.
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+
+/// The longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_millis(320);
+
+/// The system's own table of files is full.
+const ENFILE: i32 = 23;
+/// The process has as many descriptors as it may have.
+const EMFILE: i32 = 24;
+/// The system has no memory for another socket.
+const ENOBUFS: i32 = 105;
+
+/// Whether an error number says that no descriptor was free.
+pub fn is_exhausted(errno: i32) -> bool {
+    matches!(errno, ENFILE | EMFILE | ENOBUFS)
+}
+
+/// Whether an error, or one that it stems from, says that no descriptor was free.
+pub fn stems_from_exhaustion(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let errno = error.downcast_ref().and_then(io::Error::raw_os_error);
+        if errno.is_some_and(is_exhausted) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+/// The pauses between attempts, [`PATIENCE`] in all.
+pub fn pauses() -> impl Iterator<Item = Duration> + Send {
+    let mut left = PATIENCE;
+    let mut pause = FIRST_PAUSE;
+    std::iter::from_fn(move || {
+        let next = pause.min(left);
+        left -= next;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+        (!next.is_zero()).then_some(next)
+    })
+}
+
+/// Tries an operation of a blocking thread until it finds a free descriptor, or [`PATIENCE`] is
+/// over.
+///
+/// # Errors
+/// What the last attempt failed with.
+pub fn retry<T, E: Copy + Into<io::Error>>(
+    mut attempt: impl FnMut() -> Result<T, E>,
+) -> Result<T, E> {
+    for pause in pauses() {
+        match attempt() {
+            Err(error) if error.into().raw_os_error().is_some_and(is_exhausted) => {
+                thread::sleep(pause);
+            }
+            ended => return ended,
+        }
+    }
+    attempt()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt;
+
+    use super::*;
+
+    /// An error in a library's own words.
+    #[derive(Debug)]
+    struct Wrapped(io::Error);
+
+    impl fmt::Display for Wrapped {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("wrapped")
+        }
+    }
+
+    impl Error for Wrapped {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(&self.0)
+        }
+    }
+
+    #[test]
+    fn exhaustion_is_found_below_other_errors() {
+        for (errno, wanted) in [
+            (23, true),
+            (24, true),
+            (105, true),
+            (2, false),
+            (111, false),
+        ] {
+            let error = || io::Error::from_raw_os_error(errno);
+            assert_eq!(stems_from_exhaustion(&error()), wanted, "{errno}");
+            assert_eq!(stems_from_exhaustion(&Wrapped(error())), wanted, "{errno}");
+            let boxed = io::Error::other(Wrapped(error()));
+            assert_eq!(stems_from_exhaustion(&boxed), wanted, "{errno}");
+        }
+    }
+
+    #[test]
+    fn pauses_grow_and_end_after_the_whole_patience() {
+        let all: Vec<_> = pauses().collect();
+        assert_eq!(all.iter().sum::<Duration>(), PATIENCE);
+        assert_eq!(all[..3], [5, 10, 20].map(Duration::from_millis));
+        assert!(all.iter().all(|pause| *pause <= LONGEST_PAUSE));
+    }
+
+    #[test]
+    fn only_exhaustion_is_tried_again() {
+        for (errno, wanted) in [(24, 4), (2, 1)] {
+            let mut attempts = 0;
+            let ended = retry(|| {
+                attempts += 1;
+                let errno = rustix::io::Errno::from_raw_os_error(errno);
+                if attempts < 4 { Err(errno) } else { Ok(()) }
+            });
+            assert_eq!((attempts, ended.is_ok()), (wanted, wanted == 4));
+        }
+    }
+}
