@@ -101,7 +101,8 @@ codes! {
     Internal = "internal", 500;
     /// The server is stopping; the stream can be resumed after the id in the message.
     ServerRestart = "server_restart", 503;
-    /// The server is starting or stopping; try again after `Retry-After`.
+    /// The server is starting or stopping, or has no place for the request; try again after
+    /// `Retry-After`.
     Unavailable = "unavailable", 503;
     /// The disk is full.
     StoreFull = "store_full", 507;

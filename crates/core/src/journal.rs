@@ -54,6 +54,9 @@ pub enum Broken {
     /// The store is read-only. Nothing was written; a retry may succeed later.
     #[error("{}", locale::store::read_only(.0))]
     ReadOnly(String),
+    /// No file descriptor was free. Nothing was written; a retry may succeed soon.
+    #[error("{}", locale::store::starved(.0))]
+    Starved(String),
     /// Reading or writing failed.
     #[error("{}", locale::store::failed(.0))]
     Io(String),
@@ -66,7 +69,7 @@ impl Broken {
     /// Whether the failure is temporary. Nothing was written; the caller may retry.
     pub fn may_pass(&self) -> bool {
         match self {
-            Self::Full(_) | Self::ReadOnly(_) => true,
+            Self::Full(_) | Self::ReadOnly(_) | Self::Starved(_) => true,
             Self::Io(_) | Self::Damaged(_) => false,
         }
     }

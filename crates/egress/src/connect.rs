@@ -8,8 +8,11 @@ use std::time::Duration;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use rustls_platform_verifier::BuilderVerifierExt as _;
+use samovar_descriptors::{pauses, stems_from_exhaustion};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::time::error::Elapsed;
+use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use crate::failure::Problem;
@@ -88,8 +91,12 @@ impl Connector {
         let addresses = self.addresses(target).await?;
         let mut last = None;
         for address in addresses.into_iter().take(MAX_TRIED) {
-            match tokio::time::timeout(EACH, dial(address)).await {
+            match dial_patiently(address).await {
                 Ok(Ok(stream)) => return self.secure(target, stream).await,
+                Ok(Err(error)) if stems_from_exhaustion(&error) => {
+                    let server = target.to_string();
+                    return Err(Problem::NoDescriptor { server });
+                }
                 Ok(Err(error)) => last = Some(error.to_string()),
                 Err(_) => last = Some(io::Error::from(io::ErrorKind::TimedOut).to_string()),
             }
@@ -109,6 +116,17 @@ impl Connector {
         let secured = secured.map_err(|error| unreachable(target, error.to_string()))?;
         Ok(Box::new(secured))
     }
+}
+
+/// Connects within [`EACH`]; while this process has no free descriptor for that, it waits.
+async fn dial_patiently(address: SocketAddr) -> Result<io::Result<TcpStream>, Elapsed> {
+    for pause in pauses() {
+        match timeout(EACH, dial(address)).await? {
+            Err(error) if stems_from_exhaustion(&error) => tokio::time::sleep(pause).await,
+            dialled => return Ok(dialled),
+        }
+    }
+    timeout(EACH, dial(address)).await
 }
 
 /// Connects, and looks who is there: the one that was checked and nobody else.

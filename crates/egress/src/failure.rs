@@ -49,6 +49,12 @@ pub enum Problem {
         /// What the system said.
         cause: String,
     },
+    /// This process had no free file descriptor for a connection.
+    #[error("{}", locale::egress::no_descriptor(.server))]
+    NoDescriptor {
+        /// The server, without what stands behind its host.
+        server: String,
+    },
     /// The connection broke off.
     #[error("{}", locale::egress::broken(.server, .cause))]
     Broken {

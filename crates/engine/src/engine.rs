@@ -98,6 +98,7 @@ impl Engine {
             &settings,
         ));
         let continuing = Arc::new(Semaphore::new(settings.continuing_at_once.max(1)));
+        let asking = Arc::new(Semaphore::new(settings.asking_at_once.max(1)));
         let shared = Arc::new(Parts {
             settings,
             journal,
@@ -112,6 +113,7 @@ impl Engine {
             running: RunningTurns::new(),
             disk_space: SpaceWatch::default(),
             continuing,
+            asking,
             ledger: Ledger::new(),
             stopping: CancellationToken::new(),
             stop: CancellationToken::new(),
@@ -422,7 +424,9 @@ impl Bus {
         let is_damaged = matches!(broken, Broken::Damaged(_));
         let refused = match &broken {
             Broken::Damaged(_) => self.parts.unreadable(id, &broken),
-            Broken::Full(_) | Broken::ReadOnly(_) | Broken::Io(_) => refusal(broken),
+            Broken::Full(_) | Broken::ReadOnly(_) | Broken::Starved(_) | Broken::Io(_) => {
+                refusal(broken)
+            }
         };
         loop {
             while let Ok(letter) = letters.try_recv() {

@@ -31,6 +31,8 @@ pub(crate) struct Parts {
     pub(crate) disk_space: SpaceWatch,
     /// Held by a turn that goes on after a stop, until the world has answered it.
     pub(crate) continuing: Arc<Semaphore>,
+    /// Held by a turn while it asks a model.
+    pub(crate) asking: Arc<Semaphore>,
     /// What became of the turns that a former run left.
     pub(crate) ledger: Ledger,
     /// Cancelled when no turn may begin any more.
@@ -48,7 +50,7 @@ impl Parts {
                 self.damages.session(id, why);
                 damaged()
             }
-            Broken::Full(_) | Broken::ReadOnly(_) | Broken::Io(_) => {
+            Broken::Full(_) | Broken::ReadOnly(_) | Broken::Starved(_) | Broken::Io(_) => {
                 Error::new(Code::Internal, locale::store::unreadable())
             }
         }
@@ -65,6 +67,10 @@ pub(crate) fn refusal(broken: Broken) -> Error {
     tracing::error!(%broken, "a command could not be kept");
     match broken {
         Broken::Full(_) => Error::new(Code::StoreFull, locale::store::nothing_accepted(broken)),
+        Broken::Starved(_) => Error::new(
+            Code::Unavailable,
+            locale::store::nothing_accepted_starved(broken),
+        ),
         Broken::Damaged(_) => damaged(),
         Broken::ReadOnly(_) | Broken::Io(_) => {
             let why = locale::store::nothing_accepted_broken(broken);

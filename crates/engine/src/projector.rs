@@ -228,7 +228,12 @@ impl Projector {
             let from = self.position(log.number()).unwrap_or_default();
             let events = match read_all(log, from, log.published()).await {
                 Ok(events) => events,
-                Err(broken @ (Broken::Full(_) | Broken::ReadOnly(_) | Broken::Io(_))) => {
+                Err(
+                    broken @ (Broken::Full(_)
+                    | Broken::ReadOnly(_)
+                    | Broken::Starved(_)
+                    | Broken::Io(_)),
+                ) => {
                     return Err(broken);
                 }
                 Err(broken @ Broken::Damaged(_)) => {

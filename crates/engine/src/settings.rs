@@ -41,6 +41,9 @@ pub struct Settings {
     /// The most turns that resume at once after a start: one that stops the server must not use up
     /// the others' continuations (DU-6).
     pub continuing_at_once: usize,
+    /// The most turns that ask a model at once; each takes a connection. The others wait for their
+    /// turn, which is none of the model's time.
+    pub asking_at_once: usize,
     /// What the model is told about its work in every session, as a part of the system prompt; empty
     /// for nothing. The same in every folder and on every day, so that the prompt stays cached.
     pub workspace_note: String,
@@ -75,6 +78,7 @@ impl Default for Settings {
             resume: Resume::Auto,
             max_continuations: 5,
             continuing_at_once: 64,
+            asking_at_once: 4096,
             workspace_note: String::new(),
             unoffered: Vec::new(),
             for_people: Vec::new(),

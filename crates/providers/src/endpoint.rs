@@ -7,6 +7,7 @@ use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use reqwest::{Client, ClientBuilder, Url};
 use samovar_core::error::FaultCode;
 use samovar_core::{Code, Error, ProviderEvent};
+use samovar_descriptors::{PATIENCE, stems_from_exhaustion};
 use samovar_locale as locale;
 
 use crate::fault::{Fault, cause};
@@ -14,20 +15,27 @@ use crate::secret::Secret;
 use crate::specs::{ProviderSpec, Quirk};
 use crate::timeouts::{Limit, Timeouts};
 
+/// How long a connection without a request is kept: long enough for the next step of a turn, and
+/// for an answer of the person.
+const IDLE: Duration = Duration::from_secs(20);
+
 /// The HTTP clients, one for each scheme, each made at its first use and shared by all providers.
 ///
 /// The one for `http` asks for no system certificates: a machine without any can still use a local
 /// server, and nobody pays for reading them who needs none.
 pub(crate) struct Clients {
     connect: Duration,
+    /// Connections without a request that are kept for each host, at most.
+    max_idle: usize,
     plain: OnceLock<Result<Client, String>>,
     encrypted: OnceLock<Result<Client, String>>,
 }
 
 impl Clients {
-    pub(crate) fn new(connect: Duration) -> Self {
+    pub(crate) fn new(connect: Duration, max_idle: usize) -> Self {
         Self {
             connect,
+            max_idle,
             plain: OnceLock::new(),
             encrypted: OnceLock::new(),
         }
@@ -49,6 +57,8 @@ impl Clients {
     fn builder(&self) -> ClientBuilder {
         Client::builder()
             .connect_timeout(self.connect)
+            .pool_max_idle_per_host(self.max_idle)
+            .pool_idle_timeout(IDLE)
             .tcp_nodelay(true)
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
@@ -231,6 +241,10 @@ impl Endpoint {
             let why = locale::provider::no_connection(seconds);
             return Fault::new(FaultCode::ProviderTimeout, why);
         }
+        if stems_from_exhaustion(error) {
+            let why = locale::provider::no_descriptor(PATIENCE.as_secs());
+            return Fault::new(FaultCode::Internal, why);
+        }
         let cause = cause(error);
         if error.is_connect() {
             let why = locale::provider::unreachable(cause);
@@ -258,7 +272,7 @@ mod tests {
     use crate::specs::spec;
 
     fn endpoint(base: &str) -> Endpoint {
-        let clients = Arc::new(Clients::new(Duration::from_secs(1)));
+        let clients = Arc::new(Clients::new(Duration::from_secs(1), 1));
         let base = Url::parse(base).unwrap();
         Endpoint::new(spec("custom").unwrap(), base, Timeouts::default(), clients)
     }

@@ -1,13 +1,14 @@
 //! One exchange with a model's server, up to the point where its answer can be read.
 
 use reqwest::header::CONTENT_TYPE;
-use reqwest::{Response, Url};
+use reqwest::{RequestBuilder, Response, Url};
 use samovar_core::error::FaultCode;
+use samovar_descriptors::{pauses, stems_from_exhaustion};
 use samovar_locale as locale;
 
 use crate::endpoint::Endpoint;
 use crate::fault::{Fault, cause, clean};
-use crate::timeouts::Watch;
+use crate::timeouts::{Limit, Watch};
 
 /// How much of a refusal is read, in bytes.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
@@ -45,7 +46,7 @@ pub(crate) async fn ask(
     if let Some((name, value)) = endpoint.credentials() {
         request = request.header(name, value);
     }
-    let sent = watch.wait(request.send()).await;
+    let sent = send(request, watch).await;
     let mut response = sent
         .map_err(|limit| endpoint.late(limit))?
         .map_err(|error| endpoint.unanswered(&error))?;
@@ -55,6 +56,25 @@ pub(crate) async fn ask(
     let form = form(&response)?;
     Ok((response, form))
 }
+
+/// Sends a request. While this process has no free descriptor for a connection it waits, which says
+/// nothing about the model's server and takes none of its time.
+async fn send(request: RequestBuilder, watch: &mut Watch) -> Result<SendResult, Limit> {
+    for pause in pauses() {
+        let Some(again) = request.try_clone() else {
+            break;
+        };
+        match watch.wait(again.send()).await? {
+            Err(error) if stems_from_exhaustion(&error) => tokio::time::sleep(pause).await,
+            sent => return Ok(sent),
+        }
+        watch.restart();
+    }
+    watch.wait(request.send()).await
+}
+
+/// What became of a request.
+type SendResult = reqwest::Result<Response>;
 
 /// What the server says in place of an answer; as much of it as comes.
 async fn refusal(response: &mut Response, watch: &mut Watch) -> Fault {

@@ -36,7 +36,7 @@ pub(crate) const MAX_NAME_BYTES: usize = 256;
 
 /// The configuration of the providers. The caller that reads the environment and the files fills it
 /// in.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct ProviderConfig {
     /// Keys, by the provider's name in [`SPECS`].
     pub keys: BTreeMap<String, Secret>,
@@ -58,6 +58,26 @@ pub struct ProviderConfig {
     pub demo: DemoUse,
     /// How long a model's server may take.
     pub timeouts: Timeouts,
+    /// Connections without a request that are kept open for each host, at most; they are closed
+    /// after 20 s.
+    pub max_idle: usize,
+}
+
+impl Default for ProviderConfig {
+    fn default() -> Self {
+        Self {
+            keys: BTreeMap::new(),
+            key_origins: BTreeMap::new(),
+            base_urls: BTreeMap::new(),
+            default_model: None,
+            unbuilt: Vec::new(),
+            prices: BTreeMap::new(),
+            probing: Probing::default(),
+            demo: DemoUse::default(),
+            timeouts: Timeouts::default(),
+            max_idle: 32,
+        }
+    }
 }
 
 /// Whether `demo` may answer.
@@ -101,7 +121,7 @@ impl fmt::Debug for Registry {
 impl Registry {
     /// Takes the configuration and the provider for the row `demo`; opens and reads nothing.
     pub fn new(config: ProviderConfig, demo: Arc<dyn Provider>) -> Self {
-        let clients = Arc::new(Clients::new(config.timeouts.connect));
+        let clients = Arc::new(Clients::new(config.timeouts.connect, config.max_idle));
         let made = SPECS.iter().map(|_| OnceLock::new()).collect();
         let last_probe = LastProbe::none(config.timeouts.probe);
         Self {

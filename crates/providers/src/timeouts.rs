@@ -83,6 +83,11 @@ impl Watch {
         watch
     }
 
+    /// Starts again, with a request that was not sent before.
+    pub(crate) fn restart(&mut self) {
+        *self = Self::start(self.timeouts);
+    }
+
     /// A piece of the answer came.
     pub(crate) fn hear(&mut self) {
         let is_first = self.heard.replace(Instant::now()).is_none();

@@ -13,6 +13,10 @@ use crate::screen::put;
 /// Bytes of memory that the reader may take; a journal that is read has no need of so much.
 const MAX_MEMORY: u64 = 1 << 30;
 
+/// File descriptors that the reader may have; the limit of its holder, which is raised, is not for
+/// it.
+const MAX_DESCRIPTORS: u64 = 64;
+
 /// The program that runs, also when another version stands in its place by now.
 const OWN: &str = "/proc/self/exe";
 
@@ -30,7 +34,11 @@ pub(crate) fn walk(data_dir: &Path) -> Result<Exit, Failure> {
     let with_holder = set_parent_process_death_signal(Some(Signal::KILL));
     with_holder.map_err(|error| Failure::broken(&error))?;
     // What it may die of leaves no core file behind.
-    for (resource, most) in [(Resource::Core, 0), (Resource::Data, MAX_MEMORY)] {
+    for (resource, most) in [
+        (Resource::Core, 0),
+        (Resource::Data, MAX_MEMORY),
+        (Resource::Nofile, MAX_DESCRIPTORS),
+    ] {
         let bound = Rlimit {
             current: Some(most),
             maximum: Some(most),
@@ -42,8 +50,8 @@ pub(crate) fn walk(data_dir: &Path) -> Result<Exit, Failure> {
     match samovar_server::walk(data_dir) {
         Ok(_) => Ok(Exit::Ok),
         Err(Broken::Damaged(why)) => put(&(why + "\n")).map(|_| Exit::Damaged),
-        Err(broken @ (Broken::Full(_) | Broken::ReadOnly(_) | Broken::Io(_))) => {
-            Err(Failure::broken(&broken))
-        }
+        Err(
+            broken @ (Broken::Full(_) | Broken::ReadOnly(_) | Broken::Starved(_) | Broken::Io(_)),
+        ) => Err(Failure::broken(&broken)),
     }
 }

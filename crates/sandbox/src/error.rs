@@ -105,6 +105,15 @@ pub enum JailError {
         /// What the system said.
         source: io::Error,
     },
+    /// The server had no free file descriptor for all of [`samovar_descriptors::PATIENCE`].
+    #[error(
+        "the server has no free file descriptor to open {path:?} with, which says nothing about \
+         {path:?} itself; make the same call again later, or tell the person"
+    )]
+    NoDescriptor {
+        /// The path that was asked for.
+        path: String,
+    },
     /// The kernel cannot keep a path beneath a folder, so there is no jail.
     #[error("{}", locale::workspace::no_openat2(locale::quoted(.path), .source))]
     Unsupported {
@@ -165,9 +174,10 @@ impl JailError {
 
     /// A failure with no meaning of its own here.
     pub(crate) fn io(path: &Path, source: impl Into<io::Error>) -> JailError {
-        JailError::Io {
-            path: path::shown(path),
-            source: source.into(),
+        let (path, source) = (path::shown(path), source.into());
+        if samovar_descriptors::stems_from_exhaustion(&source) {
+            return JailError::NoDescriptor { path };
         }
+        JailError::Io { path, source }
     }
 }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{self, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
+use samovar_descriptors::retry;
 
 use crate::error::JailError;
 use crate::path::{self, JailPath};
@@ -149,8 +150,8 @@ impl Jail {
             }
             (Err(_), _) => (&self.root, PathBuf::new(), folder),
         };
-        let dir = top.try_clone();
-        let dir = dir.map_err(|source| JailError::io(&reached, source))?;
+        let dir = retry(|| rustix::io::fcntl_dupfd_cloexec(top, 0));
+        let dir = dir.map_err(|errno| JailError::io(&reached, errno))?;
         Ok((dir, reached, names))
     }
 }
@@ -163,7 +164,8 @@ fn from_root<'p>(spellings: &[PathBuf; 2], written: &'p Path) -> Option<&'p Path
 
 /// Opens the directory `name` in `dir` to stand in.
 fn step(dir: &OwnedFd, name: impl AsRef<Path>) -> Result<(OwnedFd, Id), Errno> {
-    let next = sys::open_beneath(dir, name, sys::STAND)?;
+    let name = name.as_ref();
+    let next = retry(|| sys::open_beneath(dir, name, sys::STAND))?;
     let id = Id::of(&fs::fstat(&next)?);
     Ok((next, id))
 }

@@ -203,7 +203,12 @@ impl Inner {
             Err(Broken::Full(why)) => {
                 tracing::error!(%dir, why, "the disk is full: nothing new is accepted");
             }
-            Err(broken @ (Broken::ReadOnly(_) | Broken::Io(_) | Broken::Damaged(_))) => {
+            Err(
+                broken @ (Broken::ReadOnly(_)
+                | Broken::Starved(_)
+                | Broken::Io(_)
+                | Broken::Damaged(_)),
+            ) => {
                 tracing::warn!(%dir, %broken, "there is no ballast for when the disk is full");
             }
         }

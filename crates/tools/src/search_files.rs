@@ -158,11 +158,17 @@ fn search(
         }
         Err(JailError::IsADirectory { .. }) => {
             hunt.enter_folder();
-            survey(workspace, stop, start, usize::MAX, |entry| {
+            let mut starved = None;
+            let left_out = survey(workspace, stop, start, usize::MAX, |entry| {
                 if entry.kind == Kind::File && filter.takes(&entry.place, start) {
                     hunt.look_at_name(&entry.place);
                     match jail.open_file(&entry.place) {
                         Ok(file) => hunt.search(&entry.place, file),
+                        // What there was no descriptor for was not searched, whatever it holds.
+                        Err(error @ JailError::NoDescriptor { .. }) => {
+                            starved = Some(error);
+                            return ControlFlow::Break(());
+                        }
                         Err(_) => hunt.miss(),
                     }
                 }
@@ -171,7 +177,11 @@ fn search(
                 } else {
                     ControlFlow::Continue(())
                 }
-            })?
+            })?;
+            match starved {
+                Some(error) => return Err(error.into()),
+                None => left_out,
+            }
         }
         Err(refused) => return Err(refused.into()),
     };

@@ -154,6 +154,7 @@ fn unanswered(effect: Effect, failure: &Failure) -> Outcome {
         | Problem::NotPublic { .. }
         | Problem::Unresolved { .. }
         | Problem::Unreachable { .. }
+        | Problem::NoDescriptor { .. }
         | Problem::Broken { .. }
         | Problem::Late { .. }
         | Problem::Redirects(_) => {}

@@ -41,7 +41,12 @@ impl Projector {
                 return Ok(());
             };
             match self.bring_in_one(&session, &entry).await {
-                Err(broken @ (Broken::Full(_) | Broken::ReadOnly(_) | Broken::Io(_))) => {
+                Err(
+                    broken @ (Broken::Full(_)
+                    | Broken::ReadOnly(_)
+                    | Broken::Starved(_)
+                    | Broken::Io(_)),
+                ) => {
                     return Err(broken);
                 }
                 Err(broken @ Broken::Damaged(_)) => {

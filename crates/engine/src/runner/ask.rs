@@ -5,6 +5,7 @@ use samovar_core::error::FaultCode;
 use samovar_core::provider::is_refusal;
 use samovar_core::{Author, Broken, FinishReason, Kind, MessageId, ProviderEvent, failpoint};
 use samovar_locale as locale;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::retry::Failure;
 use super::{Input, Runner, not_open};
@@ -104,6 +105,36 @@ impl Runner {
     }
 
     async fn hear(&mut self, answer: &mut Answer, max_tokens: u32) -> Result<ReadEnd, Broken> {
+        let place = match self.wait_for_place().await {
+            Ok(place) => place,
+            Err(reply) => return Ok(ReadEnd::Stopped(reply)),
+        };
+        let heard = self.hear_out(answer, max_tokens).await;
+        drop(place);
+        heard
+    }
+
+    /// Waits until fewer turns ask a model, in the order in which they came.
+    ///
+    /// # Errors
+    /// The one who stops the turn meanwhile.
+    async fn wait_for_place(&mut self) -> Result<Option<OwnedSemaphorePermit>, super::Reply> {
+        let mut place = std::pin::pin!(self.parts.asking.clone().acquire_owned());
+        loop {
+            // Both are safe to drop halfway: the place in the line is kept, a channel its items.
+            tokio::select! {
+                biased;
+                // It is never closed.
+                place = &mut place => return Ok(place.ok()),
+                Some(input) = self.inbox.recv() => match input {
+                    Input::Cancel(_, reply) => return Err(reply),
+                    Input::Settle(call, _, reply) => super::answer(reply, Err(not_open(&call))),
+                },
+            }
+        }
+    }
+
+    async fn hear_out(&mut self, answer: &mut Answer, max_tokens: u32) -> Result<ReadEnd, Broken> {
         let mut stream = self.model.provider.stream(self.prompt(max_tokens));
         loop {
             // Both are safe to drop halfway: a stream keeps what it has read, a channel its items.

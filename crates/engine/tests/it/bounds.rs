@@ -1,5 +1,7 @@
 //! What a message sets for its own turn.
 
+use std::time::Duration;
+
 use samovar_core::{
     Action, Approval, Bounds, Code, Delivery, Effect, FinishReason, Kind, MessageId, Outcome,
     Status, ToolReply, TurnId,
@@ -8,7 +10,7 @@ use samovar_doubles::{Gate, ScriptedModel, TestTool, World, call, say};
 use samovar_engine::Settings;
 use serde_json::json;
 
-use crate::rig::{Rig, disk, said, settings, turn_of, well};
+use crate::rig::{Rig, disk, named, said, send, settings, texts_of, turn_of, well};
 
 /// A tool that changes something.
 fn write() -> TestTool {
@@ -229,4 +231,46 @@ async fn a_session_stays_with_the_provider_that_its_model_was_found_at() {
             Code::UnusableModel
         );
     }
+}
+
+// proves AS-14
+#[tokio::test(start_paused = true)]
+async fn turns_wait_in_line_for_a_place_to_ask_and_can_be_cancelled_there() {
+    let gate = Gate::default();
+    let held = gate.clone();
+    let replies = move |user: &str, _| match user {
+        "first" => say("the end").hold(&held),
+        _ => say("the end"),
+    };
+    let settings = Settings {
+        asking_at_once: 1,
+        ..settings()
+    };
+    let rig = Rig::by(replies, [], settings).await;
+    let first = rig.post("first").await;
+    rig.world.model.seen(1).await;
+    let mut waiting = Vec::new();
+    for session in ["s2", "s3", "s4"] {
+        rig.open(named(session)).await;
+        let message = said(session, Delivery::Queue);
+        let posted = send(&rig.engine, named(session), message).await;
+        waiting.push(turn_of(posted));
+        // Each stands in line before the next comes.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    let cancel = Action::Cancel {
+        turn: Some(waiting[1].clone()),
+    };
+    send(&rig.engine, named("s3"), cancel).await.unwrap();
+    // Longer than any model may take.
+    tokio::time::sleep(Duration::from_hours(1)).await;
+    assert_eq!(rig.world.model.prompts().len(), 1);
+
+    gate.open();
+    rig.world.model.seen(3).await;
+
+    assert_eq!(rig.over(&first).await, well());
+    let asked: Vec<_> = rig.world.model.prompts().iter().map(texts_of).collect();
+    let asked: Vec<_> = asked.iter().map(|texts| texts.last().unwrap()).collect();
+    assert_eq!(asked, ["first", "s2", "s4"]);
 }

@@ -29,7 +29,7 @@ pub(super) struct LastProbe {
 impl LastProbe {
     pub(super) fn none(budget: Duration) -> Self {
         Self {
-            clients: Arc::new(Clients::new(budget)),
+            clients: Arc::new(Clients::new(budget, 1)),
             last: Mutex::new(None),
             known: RwLock::default(),
         }

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{Dir, FileType, Stat};
 use rustix::io::Errno;
+use samovar_descriptors::retry;
 
 use super::Jail;
 use crate::error::JailError;
@@ -61,7 +62,7 @@ impl Jail {
     pub fn list(&self, place: &JailPath, cap: usize) -> Result<Listing, JailError> {
         let failed = |errno| JailError::io(place.as_path(), errno);
         let stand = self.descend(place.as_path())?;
-        let dir = sys::listable(&stand).map_err(failed)?;
+        let dir = retry(|| sys::listable(&stand)).map_err(failed)?;
         let mut names = names_in(&dir).map_err(failed)?;
         names.sort_unstable();
         let more = names.len().saturating_sub(cap);
@@ -109,7 +110,7 @@ impl Kind {
 
 fn names_in(dir: &OwnedFd) -> Result<Vec<OsString>, Errno> {
     let mut names = Vec::new();
-    for entry in Dir::read_from(dir)? {
+    for entry in retry(|| Dir::read_from(dir))? {
         let entry = entry?;
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
         if name == "." || name == ".." || temp::is_temp_name(name) {

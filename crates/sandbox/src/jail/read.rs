@@ -7,6 +7,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::SystemTime;
 
 use rustix::fs;
+use samovar_descriptors::retry;
 
 use super::{Jail, require_regular, require_stored};
 use crate::error::JailError;
@@ -43,7 +44,7 @@ impl Jail {
             return Err(JailError::not_found(place.as_path()));
         }
         require_regular(&seen, place)?;
-        let held = sys::open_beneath(&dir, name, sys::READ).map_err(refused)?;
+        let held = retry(|| sys::open_beneath(&dir, name, sys::READ)).map_err(refused)?;
         // And after it, because this is the file that will be read.
         require_regular(&fs::fstat(&held).map_err(refused)?, place)?;
         require_stored(held.as_fd(), place)?;

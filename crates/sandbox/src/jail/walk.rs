@@ -42,7 +42,8 @@ impl Jail {
     /// Nothing is held open between two visits, so the visitor may use the jail itself.
     ///
     /// # Errors
-    /// As [`Jail::list`] for `from`; a directory further down that cannot be listed is counted.
+    /// As [`Jail::list`] for `from`; a directory further down that cannot be listed is counted,
+    /// unless the server had no free descriptor for it.
     pub fn walk(
         &self,
         from: &JailPath,
@@ -69,6 +70,7 @@ impl Jail {
                         walked.more += listing.more;
                         levels.push(listing.entries.into_iter());
                     }
+                    Err(error @ JailError::NoDescriptor { .. }) => return Err(error),
                     Err(_) => walked.unreadable += 1,
                 },
                 Visit::Pass => {}

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use rustix::fs::{self, Access, AtFlags, Gid, Mode, Stat, Uid};
 use rustix::io::Errno;
+use samovar_descriptors::retry;
 use samovar_points::failpoint;
 
 use super::{Jail, require_regular, step};
@@ -50,7 +51,7 @@ impl Jail {
             return Err(JailError::TooLarge { path, size, cap });
         }
         let stand = self.descend_making(folder)?;
-        let dir = sys::listable(&stand).map_err(refused)?;
+        let dir = retry(|| sys::listable(&stand)).map_err(refused)?;
         let old = self.target(&dir, name, place)?;
         temp::sweep(dir.as_fd());
         failpoint!("file.write.before");
@@ -144,7 +145,7 @@ fn step_making(dir: &OwnedFd, name: &OsStr) -> Result<(OwnedFd, Id), Errno> {
         found => return found,
     }
     match fs::mkdirat(dir, name, Mode::from_raw_mode(0o777)) {
-        Ok(()) => sys::sync_dir(sys::listable(dir)?)?,
+        Ok(()) => sys::sync_dir(retry(|| sys::listable(dir))?)?,
         // Somebody else made it, or put something in its place: the step finds out.
         Err(Errno::EXIST) => {}
         Err(errno) => return Err(errno),
@@ -160,7 +161,7 @@ fn fill<'dir>(
 ) -> io::Result<TempFile<'dir>> {
     // Until it has the old one's mode, nobody else may read what was meant for few.
     let mode = if old.is_some() { 0o600 } else { 0o666 };
-    let temp = TempFile::create(dir.as_fd(), Mode::from_raw_mode(mode))?;
+    let temp = retry(|| TempFile::create(dir.as_fd(), Mode::from_raw_mode(mode)))?;
     temp.file().write_all(content)?;
     if let Some(old) = old {
         take_after(&temp, old)?;

@@ -125,6 +125,7 @@ pub(crate) fn verdict<T>(result: &Result<T, JailError>) -> &'static str {
         Err(JailError::NameTooLong { .. }) => "too long",
         Err(JailError::Nul { .. }) => "nul",
         Err(JailError::Io { .. }) => "io",
+        Err(JailError::NoDescriptor { .. }) => "no descriptor",
         Err(JailError::Unsupported { .. }) => "unsupported",
         Err(JailError::InsideHidden { .. }) => "inside hidden",
     }

@@ -4,6 +4,7 @@ use std::{fmt, io};
 
 use heed::MdbError;
 use samovar_core::Broken;
+use samovar_descriptors::stems_from_exhaustion;
 
 /// A [`Broken`] that `?` can make from what LMDB says.
 #[derive(Debug)]
@@ -63,6 +64,9 @@ fn from_lmdb(error: MdbError) -> Broken {
 /// What a file operation failed with; `what` says on what.
 pub(crate) fn from_io(what: &str, error: &io::Error) -> Broken {
     let text = format!("{what}: {error}");
+    if stems_from_exhaustion(error) {
+        return Broken::Starved(text);
+    }
     match error.kind() {
         io::ErrorKind::StorageFull
         | io::ErrorKind::QuotaExceeded
@@ -70,5 +74,27 @@ pub(crate) fn from_io(what: &str, error: &io::Error) -> Broken {
         | io::ErrorKind::WriteZero => Broken::Full(text),
         io::ErrorKind::ReadOnlyFilesystem => Broken::ReadOnly(text),
         _ => Broken::Io(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // proves DU-12
+    #[test]
+    fn what_a_file_operation_failed_with_says_whether_it_may_pass() {
+        let broken = |errno| from_io("it", &io::Error::from_raw_os_error(errno));
+        for (errno, wanted) in [
+            (28, Broken::Full as fn(String) -> Broken),
+            (30, Broken::ReadOnly),
+            (23, Broken::Starved),
+            (24, Broken::Starved),
+            (5, Broken::Io),
+        ] {
+            let said = format!("it: {}", io::Error::from_raw_os_error(errno));
+            assert_eq!(broken(errno), wanted(said), "{errno}");
+            assert_eq!(broken(errno).may_pass(), errno != 5);
+        }
     }
 }

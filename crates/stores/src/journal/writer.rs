@@ -291,7 +291,7 @@ impl Writer {
     fn fail(&mut self, error: heed::Error) -> Broken {
         match Broken::from(Fault::from(error)) {
             Broken::Io(why) if !self.shared.disk.has_room() => Broken::Full(why),
-            broken @ (Broken::Full(_) | Broken::ReadOnly(_)) => broken,
+            broken @ (Broken::Full(_) | Broken::ReadOnly(_) | Broken::Starved(_)) => broken,
             broken @ (Broken::Io(_) | Broken::Damaged(_)) => {
                 tracing::error!(%broken, "the journal takes nothing more until the next start");
                 self.failed = Some(broken.clone());

@@ -31,7 +31,7 @@ fn row() -> &'static ProviderSpec {
 }
 
 fn endpoint(base: &str) -> Endpoint {
-    let clients = Arc::new(Clients::new(Duration::from_secs(1)));
+    let clients = Arc::new(Clients::new(Duration::from_secs(1), 1));
     let base = Url::parse(base).unwrap();
     Endpoint::new(row(), base, Timeouts::default(), clients)
 }
