@@ -191,6 +191,11 @@ struct Health {
     status: &'static str,
 }
 
+/// The paths of the probes.
+pub(crate) const PROBES: [&str; 2] = [ALIVE, READY];
+const ALIVE: &str = "/healthz";
+const READY: &str = "/readyz";
+
 /// The probes, which need no token.
 pub(crate) fn probes() -> Vec<Endpoint> {
     let probe = &[Verb::Get];
@@ -198,14 +203,14 @@ pub(crate) fn probes() -> Vec<Endpoint> {
         Endpoint::answering(
             probe,
             Scope::Public,
-            "/healthz".to_owned(),
+            ALIVE.to_owned(),
             "Reports that the server is alive.",
             alive,
         ),
         Endpoint::answering(
             probe,
             Scope::Public,
-            "/readyz".to_owned(),
+            READY.to_owned(),
             "Reports whether the server accepts work.",
             ready,
         ),

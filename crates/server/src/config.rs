@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use samovar_chat::Bounds;
 use samovar_core::{Effect, Toolset};
+use samovar_descriptors::Budget;
 use samovar_egress::Range;
 #[cfg(feature = "plant")]
 use samovar_engine::Ports;
@@ -76,8 +77,11 @@ pub struct Config {
     pub origins: Vec<Origin>,
     /// Bytes of a request's body, at most.
     pub max_body_bytes: usize,
-    /// Connections at once, at most.
+    /// Connections at once, at most; fewer where [`Config::descriptors`] allow no more.
     pub max_connections: usize,
+    /// File descriptors that the process may open. The server raises no limit; it stays below this
+    /// one.
+    pub descriptors: u64,
     /// How long a client may take to send its headers, or its body.
     pub slow_client: Duration,
     /// How long a client may leave an answer unread. A stream that gets through after that ends and
@@ -231,6 +235,11 @@ pub enum FileAccess {
 }
 
 impl Config {
+    /// The bounds that follow from [`Config::descriptors`].
+    pub fn budget(&self) -> Budget {
+        Budget::of(self.descriptors, self.max_connections)
+    }
+
     /// The defaults, for a data directory and a workspace.
     pub fn new(data_dir: PathBuf, workspace: PathBuf) -> Self {
         Self {
@@ -248,6 +257,7 @@ impl Config {
             origins: Vec::new(),
             max_body_bytes: 1024 * 1024,
             max_connections: 4096,
+            descriptors: samovar_descriptors::limit(),
             slow_client: Duration::from_secs(15),
             slow_reader: Duration::from_secs(30),
             ping_every: Duration::from_secs(15),

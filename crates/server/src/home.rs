@@ -182,6 +182,8 @@ impl Opening {
         let mut config = self.config;
         let for_people = [ASK_USER, POST_MESSAGE].map(str::to_owned);
         config.settings.for_people.extend(for_people);
+        let asking = config.budget().asking;
+        config.settings.asking_at_once = config.settings.asking_at_once.min(asking);
         let toolbox = toolbox(&config, self.shared.api.tools.client())?;
         let of_chat = toolbox.add_built_in(&self.shared.chatting.tools());
         of_chat.map_err(OpenError::Tools)?;

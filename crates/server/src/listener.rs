@@ -5,32 +5,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::http::Request;
-use hyper::body::Incoming;
-use hyper::service::{Service, service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
+use samovar_descriptors::LEAST;
 use samovar_locale as locale;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::address::AddressFile;
 use crate::config::Config;
-use crate::door::MAX_HEAD_BYTES;
 use crate::error::OpenError;
 use crate::home::{Home, Opening};
 use crate::names::Names;
-use crate::pace::{self, Paced};
+use crate::pace;
 use crate::router;
-use crate::upgrade::ConnectionGuard;
 
+use self::accept::AcceptLoop;
+use self::places::Places;
+
+mod accept;
+pub(crate) mod places;
 #[cfg(test)]
 mod tests;
-
-/// Connections of the owner's own commands beside a socket for other machines, at most.
-const OWNERS_CONNECTIONS: usize = 64;
 
 /// How long a connection gets to end after the server was asked to stop.
 const LINGER: Duration = Duration::from_secs(2);
@@ -62,6 +57,9 @@ pub enum StartError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The process may open too few file descriptors.
+    #[error("{}", locale::server::descriptors_few(LEAST, .0))]
+    Descriptors(u64),
     /// The owner's own commands cannot be told where it is.
     #[error("{}", locale::data_dir::address_unwritable(.0))]
     Address(std::io::Error),
@@ -116,6 +114,7 @@ impl StartError {
         match self {
             Self::Open(error) => error.code(),
             Self::Listen { .. } => "address_unusable",
+            Self::Descriptors(_) => "descriptors_few",
             Self::Address(_) => "data_dir_unusable",
             Self::Exposed { .. } => "address_refused",
         }
@@ -129,6 +128,10 @@ impl Server {
     /// [`StartError`]; nothing is left open then.
     pub async fn start(config: Config) -> Result<Self, StartError> {
         check_exposure(&config)?;
+        let budget = config.budget();
+        if !budget.is_enough() {
+            return Err(StartError::Descriptors(budget.limit));
+        }
         // The lock comes before the port, so that who is second on a data directory hears of that;
         // the port before the engine, so that no turn begins in a server that cannot start.
         let opening = Opening::begin(&config)?;
@@ -138,7 +141,8 @@ impl Server {
         let address = listener.local_addr().map_err(listen)?;
         let names = Names::of(address, &config);
         let url = names.url().to_owned();
-        let mut doors = vec![(listener, names, config.max_connections)];
+        let places = |connections| Places::new(connections, budget.first_heads);
+        let mut doors = vec![(listener, names, places(budget.connections))];
         let mut local = address;
         if !address.ip().is_loopback() {
             // The owner's own commands send the token of this run, which is for no other machine.
@@ -149,11 +153,11 @@ impl Server {
             };
             let listener = pace::listen(local).map_err(listen)?;
             local = listener.local_addr().map_err(listen)?;
-            doors.push((listener, Names::of(local, &config), OWNERS_CONNECTIONS));
+            doors.push((listener, Names::of(local, &config), places(budget.owners)));
         }
-        let routed = doors
-            .into_iter()
-            .map(|(listener, names, max)| (listener, router::router(&opening.shared, names), max));
+        let routed = doors.into_iter().map(|(listener, names, places)| {
+            (listener, router::router(&opening.shared, names), places)
+        });
         let socket = Socket::open(routed, &config);
         let local = opening.address(local, url.clone());
         // On the heap: what starts a server is large, and so would be whoever starts one.
@@ -239,20 +243,20 @@ struct Socket {
 }
 
 impl Socket {
-    /// Each listener with its routes and the most connections that it has.
-    fn open(doors: impl Iterator<Item = (TcpListener, Router, usize)>, config: &Config) -> Self {
+    /// Each listener with its routes and the places of its connections.
+    fn open(doors: impl Iterator<Item = (TcpListener, Router, Places)>, config: &Config) -> Self {
         let socket = Self {
             stop: CancellationToken::new(),
             cut: CancellationToken::new(),
             tasks: TaskTracker::new(),
         };
-        for (listener, router, max_connections) in doors {
+        for (listener, router, places) in doors {
             let accepting = AcceptLoop {
                 router,
                 stop: socket.stop.clone(),
                 cut: socket.cut.clone(),
                 tasks: socket.tasks.clone(),
-                permits: Arc::new(Semaphore::new(max_connections)),
+                places: Arc::new(places),
                 slow_client: config.slow_client,
                 slow_reader: config.slow_reader,
             };
@@ -280,100 +284,5 @@ impl Drop for Socket {
     fn drop(&mut self) {
         self.stop.cancel();
         self.cut.cancel();
-    }
-}
-
-/// The task that accepts connections.
-struct AcceptLoop {
-    router: Router,
-    stop: CancellationToken,
-    cut: CancellationToken,
-    tasks: TaskTracker,
-    permits: Arc<Semaphore>,
-    slow_client: Duration,
-    slow_reader: Duration,
-}
-
-impl AcceptLoop {
-    async fn run(self, listener: TcpListener) {
-        loop {
-            // Who comes when all places are taken waits in the system's queue.
-            let accepting = async {
-                let permit = self.permits.clone().acquire_owned().await;
-                (permit, listener.accept().await)
-            };
-            let (Ok(permit), accepted) = (tokio::select! {
-                accepted = accepting => accepted,
-                () = self.stop.cancelled() => return,
-            }) else {
-                return;
-            };
-            match accepted {
-                Ok((stream, _)) => {
-                    let place = self.place(permit);
-                    self.tasks.spawn(self.connection(stream, place));
-                }
-                Err(error) => {
-                    // Out of descriptors, most likely: some may come back.
-                    tracing::warn!(%error, "a connection could not be accepted");
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                }
-            }
-        }
-    }
-
-    /// What a connection has here, and whoever goes on with it after an upgrade.
-    fn place(&self, permit: OwnedSemaphorePermit) -> ConnectionGuard {
-        ConnectionGuard::new(
-            permit,
-            self.tasks.token(),
-            self.stop.clone(),
-            self.cut.clone(),
-        )
-    }
-
-    fn connection(
-        &self,
-        stream: TcpStream,
-        place: ConnectionGuard,
-    ) -> impl Future<Output = ()> + use<> {
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "a connection keeps its delay");
-        }
-        let stream = Paced::new(stream, self.slow_reader);
-        let (stalled, router) = (
-            stream.stalled(),
-            TowerToHyperService::new(self.router.clone()),
-        );
-        let service = service_fn(move |mut request: Request<Incoming>| {
-            stalled.forget();
-            request.extensions_mut().insert(stalled.clone());
-            request.extensions_mut().insert(place.clone());
-            router.call(request)
-        });
-        let (stop, cut) = (self.stop.clone(), self.cut.clone());
-        let slow_client = self.slow_client;
-        async move {
-            let mut builder = hyper::server::conn::http1::Builder::new();
-            builder
-                .timer(TokioTimer::new())
-                .header_read_timeout(slow_client)
-                .max_buf_size(MAX_HEAD_BYTES);
-            let connection = builder.serve_connection(TokioIo::new(stream), service);
-            let mut connection = std::pin::pin!(connection.with_upgrades());
-            let ended = tokio::select! {
-                ended = connection.as_mut() => ended,
-                () = stop.cancelled() => {
-                    connection.as_mut().graceful_shutdown();
-                    tokio::select! {
-                        ended = connection => ended,
-                        () = cut.cancelled() => return,
-                    }
-                }
-            };
-            if let Err(error) = ended {
-                tracing::debug!(%error, "a connection ended early");
-            }
-        }
     }
 }

@@ -12,6 +12,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::time::Sleep;
 
+use crate::listener::places::Silent;
+
 /// What is asked of the system to hold for a client, in bytes; Linux takes twice as much, and left
 /// alone it would take several megabytes.
 const SEND_BUFFER_BYTES: u32 = 128 * 1024;
@@ -30,24 +32,49 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
+/// How long what a client still sends is read and dropped after the last answer, so that it finds
+/// that answer and not a reset.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// Bytes that are read and dropped then, at most.
+const MAX_LINGER_BYTES: usize = 8 * 1024 * 1024;
+
+/// How many of them at a time.
+const LINGER_CHUNK: usize = 8 * 1024;
+
 /// Whether a connection's client took nothing for as long as is borne.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Stalled(Arc<AtomicBool>);
+pub(crate) struct Stalled(Arc<Flags>);
+
+#[derive(Debug, Default)]
+struct Flags {
+    is_stalled: AtomicBool,
+    has_rest: AtomicBool,
+}
 
 impl Stalled {
     pub(crate) fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.is_stalled.load(Ordering::Relaxed)
+    }
+
+    /// The answer comes before the request was read to its end, and is the connection's last.
+    pub(crate) fn leave_rest(&self) {
+        self.0.has_rest.store(true, Ordering::Relaxed);
+    }
+
+    fn has_rest(&self) -> bool {
+        self.0.has_rest.load(Ordering::Relaxed)
     }
 
     /// A request has come: its client takes part again, and what it left of an earlier answer is not
     /// held against this one, which may come over the same connection.
     pub(crate) fn forget(&self) {
-        self.0.store(false, Ordering::Relaxed);
+        self.0.is_stalled.store(false, Ordering::Relaxed);
     }
 
     /// Whether it was set before.
     fn set(&self) -> bool {
-        self.0.swap(true, Ordering::Relaxed)
+        self.0.is_stalled.swap(true, Ordering::Relaxed)
     }
 }
 
@@ -59,6 +86,15 @@ pub(crate) struct Paced<S> {
     patience: Duration,
     waiting: Option<Pin<Box<Sleep>>>,
     stalled: Stalled,
+    /// There until the client's first byte.
+    pub(crate) silent: Option<Silent>,
+    lingering: Option<Lingering>,
+}
+
+/// A connection that has been answered, and whose client may still send.
+struct Lingering {
+    until: Pin<Box<Sleep>>,
+    left: usize,
 }
 
 impl<S> Paced<S> {
@@ -68,6 +104,8 @@ impl<S> Paced<S> {
             patience,
             waiting: None,
             stalled: Stalled::default(),
+            silent: None,
+            lingering: None,
         }
     }
 
@@ -111,11 +149,38 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+        let before = buf.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, buf);
+        if buf.filled().len() > before
+            && let Some(silent) = self.silent.take()
+        {
+            silent.end();
+        }
+        read
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> Paced<S> {
+    /// Drops what the client still sends, until it stops or has had its time.
+    fn linger(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let lingering = self.lingering.get_or_insert_with(|| Lingering {
+            until: Box::pin(tokio::time::sleep(LINGER)),
+            left: MAX_LINGER_BYTES,
+        });
+        let mut dropped = [0; LINGER_CHUNK];
+        while lingering.left > 0 && lingering.until.as_mut().poll(cx).is_pending() {
+            let mut buf = ReadBuf::new(&mut dropped);
+            let read = ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buf));
+            if read.is_err() || buf.filled().is_empty() {
+                break;
+            }
+            lingering.left = lingering.left.saturating_sub(buf.filled().len());
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Paced<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -143,7 +208,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+        if self.lingering.is_none() {
+            ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
+            if !self.stalled.has_rest() {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        self.linger(cx)
     }
 }
 

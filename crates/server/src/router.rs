@@ -234,7 +234,13 @@ async fn answer(
     let last_event_id = parts.headers.get("last-event-id");
     // What is no text is no id either, and is told apart from a header that is not there.
     let last_event_id = last_event_id.map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
-    let body = read_body(&shared, &parts.headers, body).await?;
+    let body = read_body(&shared, &parts.headers, body).await;
+    if body
+        .as_ref()
+        .is_err_and(|error| error.code == Code::BodyTooLarge)
+    {
+        stalled.leave_rest();
+    }
     let call = Call {
         engine: shared.engine.clone(),
         ping_every: shared.ping_every,
@@ -244,7 +250,7 @@ async fn answer(
         last_event_id,
         stalled,
         query: query.0,
-        body,
+        body: body?,
         upgrade,
     };
     Ok((row.handler)(verb, call).await)

@@ -8,7 +8,8 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -40,9 +41,16 @@ const GOODBYE: Duration = Duration::from_secs(1);
 /// as one of the allowed number, and the server's stop waits for it.
 #[derive(Clone, Default)]
 pub(crate) struct ConnectionGuard {
-    _held: Option<Arc<(OwnedSemaphorePermit, TaskTrackerToken)>>,
+    held: Option<Arc<Held>>,
     stop: CancellationToken,
     cut: CancellationToken,
+}
+
+/// What a connection holds of the server.
+struct Held {
+    place: Mutex<OwnedSemaphorePermit>,
+    is_moved: AtomicBool,
+    _tracked: TaskTrackerToken,
 }
 
 impl ConnectionGuard {
@@ -54,10 +62,30 @@ impl ConnectionGuard {
         cut: CancellationToken,
     ) -> Self {
         Self {
-            _held: Some(Arc::new((permit, tracked))),
+            held: Some(Arc::new(Held {
+                place: Mutex::new(permit),
+                is_moved: AtomicBool::new(false),
+                _tracked: tracked,
+            })),
             stop,
             cut,
         }
+    }
+
+    /// Gives the connection another place in exchange for its own; whether it had one.
+    pub(crate) fn move_to(&self, place: OwnedSemaphorePermit) -> bool {
+        let Some(held) = &self.held else {
+            return false;
+        };
+        *held.place.lock().unwrap_or_else(PoisonError::into_inner) = place;
+        held.is_moved.store(true, Ordering::Relaxed);
+        true
+    }
+
+    /// Whether it was given another place.
+    pub(crate) fn is_moved(&self) -> bool {
+        let held = self.held.as_ref();
+        held.is_some_and(|held| held.is_moved.load(Ordering::Relaxed))
     }
 }
 

@@ -10,6 +10,7 @@ use samovar_core::Code;
 use samovar_testkit::{Socket as Client, SocketMessage};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::*;
@@ -42,8 +43,9 @@ fn open(max_connections: usize, patience: Patience) -> (Socket, SocketAddr) {
     let router = Router::new().route("/", get(move |request| echo(request, patience)));
     let listener = pace::listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let address = listener.local_addr().unwrap();
+    let places = Places::new(max_connections, 0);
     (
-        Socket::open([(listener, router, max_connections)].into_iter(), &config),
+        Socket::open([(listener, router, places)].into_iter(), &config),
         address,
     )
 }

@@ -24,6 +24,7 @@ mod hole;
 mod hook;
 mod limits;
 mod mounted;
+mod places;
 mod planted;
 mod provider_faults;
 mod raw;

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use reqwest::Method;
 use samovar_core::ChatMeta;
-use samovar_testkit::{App, Socket, SocketMessage};
+use samovar_testkit::{App, EventStream, Socket, SocketMessage};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
@@ -115,11 +116,20 @@ async fn a_reader_that_takes_nothing_is_cut_off_and_gives_its_place_back() {
         stalled_socket(&app).await,
     ];
 
-    // Every place is taken until one is cut, and each of these needs one.
+    // Every place is taken until one is cut, and each of these needs one; who comes before is told
+    // to come again.
     let others = async {
         let mut readers = Vec::new();
-        for _ in 0..3 {
-            let mut reader = Reader::open(&app, Spelling::Events, "").await;
+        while readers.len() < 3 {
+            let response = app
+                .request(Method::GET, "/chat/stream")
+                .send()
+                .await
+                .unwrap();
+            if response.status() == 503 {
+                continue;
+            }
+            let mut reader = Reader::Events(EventStream::new(response));
             assert!(matches!(reader.next().await, Some(StreamItem::Message(_))));
             readers.push(reader);
         }

@@ -5,8 +5,7 @@ use std::time::Duration;
 use samovar_model_server::Rule;
 use samovar_testkit::{App, AppBuilder};
 use serde_json::json;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::io::AsyncWriteExt;
 
 use super::{STATS, app};
 use crate::raw::{HANG, Request, Response, connect, rest};
@@ -112,40 +111,5 @@ async fn drip(mut writer: impl AsyncWriteExt + Unpin, beginning: &[u8]) {
             // Closed: what the reader finds is the answer.
             return std::future::pending().await;
         }
-    }
-}
-
-// proves TL-13
-#[tokio::test]
-async fn who_comes_when_all_places_are_taken_waits_until_one_is_free() {
-    let app = AppBuilder::new()
-        .with(|config| config.max_connections = 2)
-        .start(Vec::<Rule>::new())
-        .await;
-    let kept = Request::new(&app, "GET", "/healthz").set("connection", "keep-alive");
-    let (mut first, mut second) = (connect(app.address()).await, connect(app.address()).await);
-    ask(&mut first, &kept).await;
-    ask(&mut second, &kept).await;
-
-    let mut third = connect(app.address()).await;
-    let last = Request::new(&app, "GET", "/healthz");
-    third.write_all(&last.bytes()).await.unwrap();
-    for _ in 0..50 {
-        ask(&mut first, &kept).await;
-    }
-    let early = third.try_read(&mut [0; 1]);
-    assert_eq!(early.unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
-
-    drop(second);
-    assert_eq!(Response::read(&rest(&mut third).await).unwrap().status, 200);
-}
-
-/// A request and its answer on a connection that stays open.
-async fn ask(stream: &mut TcpStream, request: &Request) {
-    stream.write_all(&request.bytes()).await.unwrap();
-    let mut read = Vec::new();
-    while !read.ends_with(br#"{"status":"ok"}"#) {
-        let more = tokio::time::timeout(HANG, stream.read_buf(&mut read)).await;
-        assert_ne!(more.unwrap().unwrap(), 0, "the connection stays open");
     }
 }

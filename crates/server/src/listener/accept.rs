@@ -1,0 +1,266 @@
+//! One listener: it accepts connections and serves each.
+
+use std::convert::Infallible;
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderValue, Request, Response, header};
+use futures_util::future::Either;
+use hyper::body::Incoming;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use samovar_core::{Code, Error};
+use samovar_descriptors::stems_from_exhaustion;
+use samovar_locale as locale;
+use samovar_wire::agent::ErrorBody;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::places::{Place, Places, Silence};
+use crate::api::PROBES;
+use crate::door::{self, MAX_HEAD_BYTES};
+use crate::pace::{Paced, Stalled};
+use crate::reply;
+use crate::upgrade::ConnectionGuard;
+
+/// How long a connection may be silent before its first byte: who connects has a request.
+const FIRST_BYTE: Duration = Duration::from_secs(3);
+
+/// How long the first head may take where it is all that there is a place for.
+const FIRST_HEAD: Duration = Duration::from_secs(1);
+
+/// How long nothing is accepted after a failure, and how long one connection may take to be turned
+/// away.
+const REST: Duration = Duration::from_millis(50);
+
+/// Bytes of a request that are read of a connection before it is turned away, so that its client
+/// finds the answer and not a reset.
+const MAX_DROPPED_BYTES: usize = 16 * 1024;
+
+/// The task that accepts connections.
+pub(super) struct AcceptLoop {
+    pub(super) router: Router,
+    pub(super) stop: CancellationToken,
+    pub(super) cut: CancellationToken,
+    pub(super) tasks: TaskTracker,
+    pub(super) places: Arc<Places>,
+    pub(super) slow_client: Duration,
+    pub(super) slow_reader: Duration,
+}
+
+impl AcceptLoop {
+    pub(super) async fn run(self, listener: TcpListener) {
+        let mut spare = Spare::hold();
+        loop {
+            // Who comes when all places are taken waits here, those behind it in the system's queue.
+            let accepting = async {
+                let (stream, _) = listener.accept().await?;
+                Ok::<_, io::Error>((stream, self.places.take().await))
+            };
+            let accepted = tokio::select! {
+                accepted = accepting => accepted,
+                () = self.stop.cancelled() => return,
+            };
+            match accepted {
+                Ok((stream, place)) => {
+                    self.tasks.spawn(self.connection(stream, place));
+                    spare.take_back();
+                }
+                Err(error) if stems_from_exhaustion(&error) && spare.is_held() => {
+                    spare.turn_away(&listener).await;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    sleep(REST).await;
+                    spare.take_back();
+                }
+            }
+        }
+    }
+
+    fn connection(&self, stream: TcpStream, place: Place) -> impl Future<Output = ()> + use<> {
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "a connection keeps its delay");
+        }
+        let silence = Silence::default();
+        let mut stream = Paced::new(stream, self.slow_reader);
+        let (permit, patience, is_guest) = match place {
+            Place::Connection(permit) => {
+                stream.silent = Some(self.places.silent(silence.clone()));
+                (permit, FIRST_BYTE.min(self.slow_client), false)
+            }
+            Place::FirstHead(permit) => (permit, FIRST_HEAD, true),
+        };
+        let (stop, cut) = (self.stop.clone(), self.cut.clone());
+        let guard = ConnectionGuard::new(permit, self.tasks.token(), stop.clone(), cut.clone());
+        let handling = Handling {
+            router: TowerToHyperService::new(self.router.clone()),
+            places: self.places.clone(),
+            stalled: stream.stalled(),
+            heard: silence.heard.clone(),
+            guard,
+            is_guest,
+        };
+        let slow_client = self.slow_client;
+        async move {
+            let mut builder = hyper::server::conn::http1::Builder::new();
+            builder
+                .timer(TokioTimer::new())
+                .header_read_timeout(slow_client)
+                .half_close(true)
+                .max_buf_size(MAX_HEAD_BYTES);
+            let service = service_fn(move |request| handling.handle(request));
+            let connection = builder.serve_connection(TokioIo::new(stream), service);
+            let mut connection = std::pin::pin!(connection.with_upgrades());
+            let too_silent = async {
+                tokio::select! {
+                    biased;
+                    () = silence.heard.cancelled() => std::future::pending().await,
+                    () = silence.evicted.cancelled() => {}
+                    () = sleep(patience) => {}
+                }
+            };
+            let ended = tokio::select! {
+                // First the connection: what it sent may not have been read yet.
+                biased;
+                ended = connection.as_mut() => ended,
+                () = too_silent => return,
+                () = stop.cancelled() => {
+                    connection.as_mut().graceful_shutdown();
+                    tokio::select! {
+                        ended = connection => ended,
+                        () = cut.cancelled() => return,
+                    }
+                }
+            };
+            if let Err(error) = ended {
+                tracing::debug!(%error, "a connection ended early");
+            }
+        }
+    }
+}
+
+/// How the requests of one connection are handled.
+struct Handling {
+    router: TowerToHyperService<Router>,
+    places: Arc<Places>,
+    stalled: Stalled,
+    /// Cancelled when the client has said what its place is for.
+    heard: CancellationToken,
+    guard: ConnectionGuard,
+    /// Whether the connection has been given a place for its first head alone.
+    is_guest: bool,
+}
+
+impl Handling {
+    fn handle(
+        &self,
+        mut request: Request<Incoming>,
+    ) -> impl Future<Output = Result<Response<Body>, Infallible>> + use<> {
+        self.stalled.forget();
+        if self.is_guest {
+            self.heard.cancel();
+        }
+        let is_probe = PROBES.contains(&request.uri().path());
+        let is_last = self.is_guest && !self.moves_in();
+        if is_last && !is_probe {
+            self.stalled.leave_rest();
+            let refused = Error::new(Code::Unavailable, locale::server::no_place());
+            let mut response = reply::refusal(&refused);
+            door::seal(response.headers_mut());
+            return Either::Left(std::future::ready(Ok(closing(response))));
+        }
+        request.extensions_mut().insert(self.stalled.clone());
+        request.extensions_mut().insert(self.guard.clone());
+        let answered = self.router.call(request);
+        Either::Right(async move {
+            let response = answered.await?;
+            Ok(if is_last { closing(response) } else { response })
+        })
+    }
+
+    /// Takes a place for a connection that has none of its own, if one is free by now.
+    fn moves_in(&self) -> bool {
+        self.guard.is_moved()
+            || self
+                .places
+                .free()
+                .is_some_and(|place| self.guard.move_to(place))
+    }
+}
+
+/// The last answer of a connection.
+fn closing(mut response: Response<Body>) -> Response<Body> {
+    let close = HeaderValue::from_static("close");
+    response.headers_mut().insert(header::CONNECTION, close);
+    response
+}
+
+/// A descriptor that is given up to accept a connection which there is no other for: its client
+/// hears that at once and does not wait in the system's queue.
+struct Spare {
+    held: Option<File>,
+    is_short: bool,
+}
+
+impl Spare {
+    fn hold() -> Self {
+        let mut spare = Self {
+            held: None,
+            is_short: false,
+        };
+        spare.take_back();
+        spare
+    }
+
+    fn is_held(&self) -> bool {
+        self.held.is_some()
+    }
+
+    fn take_back(&mut self) {
+        if self.held.is_none() {
+            self.held = File::open("/dev/null").ok();
+        }
+    }
+
+    /// Answers the next connection that there is no place for.
+    async fn turn_away(&mut self, listener: &TcpListener) {
+        if !std::mem::replace(&mut self.is_short, true) {
+            tracing::warn!("out of file descriptors: connections are turned away");
+        }
+        self.held = None;
+        let turned_away = timeout(REST, async {
+            let (mut stream, _) = listener.accept().await?;
+            stream.write_all(&no_descriptor()).await?;
+            stream.shutdown().await?;
+            // What has come already; the rest is not waited for.
+            let mut dropped = [0; MAX_DROPPED_BYTES];
+            stream.try_read(&mut dropped)
+        });
+        let turned_away = turned_away.await;
+        self.take_back();
+        if !matches!(turned_away, Ok(Ok(_))) {
+            sleep(REST).await;
+        }
+    }
+}
+
+/// The answer without a request: `503`.
+fn no_descriptor() -> Vec<u8> {
+    let refused = Error::new(Code::Unavailable, locale::server::no_descriptor());
+    let body = serde_json::to_vec(&ErrorBody::from(&refused)).unwrap_or_default();
+    let head = format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n\
+         connection: close\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    [head.into_bytes(), body].concat()
+}
