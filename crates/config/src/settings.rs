@@ -192,7 +192,7 @@ pub struct Server {
     /// The most bytes in the body of a request.
     #[schemars(range(min = 1_024, max = 67_108_864), extend("x-widens" = true))]
     pub max_body_bytes: u32,
-    /// The most open connections.
+    /// The most open connections; fewer where the limit of file descriptors allows no more.
     #[schemars(range(min = 1, max = 65_536), extend("x-widens" = true))]
     pub max_connections: u32,
     /// Seconds that a client may take to send its headers, or its body.

@@ -306,6 +306,7 @@ pub(crate) fn read(places: &DirArgs, who: &ModelArgs, local: LocalData) -> Resul
     config.frees_ballast = data_dir.place == Place::OfFolder;
     config.providers = set_up(&resolved);
     config.providers.unbuilt = unbuilt(&sources);
+    config.providers.max_idle = config.budget().idle;
     protect(&mut config, &resolved, &sources, owner);
     let registry = Arc::new(registry(config.providers.clone()));
     config.registry = Some(registry.clone());

@@ -12,6 +12,7 @@ mod relay;
 
 use std::io;
 
+use samovar_descriptors::LEAST;
 use samovar_locale::doctor as text;
 use samovar_server::Home;
 use serde_json::json;
@@ -76,6 +77,7 @@ pub(crate) async fn doctor(args: &args::Doctor) -> Result<Exit, Failure> {
 async fn examine(found: &Setup, care: Mode) -> Vec<Finding> {
     let mut findings = data::examine(found, care).await;
     findings.extend(disk::examine(found));
+    findings.push(descriptors(found));
     findings.extend(damage::examine(found));
     findings.push(workspace(found));
     findings.extend(hooks::examine(found).await);
@@ -145,6 +147,19 @@ fn workspace(found: &Setup) -> Finding {
     }
 }
 
+fn descriptors(found: &Setup) -> Finding {
+    let budget = found.config.budget();
+    if !budget.is_enough() {
+        let fact = text::descriptors_few(budget.limit, LEAST);
+        let reason = text::descriptors_why();
+        return Finding::bad("descriptors", Exit::Configuration, fact, reason)
+            .with_command("ulimit -n 1024");
+    }
+    let (connections, asking) = (budget.connections as u64, budget.asking as u64);
+    let fact = text::descriptors(budget.limit, connections, asking);
+    Finding::good("descriptors", fact, text::descriptors_why())
+}
+
 /// The name of a thing for people.
 fn name(what: &str) -> &'static str {
     match what {
@@ -167,6 +182,7 @@ fn name(what: &str) -> &'static str {
         "backup" => text::what_backup(),
         "damage" => text::what_damage(),
         "disk" => text::what_disk(),
+        "descriptors" => text::what_descriptors(),
         "durability" => text::what_durability(),
         "aside" => text::what_aside(),
         "start" => text::what_start(),

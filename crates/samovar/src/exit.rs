@@ -186,7 +186,7 @@ impl From<StartError> for Failure {
         match error {
             StartError::Open(error) => error.into(),
             StartError::Listen { .. } => Self::new(Exit::Busy, error.code(), error),
-            StartError::Address(_) | StartError::Exposed { .. } => {
+            StartError::Descriptors(_) | StartError::Address(_) | StartError::Exposed { .. } => {
                 Self::new(Exit::Configuration, error.code(), error)
             }
         }

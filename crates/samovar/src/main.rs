@@ -77,6 +77,9 @@ fn start(args: Args, log: EnvFilter) -> Result<Exit, Failure> {
         // It would panic where nobody reads stderr any more.
         .log_internal_errors(false)
         .init();
+    if let Err(error) = samovar_descriptors::raise() {
+        tracing::debug!(%error, "the limit of file descriptors stays as it is");
+    }
     #[cfg(feature = "failpoints")]
     failpoints::arm();
     #[cfg(feature = "plant")]

@@ -81,6 +81,10 @@ impl Reboot {
         let name = arguments
             .next()
             .unwrap_or_else(|| OsString::from("samovar"));
+        // It raises the limit again, and remembers what this one found.
+        if let Err(error) = samovar_descriptors::restore() {
+            tracing::debug!(%error, "the limit of file descriptors stays raised");
+        }
         // The program that runs, also when another version stands in its place by now.
         let failed = Command::new("/proc/self/exe")
             .arg0(name)

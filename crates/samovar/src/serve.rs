@@ -81,6 +81,7 @@ pub(crate) async fn run(
             let kept = server.home().engine().totals().await;
             found.say_earlier(kept.is_ok_and(|kept| kept.sessions == 0));
             say(&banner(&server, &found, &chosen));
+            say_bounds(&found.config);
             greet(server.url(), &found)?;
             is_first = false;
         }
@@ -173,6 +174,16 @@ async fn say_recovered(server: &Server) {
             waiting,
             found.unknown_calls,
         ));
+    }
+}
+
+/// Says what there is less of than was configured, because file descriptors are short.
+fn say_bounds(config: &Config) {
+    let budget = config.budget();
+    let asking = config.settings.asking_at_once;
+    if budget.connections < config.max_connections || budget.asking < asking {
+        let (connections, asking) = (budget.connections as u64, budget.asking.min(asking) as u64);
+        say(&text::serve::descriptors(budget.limit, connections, asking));
     }
 }
 

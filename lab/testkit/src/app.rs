@@ -46,6 +46,8 @@ impl AppBuilder {
     /// When the system gives no temporary folder.
     #[expect(clippy::new_without_default, reason = "it makes folders")]
     pub fn new() -> Self {
+        // Clients and server are in one process; where that fails, the usual limit has to do.
+        samovar_descriptors::raise().ok();
         let root = tempfile::tempdir().expect("a temporary folder");
         let (data, workspace) = (root.path().join("data"), root.path().join("workspace"));
         std::fs::create_dir_all(&workspace).expect("a workspace");

@@ -25,6 +25,7 @@ pub struct Program {
     binary: PathBuf,
     root: TempDir,
     variables: Vec<(String, String)>,
+    descriptors: Option<(u32, u32)>,
 }
 
 /// What a program left behind.
@@ -69,6 +70,7 @@ impl Program {
             binary: binary.into(),
             root,
             variables: vec![("SAMOVAR__MODELS__PROBE".to_owned(), "false".to_owned())],
+            descriptors: None,
         }
     }
 
@@ -85,6 +87,13 @@ impl Program {
     #[must_use]
     pub fn set(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Starts it with this soft and this hard limit of file descriptors.
+    #[must_use]
+    pub fn limited(mut self, soft: u32, hard: u32) -> Self {
+        self.descriptors = Some((soft, hard));
         self
     }
 
@@ -125,7 +134,15 @@ impl Program {
 
     /// A command with these arguments, not started yet.
     pub fn command<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Command {
-        let mut command = Command::new(&self.binary);
+        let mut command = match self.descriptors {
+            Some((soft, hard)) => {
+                let limit = format!(r#"ulimit -Sn {soft}; ulimit -Hn {hard}; exec "$0" "$@""#);
+                let mut shell = Command::new("/bin/sh");
+                shell.args(["-c", &limit]).arg(&self.binary);
+                shell
+            }
+            None => Command::new(&self.binary),
+        };
         command
             .args(args)
             .env_clear()
@@ -269,6 +286,14 @@ impl Serving {
         send(signal, &self.child);
     }
 
+    /// Its process.
+    ///
+    /// # Panics
+    /// When it has ended.
+    pub fn pid(&self) -> Pid {
+        pid(&self.child)
+    }
+
     /// Waits until it has ended by itself: its exit code, and all that it wrote after its banner.
     ///
     /// # Panics
@@ -303,9 +328,12 @@ impl Deref for Serving {
 /// # Panics
 /// When it has ended.
 pub fn send(signal: Signal, child: &Child) {
+    kill_process(pid(child), signal).expect("the program can be signalled");
+}
+
+fn pid(child: &Child) -> Pid {
     let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
-    let pid = pid.and_then(Pid::from_raw).expect("the program runs");
-    kill_process(pid, signal).expect("the program can be signalled");
+    pid.and_then(Pid::from_raw).expect("the program runs")
 }
 
 async fn read_banner(lines: &mut Lines<BufReader<ChildStderr>>) -> String {

@@ -35,6 +35,7 @@ async fn every_finding_is_a_fact_a_reason_and_a_command() {
     let expected = [
         "data",
         "durability",
+        "descriptors",
         "workspace",
         "model",
         "chat",

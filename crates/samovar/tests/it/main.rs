@@ -21,6 +21,7 @@ mod crash;
 mod cut_writes;
 mod damage;
 mod data_dir;
+mod descriptors;
 mod docs;
 mod doctor;
 mod examples;

@@ -1,0 +1,215 @@
+//! A server with few file descriptors, and one that has none left for a while.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::time::Duration;
+
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use samovar_descriptors::limit;
+use samovar_model_server::{Gate, Rule, When, call, say};
+use samovar_testkit::{EventStream, Serving, Signal};
+use serde_json::json;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::hook::Hook;
+use crate::setup::{ended_with, last, program, text, with_model};
+
+/// A test that waits longer than this has hung.
+const HANG: Duration = Duration::from_secs(20);
+
+/// How long a server that cannot go on is watched.
+const WHILE: Duration = Duration::from_millis(300);
+
+const CONTENT: &str = "as it was written";
+
+#[tokio::test]
+async fn a_limit_that_is_too_low_for_a_server_is_refused() {
+    let program = program().limited(64, 64);
+    let refused = program.try_serve(&[]).await.err().unwrap();
+    ended_with(&refused, 3, "descriptors_few");
+    let told = program.run(["doctor"]).await;
+    assert_eq!(told.code, Some(3), "{told:?}");
+    assert!(told.stdout.contains("fail descriptors: 64"), "{told:?}");
+}
+
+// proves TL-13
+#[tokio::test]
+async fn the_soft_limit_is_raised_and_the_start_says_what_the_hard_one_allows() {
+    for (hard, wanted) in [(256, true), (20_000, false)] {
+        let program = program().limited(200, hard);
+        let server = program.serve(&[]).await;
+        let unchanged = Rlimit {
+            current: Some(hard.into()),
+            maximum: Some(hard.into()),
+        };
+        let found = prlimit(Some(server.pid()), Resource::Nofile, unchanged);
+        assert_eq!(found.unwrap(), unchanged);
+        server.send(Signal::TERM);
+        let said = server.end().await.stderr;
+        let line = "the limit of 256 file descriptors allows 48 connections";
+        assert_eq!(said.contains(line), wanted, "{said}");
+    }
+}
+
+// proves TL-13
+#[tokio::test]
+async fn silent_sockets_at_a_low_limit_harm_no_turn() {
+    let calls = call("read_file", json!({"path": "f1.txt"}))
+        .and_call("read_file", json!({"path": "f2.txt"}))
+        .when(When::ToolResults(0))
+        .forever();
+    let ends = say("the end").when(When::ToolResults(2)).forever();
+    let (program, model) = with_model([calls, ends]).await;
+    program.file("f1.txt", CONTENT).file("f2.txt", CONTENT);
+    let program = program.limited(256, 256);
+    let server = program.serve(&[]).await;
+    let mut sessions = Vec::new();
+    for _ in 0..40 {
+        sessions.push(server.session().await);
+    }
+    let mut silent = Vec::new();
+    for _ in 0..256 {
+        silent.push(TcpStream::connect(&server.address).await.unwrap());
+    }
+
+    let mut turns = JoinSet::new();
+    for session in sessions {
+        let params = json!({"sessionId": session, "content": "go"});
+        let stream = server.post_stream(params).await;
+        turns.spawn(async move { EventStream::new(stream).rest().await });
+    }
+    let ready = timeout(HANG, server.get("/readyz")).await.unwrap();
+
+    assert_eq!(ready.status, 200);
+    while let Some(frames) = turns.join_next().await {
+        let frames = frames.unwrap();
+        assert_eq!(last(&frames)["finishReason"], "stop", "{frames:?}");
+        assert_eq!(text(&frames), "the end");
+        let results = frames
+            .iter()
+            .filter(|frame| frame.kind() == "tool_call_result");
+        for result in results {
+            assert!(result.data.to_string().contains(CONTENT), "{result:?}");
+        }
+    }
+    assert_eq!(model.prompt_count(), 80);
+    drop(silent);
+}
+
+// proves TL-13, AS-14, DU-12
+#[tokio::test]
+async fn a_turn_waits_while_there_is_no_descriptor_and_goes_on_as_if_nothing_was() {
+    let (head, calls) = (Gate::new("head"), Gate::new("calls"));
+    let hook = Hook::open().await;
+    let (program, model) = with_model([
+        Rule::from(
+            say("a word")
+                .and_call("read_file", json!({"path": "f1.txt"}))
+                .and_call("search_files", json!({"pattern": "written"}))
+                .and_call("hook", json!({"n": 1}))
+                .hold_head(&head)
+                .hold_after(1, &calls),
+        ),
+        Rule::from(say("the end")),
+    ])
+    .await;
+    program.file("f1.txt", CONTENT);
+    let program = program
+        .set("SAMOVAR__TOOLS__APPROVAL", "auto")
+        .set("SAMOVAR__EGRESS__ALLOW", "127.0.0.1/32");
+    let server = program.serve(&[]).await;
+    let tool = json!({
+        "name": "hook", "description": "Takes a number.", "url": hook.url(), "effect": "unsafe",
+        "parameters": {"type": "object", "properties": {"n": {"type": "number"}}},
+    });
+    let added = server
+        .request(reqwest::Method::POST, "/api/tools")
+        .json(&tool);
+    assert_eq!(server.answer(added).await.status, 200);
+    let session = server.session().await;
+
+    // The connection to the model.
+    let limit = starve(server.pid());
+    let mut stream = server.say(&session, "go").await;
+    assert!(timeout(WHILE, stream.until("text_delta")).await.is_err());
+    assert_eq!(model.prompt_count(), 0);
+    turned_away(&server).await;
+    feed(server.pid(), limit);
+    while model.prompt_count() == 0 {
+        tokio::task::yield_now().await;
+    }
+    // The file of the spool.
+    let limit = starve(server.pid());
+    model.open(&head).unwrap();
+    assert!(timeout(WHILE, stream.until("text_delta")).await.is_err());
+    feed(server.pid(), limit);
+    timeout(HANG, stream.until("text_delta")).await.unwrap();
+    // The tools' files, and the connection to the webhook.
+    let limit = starve(server.pid());
+    model.open(&calls).unwrap();
+    assert!(
+        timeout(WHILE, stream.until("tool_call_result"))
+            .await
+            .is_err()
+    );
+    feed(server.pid(), limit);
+
+    let frames = timeout(HANG, stream.rest()).await.unwrap();
+
+    assert_eq!(last(&frames)["finishReason"], "stop", "{frames:?}");
+    assert_eq!(text(&frames), "the end");
+    let prompts = model.prompts();
+    let messages = prompts[1].body()["messages"].as_array().unwrap();
+    let results = messages.iter().filter(|message| message["role"] == "tool");
+    let results: Vec<_> = results
+        .map(|result| result["content"].to_string())
+        .collect();
+    assert_eq!(results.len(), 3);
+    assert!(results[0].contains(CONTENT), "{results:?}");
+    assert!(results[1].contains(CONTENT), "{results:?}");
+    assert!(!results[2].contains("descriptor"), "{results:?}");
+    assert_eq!(hook.keys().len(), 1);
+    let report = server.get("/api/damage").await;
+    assert_eq!(report.body["items"], json!([]));
+}
+
+/// Takes every free descriptor of a process away; answers with the limit that it had.
+fn starve(process: Pid) -> Rlimit {
+    let open = fs::read_dir(format!("/proc/{}/fd", process.as_raw_pid())).unwrap();
+    let open: BTreeSet<u64> = open
+        .map(|entry| {
+            entry
+                .unwrap()
+                .file_name()
+                .to_str()
+                .unwrap()
+                .parse()
+                .unwrap()
+        })
+        .collect();
+    let first_free = (0..limit()).find(|number| !open.contains(number)).unwrap();
+    let none = Rlimit {
+        current: Some(first_free),
+        maximum: rustix::process::getrlimit(Resource::Nofile).maximum,
+    };
+    prlimit(Some(process), Resource::Nofile, none).unwrap()
+}
+
+/// Gives them back.
+fn feed(process: Pid, limit: Rlimit) {
+    prlimit(Some(process), Resource::Nofile, limit).unwrap();
+}
+
+/// Holds that a client which comes now hears at once that there is no place.
+async fn turned_away(server: &Serving) {
+    let mut stream = TcpStream::connect(&server.address).await.unwrap();
+    let mut answer = String::new();
+    let read = timeout(HANG, stream.read_to_string(&mut answer)).await;
+    read.unwrap().unwrap();
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    assert!(answer.contains("\r\nretry-after: 1\r\n"), "{answer}");
+    assert!(answer.contains(r#""code":"unavailable""#), "{answer}");
+}
