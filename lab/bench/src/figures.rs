@@ -14,7 +14,9 @@ use crate::client::{Client, share_out};
 use crate::model::MODEL;
 use crate::program::Program;
 use crate::sample::{Sample, milliseconds};
-use crate::{cancelled, children, commits, killed, memory, posted, relayed, repeated, stalled};
+use crate::{
+    cancelled, children, commits, crowded, killed, memory, posted, relayed, repeated, stalled,
+};
 
 /// One row of the table.
 pub(crate) struct Figure {
@@ -147,6 +149,41 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
             told("memory 30 s after that", "MB"),
         ],
         measure: |program| memory::long_messages(program).boxed_local(),
+    },
+    Experiment {
+        figures: &[
+            within(
+                "not all right of 1,500 streams, soft limit 1,024",
+                "streams",
+                0.0,
+            ),
+            within("poisoned results of their 3,000 calls", "results", 0.0),
+        ],
+        measure: |program| crowded::usual(program).boxed_local(),
+    },
+    Experiment {
+        figures: &[
+            within(
+                "poisoned results with 600 streams, hard limit 256",
+                "results",
+                0.0,
+            ),
+            within(
+                "of those streams, begun and not ended whole",
+                "streams",
+                0.0,
+            ),
+            told("of those streams, refused", "streams"),
+        ],
+        measure: |program| crowded::low(program).boxed_local(),
+    },
+    Experiment {
+        figures: &[within(
+            "`/readyz` beside 5,000 silent sockets",
+            "ms",
+            1000.0,
+        )],
+        measure: |program| crowded::silent(program).boxed_local(),
     },
     Experiment {
         figures: &[

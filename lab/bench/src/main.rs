@@ -17,6 +17,7 @@ mod cancelled;
 mod children;
 mod client;
 mod commits;
+mod crowded;
 mod figures;
 mod killed;
 mod machine;
@@ -68,6 +69,8 @@ fn root() -> PathBuf {
 /// A row that cannot be measured fails the bench after all others.
 /// A word chooses the rows whose experiment has it in a name; their table is printed and not written.
 async fn run(root: &Path, word: Option<&str>) -> Result<()> {
+    // The bench is the client and the model server of thousands of streams.
+    samovar_descriptors::raise().context("cannot raise the limit of file descriptors")?;
     let bench = Bench::prepare().await?;
     let commit = Commit::read(root);
     let began = Machine::read();

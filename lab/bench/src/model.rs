@@ -112,7 +112,13 @@ impl Talk {
     }
 
     pub(crate) fn tool_results(&self) -> usize {
-        self.by("tool").count()
+        self.results().len()
+    }
+
+    /// The texts of the tools' results.
+    pub(crate) fn results(&self) -> Vec<&str> {
+        let results = self.by("tool").map(|message| &message["content"]);
+        results.filter_map(Value::as_str).collect()
     }
 
     fn by(&self, role: &str) -> impl Iterator<Item = &Value> {
@@ -134,9 +140,18 @@ impl Talk {
 
     /// Calls a tool.
     pub(crate) async fn call(self, tool: &str, arguments: &str) -> Result<()> {
-        let function = json!({"name": tool, "arguments": arguments});
-        let call = json!({"index": 0, "id": "call-1", "type": "function", "function": function});
-        self.send(event(&json!({"tool_calls": [call]}), None)?)
+        self.calls(&[(tool, arguments.to_owned())]).await
+    }
+
+    /// Calls tools, each with its arguments.
+    pub(crate) async fn calls(self, calls: &[(&str, String)]) -> Result<()> {
+        let calls = calls.iter().enumerate().map(|(index, (tool, arguments))| {
+            let function = json!({"name": tool, "arguments": arguments});
+            let id = format!("call-{}", index + 1);
+            json!({"index": index, "id": id, "type": "function", "function": function})
+        });
+        let calls: Vec<_> = calls.collect();
+        self.send(event(&json!({"tool_calls": calls}), None)?)
             .await?;
         self.send(event(&json!({}), Some("tool_calls"))?).await?;
         self.done().await

@@ -53,6 +53,27 @@ pub(crate) struct Program<'a> {
     bench: &'a Bench,
     root: PathBuf,
     environment: Environment,
+    limit: Option<Limit>,
+}
+
+/// How many file descriptors a process may have.
+#[derive(Clone, Copy)]
+pub(crate) struct Limit {
+    pub(crate) soft: u32,
+    /// That of the bench where there is none.
+    pub(crate) hard: Option<u32>,
+}
+
+impl Limit {
+    /// A script that starts the program of its arguments with this limit.
+    fn script(self) -> String {
+        let soft = self.soft;
+        let hard = self.hard.map(|hard| format!("ulimit -H -n {hard}; "));
+        format!(
+            r#"ulimit -S -n {soft}; {}exec "$0" "$@""#,
+            hard.unwrap_or_default()
+        )
+    }
 }
 
 /// A running server; dropped, it is killed.
@@ -99,6 +120,7 @@ impl Bench {
             bench: self,
             root,
             environment,
+            limit: None,
         })
     }
 }
@@ -142,6 +164,19 @@ impl<'a> Program<'a> {
             environment,
             ..self.clone()
         }
+    }
+
+    /// The same with a limit of file descriptors.
+    pub(crate) fn limited(self, limit: Limit) -> Program<'a> {
+        Program {
+            limit: Some(limit),
+            ..self
+        }
+    }
+
+    /// The folder that its tools work in.
+    pub(crate) fn work(&self) -> PathBuf {
+        self.root.join("work")
     }
 
     pub(crate) fn binary(&self) -> &Path {
@@ -192,7 +227,15 @@ impl<'a> Program<'a> {
     }
 
     fn start(&self, words: &[&str]) -> Result<Child> {
-        let mut command = Command::new(&self.bench.binary);
+        let binary = &self.bench.binary;
+        let mut command = match self.limit {
+            Some(limit) => {
+                let mut shell = Command::new("/bin/sh");
+                shell.arg("-c").arg(limit.script()).arg(binary);
+                shell
+            }
+            None => Command::new(binary),
+        };
         command
             .args(words)
             .env_clear()
