@@ -56,6 +56,17 @@ pub enum DamagedPart {
     History,
 }
 
+impl DamagedPart {
+    /// The beginning of the name of the folder that it is set aside in.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Journal => "journal",
+            Self::History => "history",
+            Self::Session => "session",
+        }
+    }
+}
+
 /// The reports of a data directory that is held.
 pub struct Reports {
     dir: DataDir,
@@ -127,6 +138,16 @@ impl Reports {
             DamagedPart::Journal => locale::damage::journal(),
             DamagedPart::History if kept_in.is_none() => locale::damage::history_cut(),
             DamagedPart::History => locale::damage::history(),
+            DamagedPart::Session => locale::damage::session(),
+        };
+        self.add(part, None, why, (lost, kept_in));
+    }
+
+    /// Tells that a store was missing and begins empty.
+    pub(crate) fn missing(&self, part: DamagedPart, why: &str, kept_in: Option<String>) {
+        let lost = match part {
+            DamagedPart::Journal => locale::damage::journal_missing(),
+            DamagedPart::History => locale::damage::history_missing(),
             DamagedPart::Session => locale::damage::session(),
         };
         self.add(part, None, why, (lost, kept_in));

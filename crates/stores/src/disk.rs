@@ -10,11 +10,12 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
 use rustix::io::Errno;
 use samovar_core::Broken;
+use samovar_locale as locale;
 use tokio::sync::watch;
 
 use crate::data_dir;
@@ -41,6 +42,17 @@ struct Inner {
     /// Held by whoever makes the ballast or gives it up.
     ballast: Mutex<()>,
     failed: watch::Sender<Option<Broken>>,
+    /// The files that must stay where they are while a store has them open.
+    watched: Mutex<Vec<WatchedFile>>,
+    /// Set once one of them did not.
+    gone: OnceLock<Broken>,
+}
+
+/// A file as it was when it was opened.
+#[derive(Debug)]
+struct WatchedFile {
+    path: PathBuf,
+    identity: (u64, u64),
 }
 
 /// How much room a data directory has, looked at from outside: nothing is made or given up for that.
@@ -82,6 +94,8 @@ impl Disk {
             is_full: AtomicBool::new(false),
             ballast: Mutex::default(),
             failed,
+            watched: Mutex::default(),
+            gone: OnceLock::new(),
         }));
         disk.0.take_ballast();
         // A start writes here and there; it needs more than the ballast leaves.
@@ -114,6 +128,11 @@ impl Disk {
         let failed = failed.ok().and_then(|failed| failed.clone());
         // The sender lives in this very handle, so somebody has said why.
         failed.unwrap_or_else(|| Broken::Io(String::new()))
+    }
+
+    /// How a store failed for good, if one did.
+    pub fn failure(&self) -> Option<Broken> {
+        self.0.failed.borrow().clone()
     }
 
     /// Gives the ballast up, so that a start, or whatever cannot wait, has room.
@@ -173,6 +192,45 @@ impl Disk {
         if self.free_bytes().is_none_or(|free| free >= wanted) {
             self.0.take_ballast();
         }
+    }
+
+    /// Remembers which file is open at a path; none there, nothing to remember.
+    pub(crate) fn watch(&self, path: &Path) {
+        if let Some(identity) = identity(path).ok().flatten() {
+            let path = path.to_owned();
+            self.watched().push(WatchedFile { path, identity });
+        }
+    }
+
+    /// Compares the open files with those at their paths. What is written to a file that was removed
+    /// or replaced is lost with it, so the stores fail then, for good.
+    ///
+    /// # Errors
+    /// [`Broken::Io`], which names the path.
+    pub(crate) fn look_at_files(&self) -> Result<(), Broken> {
+        self.check_files()?;
+        let moved = self.watched().iter().find_map(|file| {
+            let now = identity(&file.path);
+            // Where the system does not say, nothing is known.
+            let has_moved = now.is_ok_and(|now| now != Some(file.identity));
+            has_moved.then(|| file.path.clone())
+        });
+        let Some(path) = moved else { return Ok(()) };
+        let broken = Broken::Io(locale::store::moved(locale::quoted(&path)));
+        tracing::error!(path = %path.display(), "a file of the stores was removed or replaced");
+        let broken = self.0.gone.get_or_init(|| broken).clone();
+        self.fail(&broken);
+        Err(broken)
+    }
+
+    /// Refuses once a file was found removed or replaced.
+    pub(crate) fn check_files(&self) -> Result<(), Broken> {
+        self.0.gone.get().map_or(Ok(()), |gone| Err(gone.clone()))
+    }
+
+    fn watched(&self) -> MutexGuard<'_, Vec<WatchedFile>> {
+        let watched = self.0.watched.lock();
+        watched.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A store failed for good.
@@ -236,6 +294,17 @@ impl Inner {
 
     fn remove(&self, name: &str) {
         remove(&self.dir, name);
+    }
+}
+
+/// The device and the number of a file, by which it is known under any name.
+fn identity(path: &Path) -> io::Result<Option<(u64, u64)>> {
+    match fs::symlink_metadata(path) {
+        Ok(meta) => Ok(Some((meta.dev(), meta.ino()))),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
     }
 }
 

@@ -1,9 +1,11 @@
 //! Why stores cannot be opened.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use samovar_core::Broken;
 use samovar_locale as locale;
+
+use crate::generation::{Lack, Missing, Store};
 
 /// Why the stores cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +17,14 @@ pub enum OpenError {
         dir: PathBuf,
         /// What the system said.
         source: std::io::Error,
+    },
+    /// A store that should be there is not.
+    #[error("{}", say_missing(.dir, *.missing))]
+    Missing {
+        /// The data directory.
+        dir: PathBuf,
+        /// The store.
+        missing: Missing,
     },
     /// The journal cannot be opened.
     #[error("{}", locale::store::journal_unusable(locale::quoted(.dir), .source))]
@@ -32,4 +42,29 @@ pub enum OpenError {
         /// What it said.
         source: Broken,
     },
+}
+
+/// What was found, and what a person can do.
+fn say_missing(dir: &Path, missing: Missing) -> String {
+    let found = missing.found();
+    let dir = locale::quoted(dir);
+    match missing.store {
+        Store::Journal => locale::store::journal_missing(dir, found),
+        Store::History => locale::store::history_missing(dir, found),
+    }
+}
+
+impl Missing {
+    /// What was found in the place of the store.
+    pub(crate) fn found(self) -> String {
+        let path = match self.store {
+            Store::Journal => "journal/data.mdb",
+            Store::History => "history.db",
+        };
+        match self.lack {
+            Lack::Gone => locale::store::file_gone(path),
+            Lack::Empty => locale::store::file_empty(path),
+            Lack::Another => locale::store::file_of_another(path),
+        }
+    }
 }

@@ -52,6 +52,7 @@ impl SqliteHistory {
     pub async fn open_on(disk: &Disk, path: &Path) -> Result<Self, Broken> {
         let file = file::Options::new(path)?;
         let writer = Writer::open(file.writer(), disk.clone()).await?;
+        disk.watch(path);
         Ok(Self {
             writer: Mutex::new(writer),
             readers: file.readers(),

@@ -38,10 +38,12 @@ use samovar_core::journal::{Batch, LogEntry, LogNo};
 use samovar_core::{Broken, Epoch, Event, Future, Journal, Millis, Seq, SessionId};
 
 use crate::disk::Disk;
+use crate::generation::{Found, Generation};
 use crate::spool::{self, Spool};
 pub use audit::Wound;
 pub use boot::{Hole, Recovered};
 pub use copy::Pause;
+use fault::Fault;
 pub(crate) use fault::from_io;
 use keep::{Marks, PackedBatch};
 use row::{Row, RowKey};
@@ -179,6 +181,7 @@ impl LmdbJournal {
             sync_marker::begin(&journal_dir, &boot_id)?;
         }
         let tables = Tables::open(&journal_dir, settings)?;
+        disk.watch(&journal_dir.join(FILE));
         // LMDB syncs its file, not the folders through which it is found.
         sync_dir(&journal_dir)?;
         sync_dir(dir)?;
@@ -219,6 +222,45 @@ impl LmdbJournal {
             return Ok(());
         }
         pages::check(&journal_dir.join(FILE), max_bytes).map(drop)
+    }
+
+    /// What stands in the place of the journal in a data directory, whose pages were looked at before.
+    ///
+    /// # Errors
+    /// [`Broken`] when that cannot be found out; damage is an answer.
+    pub(crate) fn find(dir: &Path) -> Result<Found, Broken> {
+        let dir = dir.join("journal");
+        if sync_marker::is_torn(&dir)? {
+            return Ok(Found::Torn);
+        }
+        if let Some(missing) = Found::missing(&dir.join(FILE))? {
+            return Ok(missing);
+        }
+        let read = || {
+            let tables = Tables::open(&dir, &Settings::default())?;
+            let txn = tables.read_txn()?;
+            Ok::<_, Fault>(Found::There {
+                generation: tables.generation(&txn)?,
+                has_content: tables.logs.first(&txn)?.is_some(),
+            })
+        };
+        match read().map_err(Broken::from) {
+            Err(Broken::Damaged(why)) => Ok(Found::Damaged(why)),
+            found => found,
+        }
+    }
+
+    /// Writes the generation of the data directory into the journal, durably.
+    ///
+    /// # Errors
+    /// [`Broken`].
+    pub(crate) fn stamp(&self, generation: &Generation) -> Result<(), Broken> {
+        let tables = self.shared.tables()?;
+        let mut txn = tables.env.write_txn().map_err(Fault::from)?;
+        tables.put_generation(&mut txn, generation)?;
+        txn.commit().map_err(Fault::from)?;
+        self.shared.count_commit();
+        Ok(())
     }
 
     /// How many commits there were since the journal was opened, that of its epoch included; each is

@@ -7,23 +7,22 @@
 //! and an empty store replaces it: the history still serves what was said, or is made again from what
 //! the journal still has.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use samovar_core::{Broken, Damages, History, Journal};
+use samovar_core::{Broken, Damages, History, Journal, failpoint};
 
 use crate::backup::Backups;
 use crate::damage::{DamagedPart, Reports};
-use crate::data_dir::{DataDir, HISTORY, JOURNAL, free_folder, move_all};
+use crate::data_dir::{DataDir, HISTORY, JOURNAL, LOCK, free_folder, move_all};
 use crate::disk::{Disk, blocking};
 use crate::error::OpenError;
+use crate::generation::{Due, Found, Generation, Plan, Store, judge};
 use crate::history::SqliteHistory;
-use crate::journal::{Durability, Fill, LmdbJournal, Settings, Wound};
+use crate::journal::{Durability, Fill, LmdbJournal, Settings, Wound, from_io};
+use crate::missing::survey;
 use crate::run::{RunFile, RunState};
 use crate::walker::Walker;
-
-/// Bytes of a journal whose pages are looked at at every start; the pages of a larger one only after
-/// a start that died, for a start must not take longer the more is kept.
-const LOOKED_AT_BYTES: u64 = 32 << 20;
 
 /// What the stores are opened with.
 pub struct Options {
@@ -55,7 +54,7 @@ pub struct Stores {
 /// Opens the stores; what is damaged is set aside, and an empty store replaces it.
 ///
 /// # Errors
-/// [`OpenError`]; nothing is left open then.
+/// [`OpenError`]; nothing is left open then. With [`OpenError::Missing`] nothing was changed either.
 pub async fn open(options: Options) -> Result<Stores, OpenError> {
     let run = RunFile::begin(&options.dir);
     Opener { options, run }.open().await
@@ -115,11 +114,27 @@ struct Opener {
 }
 
 impl Opener {
-    async fn open(self) -> Result<Stores, OpenError> {
-        let dir = || self.options.dir.path.clone();
-        let opened = self.open_journal().await;
-        let (disk, lmdb) = opened.map_err(|source| OpenError::Journal { dir: dir(), source })?;
-        match self.open_history(&disk, &lmdb).await {
+    async fn open(mut self) -> Result<Stores, OpenError> {
+        let dir = self.options.dir.path.clone();
+        let (journal, history) = match self.admit().await {
+            Ok(found) => found,
+            Err(refusal) => {
+                self.run.refused();
+                return Err(refusal);
+            }
+        };
+        let of_journal = |source| OpenError::Journal {
+            dir: dir.clone(),
+            source,
+        };
+        let of_history = |source| OpenError::History {
+            dir: dir.clone(),
+            source,
+        };
+        let opened = self.open_journal(&journal).await;
+        let (disk, lmdb) = opened.map_err(of_journal)?;
+        disk.watch(&dir.join(LOCK));
+        match self.open_history(&disk, &lmdb, &history).await {
             Ok(history) => Ok(Stores {
                 journal: lmdb.clone(),
                 history: history.clone(),
@@ -131,39 +146,69 @@ impl Opener {
             }),
             Err(source) => {
                 told(lmdb.close().await);
-                Err(OpenError::History { dir: dir(), source })
+                Err(of_history(source))
             }
         }
     }
 
-    async fn open_journal(&self) -> Result<(Disk, Arc<LmdbJournal>), Broken> {
-        let opened = match self.look().await {
-            Ok(()) => self.try_journal().await,
-            Err(broken) => Err(broken),
+    /// Finds the stores, and notes how they are opened before anything of it is done.
+    async fn admit(&mut self) -> Result<(Found, Found), OpenError> {
+        let dir = self.options.dir.clone();
+        let walker = self.options.walker.as_ref();
+        let (journal, history) = survey(&dir, self.run.is_suspicious(), walker).await?;
+        let verdict = judge(&self.run.marks(), &journal, &history);
+        let mut plan = verdict.map_err(|missing| OpenError::Missing {
+            dir: dir.path.clone(),
+            missing,
+        })?;
+        let noted = match plan.generation {
+            Some(_) => self.note(&plan),
+            None => Generation::fresh().and_then(|fresh| {
+                plan.generation = Some(fresh);
+                self.note(&plan)
+            }),
         };
-        match opened {
-            Err(Broken::Damaged(why)) => {
-                self.set_aside(DamagedPart::Journal, &JOURNAL, &why)?;
+        match noted {
+            Ok(()) => {}
+            Err(error) if plan.journal == Due::Make || plan.history == Due::Make => {
+                let source = from_io("run.json", &error);
+                let dir = dir.path;
+                return Err(OpenError::Journal { dir, source });
+            }
+            // A store without a generation is as good as it was; the next start stamps it.
+            Err(error) => tracing::warn!(%error, "the stores get their generation later"),
+        }
+        Ok((journal, history))
+    }
+
+    fn note(&mut self, plan: &Plan) -> std::io::Result<()> {
+        self.run.planned(plan).or_else(|_| {
+            Disk::drop_ballast(&self.options.dir.path);
+            self.run.planned(plan)
+        })
+    }
+
+    async fn open_journal(&mut self, found: &Found) -> Result<(Disk, Arc<LmdbJournal>), Broken> {
+        let opened = match found {
+            Found::Damaged(why) => Err(Broken::Damaged(why.clone())),
+            Found::Gone | Found::Empty | Found::Torn | Found::There { .. } => {
                 self.try_journal().await
             }
-            opened => opened,
-        }
-    }
-
-    /// Looks at the journal before it is opened.
-    async fn look(&self) -> Result<(), Broken> {
-        let dir = self.options.dir.path.clone();
-        let is_suspicious = self.run.is_suspicious();
-        let most = if is_suspicious {
-            u64::MAX
-        } else {
-            LOOKED_AT_BYTES
         };
-        blocking(move || LmdbJournal::check(&dir, most)).await?;
-        match &self.options.walker {
-            Some(walker) if is_suspicious => walker.walk(&self.options.dir.path).await,
-            Some(_) | None => Ok(()),
+        let (disk, journal) = match opened {
+            Err(Broken::Damaged(why)) => {
+                self.set_aside(Store::Journal, &JOURNAL, &why)?;
+                self.try_journal().await?
+            }
+            opened => opened?,
+        };
+        let marks = self.run.marks();
+        if let (Some(generation), true) = (marks.generation, marks.journal != Due::Nothing) {
+            let stamped = journal.clone();
+            blocking(move || stamped.stamp(&generation)).await?;
+            failpoint!("stamp.journal.after");
         }
+        Ok((disk, journal))
     }
 
     async fn try_journal(&self) -> Result<(Disk, Arc<LmdbJournal>), Broken> {
@@ -220,20 +265,22 @@ impl Opener {
     }
 
     async fn open_history(
-        &self,
+        &mut self,
         disk: &Disk,
         journal: &Arc<LmdbJournal>,
+        found: &Found,
     ) -> Result<Arc<SqliteHistory>, Broken> {
-        let dir = &self.options.dir.path;
+        let dir = self.options.dir.path.clone();
         let path = dir.join(HISTORY[0]);
-        let last = &self.run.last;
+        let last = self.run.last.clone();
         // Only a history that was closed has no log beside it; whoever looks at it closes it.
         let has_log = dir.join(HISTORY[1]).exists();
         let is_suspicious = self.run.is_suspicious()
             || last.is_history_suspicious
+            || matches!(found, Found::Damaged(_))
             || SqliteHistory::looks_short(&path);
         if is_suspicious && let Err(Broken::Damaged(why)) = SqliteHistory::check(&path).await {
-            self.set_aside(DamagedPart::History, &HISTORY, &why)?;
+            self.set_aside(Store::History, &HISTORY, &why)?;
         }
         let is_cut = last.state == RunState::Ready && path.exists() && !has_log;
         if is_cut {
@@ -242,32 +289,44 @@ impl Opener {
                 .reports
                 .happened(DamagedPart::History, why, None);
         }
-        if is_cut || !path.exists() || last.is_restored {
+        let is_made = matches!(found, Found::Gone | Found::Empty);
+        if is_cut || is_made || !path.exists() || last.is_restored {
             project_again(journal).await?;
         }
-        match SqliteHistory::open_on(disk, &path).await {
+        let history = match self.try_history(disk, &path).await {
             Err(Broken::Damaged(why)) => {
-                self.set_aside(DamagedPart::History, &HISTORY, &why)?;
+                self.set_aside(Store::History, &HISTORY, &why)?;
                 project_again(journal).await?;
-                SqliteHistory::open_on(disk, &path).await.map(Arc::new)
+                self.try_history(disk, &path).await?
             }
-            opened => opened.map(Arc::new),
+            opened => opened?,
+        };
+        let marks = self.run.marks();
+        if let (Some(generation), true) = (marks.generation, marks.history != Due::Nothing) {
+            history.stamp(&generation).await?;
+            failpoint!("stamp.history.after");
         }
+        Ok(Arc::new(history))
+    }
+
+    async fn try_history(&self, disk: &Disk, path: &Path) -> Result<SqliteHistory, Broken> {
+        SqliteHistory::open_on(disk, path).await
     }
 
     /// Moves what is damaged to a folder of its own, and says so first.
-    fn set_aside(&self, part: DamagedPart, names: &[&str], why: &str) -> Result<(), Broken> {
-        let word = match part {
-            DamagedPart::Journal => "journal",
-            DamagedPart::History => "history",
-            DamagedPart::Session => "session",
+    fn set_aside(&mut self, store: Store, names: &[&str], why: &str) -> Result<(), Broken> {
+        let part = match store {
+            Store::Journal => DamagedPart::Journal,
+            Store::History => DamagedPart::History,
         };
-        let (dir, epoch) = (&self.options.dir.path, self.run.last.epoch);
         if part == DamagedPart::Journal {
             // A folder and a report need space, and no store is open yet that could free some.
-            Disk::drop_ballast(dir);
+            Disk::drop_ballast(&self.options.dir.path);
         }
-        let moved = free_folder(dir, word, epoch).and_then(|folder| {
+        let noted = self.run.makes(store);
+        let (dir, epoch) = (&self.options.dir.path, self.run.last.epoch);
+        let folder = noted.and_then(|()| free_folder(dir, part.word(), epoch));
+        let moved = folder.and_then(|folder| {
             let shown = folder.strip_prefix(dir).unwrap_or(&folder);
             let shown = shown.display().to_string();
             self.options.reports.store(part, why, Some(shown));

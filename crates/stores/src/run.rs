@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::data_dir::{DataDir, SmallFiles};
+use crate::generation::{Due, Generation, Marks, Plan, Store};
 
 const NAME: &str = "run.json";
 const MAX_BYTES: u64 = 4096;
@@ -51,6 +52,15 @@ pub struct Run {
     /// Whether the history could not be read at some time.
     #[serde(default)]
     pub is_history_suspicious: bool,
+    /// The generation of its stores; `None` before there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) generation: Option<Generation>,
+    /// What is under way with the journal.
+    #[serde(default)]
+    pub(crate) journal: Due,
+    /// What is under way with the history.
+    #[serde(default)]
+    pub(crate) history: Due,
 }
 
 impl Run {
@@ -59,6 +69,16 @@ impl Run {
         let text = dir.files.read(NAME, MAX_BYTES).ok().flatten();
         let run = text.and_then(|text| serde_json::from_str(&text).ok());
         run.unwrap_or_default()
+    }
+
+    /// What it says of the stores.
+    pub(crate) fn marks(&self) -> Marks {
+        Marks {
+            generation: self.generation.clone(),
+            journal: self.journal,
+            history: self.history,
+            has_served: self.epoch > 0,
+        }
     }
 
     /// Notes in the file of a run that goes on that the history could not be read.
@@ -91,21 +111,83 @@ pub(crate) struct RunFile {
 }
 
 impl RunFile {
+    /// Reads what the last run left.
+    pub(crate) fn look(dir: &DataDir) -> Self {
+        let last = Run::of(dir);
+        Self {
+            files: dir.files.clone(),
+            now: last.clone(),
+            last,
+        }
+    }
+
     /// Reads what the last run left, and notes that this one begins.
     pub(crate) fn begin(dir: &DataDir) -> Self {
-        let last = Run::of(dir);
-        let is_unclean = matches!(last.state, RunState::Ready | RunState::Closing);
-        let run = Self {
-            files: dir.files.clone(),
-            now: Run {
-                state: RunState::Starting,
-                unclean: if is_unclean { last.unclean + 1 } else { 0 },
-                ..last.clone()
-            },
-            last,
-        };
+        let mut run = Self::look(dir);
+        let is_unclean = matches!(run.last.state, RunState::Ready | RunState::Closing);
+        run.now.state = RunState::Starting;
+        run.now.unclean = if is_unclean { run.last.unclean + 1 } else { 0 };
         run.write();
         run
+    }
+
+    /// Notes, durably and before any of it is done, how the stores are opened.
+    ///
+    /// # Errors
+    /// What the system said; then nothing of it may be done.
+    pub(crate) fn planned(&mut self, plan: &Plan) -> io::Result<()> {
+        let planned = Run {
+            generation: plan.generation.clone(),
+            journal: plan.journal,
+            history: plan.history,
+            ..self.now.clone()
+        };
+        self.write_planned(planned)
+    }
+
+    /// Notes, durably, that a store is made again.
+    ///
+    /// # Errors
+    /// What the system said; then it may not be moved away.
+    pub(crate) fn makes(&mut self, store: Store) -> io::Result<()> {
+        let mut planned = self.now.clone();
+        match store {
+            Store::Journal => planned.journal = Due::Make,
+            Store::History => planned.history = Due::Make,
+        }
+        self.write_planned(planned)
+    }
+
+    /// Takes the generation of stores that belong together.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub(crate) fn adopt(&mut self, generation: Generation) -> io::Result<()> {
+        let planned = Run {
+            generation: Some(generation),
+            ..self.now.clone()
+        };
+        self.write_planned(planned)
+    }
+
+    fn write_planned(&mut self, planned: Run) -> io::Result<()> {
+        if planned != self.now {
+            let text = serde_json::to_vec(&planned)?;
+            self.files.write_synced(NAME, &text)?;
+            self.now = planned;
+        }
+        Ok(())
+    }
+
+    /// What this run says of the stores.
+    pub(crate) fn marks(&self) -> Marks {
+        self.now.marks()
+    }
+
+    /// Leaves the file as the run before left it: this start is refused, and nothing was changed.
+    pub(crate) fn refused(&mut self) {
+        self.now = self.last.clone();
+        self.write();
     }
 
     /// Whether the stores are to be looked at before they are opened.
@@ -122,6 +204,8 @@ impl RunFile {
         self.now.epoch = self.now.epoch.max(epoch);
         self.now.is_history_suspicious = false;
         self.now.is_restored = false;
+        // Both have their generation on the disk.
+        (self.now.journal, self.now.history) = (Due::Nothing, Due::Nothing);
         self.write();
     }
 

@@ -214,7 +214,8 @@ fn take_place(dir: &DataDir) -> io::Result<Option<PathBuf>> {
     let run = Run {
         state: RunState::Closed,
         is_restored: true,
-        // No event id of the data that is replaced is given out again, either.
+        // It has no generation, so that it takes the backup's. No event id of the data that is
+        // replaced is given out again.
         epoch: before.epoch.max(plan.epoch),
         ..Run::default()
     };

@@ -21,7 +21,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_IDLE_WAL_BYTES: &str = "16777216";
 
 /// The tables' versions, in order. Never change one that was released: add the next.
-pub(super) const VERSIONS: [Version; 4] = [
+pub(super) const VERSIONS: [Version; 5] = [
     (
         1,
         "history",
@@ -38,6 +38,11 @@ pub(super) const VERSIONS: [Version; 4] = [
         include_str!("../../migrations/0003_context.sql"),
     ),
     (4, "route", include_str!("../../migrations/0004_route.sql")),
+    (
+        5,
+        "checksums",
+        include_str!("../../migrations/0005_checksums.sql"),
+    ),
 ];
 
 /// How the file's connections are opened.
@@ -82,6 +87,23 @@ impl Options {
             .idle_timeout(None)
             .connect_lazy_with(options)
     }
+}
+
+/// How a file is looked at that is not opened yet. Without a log beside it, it has everything, and
+/// `SQLite` is told that it does not change, or it would make a log.
+pub(super) fn looking(path: &Path) -> Result<SqliteConnectOptions, Failure> {
+    let path = std::path::absolute(path).map_err(sqlx::Error::Io)?;
+    let mut log = path.clone().into_os_string();
+    log.push("-wal");
+    Ok(SqliteConnectOptions::new()
+        .filename(&path)
+        .create_if_missing(false)
+        .busy_timeout(BUSY_TIMEOUT)
+        .read_only(true)
+        .immutable(!Path::new(&log).exists())
+        .pragma("cell_size_check", "ON")
+        .pragma("trusted_schema", "OFF")
+        .disable_statement_logging())
 }
 
 /// Makes an empty file that only its owner may read, durably, unless there is one: `SQLite` gives

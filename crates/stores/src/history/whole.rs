@@ -5,11 +5,13 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use samovar_core::Broken;
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row, SqliteConnection};
 
 use super::failure::Failure;
 use super::{SqliteHistory, file};
 use crate::data_dir::create;
+use crate::generation::{Found, Generation};
 
 /// Bytes that say how long the file is to be.
 const HEAD_BYTES: usize = 100;
@@ -37,6 +39,62 @@ impl SqliteHistory {
             bytes => bytes,
         };
         length < number(28) * page
+    }
+
+    /// What stands in the place of the history. Writes nothing, and makes no log beside the file,
+    /// whose absence says that somebody removed it.
+    ///
+    /// # Errors
+    /// [`Broken`] when that cannot be found out; damage is an answer.
+    pub(crate) async fn find(path: &Path) -> Result<Found, Broken> {
+        if let Some(missing) = Found::missing(path)? {
+            return Ok(missing);
+        }
+        let read = async {
+            let mut connection = file::looking(path)?.connect().await?;
+            let found = Self::read_stamp(&mut connection).await;
+            connection.close().await?;
+            found
+        };
+        match read.await.map_err(Broken::from) {
+            Err(Broken::Damaged(why)) => Ok(Found::Damaged(why)),
+            found => found,
+        }
+    }
+
+    async fn read_stamp(connection: &mut SqliteConnection) -> Result<Found, Failure> {
+        let tables = "SELECT name FROM sqlite_schema WHERE name IN ('generation', 'sessions')";
+        let tables: Vec<String> = sqlx::query_scalar(tables)
+            .fetch_all(&mut *connection)
+            .await?;
+        let has = |name: &str| tables.iter().any(|table| table == name);
+        let generation = if has("generation") {
+            let stamp = sqlx::query("SELECT id, checksum FROM generation");
+            let stamp = stamp.fetch_optional(&mut *connection).await?;
+            stamp.as_ref().map(stamped).transpose()?.flatten()
+        } else {
+            None
+        };
+        let has_content = if has("sessions") {
+            let any = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM sessions)");
+            any.fetch_one(connection).await?
+        } else {
+            false
+        };
+        Ok(Found::There {
+            generation,
+            has_content,
+        })
+    }
+
+    /// Writes the generation of the data directory into the history, durably.
+    ///
+    /// # Errors
+    /// [`Broken`].
+    pub(crate) async fn stamp(&self, generation: &Generation) -> Result<(), Broken> {
+        let mut writer = self.writer.lock().await;
+        writer.stamp(generation).await?;
+        writer.sync().await
     }
 
     /// Reads the whole file and whether its pages fit together.
@@ -84,4 +142,12 @@ impl SqliteHistory {
         copied.map_err(Failure::from)?;
         file.sync_all().map_err(broken)
     }
+}
+
+/// The generation of a row; `None` when its checksum does not hold: nothing else depends on it, and
+/// the next start stamps it again.
+fn stamped(row: &SqliteRow) -> Result<Option<Generation>, Failure> {
+    let (id, checksum): (String, i64) = (row.try_get("id")?, row.try_get("checksum")?);
+    let is_whole = i64::from(crc32fast::hash(id.as_bytes())) == checksum;
+    Ok(is_whole.then_some(Generation(id)))
 }

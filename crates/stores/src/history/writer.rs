@@ -18,6 +18,7 @@ use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use super::failure::Failure;
 use super::{file, ledger};
 use crate::disk::Disk;
+use crate::generation::Generation;
 
 /// After so many changes the WAL is folded: it stays at some ten megabytes.
 const CHANGES_IN_WAL: usize = 1000;
@@ -78,8 +79,17 @@ impl Writer {
         self.sync().await
     }
 
+    /// Writes the generation, not synced.
+    pub(super) async fn stamp(&mut self, generation: &Generation) -> Result<(), Broken> {
+        let mut connection = self.take().await?;
+        self.unsynced = true;
+        let stamped = write_generation(&mut connection, generation).await;
+        self.give_back(connection, stamped).await
+    }
+
     /// Makes all that was projected durable.
     pub(super) async fn sync(&mut self) -> Result<(), Broken> {
+        self.disk.look_at_files()?;
         let mut connection = self.take().await?;
         let synced = if self.unsynced {
             commit_synced(&mut connection).await
@@ -136,6 +146,20 @@ impl Writer {
         }
         Err(broken)
     }
+}
+
+async fn write_generation(
+    connection: &mut SqliteConnection,
+    generation: &Generation,
+) -> Result<(), Failure> {
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    let clear = sqlx::query("DELETE FROM generation");
+    clear.execute(&mut *transaction).await?;
+    let write = sqlx::query("INSERT INTO generation (id, checksum) VALUES (?1, ?2)")
+        .bind(&generation.0)
+        .bind(i64::from(crc32fast::hash(generation.0.as_bytes())));
+    write.execute(&mut *transaction).await?;
+    Ok(transaction.commit().await?)
 }
 
 /// Commits one change with an fsync of the WAL.

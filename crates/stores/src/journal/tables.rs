@@ -1,5 +1,6 @@
 //! The tables of the journal, and how they are opened.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io;
@@ -21,11 +22,14 @@ use super::fault::{Fault, from_io};
 use super::row::{self, Row, RowKey};
 use super::{Durability, Settings};
 use crate::disk;
+use crate::generation::Generation;
 
-/// What a journal of this program looks like. A newer one is refused, never guessed at.
+/// What a journal of this program looks like. Any other is refused, never guessed at.
 const FORMAT: u32 = 1;
 const FORMAT_KEY: &str = "format";
 const META_KEY: &str = "meta";
+/// Beside [`META_KEY`] and not in it: a program that knows nothing of generations writes that again.
+const GENERATION_KEY: &str = "generation";
 
 /// Each read holds a slot for as long as it lasts; more than there are threads that may block.
 const MAX_READERS: u32 = 1024;
@@ -96,8 +100,8 @@ impl Tables {
         let txn = env.write_txn()?;
         let opened = env.create_databases_and_commit(txn, |opener, txn| {
             let meta = opener.create_database::<Str, Bytes>(txn, Some("meta"))?;
-            if let Some(newer) = check_format(meta, txn)? {
-                return Ok::<_, Fault>(CommitOrAbort::Abort(newer));
+            if let Some(other) = check_format(meta, txn, FORMAT)? {
+                return Ok::<_, Fault>(CommitOrAbort::Abort(other));
             }
             let names = (
                 table(opener, txn, "events")?,
@@ -147,6 +151,23 @@ impl Tables {
     pub(super) fn put_meta(&self, txn: &mut RwTxn<'_>, meta: &Meta) -> Result<(), Fault> {
         let bytes = row::sealed_json(META_KEY.as_bytes(), meta)?;
         Ok(self.meta.put(txn, META_KEY, &bytes)?)
+    }
+
+    /// The generation that this journal was stamped with. One that cannot be read is none: nothing
+    /// else depends on it, and the next start stamps it again.
+    pub(super) fn generation(&self, txn: &RoTxn<'_>) -> Result<Option<Generation>, Fault> {
+        let key = GENERATION_KEY.as_bytes();
+        let bytes = self.meta.get(txn, GENERATION_KEY)?;
+        Ok(bytes.and_then(|bytes| row::unseal_json(&GENERATION_KEY, key, bytes).ok()))
+    }
+
+    pub(super) fn put_generation(
+        &self,
+        txn: &mut RwTxn<'_>,
+        generation: &Generation,
+    ) -> Result<(), Fault> {
+        let bytes = row::sealed_json(GENERATION_KEY.as_bytes(), generation)?;
+        Ok(self.meta.put(txn, GENERATION_KEY, &bytes)?)
     }
 
     #[cfg(test)]
@@ -282,22 +303,26 @@ fn table<'e, K: 'static, V: 'static>(
     opener.create_database(txn, Some(name))
 }
 
-/// Writes the format into a new journal; says why a journal of a newer one is not opened.
+/// Writes the format into a new journal; says why a journal of another one is not opened. That is no
+/// damage: another version of this program can read it, so it is never set aside.
 fn check_format(
     meta: Database<'_, Str, Bytes>,
     txn: &mut RwTxn<'_>,
+    known: u32,
 ) -> Result<Option<Broken>, Fault> {
     let Some(bytes) = meta.get(txn, FORMAT_KEY)? else {
-        meta.put(txn, FORMAT_KEY, &FORMAT.to_be_bytes())?;
+        meta.put(txn, FORMAT_KEY, &known.to_be_bytes())?;
         return Ok(None);
     };
-    let found = <[u8; 4]>::try_from(bytes).map(u32::from_be_bytes);
-    let problem = match found {
-        Ok(FORMAT) => return Ok(None),
-        Ok(newer) if newer > FORMAT => Broken::Io(locale::store::journal_newer(newer, FORMAT)),
-        Ok(_) | Err(_) => Broken::Damaged(format!("the journal's format is {bytes:?}")),
+    let Ok(found) = <[u8; 4]>::try_from(bytes).map(u32::from_be_bytes) else {
+        let why = format!("the journal's format is {bytes:?}");
+        return Ok(Some(Broken::Damaged(why)));
     };
-    Ok(Some(problem))
+    Ok(match found.cmp(&known) {
+        Ordering::Equal => None,
+        Ordering::Greater => Some(Broken::Io(locale::store::journal_newer(found, known))),
+        Ordering::Less => Some(Broken::Io(locale::store::journal_older(found, known))),
+    })
 }
 
 /// Takes the room that the table of readers can need. It is written through a map, where a full disk

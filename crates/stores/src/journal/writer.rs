@@ -229,11 +229,15 @@ impl Writer {
         }
     }
 
+    /// Refuses once the file failed, or is no longer where it was opened.
+    fn check(&self) -> Result<(), Broken> {
+        let failed = self.failed.as_ref();
+        failed.map_or_else(|| self.shared.disk.check_files(), |why| Err(why.clone()))
+    }
+
     /// One synced transaction with these batches, and with what the history has kept meanwhile.
     fn keep(&mut self, batches: &[PackedBatch]) -> Result<(), Broken> {
-        if let Some(failed) = &self.failed {
-            return Err(failed.clone());
-        }
+        self.check()?;
         let marks = self.shared.take_marks();
         if batches.is_empty() && marks.is_empty() {
             return Ok(());
@@ -306,9 +310,7 @@ impl Writer {
         &mut self,
         change: impl FnOnce(&Tables, &mut heed::RwTxn<'_>) -> Result<(), Fault>,
     ) -> Result<(), Broken> {
-        if let Some(failed) = &self.failed {
-            return Err(failed.clone());
-        }
+        self.check()?;
         let shared = self.shared.clone();
         let mut txn = self.begin(&shared)?;
         change(&shared.tables, &mut txn)?;
@@ -316,7 +318,9 @@ impl Writer {
     }
 
     fn begin_sweep(&mut self, before: Millis, waiter: Waiter) {
-        if let Err(broken) = self.keep(&[]) {
+        // Each sync of the history is followed by a sweep, also while nothing happens.
+        let looked = self.shared.disk.look_at_files();
+        if let Err(broken) = looked.and_then(|()| self.keep(&[])) {
             return answer(waiter, Err(broken));
         }
         // A sweep that comes while another is under way begins anew, with both their waiters.
@@ -340,9 +344,7 @@ impl Writer {
 
     /// Whether it was the last.
     fn sweep_step(&mut self, sweep: &mut Sweep) -> Result<bool, Broken> {
-        if let Some(failed) = &self.failed {
-            return Err(failed.clone());
-        }
+        self.check()?;
         if self.shared.is_paused() {
             return Ok(true);
         }

@@ -1,0 +1,154 @@
+//! Stores that should be there and are not: how that is found out before anything is opened, and what
+//! a person lets be done about it (DU-13).
+
+use std::io;
+
+use samovar_core::Broken;
+
+use crate::damage::{DamagedPart, Reports};
+use crate::data_dir::{DataDir, HISTORY, JOURNAL, free_folder, move_all};
+use crate::disk::{Disk, blocking};
+use crate::error::OpenError;
+use crate::generation::{Found, Missing, Store, judge, shared};
+use crate::history::SqliteHistory;
+use crate::journal::LmdbJournal;
+use crate::run::{Run, RunFile, RunState};
+use crate::walker::Walker;
+
+/// Bytes of a journal whose pages are looked at at every start; the pages of a larger one only after
+/// a start that died, for a start must not take longer the more is kept.
+const LOOKED_AT_BYTES: u64 = 32 << 20;
+
+/// Looks for the stores of a data directory that the caller holds; nothing is changed. The answer is
+/// the first that should be there and is not.
+///
+/// # Errors
+/// [`OpenError`] when it cannot be found out.
+pub async fn missing(dir: &DataDir) -> Result<Option<OpenError>, OpenError> {
+    let run = Run::of(dir);
+    let (journal, history) = survey(dir, run.state == RunState::Starting, None).await?;
+    let verdict = judge(&run.marks(), &journal, &history);
+    let dir = dir.path.clone();
+    Ok(verdict
+        .err()
+        .map(|missing| OpenError::Missing { dir, missing }))
+}
+
+/// What [`mend`] did about a missing store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mended {
+    /// The store, and what was found in its place. `None` when both stores were taken as they are,
+    /// because they belong together.
+    pub missing: Option<Missing>,
+    /// Where what was left of it is now, below the data directory; `None` when nothing was.
+    pub kept_in: Option<String>,
+}
+
+/// Prepares a data directory that the caller holds, and whose start is refused, for a start with an
+/// empty store where one is missing. What is left of that store is set aside.
+///
+/// # Errors
+/// [`OpenError`]; the next try continues.
+pub async fn mend(dir: &DataDir, reports: &Reports) -> Result<Vec<Mended>, OpenError> {
+    let mut run = RunFile::look(dir);
+    let unwritable = |source: io::Error| OpenError::History {
+        dir: dir.path.clone(),
+        source: Broken::Io(source.to_string()),
+    };
+    let mut mended = Vec::new();
+    let is_suspicious = run.last.state == RunState::Starting;
+    loop {
+        let (journal, history) = survey(dir, is_suspicious, None).await?;
+        let Err(missing) = judge(&run.marks(), &journal, &history) else {
+            return Ok(mended);
+        };
+        if let Some(generation) = shared(&journal, &history) {
+            run.adopt(generation).map_err(unwritable)?;
+            mended.push(Mended {
+                missing: None,
+                kept_in: None,
+            });
+            continue;
+        }
+        run.makes(missing.store).map_err(unwritable)?;
+        let kept_in = set_missing_aside(dir, reports, run.last.epoch, missing);
+        mended.push(Mended {
+            missing: Some(missing),
+            kept_in: kept_in.map_err(unwritable)?,
+        });
+    }
+}
+
+/// Moves what is left of a missing store to a folder of its own, and says so first.
+fn set_missing_aside(
+    dir: &DataDir,
+    reports: &Reports,
+    epoch: u64,
+    missing: Missing,
+) -> io::Result<Option<String>> {
+    let (part, names): (_, &[&str]) = match missing.store {
+        Store::Journal => (DamagedPart::Journal, &JOURNAL),
+        Store::History => (DamagedPart::History, &HISTORY),
+    };
+    if !names.iter().any(|name| dir.path.join(name).exists()) {
+        reports.missing(part, &missing.found(), None);
+        return Ok(None);
+    }
+    let folder = free_folder(&dir.path, part.word(), epoch)?;
+    let shown = folder.strip_prefix(&dir.path).unwrap_or(&folder);
+    let shown = shown.display().to_string();
+    reports.missing(part, &missing.found(), Some(shown.clone()));
+    move_all(&dir.path, &folder, names)?;
+    Ok(Some(shown))
+}
+
+/// What stands in the places of the two stores. The journal's pages are looked at before anything
+/// reads them.
+pub(crate) async fn survey(
+    dir: &DataDir,
+    is_suspicious: bool,
+    walker: Option<&Walker>,
+) -> Result<(Found, Found), OpenError> {
+    let journal = find_journal(dir, is_suspicious, walker).await;
+    let journal = journal.map_err(|source| OpenError::Journal {
+        dir: dir.path.clone(),
+        source,
+    })?;
+    let history = SqliteHistory::find(&dir.path.join(HISTORY[0])).await;
+    let history = history.map_err(|source| OpenError::History {
+        dir: dir.path.clone(),
+        source,
+    })?;
+    Ok((journal, history))
+}
+
+async fn find_journal(
+    dir: &DataDir,
+    is_suspicious: bool,
+    walker: Option<&Walker>,
+) -> Result<Found, Broken> {
+    let max_bytes = if is_suspicious {
+        u64::MAX
+    } else {
+        LOOKED_AT_BYTES
+    };
+    let path = dir.path.clone();
+    let checked = blocking(move || LmdbJournal::check(&path, max_bytes)).await;
+    let looked = match (checked, walker) {
+        (Ok(()), Some(walker)) if is_suspicious => walker.walk(&dir.path).await,
+        (checked, _) => checked,
+    };
+    match looked {
+        Err(Broken::Damaged(why)) => return Ok(Found::Damaged(why)),
+        looked => looked?,
+    }
+    let path = dir.path.clone();
+    blocking(move || match LmdbJournal::find(&path) {
+        Err(Broken::Full(_)) => {
+            Disk::drop_ballast(&path);
+            LmdbJournal::find(&path)
+        }
+        found => found,
+    })
+    .await
+}
