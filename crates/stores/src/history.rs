@@ -5,24 +5,29 @@
 //!
 //! Start with `ledger`: how changes become rows. The tables are in `migrations/`.
 
+mod checksum;
+mod deep;
 mod failure;
 mod file;
 mod ledger;
 mod reader;
 mod row;
+mod session;
 mod turns;
 mod whole;
 mod writer;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use samovar_core::history::{
     LastTurn, MessageQuery, MessageRow, Projection, SessionQuery, SessionRow, Totals,
 };
-use samovar_core::{Broken, Future, History, MessageId, Seq, SessionId, TurnId};
+use samovar_core::{Broken, Damages, Future, History, MessageId, Seq, SessionId, TurnId};
 use sqlx::SqlitePool;
 use tokio::sync::Mutex;
 
+pub use self::deep::HistoryReport;
 use self::writer::Writer;
 use crate::disk::Disk;
 
@@ -30,6 +35,8 @@ use crate::disk::Disk;
 pub struct SqliteHistory {
     writer: Mutex<Writer>,
     readers: SqlitePool,
+    /// Where damage is reported that a list leaves out.
+    damages: Arc<dyn Damages>,
 }
 
 impl SqliteHistory {
@@ -42,20 +49,25 @@ impl SqliteHistory {
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, Broken> {
         let path = path.as_ref();
         let disk = Disk::with_ballast(path.parent().unwrap_or(path), 0);
-        Self::open_on(&disk, path).await
+        Self::open_on(&disk, path, Arc::new(())).await
     }
 
     /// The same for a file on a disk that other stores share: nothing is brought in while it is full.
     ///
     /// # Errors
     /// As [`SqliteHistory::open`].
-    pub async fn open_on(disk: &Disk, path: &Path) -> Result<Self, Broken> {
+    pub async fn open_on(
+        disk: &Disk,
+        path: &Path,
+        damages: Arc<dyn Damages>,
+    ) -> Result<Self, Broken> {
         let file = file::Options::new(path)?;
         let writer = Writer::open(file.writer(), disk.clone()).await?;
         disk.watch(path);
         Ok(Self {
             writer: Mutex::new(writer),
             readers: file.readers(),
+            damages,
         })
     }
 }
@@ -74,7 +86,7 @@ impl History for SqliteHistory {
     }
 
     fn sessions(&self, query: SessionQuery) -> Future<'_, Result<(Vec<SessionRow>, u64), Broken>> {
-        Box::pin(async move { Ok(reader::sessions(&self.readers, &query).await?) })
+        Box::pin(async move { Ok(reader::sessions(&self.readers, &query, &*self.damages).await?) })
     }
 
     /// Messages of a session. None when `before` names no message of it.
@@ -122,7 +134,7 @@ impl History for SqliteHistory {
     }
 
     fn totals(&self) -> Future<'_, Result<Totals, Broken>> {
-        Box::pin(async move { Ok(reader::totals(&self.readers).await?) })
+        Box::pin(async move { Ok(reader::totals(&self.readers, &*self.damages).await?) })
     }
 
     fn close(&self) -> Future<'_, Result<(), Broken>> {

@@ -310,7 +310,7 @@ impl Opener {
     }
 
     async fn try_history(&self, disk: &Disk, path: &Path) -> Result<SqliteHistory, Broken> {
-        SqliteHistory::open_on(disk, path).await
+        SqliteHistory::open_on(disk, path, self.options.reports.clone()).await
     }
 
     /// Moves what is damaged to a folder of its own, and says so first.

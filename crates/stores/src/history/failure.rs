@@ -1,5 +1,7 @@
 //! What a failure of `SQLite` means to those who use the store.
 
+use std::fmt;
+
 use samovar_core::Broken;
 use samovar_locale as locale;
 use sqlx::migrate::MigrateError;
@@ -38,6 +40,15 @@ impl Failure {
         match self {
             Self::Sql(sqlx::Error::Database(error)) => error.code()?.parse().ok(),
             Self::Sql(_) | Self::Odd(_) | Self::Foreign(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sql(error) => error.fmt(f),
+            Self::Odd(why) | Self::Foreign(why) => f.write_str(why),
         }
     }
 }

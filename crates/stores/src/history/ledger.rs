@@ -6,55 +6,51 @@
 
 use samovar_core::history::{Change, Projection};
 use samovar_core::message::Usage;
-use samovar_core::{AgentPath, Message, MessageId, Millis, Seq, SessionId, Title, TurnId};
+use samovar_core::{AgentPath, Message, MessageId, Millis, Role, Seq, SessionId, Title, TurnId};
 use serde_json::{Map, Value};
-use sqlx::sqlite::SqliteRow;
 use sqlx::{Connection, Row, SqliteConnection};
 
 use super::failure::Failure;
-use super::row::{self, bind_usage, integer, json};
+use super::row::{self, Content, bind_usage, integer, json};
+use super::session::{Preview, Session, session_columns};
 use super::turns::{Moment, Turn, Turns};
+use super::{checksum, reader};
 
-pub(super) const FIND_SESSION: &str = "\
-    SELECT key, updated_at, message_count, projected, total_tokens_input, total_tokens_output, \
-    total_tokens_cache_read, total_tokens_cache_write, total_tokens_reasoning \
-    FROM sessions WHERE id = ?1";
+pub(super) const FIND_SESSION: &str = concat!(
+    "SELECT ",
+    session_columns!(),
+    " FROM sessions WHERE id = ?1"
+);
 const OPEN_SESSION: &str = "\
-    INSERT INTO sessions (id, model, agent, metadata, created_at, updated_at, title, found_by, \
-    route) VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8) ON CONFLICT (id) DO UPDATE SET \
-    model = excluded.model, route = excluded.route, agent = excluded.agent, \
-    metadata = excluded.metadata, title = excluded.title, found_by = excluded.found_by \
-    RETURNING key";
-pub(super) const SET_MODEL: &str = "\
-    UPDATE sessions SET model = ?2, route = ?3, context = NULL WHERE key = ?1";
-pub(super) const SET_CONTEXT: &str = "UPDATE sessions SET context = ?2 WHERE key = ?1";
-pub(super) const SET_TITLE: &str = "UPDATE sessions SET title = ?2, found_by = ?3 WHERE key = ?1";
-pub(super) const SAVE_SESSION: &str = "\
-    UPDATE sessions SET updated_at = ?2, message_count = ?3, projected = ?4, \
-    total_tokens_input = ?5, total_tokens_output = ?6, total_tokens_cache_read = ?7, \
-    total_tokens_cache_write = ?8, total_tokens_reasoning = ?9 WHERE key = ?1";
+    INSERT INTO sessions (id, model, agent, metadata, created_at, updated_at, found_by) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6) RETURNING key";
 pub(super) const CLOSE_SESSION: &str = "DELETE FROM sessions WHERE id = ?1";
 // Says where the message was first put; nothing when another session has its id.
 const PUT_MESSAGE: &str = "\
     INSERT INTO message_rows (id, session_key, turn_key, turn_seq, seq, depth, agent, role, \
-    parts, parent_message_id, model, finish_reason, metadata, created_at, tokens_input, \
-    tokens_output, tokens_cache_read, tokens_cache_write, tokens_reasoning) \
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19) \
+    parts, parent_message_id, model, finish_reason, metadata, created_at, checksum, tokens_input, \
+    tokens_output, tokens_cache_read, tokens_cache_write, tokens_reasoning) VALUES (?1, ?2, ?3, \
+    ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20) \
     ON CONFLICT (id) DO UPDATE SET turn_key = excluded.turn_key, \
     turn_seq = iif(turn_key IS NULL AND excluded.turn_key IS NULL, turn_seq, excluded.turn_seq), \
     depth = excluded.depth, agent = excluded.agent, role = excluded.role, \
     parts = excluded.parts, parent_message_id = excluded.parent_message_id, \
     model = excluded.model, finish_reason = excluded.finish_reason, \
     metadata = excluded.metadata, created_at = excluded.created_at, \
-    tokens_input = excluded.tokens_input, tokens_output = excluded.tokens_output, \
+    checksum = excluded.checksum, tokens_input = excluded.tokens_input, tokens_output = excluded.tokens_output, \
     tokens_cache_read = excluded.tokens_cache_read, \
     tokens_cache_write = excluded.tokens_cache_write, \
     tokens_reasoning = excluded.tokens_reasoning \
-    WHERE session_key = excluded.session_key RETURNING seq";
+    WHERE session_key = excluded.session_key RETURNING seq, turn_seq";
+// A message that is put again keeps its position, which its checksum could not know before.
+const SEAL_MESSAGE: &str = "UPDATE message_rows SET checksum = ?2 WHERE id = ?1";
 
 const MOVE_MESSAGE: &str = "\
-    UPDATE message_rows SET turn_key = ?3, turn_seq = ?4, seq = ?5 \
-    WHERE id = ?1 AND session_key = ?2";
+    UPDATE message_rows SET turn_key = ?3, turn_seq = ?4, seq = ?5, \
+    checksum = (checksum + ?6) & 4294967295 WHERE id = ?1 AND session_key = ?2";
+const PLACE_OF_MESSAGE: &str = "\
+    SELECT t.id AS turn_id, m.turn_seq, m.seq FROM message_rows AS m \
+    LEFT JOIN turns AS t ON t.key = m.turn_key WHERE m.id = ?1 AND m.session_key = ?2";
 
 /// Writes projections in one transaction.
 pub(super) async fn write(
@@ -82,7 +78,9 @@ async fn project(
 ) -> Result<(), Failure> {
     let id = &projection.session;
     let mut ledger = Ledger::find(connection, id).await?;
-    let projected = ledger.as_ref().map_or(Seq(0), |ledger| ledger.projected);
+    let projected = ledger
+        .as_ref()
+        .map_or(Seq(0), |ledger| ledger.row.projected);
     for (seq, change) in &projection.changes {
         if *seq <= projected {
             continue;
@@ -95,10 +93,13 @@ async fn project(
                 metadata,
                 at,
             } => {
-                let model = (model.as_str(), route.as_deref());
-                let key = open(connection, id, model, agent, metadata, *at).await?;
-                let ledger = ledger.get_or_insert_with(|| Ledger::new(key));
-                ledger.seen(*at);
+                let mut opened = match ledger.take() {
+                    Some(known) => known,
+                    None => Ledger::open(connection, id, model, agent, *at).await?,
+                };
+                opened.describe(model, route.as_deref(), agent, metadata)?;
+                opened.seen(*at);
+                ledger = Some(opened);
             }
             Change::Set {
                 model,
@@ -108,7 +109,7 @@ async fn project(
             } => {
                 if let Some(ledger) = &mut ledger {
                     let model = model.as_deref().map(|model| (model, route.as_deref()));
-                    set(connection, ledger.key, id, model, title.as_ref()).await?;
+                    ledger.set(model, title.as_ref());
                     ledger.seen(*at);
                 }
             }
@@ -138,77 +139,27 @@ async fn project(
     }
 }
 
-/// Writes a session's row, or what its opening says into the row that is there; answers its key.
-async fn open(
-    connection: &mut SqliteConnection,
-    id: &SessionId,
-    (model, route): (&str, Option<&str>),
-    agent: &str,
-    metadata: &Map<String, Value>,
-    at: Millis,
-) -> Result<i64, Failure> {
-    let title = Title::of_metadata(metadata);
-    let row = sqlx::query(OPEN_SESSION)
-        .bind(id.as_str())
-        .bind(model)
-        .bind(agent)
-        .bind(json(metadata)?)
-        .bind(at.0)
-        .bind(title.as_ref().map(Title::as_str))
-        .bind(found_by(id, title.as_ref()))
-        .bind(route)
-        .fetch_one(connection)
-        .await?;
-    Ok(row.try_get("key")?)
-}
-
-/// Writes what a session is from here on into its row.
-async fn set(
-    connection: &mut SqliteConnection,
-    key: i64,
-    id: &SessionId,
-    model: Option<(&str, Option<&str>)>,
-    title: Option<&Title>,
-) -> Result<(), Failure> {
-    if let Some((model, route)) = model {
-        let set = sqlx::query(SET_MODEL).bind(key).bind(model).bind(route);
-        set.execute(&mut *connection).await?;
-    }
-    if let Some(title) = title {
-        let shown = Some(title.as_str()).filter(|_| !title.is_empty());
-        let set = sqlx::query(SET_TITLE).bind(key).bind(shown);
-        let set = set.bind(found_by(id, Some(title)));
-        set.execute(connection).await?;
-    }
-    Ok(())
-}
-
 /// What a session is found by. A unit separator keeps a text from being found across the border of
 /// the two.
-fn found_by(id: &SessionId, title: Option<&Title>) -> String {
-    let title = title.map_or("", Title::as_str);
+fn found_by(id: &str, title: Option<&str>) -> String {
+    let title = title.unwrap_or_default();
     folded(&format!("{id}\u{1f}{title}"))
 }
 
 /// A session's row while its changes are applied.
 struct Ledger {
-    key: i64,
-    projected: Seq,
-    updated_at: Millis,
-    message_count: u64,
-    usage: Usage,
+    row: Session,
     turns: Turns,
+    /// Whether another message may be the user's first by now.
+    is_preview_stale: bool,
 }
 
 impl Ledger {
-    fn new(key: i64) -> Self {
+    fn new(row: Session) -> Self {
         Self {
-            key,
-            projected: Seq(0),
-            updated_at: Millis(i64::MIN),
-            message_count: 0,
-            usage: Usage::default(),
-            turns: Turns::new(key),
+            turns: Turns::new(row.key),
+            is_preview_stale: !row.is_sealed,
+            row,
         }
     }
 
@@ -218,29 +169,91 @@ impl Ledger {
     ) -> Result<Option<Self>, Failure> {
         let row = sqlx::query(FIND_SESSION).bind(id.as_str());
         let row = row.fetch_optional(connection).await?;
-        let ledger = row.map(|row| Self::read(&row)).transpose();
-        ledger.map_err(|failure| failure.within(&format!("session {id}")))
+        let row = row.as_ref().map(Session::read).transpose()?;
+        Ok(row.map(Self::new))
     }
 
-    fn read(row: &SqliteRow) -> Result<Self, Failure> {
-        Ok(Self {
-            projected: Seq(row::count(row, "projected")?),
-            updated_at: Millis(row.try_get("updated_at")?),
-            message_count: row::count(row, "message_count")?,
-            usage: row::total_usage(row)?,
-            ..Self::new(row.try_get("key")?)
-        })
+    /// Makes a row, which is written whole at the end.
+    async fn open(
+        connection: &mut SqliteConnection,
+        id: &SessionId,
+        model: &str,
+        agent: &str,
+        at: Millis,
+    ) -> Result<Self, Failure> {
+        let id = id.as_str();
+        let row = sqlx::query(OPEN_SESSION)
+            .bind(id)
+            .bind(model)
+            .bind(agent)
+            .bind("{}")
+            .bind(at.0)
+            .bind(found_by(id, None));
+        let row = row.fetch_one(connection).await?;
+        Ok(Self::new(Session {
+            key: row.try_get("key")?,
+            id: id.to_owned(),
+            model: model.to_owned(),
+            route: None,
+            title: None,
+            agent: agent.to_owned(),
+            metadata: String::new(),
+            created_at: at,
+            updated_at: Millis(i64::MIN),
+            message_count: 0,
+            usage: Usage::default(),
+            context: None,
+            projected: Seq(0),
+            found_by: String::new(),
+            preview: None,
+            is_sealed: true,
+        }))
     }
 
-    async fn save(self, connection: &mut SqliteConnection, projected: Seq) -> Result<(), Failure> {
-        let save = sqlx::query(SAVE_SESSION)
-            .bind(self.key)
-            .bind(self.updated_at.0)
-            .bind(integer(self.message_count))
-            .bind(integer(projected.0));
-        let save = bind_usage(save, Some(self.usage));
-        save.execute(connection).await?;
+    /// Takes over what an opening says of the session.
+    fn describe(
+        &mut self,
+        model: &str,
+        route: Option<&str>,
+        agent: &str,
+        metadata: &Map<String, Value>,
+    ) -> Result<(), Failure> {
+        let row = &mut self.row;
+        model.clone_into(&mut row.model);
+        row.route = route.map(str::to_owned);
+        agent.clone_into(&mut row.agent);
+        row.metadata = json(metadata)?;
+        let title = Title::of_metadata(metadata);
+        row.title = title.map(|title| title.as_str().to_owned());
+        row.found_by = found_by(&row.id, row.title.as_deref());
         Ok(())
+    }
+
+    /// Takes over what a session is from here on.
+    fn set(&mut self, model: Option<(&str, Option<&str>)>, title: Option<&Title>) {
+        let row = &mut self.row;
+        if let Some((model, route)) = model {
+            model.clone_into(&mut row.model);
+            row.route = route.map(str::to_owned);
+            row.context = None;
+        }
+        if let Some(title) = title {
+            row.title = Some(title.as_str().to_owned()).filter(|title| !title.is_empty());
+            row.found_by = found_by(&row.id, row.title.as_deref());
+        }
+    }
+
+    async fn save(
+        mut self,
+        connection: &mut SqliteConnection,
+        projected: Seq,
+    ) -> Result<(), Failure> {
+        self.turns.seal(connection).await?;
+        if self.is_preview_stale {
+            self.row.preview = reader::preview(connection, self.row.key).await?;
+        }
+        self.row.projected = projected;
+        self.row.save(connection).await
     }
 
     async fn apply(
@@ -273,15 +286,15 @@ impl Ledger {
                 let start = self
                     .turns
                     .start(connection, moment, turn, agent, parent_call.as_ref());
-                start.await
+                start.await?;
+                self.turn_placed();
+                Ok(())
             }
             Change::Spent { usage, context } => {
-                self.usage = self.usage.plus(*usage);
-                let Some(context) = context else {
-                    return Ok(());
-                };
-                let set = sqlx::query(SET_CONTEXT).bind(self.key).bind(json(context)?);
-                set.execute(connection).await?;
+                self.row.usage = self.row.usage.plus(*usage);
+                if let Some(context) = context {
+                    self.row.context = Some(json(context)?);
+                }
                 Ok(())
             }
             Change::TurnFinished {
@@ -294,12 +307,15 @@ impl Ledger {
                 let moment = Moment { seq, at: *at };
                 self.turns
                     .finish(connection, moment, turn, reason, *usage)
-                    .await
+                    .await?;
+                self.turn_placed();
+                Ok(())
             }
             Change::Forget { turns, at } => {
                 self.seen(*at);
                 let gone = self.turns.forget(connection, turns).await?;
-                self.message_count = self.message_count.saturating_sub(gone);
+                self.row.message_count = self.row.message_count.saturating_sub(gone);
+                self.is_preview_stale = true;
                 Ok(())
             }
             // These concern the row itself.
@@ -316,45 +332,92 @@ impl Ledger {
         agent: &AgentPath,
     ) -> Result<(), Failure> {
         self.seen(message.created_at);
-        self.usage = self.usage.plus(message.usage.unwrap_or_default());
-        let turn = match turn {
+        self.row.usage = self.row.usage.plus(message.usage.unwrap_or_default());
+        let in_turn = match turn {
             Some(turn) => Some(self.turns.find(connection, turn, agent).await?),
             None => None,
         };
-        let turn_seq = match turn {
+        let turn_seq = match in_turn {
             Some(turn) => turn.seq(),
             None => integer(seq.0),
         };
         let metadata = Some(&message.metadata).filter(|metadata| !metadata.is_empty());
+        let (parts, metadata) = (json(&message.parts)?, metadata.map(json).transpose()?);
+        let speaker = agent.to_string();
+        let content = Content {
+            id: message.id.as_str(),
+            session: &self.row.id,
+            depth: integer(agent.depth() as u64),
+            agent: &speaker,
+            role: message.role.as_str(),
+            parts: &parts,
+            parent: message.parent.as_ref().map(MessageId::as_str),
+            model: message.model.as_deref(),
+            finish_reason: message.finish_reason.as_deref(),
+            metadata: metadata.as_deref(),
+            created_at: message.created_at.0,
+            usage: message.usage,
+        };
+        let content_sum = content.checksum();
+        let sum = |turn_seq, seq| {
+            let placed = checksum::placed(turn.map(TurnId::as_str), turn_seq);
+            i64::from(row::message_sum(content_sum, placed, checksum::at(seq)))
+        };
         let put = sqlx::query(PUT_MESSAGE)
-            .bind(message.id.as_str())
-            .bind(self.key)
-            .bind(turn.map(|turn| turn.key))
+            .bind(content.id)
+            .bind(self.row.key)
+            .bind(in_turn.map(|turn| turn.key))
             .bind(turn_seq)
             .bind(integer(seq.0))
-            .bind(integer(agent.depth() as u64))
-            .bind(agent.to_string())
-            .bind(message.role.as_str())
-            .bind(json(&message.parts)?)
-            .bind(message.parent.as_ref().map(MessageId::as_str))
-            .bind(message.model.as_deref())
-            .bind(message.finish_reason.as_deref())
-            .bind(metadata.map(json).transpose()?)
-            .bind(message.created_at.0);
+            .bind(content.depth)
+            .bind(content.agent)
+            .bind(content.role)
+            .bind(content.parts)
+            .bind(content.parent)
+            .bind(content.model)
+            .bind(content.finish_reason)
+            .bind(content.metadata)
+            .bind(content.created_at)
+            .bind(sum(turn_seq, integer(seq.0)));
         let put = bind_usage(put, message.usage);
-        let first_put: Option<i64> = match put.fetch_optional(connection).await? {
-            Some(row) => Some(row.try_get("seq")?),
-            None => None,
-        };
-        match first_put {
-            Some(first_put) if first_put == integer(seq.0) => self.message_count += 1,
-            Some(_) => {}
-            None => tracing::error!(
+        let Some(row) = put.fetch_optional(&mut *connection).await? else {
+            tracing::error!(
                 message = %message.id,
                 "a message was left out of the history: another session has one with its id"
-            ),
+            );
+            return Ok(());
+        };
+        let (first_put, stands_at): (i64, i64) = (row.try_get("seq")?, row.try_get("turn_seq")?);
+        if first_put == integer(seq.0) {
+            self.row.message_count += 1;
+            self.preview(message, agent, turn_seq);
+            return Ok(());
         }
+        self.is_preview_stale = true;
+        let seal = sqlx::query(SEAL_MESSAGE).bind(content.id);
+        let seal = seal.bind(sum(stands_at, first_put));
+        seal.execute(connection).await?;
         Ok(())
+    }
+
+    /// Takes a new message for the preview when it is the user's first.
+    fn preview(&mut self, message: &Message, agent: &AgentPath, turn_seq: i64) {
+        if message.role != Role::User || agent.depth() > 0 {
+            return;
+        }
+        match &self.row.preview {
+            None => {
+                let text = row::preview(&message.parts);
+                self.row.preview = Some(Preview { text, turn_seq });
+            }
+            Some(first) => self.is_preview_stale |= turn_seq < first.turn_seq,
+        }
+    }
+
+    /// A turn that has got its place may have taken it before the first message, when that waits.
+    fn turn_placed(&mut self) {
+        let first = self.row.preview.as_ref();
+        self.is_preview_stale |= first.is_some_and(|first| first.turn_seq == i64::MAX);
     }
 
     /// Moves a message to the end of a turn, where it counts no second time.
@@ -366,18 +429,34 @@ impl Ledger {
         turn: Option<&TurnId>,
     ) -> Result<(), Failure> {
         let Some(turn) = turn else { return Ok(()) };
-        let turn = self.turns.place_of(connection, turn).await?;
+        self.is_preview_stale = true;
+        let place = sqlx::query(PLACE_OF_MESSAGE).bind(message.as_str());
+        let place = place.bind(self.row.key);
+        let Some(place) = place.fetch_optional(&mut *connection).await? else {
+            return Ok(());
+        };
+        let to = self.turns.place_of(connection, turn).await?;
+        let turn_seq = to.map_or(integer(seq.0), Turn::seq);
+        let sum =
+            |turn, turn_seq, seq| checksum::placed(turn, turn_seq).wrapping_add(checksum::at(seq));
+        let old = sum(
+            place.try_get("turn_id")?,
+            place.try_get("turn_seq")?,
+            place.try_get("seq")?,
+        );
+        let new = sum(to.map(|_| turn.as_str()), turn_seq, integer(seq.0));
         let shift = sqlx::query(MOVE_MESSAGE)
             .bind(message.as_str())
-            .bind(self.key)
-            .bind(turn.map(|turn| turn.key))
-            .bind(turn.map_or(integer(seq.0), Turn::seq))
-            .bind(integer(seq.0));
+            .bind(self.row.key)
+            .bind(to.map(|turn| turn.key))
+            .bind(turn_seq)
+            .bind(integer(seq.0))
+            .bind(checksum::difference(old, new));
         shift.execute(connection).await?;
         Ok(())
     }
 
     fn seen(&mut self, at: Millis) {
-        self.updated_at = self.updated_at.max(at);
+        self.row.updated_at = self.row.updated_at.max(at);
     }
 }

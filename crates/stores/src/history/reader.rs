@@ -4,32 +4,19 @@ use futures_util::TryStreamExt;
 use samovar_core::history::{
     LastTurn, MessageQuery, MessageRow, SessionQuery, SessionRow, Speakers, Totals,
 };
-use samovar_core::{MessageId, Seq, SessionId, TurnId};
+use samovar_core::{Damages, MessageId, Seq, SessionId, TurnId};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection, SqlitePool};
 
+use super::checksum::counts_in_sql;
 use super::failure::Failure;
-use super::{ledger, row, turns};
+use super::session::{Preview, Session, session_columns};
+use super::turns::turn_columns;
+use super::{checksum, ledger, row, turns};
 
 macro_rules! select_sessions {
-    ($columns:literal, $rest:literal) => {
-        concat!(
-            "SELECT ",
-            $columns,
-            ", \
-             (SELECT substr(json_extract(m.parts, '$[0].text'), 1, 200) FROM message_rows AS m \
-             WHERE m.session_key = sessions.key AND m.role = 'user' AND m.depth = 0 \
-             ORDER BY m.turn_seq, m.seq LIMIT 1) AS preview FROM sessions ",
-            $rest
-        )
-    };
     ($rest:literal) => {
-        select_sessions!(
-            "id, model, route, title, agent, metadata, created_at, updated_at, message_count, \
-             total_tokens_input, total_tokens_output, total_tokens_cache_read, \
-             total_tokens_cache_write, total_tokens_reasoning, context, projected",
-            $rest
-        )
+        concat!("SELECT ", session_columns!(), " FROM sessions ", $rest)
     };
 }
 
@@ -39,7 +26,8 @@ macro_rules! select_messages {
             "SELECT m.id, s.id AS session_id, t.id AS turn_id, m.agent, m.role, m.parts, \
              m.parent_message_id, m.model, m.finish_reason, m.tokens_input, m.tokens_output, \
              m.tokens_cache_read, m.tokens_cache_write, m.tokens_reasoning, m.metadata, \
-             m.created_at, m.turn_key IS NULL OR t.started_at IS NOT NULL AS has_begun \
+             m.created_at, m.turn_key IS NULL OR t.started_at IS NOT NULL AS has_begun, \
+             m.depth, m.turn_seq, m.seq, m.checksum, t.turn_seq AS turn_place \
              FROM message_rows AS m \
              JOIN sessions AS s ON s.key = m.session_key \
              LEFT JOIN turns AS t ON t.key = m.turn_key ",
@@ -52,8 +40,17 @@ pub(super) const SESSION: &str = select_sessions!("WHERE id = ?1");
 pub(super) const SESSIONS: &str =
     select_sessions!("ORDER BY updated_at DESC, key DESC LIMIT ?1 OFFSET ?2");
 const COUNT: &str = "SELECT count(*) FROM sessions";
-/// The searched text of every session.
-const SOUGHT: &str = select_sessions!("id, found_by", "ORDER BY updated_at DESC, key DESC");
+/// Every session, to be searched.
+const SOUGHT: &str = select_sessions!("ORDER BY updated_at DESC, key DESC");
+/// The user's first message.
+pub(super) const PREVIEW: &str = select_messages!(
+    "WHERE m.session_key = ?1 AND m.role = 'user' AND m.depth = 0 \
+     ORDER BY m.turn_seq, m.seq LIMIT 1"
+);
+/// How many messages a session has, by its row and by theirs.
+const IS_WHOLE: &str = "SELECT s.checksum, s.message_count, \
+     (SELECT count(*) FROM message_rows AS m WHERE m.session_key = s.key) AS there \
+     FROM sessions AS s WHERE s.id = ?1";
 /// The last messages before a place in the order, newest first.
 pub(super) const MESSAGES: &str = select_messages!(
     "WHERE s.id = ?1 AND (m.turn_seq, m.seq) < (?2, ?3) AND m.depth <= ?4 \
@@ -61,11 +58,14 @@ pub(super) const MESSAGES: &str = select_messages!(
 );
 pub(super) const MESSAGE: &str = select_messages!("WHERE m.id = ?1");
 /// The turn that holds the last message of a session's own agent.
-pub(super) const LAST_TURN: &str = "SELECT t.id, t.key, t.turn_seq, t.session_key \
-     FROM message_rows AS m \
+pub(super) const LAST_TURN: &str = concat!(
+    "SELECT ",
+    turn_columns!("t."),
+    " FROM message_rows AS m \
      JOIN sessions AS s ON s.key = m.session_key JOIN turns AS t ON t.key = m.turn_key \
      WHERE s.id = ?1 AND m.depth = 0 AND t.turn_seq IS NOT NULL \
-     ORDER BY m.turn_seq DESC, m.seq DESC LIMIT 1";
+     ORDER BY m.turn_seq DESC, m.seq DESC LIMIT 1"
+);
 /// What the user said in a turn.
 pub(super) const SAID: &str = select_messages!(
     "WHERE m.session_key = ?1 AND m.turn_seq = ?2 AND m.turn_key = ?3 AND m.role = 'user' \
@@ -81,23 +81,59 @@ pub(super) const COUNT_MESSAGES: &str = "SELECT count(*) FROM message_rows \
      WHERE session_key = ?1 AND turn_seq = ?2 AND turn_key = ?3";
 pub(super) const PLACE: &str = "SELECT m.turn_seq, m.seq FROM message_rows AS m \
                      JOIN sessions AS s ON s.key = m.session_key WHERE m.id = ?1 AND s.id = ?2";
+/// Every row, for who verifies all.
+pub(super) const ALL_SESSIONS: &str = select_sessions!("ORDER BY key");
+pub(super) const ALL_MESSAGES: &str = select_messages!("ORDER BY m.key");
+pub(super) const ALL_TURNS: &str = concat!(
+    "SELECT s.id AS of_session, ",
+    turn_columns!("t."),
+    " FROM turns AS t JOIN sessions AS s ON s.key = t.session_key ORDER BY t.key"
+);
+pub(super) const ALL_COUNTS: &str =
+    "SELECT session_key AS key, count(*) AS there FROM message_rows GROUP BY session_key";
+/// How many rows lead to no session.
+pub(super) const STRAY: &str = "SELECT \
+     (SELECT count(*) FROM message_rows WHERE session_key NOT IN (SELECT key FROM sessions)) + \
+     (SELECT count(*) FROM turns WHERE session_key NOT IN (SELECT key FROM sessions))";
 /// How many messages of a session's own agent, whose turns have begun, stand before a place.
 pub(super) const COUNT_BEFORE: &str = "SELECT count(*) FROM message_rows AS m \
      JOIN sessions AS s ON s.key = m.session_key LEFT JOIN turns AS t ON t.key = m.turn_key \
      WHERE s.id = ?1 AND (m.turn_seq, m.seq) < (?2, ?3) AND m.depth = 0 \
      AND (m.turn_key IS NULL OR t.started_at IS NOT NULL)";
-const IS_OVER: &str = "SELECT count(*) FROM turns AS t \
-     JOIN sessions AS s ON s.key = t.session_key \
-     WHERE s.id = ?1 AND t.id = ?2 AND t.finished_at IS NOT NULL";
-// Sums of floats, because a sum of integers that overflows is an error.
-const TOTALS: &str = "SELECT count(*) AS sessions, \
-     CAST(total(message_count) AS INTEGER) AS messages, \
-     CAST(total(total_tokens_input) AS INTEGER) AS total_tokens_input, \
-     CAST(total(total_tokens_output) AS INTEGER) AS total_tokens_output, \
-     CAST(total(total_tokens_cache_read) AS INTEGER) AS total_tokens_cache_read, \
-     CAST(total(total_tokens_cache_write) AS INTEGER) AS total_tokens_cache_write, \
-     CAST(total(total_tokens_reasoning) AS INTEGER) AS total_tokens_reasoning \
-     FROM sessions";
+const TURN: &str = concat!(
+    "SELECT ",
+    turn_columns!("t."),
+    " FROM turns AS t JOIN sessions AS s ON s.key = t.session_key WHERE s.id = ?1 AND t.id = ?2"
+);
+
+macro_rules! select_totals {
+    ($rest:expr) => {
+        // Sums of floats, because a sum of integers that overflows is an error.
+        concat!(
+            "SELECT count(*) AS sessions, \
+             CAST(total(message_count) AS INTEGER) AS messages, \
+             CAST(total(total_tokens_input) AS INTEGER) AS total_tokens_input, \
+             CAST(total(total_tokens_output) AS INTEGER) AS total_tokens_output, \
+             CAST(total(total_tokens_cache_read) AS INTEGER) AS total_tokens_cache_read, \
+             CAST(total(total_tokens_cache_write) AS INTEGER) AS total_tokens_cache_write, \
+             CAST(total(total_tokens_reasoning) AS INTEGER) AS total_tokens_reasoning, \
+             count(*) FILTER (WHERE counts_check <> ",
+            counts_in_sql!(),
+            ") AS wrong FROM sessions",
+            $rest
+        )
+    };
+}
+const TOTALS: &str = select_totals!("");
+/// Without the sessions whose counts are not what was written.
+const SOUND_TOTALS: &str = select_totals!(concat!(
+    " WHERE counts_check IS NULL OR counts_check = ",
+    counts_in_sql!()
+));
+const WRONG_COUNTS: &str = concat!(
+    "SELECT id FROM sessions WHERE counts_check <> ",
+    counts_in_sql!()
+);
 
 /// One session.
 pub(super) async fn session(
@@ -106,13 +142,16 @@ pub(super) async fn session(
 ) -> Result<Option<SessionRow>, Failure> {
     let found = sqlx::query(SESSION).bind(id.as_str());
     let found = found.fetch_optional(readers).await?;
-    found.as_ref().map(row::session).transpose()
+    let found = found.as_ref().map(Session::read).transpose()?;
+    found.map(Session::shown).transpose()
 }
 
-/// A page of sessions, and how many there are on all pages, both as of one moment.
+/// A page of sessions, and how many there are on all pages, both as of one moment. A damaged one is
+/// reported and left out.
 pub(super) async fn sessions(
     readers: &SqlitePool,
     query: &SessionQuery,
+    damages: &dyn Damages,
 ) -> Result<(Vec<SessionRow>, u64), Failure> {
     let mut moment = readers.begin().await?;
     let (page, all) = match &query.matching {
@@ -121,37 +160,77 @@ pub(super) async fn sessions(
             let page = page.bind(row::integer(query.offset));
             let page = page.fetch_all(&mut *moment).await?;
             let all = sqlx::query(COUNT).fetch_one(&mut *moment).await?;
-            (page, all.try_get::<i64, _>(0)?.unsigned_abs())
+            let page = page.iter().filter_map(|row| sound(row, damages));
+            (page.collect(), all.try_get::<i64, _>(0)?.unsigned_abs())
         }
-        Some(text) => {
-            let found = matching(&mut moment, &ledger::folded(text)).await?;
-            let offset = usize::try_from(query.offset).unwrap_or(usize::MAX);
-            let mut page = Vec::new();
-            for id in found.iter().skip(offset).take(query.limit as usize) {
-                let session = sqlx::query(SESSION).bind(id);
-                page.push(session.fetch_one(&mut *moment).await?);
-            }
-            (page, found.len() as u64)
-        }
+        Some(text) => matching(&mut moment, query, &ledger::folded(text), damages).await?,
     };
     moment.rollback().await?;
-    let page: Result<_, Failure> = page.iter().map(row::session).collect();
-    Ok((page?, all))
+    Ok((page, all))
 }
 
-/// The ids of the sessions whose id, title or first words contain a folded text, newest first.
-async fn matching(moment: &mut SqliteConnection, text: &str) -> Result<Vec<String>, Failure> {
-    let mut rows = sqlx::query(SOUGHT).fetch(moment);
-    let mut found = Vec::new();
-    while let Some(row) = rows.try_next().await? {
-        let preview: Option<String> = row.try_get("preview")?;
-        let preview = ledger::folded(&preview.unwrap_or_default());
-        let words: Vec<_> = preview.split_whitespace().collect();
-        if row.try_get::<String, _>("found_by")?.contains(text) || words.join(" ").contains(text) {
-            found.push(row.try_get("id")?);
-        }
+/// A session of a list, unless it is damaged: that is reported.
+fn sound(row: &SqliteRow, damages: &dyn Damages) -> Option<SessionRow> {
+    let shown = Session::read(row).and_then(Session::shown);
+    shown.map_err(|failure| report(row, &failure, damages)).ok()
+}
+
+fn report(row: &SqliteRow, failure: &Failure, damages: &dyn Damages) {
+    let why = failure.to_string();
+    let id = row.try_get("id").ok();
+    match id.and_then(|id: &str| SessionId::new(id).ok()) {
+        Some(id) => damages.session(&id, &why),
+        None => damages.history(&why),
     }
-    Ok(found)
+}
+
+/// A page of the sessions whose id, title or first words contain a folded text, newest first, and how
+/// many there are.
+async fn matching(
+    moment: &mut SqliteConnection,
+    query: &SessionQuery,
+    text: &str,
+    damages: &dyn Damages,
+) -> Result<(Vec<SessionRow>, u64), Failure> {
+    let mut rows = sqlx::query(SOUGHT).fetch(moment);
+    let (mut page, mut all) = (Vec::new(), 0);
+    while let Some(row) = rows.try_next().await? {
+        let session = match Session::read(&row) {
+            Ok(session) => session,
+            Err(failure) => {
+                report(&row, &failure, damages);
+                continue;
+            }
+        };
+        let preview = session.preview.as_ref();
+        let preview = preview.and_then(|preview| preview.text.as_deref());
+        let preview = ledger::folded(preview.unwrap_or_default());
+        let words: Vec<_> = preview.split_whitespace().collect();
+        if !session.found_by.contains(text) && !words.join(" ").contains(text) {
+            continue;
+        }
+        if all >= query.offset && page.len() < query.limit as usize {
+            page.extend(sound(&row, damages));
+        }
+        all += 1;
+    }
+    Ok((page, all))
+}
+
+/// The user's first message, as a session's row keeps it.
+pub(super) async fn preview(
+    connection: &mut SqliteConnection,
+    session_key: i64,
+) -> Result<Option<Preview>, Failure> {
+    let first = sqlx::query(PREVIEW).bind(session_key);
+    let Some(first) = first.fetch_optional(connection).await? else {
+        return Ok(None);
+    };
+    let message = row::message(&first)?.message;
+    Ok(Some(Preview {
+        text: row::preview(&message.parts),
+        turn_seq: first.try_get("turn_seq")?,
+    }))
 }
 
 /// The last messages of a session, oldest first; none when `before` names no message of it.
@@ -178,7 +257,25 @@ pub(super) async fn messages(
         .bind(query.limit)
         .fetch_all(readers)
         .await?;
+    // A message whose row leads to another session, or to none, is in no page of its own.
+    if query.before.is_none() && newest_first.len() < query.limit as usize {
+        check_whole(readers, &query.session).await?;
+    }
     newest_first.iter().rev().map(row::message).collect()
+}
+
+/// Whether a session has as many messages as its row says; for a page that has them all.
+async fn check_whole(readers: &SqlitePool, session: &SessionId) -> Result<(), Failure> {
+    let whole = sqlx::query(IS_WHOLE).bind(session.as_str());
+    let Some(row) = whole.fetch_optional(readers).await? else {
+        return Ok(());
+    };
+    let (count, there): (i64, i64) = (row.try_get("message_count")?, row.try_get("there")?);
+    if checksum::kept(&row)?.is_some() && count != there {
+        let why = format!("session {session}: {there} messages of {count} are there");
+        return Err(Failure::Odd(why));
+    }
+    Ok(())
 }
 
 /// A message's place in the order of its session.
@@ -279,15 +376,22 @@ pub(super) async fn is_over(
     session: &SessionId,
     turn: &TurnId,
 ) -> Result<bool, Failure> {
-    let over = sqlx::query(IS_OVER).bind(session.as_str());
-    let over = over.bind(turn.as_str()).fetch_one(readers).await?;
-    let over: i64 = over.try_get(0)?;
-    Ok(over > 0)
+    let found = sqlx::query(TURN).bind(session.as_str());
+    let found = found.bind(turn.as_str()).fetch_optional(readers).await?;
+    let found = found.as_ref().map(turns::Turn::read).transpose()?;
+    Ok(found.is_some_and(|turn| turn.is_over))
 }
 
-/// Totals over all sessions, from their rows alone.
-pub(super) async fn totals(readers: &SqlitePool) -> Result<Totals, Failure> {
-    let row = sqlx::query(TOTALS).fetch_one(readers).await?;
+/// Totals over all sessions, from their rows alone. A damaged one is reported and left out.
+pub(super) async fn totals(readers: &SqlitePool, damages: &dyn Damages) -> Result<Totals, Failure> {
+    let mut row = sqlx::query(TOTALS).fetch_one(readers).await?;
+    if row::count(&row, "wrong")? > 0 {
+        let wrong = sqlx::query(WRONG_COUNTS).fetch_all(readers).await?;
+        for row in &wrong {
+            report(row, &checksum::wrong(), damages);
+        }
+        row = sqlx::query(SOUND_TOTALS).fetch_one(readers).await?;
+    }
     Ok(Totals {
         sessions: row::count(&row, "sessions")?,
         messages: row::count(&row, "messages")?,

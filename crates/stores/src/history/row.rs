@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 
-use samovar_core::history::{MessageRow, SessionRow};
+use samovar_core::history::MessageRow;
 use samovar_core::message::{Part, Usage};
-use samovar_core::{
-    AgentPath, ContextLimit, Message, MessageId, Millis, Role, Seq, SessionId, Title, TurnId,
-};
+use samovar_core::{AgentPath, Message, MessageId, Millis, Role, SessionId, TurnId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Row, Sqlite};
 
+use super::checksum::{self, Columns};
 use super::failure::Failure;
+
+/// The characters of a preview, at most; the same number stands in `session_columns`.
+const MAX_PREVIEW_CHARS: usize = 200;
 
 /// A statement with its values.
 pub(super) type Statement<'q> = Query<'q, Sqlite, SqliteArguments>;
@@ -55,49 +57,81 @@ pub(super) fn total_usage(row: &SqliteRow) -> Result<Usage, Failure> {
     })
 }
 
-/// A session.
-pub(super) fn session(row: &SqliteRow) -> Result<SessionRow, Failure> {
-    let id: String = row.try_get("id")?;
-    let read = || {
-        Ok(SessionRow {
-            id: SessionId::new(&id).map_err(odd)?,
-            model: row.try_get("model")?,
-            route: row.try_get("route")?,
-            title: title(row)?,
-            agent: row.try_get("agent")?,
-            metadata: parse(row.try_get("metadata")?)?,
-            created_at: Millis(row.try_get("created_at")?),
-            updated_at: Millis(row.try_get("updated_at")?),
-            message_count: count(row, "message_count")?,
-            preview: row.try_get("preview")?,
-            usage: total_usage(row)?,
-            context: context(row)?,
-            projected: Seq(count(row, "projected")?),
-        })
-    };
-    read().map_err(|failure: Failure| failure.within(&format!("session {id}")))
-}
-
 /// A turn's id.
 pub(super) fn turn_id(id: &str) -> Result<TurnId, Failure> {
     TurnId::new(id).map_err(odd)
 }
 
-fn title(row: &SqliteRow) -> Result<Option<Title>, Failure> {
-    let title: Option<&str> = row.try_get("title")?;
-    let title = title.map(Title::new).transpose().map_err(odd)?;
-    Ok(title.filter(|title| !title.is_empty()))
+/// What the first part of a message's checksum covers: its content, in the text of its columns.
+pub(super) struct Content<'a> {
+    pub(super) id: &'a str,
+    pub(super) session: &'a str,
+    pub(super) depth: i64,
+    pub(super) agent: &'a str,
+    pub(super) role: &'a str,
+    pub(super) parts: &'a str,
+    pub(super) parent: Option<&'a str>,
+    pub(super) model: Option<&'a str>,
+    pub(super) finish_reason: Option<&'a str>,
+    pub(super) metadata: Option<&'a str>,
+    pub(super) created_at: i64,
+    pub(super) usage: Option<Usage>,
 }
 
-fn context(row: &SqliteRow) -> Result<Option<ContextLimit>, Failure> {
-    let context: Option<&str> = row.try_get("context")?;
-    context.map(parse).transpose()
+impl Content<'_> {
+    pub(super) fn checksum(&self) -> u32 {
+        Columns::of(b'm')
+            .text(self.id)
+            .text(self.session)
+            .number(self.depth)
+            .text(self.agent)
+            .text(self.role)
+            .text(self.parts)
+            .maybe_text(self.parent)
+            .maybe_text(self.model)
+            .maybe_text(self.finish_reason)
+            .maybe_text(self.metadata)
+            .number(self.created_at)
+            .usage(self.usage)
+            .sum()
+    }
 }
 
-/// A message.
+/// The whole checksum of a message, given the parts that its turn and its position are.
+pub(super) fn message_sum(content: u32, placed: u32, at: u32) -> u32 {
+    content.wrapping_add(placed).wrapping_add(at)
+}
+
+fn sum_of_message(row: &SqliteRow, id: &str) -> Result<u32, Failure> {
+    let content = Content {
+        id,
+        session: row.try_get("session_id")?,
+        depth: row.try_get("depth")?,
+        agent: row.try_get("agent")?,
+        role: row.try_get("role")?,
+        parts: row.try_get("parts")?,
+        parent: row.try_get("parent_message_id")?,
+        model: row.try_get("model")?,
+        finish_reason: row.try_get("finish_reason")?,
+        metadata: row.try_get("metadata")?,
+        created_at: row.try_get("created_at")?,
+        usage: usage(row)?,
+    };
+    let (turn, turn_seq): (Option<&str>, i64) = (row.try_get("turn_id")?, row.try_get("turn_seq")?);
+    let place: Option<i64> = row.try_get("turn_place")?;
+    if turn.is_some() && place.unwrap_or(i64::MAX) != turn_seq {
+        return Err(Failure::Odd("its turn stands elsewhere".to_owned()));
+    }
+    let placed = checksum::placed(turn, turn_seq);
+    let at = checksum::at(row.try_get("seq")?);
+    Ok(message_sum(content.checksum(), placed, at))
+}
+
+/// A message, verified.
 pub(super) fn message(row: &SqliteRow) -> Result<MessageRow, Failure> {
     let id: String = row.try_get("id")?;
     let read = || {
+        checksum::verify(row, || sum_of_message(row, &id))?;
         let session: &str = row.try_get("session_id")?;
         let turn: Option<&str> = row.try_get("turn_id")?;
         let agent: &str = row.try_get("agent")?;
@@ -142,16 +176,26 @@ fn usage(row: &SqliteRow) -> Result<Option<Usage>, Failure> {
     }))
 }
 
+/// The beginning of a message's text, as a session's preview has it.
+pub(super) fn preview(parts: &[Part]) -> Option<String> {
+    match parts.first()? {
+        Part::Text { text } | Part::Reasoning { text, .. } => {
+            Some(text.chars().take(MAX_PREVIEW_CHARS).collect())
+        }
+        Part::Call(_) | Part::Outcome { .. } | Part::Data { .. } => None,
+    }
+}
+
 fn role(name: &str) -> Result<Role, Failure> {
     let known = [Role::System, Role::User, Role::Assistant, Role::Tool];
     let role = known.into_iter().find(|role| role.as_str() == name);
     role.ok_or_else(|| Failure::Odd(format!("unknown role {name:?}")))
 }
 
-fn parse<T: DeserializeOwned>(json: &str) -> Result<T, Failure> {
+pub(super) fn parse<T: DeserializeOwned>(json: &str) -> Result<T, Failure> {
     serde_json::from_str(json).map_err(odd)
 }
 
-fn odd(error: impl std::fmt::Display) -> Failure {
+pub(super) fn odd(error: impl std::fmt::Display) -> Failure {
     Failure::Odd(error.to_string())
 }

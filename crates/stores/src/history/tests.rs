@@ -65,12 +65,11 @@ async fn no_read_grows_with_what_it_does_not_answer() {
         reader::LAST_TURN,
         reader::SAID,
         reader::COUNT_MESSAGES,
+        reader::PREVIEW,
     ];
     let writes = [
         ledger::FIND_SESSION,
-        ledger::SAVE_SESSION,
-        ledger::SET_MODEL,
-        ledger::SET_TITLE,
+        session::SAVE_SESSION,
         ledger::CLOSE_SESSION,
         turns::FINISH_TURN,
         turns::PLACE_TURN,

@@ -2,6 +2,7 @@
 
 mod damage;
 mod disk;
+mod flip;
 mod kill;
 mod projecting;
 mod reading;
@@ -64,6 +65,22 @@ impl TestHistory {
 
     fn has_tables(&self) -> bool {
         self.folder.path().join("history.db").exists()
+    }
+
+    /// Every row has its checksum, every session its preview and its count.
+    async fn verifies(&self) {
+        if !self.has_tables() {
+            return;
+        }
+        let read = SqliteHistory::read_all(&self.folder.path().join("history.db")).await;
+        let read = read.unwrap();
+        assert!(read.damaged.is_empty() && read.odd.is_empty(), "{read:?}");
+        assert_eq!(read.unsealed, 0, "{read:?}");
+        let stale = "SELECT id FROM sessions WHERE preview IS NOT ( \
+                     SELECT substr(json_extract(m.parts, '$[0].text'), 1, 200) \
+                     FROM message_rows AS m WHERE m.session_key = sessions.key \
+                     AND m.role = 'user' AND m.depth = 0 ORDER BY m.turn_seq, m.seq LIMIT 1)";
+        assert_eq!(self.asked(stale).await, [""; 0]);
     }
 
     /// Whether a statement answers with these rows, where the history has tables.

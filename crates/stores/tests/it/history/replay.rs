@@ -42,6 +42,7 @@ impl Contents {
             let query = last(session.id.as_str(), 999);
             messages.push(place.history.messages(query).await.unwrap());
         }
+        place.verifies().await;
         let turns = "SELECT json_array(s.id, t.id, t.agent, parent_call, turn_seq, finish_reason, \
                      tokens_input, tokens_reasoning, started_at, finished_at) \
                      FROM turns AS t JOIN sessions AS s ON s.key = t.session_key \
@@ -166,7 +167,7 @@ fn scale(part: f64, whole: usize) -> usize {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    // proves DU-1
+    // proves DU-1, DU-13
     #[test]
     fn a_log_leaves_the_same_rows_however_it_is_cut_and_repeated(
         logs in (log(0), log(1), log(2)).prop_map(|(a, b, c)| [a, b, c]),

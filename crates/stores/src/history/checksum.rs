@@ -1,0 +1,133 @@
+//! Checksums of rows: what a bad disk changed is not served as what was written (DU-13).
+//!
+//! Each covers every column that a reader is served or that decides which rows it is served. That of
+//! a message is a sum of three, so that a statement that moves many messages changes their sums
+//! without reading them: over its content, over its turn with the turn's place, over its position.
+
+use crc32fast::Hasher;
+use samovar_core::message::Usage;
+use sqlx::Row;
+use sqlx::sqlite::SqliteRow;
+
+use super::failure::Failure;
+use super::row::integer;
+
+/// What a 32-bit sum is kept in: SQL turns a larger sum of integers into a float.
+pub(super) const MASK: i64 = 0xffff_ffff;
+
+/// A checksum over columns, each with its length or with the fact that it is null.
+pub(super) struct Columns(Hasher);
+
+impl Columns {
+    /// Of a kind of row, so that no row passes for one of another kind.
+    pub(super) fn of(kind: u8) -> Self {
+        let mut hasher = Hasher::new();
+        hasher.update(&[kind]);
+        Self(hasher)
+    }
+
+    pub(super) fn text(self, text: &str) -> Self {
+        self.maybe_text(Some(text))
+    }
+
+    pub(super) fn maybe_text(mut self, text: Option<&str>) -> Self {
+        let length = text.map_or(u64::MAX, |text| text.len() as u64);
+        self.0.update(&length.to_le_bytes());
+        self.0.update(text.unwrap_or_default().as_bytes());
+        self
+    }
+
+    pub(super) fn number(self, number: i64) -> Self {
+        self.maybe_number(Some(number))
+    }
+
+    pub(super) fn maybe_number(mut self, number: Option<i64>) -> Self {
+        self.0.update(&[u8::from(number.is_some())]);
+        self.0.update(&number.unwrap_or_default().to_le_bytes());
+        self
+    }
+
+    pub(super) fn usage(self, usage: Option<Usage>) -> Self {
+        let count = |of: fn(Usage) -> u64| usage.map(|usage| integer(of(usage)));
+        self.maybe_number(count(|usage| usage.input))
+            .maybe_number(count(|usage| usage.output))
+            .maybe_number(count(|usage| usage.cache_read))
+            .maybe_number(count(|usage| usage.cache_write))
+            .maybe_number(count(|usage| usage.reasoning))
+    }
+
+    pub(super) fn sum(self) -> u32 {
+        self.0.finalize()
+    }
+}
+
+/// The part of a message's checksum that is its turn and the place of that.
+pub(super) fn placed(turn: Option<&str>, turn_seq: i64) -> u32 {
+    Columns::of(b'p').maybe_text(turn).number(turn_seq).sum()
+}
+
+/// The part of a message's checksum that is its position.
+pub(super) fn at(seq: i64) -> u32 {
+    Columns::of(b'a').number(seq).sum()
+}
+
+/// What is added to the checksums of messages whose other part was `old` and is now `new`.
+pub(super) fn difference(old: u32, new: u32) -> i64 {
+    i64::from(new.wrapping_sub(old))
+}
+
+/// The checksum of a row; `None` in one that was written before there were any.
+pub(super) fn kept(row: &SqliteRow) -> Result<Option<i64>, Failure> {
+    Ok(row.try_get("checksum")?)
+}
+
+/// Refuses a row whose checksum does not hold.
+pub(super) fn verify(
+    row: &SqliteRow,
+    sum: impl FnOnce() -> Result<u32, Failure>,
+) -> Result<(), Failure> {
+    match kept(row)? {
+        Some(kept) if kept != i64::from(sum()?) => Err(wrong()),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// A row does not say what was written.
+pub(super) fn wrong() -> Failure {
+    Failure::Odd("wrong checksum".to_owned())
+}
+
+/// The multipliers of the lower and the upper halves of a session's counts. They are odd, so that no
+/// flipped bit leaves the sum as it was.
+const FACTORS: [(i64, i64); 6] = [(3, 19), (5, 23), (7, 29), (11, 31), (13, 37), (17, 41)];
+
+/// The check of a session's counts, which [`COUNTS`] computes in SQL: all sessions are added up
+/// without being read.
+pub(super) fn counts(messages: u64, usage: Usage) -> i64 {
+    let counts = [
+        messages,
+        usage.input,
+        usage.output,
+        usage.cache_read,
+        usage.cache_write,
+        usage.reasoning,
+    ];
+    let parts = counts.into_iter().zip(FACTORS);
+    parts.fold(0, |sum, (count, (low, high))| {
+        let count = integer(count);
+        sum + low * (count & MASK) + high * (count >> 32)
+    })
+}
+
+/// [`counts`] over the columns of a row.
+macro_rules! counts_in_sql {
+    () => {
+        "3 * (message_count & 4294967295) + 19 * (message_count >> 32) \
+         + 5 * (total_tokens_input & 4294967295) + 23 * (total_tokens_input >> 32) \
+         + 7 * (total_tokens_output & 4294967295) + 29 * (total_tokens_output >> 32) \
+         + 11 * (total_tokens_cache_read & 4294967295) + 31 * (total_tokens_cache_read >> 32) \
+         + 13 * (total_tokens_cache_write & 4294967295) + 37 * (total_tokens_cache_write >> 32) \
+         + 17 * (total_tokens_reasoning & 4294967295) + 41 * (total_tokens_reasoning >> 32)"
+    };
+}
+pub(super) use counts_in_sql;

@@ -1,0 +1,136 @@
+//! Reads every row of a history that no server has open, and verifies it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use futures_util::TryStreamExt;
+use samovar_core::Broken;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{ConnectOptions, Connection, Row, SqliteConnection};
+
+use super::failure::Failure;
+use super::session::Session;
+use super::turns::Turn;
+use super::{SqliteHistory, checksum, file, reader, row};
+
+/// What reading a whole history told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HistoryReport {
+    /// Sessions that were read.
+    pub sessions: u64,
+    /// Messages that were read.
+    pub messages: u64,
+    /// Rows without a checksum: they were written before there were any.
+    pub unsealed: u64,
+    /// What is wrong with the file as a whole, or with rows that belong to no session.
+    pub odd: Vec<String>,
+    /// The first thing that is wrong with each damaged session, by its id.
+    pub damaged: BTreeMap<String, String>,
+}
+
+impl SqliteHistory {
+    /// Reads every row of a history, which no process may be writing, and verifies each. An empty
+    /// report when there is no file.
+    ///
+    /// # Errors
+    /// [`Broken`] when it cannot be read.
+    pub async fn read_all(path: &Path) -> Result<HistoryReport, Broken> {
+        let mut report = HistoryReport::default();
+        if path.exists() {
+            let mut connection = file::looking(path)?
+                .connect()
+                .await
+                .map_err(Failure::from)?;
+            let read = report.read(&mut connection).await;
+            let closed = connection.close().await;
+            read?;
+            closed.map_err(Failure::from)?;
+        }
+        Ok(report)
+    }
+}
+
+impl HistoryReport {
+    async fn read(&mut self, connection: &mut SqliteConnection) -> Result<(), Failure> {
+        let pages = sqlx::query_scalar("PRAGMA integrity_check(8)");
+        let pages: Vec<String> = pages.fetch_all(&mut *connection).await?;
+        self.odd.extend(pages.into_iter().filter(|why| why != "ok"));
+        let stray = sqlx::query_scalar(reader::STRAY);
+        let stray: i64 = stray.fetch_one(&mut *connection).await?;
+        if stray > 0 {
+            self.odd.push(format!("rows of no session: {stray}"));
+        }
+        self.read_sessions(connection).await?;
+        self.read_rows(connection, reader::ALL_MESSAGES, "session_id", |row| {
+            row::message(row).map(drop)
+        })
+        .await?;
+        let messages = self.messages;
+        self.read_rows(connection, reader::ALL_TURNS, "of_session", |row| {
+            Turn::read(row).map(drop)
+        })
+        .await?;
+        self.messages = messages;
+        Ok(())
+    }
+
+    async fn read_sessions(&mut self, connection: &mut SqliteConnection) -> Result<(), Failure> {
+        let mut counts = BTreeMap::new();
+        let mut rows = sqlx::query(reader::ALL_COUNTS).fetch(&mut *connection);
+        while let Some(row) = rows.try_next().await? {
+            counts.insert(row.try_get::<i64, _>("key")?, row::count(&row, "there")?);
+        }
+        drop(rows);
+        let mut rows = sqlx::query(reader::ALL_SESSIONS).fetch(connection);
+        while let Some(row) = rows.try_next().await? {
+            self.sessions += 1;
+            self.count_unsealed(&row)?;
+            let session = Session::read(&row).and_then(|session| {
+                let there = counts.get(&session.key).copied().unwrap_or_default();
+                let count = session.message_count;
+                if session.is_sealed && there != count {
+                    let why = format!("{there} messages of {count} are there");
+                    return Err(Failure::Odd(why));
+                }
+                session.shown().map(drop)
+            });
+            if let Err(failure) = session {
+                self.note(&row, "id", &failure);
+            }
+        }
+        Ok(())
+    }
+
+    async fn read_rows(
+        &mut self,
+        connection: &mut SqliteConnection,
+        all: &'static str,
+        session: &str,
+        verify: impl Fn(&SqliteRow) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let mut rows = sqlx::query(all).fetch(connection);
+        while let Some(row) = rows.try_next().await? {
+            self.messages += 1;
+            self.count_unsealed(&row)?;
+            if let Err(failure) = verify(&row) {
+                self.note(&row, session, &failure);
+            }
+        }
+        Ok(())
+    }
+
+    fn count_unsealed(&mut self, row: &SqliteRow) -> Result<(), Failure> {
+        self.unsealed += u64::from(checksum::kept(row)?.is_none());
+        Ok(())
+    }
+
+    fn note(&mut self, row: &SqliteRow, session: &str, failure: &Failure) {
+        let why = failure.to_string();
+        match row.try_get::<String, _>(session) {
+            Ok(session) => {
+                self.damaged.entry(session).or_insert(why);
+            }
+            Err(_) => self.odd.push(why),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! A session's row, whole: read and verified first, written last.
+
+use samovar_core::history::SessionRow;
+use samovar_core::message::Usage;
+use samovar_core::{ContextLimit, Millis, Seq, SessionId, Title};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row, SqliteConnection};
+
+use super::checksum::{self, Columns};
+use super::failure::Failure;
+use super::row::{self, bind_usage, integer, odd, parse};
+
+/// The columns of a session, with the preview as a subselect for a row that has none yet.
+macro_rules! session_columns {
+    () => {
+        "key, id, model, route, title, agent, metadata, created_at, updated_at, message_count, \
+         total_tokens_input, total_tokens_output, total_tokens_cache_read, \
+         total_tokens_cache_write, total_tokens_reasoning, context, projected, found_by, \
+         preview_seq, counts_check, checksum, \
+         CASE WHEN checksum IS NOT NULL THEN preview ELSE ( \
+         SELECT substr(json_extract(m.parts, '$[0].text'), 1, 200) FROM message_rows AS m \
+         WHERE m.session_key = sessions.key AND m.role = 'user' AND m.depth = 0 \
+         ORDER BY m.turn_seq, m.seq LIMIT 1) END AS preview"
+    };
+}
+pub(super) use session_columns;
+
+pub(super) const SAVE_SESSION: &str = "\
+    UPDATE sessions SET model = ?2, route = ?3, title = ?4, agent = ?5, metadata = ?6, \
+    updated_at = ?7, message_count = ?8, context = ?9, projected = ?10, found_by = ?11, \
+    preview = ?12, preview_seq = ?13, counts_check = ?14, checksum = ?15, \
+    total_tokens_input = ?16, total_tokens_output = ?17, total_tokens_cache_read = ?18, \
+    total_tokens_cache_write = ?19, total_tokens_reasoning = ?20 WHERE key = ?1";
+
+/// Where a session's preview comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Preview {
+    /// The beginning of the message's text; `None` when it has none.
+    pub(super) text: Option<String>,
+    /// The place of the message's turn.
+    pub(super) turn_seq: i64,
+}
+
+/// A session as its row has it.
+#[derive(Clone, Debug)]
+pub(super) struct Session {
+    pub(super) key: i64,
+    pub(super) id: String,
+    pub(super) model: String,
+    pub(super) route: Option<String>,
+    pub(super) title: Option<String>,
+    pub(super) agent: String,
+    /// JSON.
+    pub(super) metadata: String,
+    pub(super) created_at: Millis,
+    pub(super) updated_at: Millis,
+    pub(super) message_count: u64,
+    pub(super) usage: Usage,
+    /// JSON.
+    pub(super) context: Option<String>,
+    pub(super) projected: Seq,
+    pub(super) found_by: String,
+    /// `None` before the user's first message.
+    pub(super) preview: Option<Preview>,
+    /// Whether its row had a checksum.
+    pub(super) is_sealed: bool,
+}
+
+impl Session {
+    /// Reads a row and verifies it. The failure names the session.
+    pub(super) fn read(row: &SqliteRow) -> Result<Self, Failure> {
+        let id: String = row.try_get("id")?;
+        let read = Self::read_as(row, id.clone());
+        read.map_err(|failure| failure.within(&format!("session {id}")))
+    }
+
+    fn read_as(row: &SqliteRow, id: String) -> Result<Self, Failure> {
+        let sealed = checksum::kept(row)?;
+        let text = row.try_get("preview")?;
+        let preview = match row.try_get("preview_seq")? {
+            Some(turn_seq) => Some(Preview { text, turn_seq }),
+            // The row says nothing of where it is from.
+            None => text.map(|text| Preview {
+                text: Some(text),
+                turn_seq: i64::MAX,
+            }),
+        };
+        let session = Self {
+            id,
+            key: row.try_get("key")?,
+            model: row.try_get("model")?,
+            route: row.try_get("route")?,
+            title: row.try_get("title")?,
+            agent: row.try_get("agent")?,
+            metadata: row.try_get("metadata")?,
+            created_at: Millis(row.try_get("created_at")?),
+            updated_at: Millis(row.try_get("updated_at")?),
+            message_count: row::count(row, "message_count")?,
+            usage: row::total_usage(row)?,
+            context: row.try_get("context")?,
+            projected: Seq(row::count(row, "projected")?),
+            found_by: row.try_get("found_by")?,
+            preview,
+            is_sealed: sealed.is_some(),
+        };
+        let counts: Option<i64> = row.try_get("counts_check")?;
+        let is_whole = sealed.is_none_or(|sealed| {
+            sealed == i64::from(session.checksum()) && counts == Some(session.counts())
+        });
+        if is_whole {
+            Ok(session)
+        } else {
+            Err(checksum::wrong())
+        }
+    }
+
+    fn counts(&self) -> i64 {
+        checksum::counts(self.message_count, self.usage)
+    }
+
+    fn checksum(&self) -> u32 {
+        let preview = self.preview.as_ref();
+        Columns::of(b's')
+            .text(&self.id)
+            .text(&self.model)
+            .maybe_text(self.route.as_deref())
+            .maybe_text(self.title.as_deref())
+            .text(&self.agent)
+            .text(&self.metadata)
+            .number(self.created_at.0)
+            .number(self.updated_at.0)
+            .number(integer(self.message_count))
+            .usage(Some(self.usage))
+            .maybe_text(self.context.as_deref())
+            .number(integer(self.projected.0))
+            .text(&self.found_by)
+            .maybe_number(preview.map(|preview| preview.turn_seq))
+            .maybe_text(preview.and_then(|preview| preview.text.as_deref()))
+            .sum()
+    }
+
+    /// Writes all of it into its row.
+    pub(super) async fn save(self, connection: &mut SqliteConnection) -> Result<(), Failure> {
+        let (counts, checksum) = (self.counts(), self.checksum());
+        let (text, turn_seq) = match self.preview {
+            Some(preview) => (preview.text, Some(preview.turn_seq)),
+            None => (None, None),
+        };
+        let save = sqlx::query(SAVE_SESSION)
+            .bind(self.key)
+            .bind(self.model)
+            .bind(self.route)
+            .bind(self.title)
+            .bind(self.agent)
+            .bind(self.metadata)
+            .bind(self.updated_at.0)
+            .bind(integer(self.message_count))
+            .bind(self.context)
+            .bind(integer(self.projected.0))
+            .bind(self.found_by)
+            .bind(text)
+            .bind(turn_seq)
+            .bind(counts)
+            .bind(i64::from(checksum));
+        let save = bind_usage(save, Some(self.usage));
+        save.execute(connection).await?;
+        Ok(())
+    }
+
+    /// The same in the words of the port.
+    pub(super) fn shown(self) -> Result<SessionRow, Failure> {
+        let id = self.id.clone();
+        let shown = self.try_shown();
+        shown.map_err(|failure| failure.within(&format!("session {id}")))
+    }
+
+    fn try_shown(self) -> Result<SessionRow, Failure> {
+        let title = self.title.as_deref().map(Title::new);
+        let title = title.transpose().map_err(odd)?;
+        let context = self.context.as_deref().map(parse::<ContextLimit>);
+        Ok(SessionRow {
+            id: SessionId::new(&self.id).map_err(odd)?,
+            title: title.filter(|title| !title.is_empty()),
+            metadata: parse(&self.metadata)?,
+            context: context.transpose()?,
+            model: self.model,
+            route: self.route,
+            agent: self.agent,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            message_count: self.message_count,
+            preview: self.preview.and_then(|preview| preview.text),
+            usage: self.usage,
+            projected: self.projected,
+        })
+    }
+}

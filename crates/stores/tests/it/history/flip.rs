@@ -1,0 +1,211 @@
+//! Bits that a disk flips in rows: none is served as what was written.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use samovar_core::history::SessionQuery;
+use samovar_core::{Damages, History, Role, SessionId};
+use samovar_stores::disk::Disk;
+use samovar_stores::history::SqliteHistory;
+use sqlx::{Connection, Row};
+use tempfile::TempDir;
+
+use super::{TestHistory, asked, finished, last, master, message, open_with, put, started, titled};
+use super::{session_id, tokens, turn_id};
+
+/// Flips in each table.
+const FLIPS: usize = 64;
+
+/// Keeps which sessions were reported.
+#[derive(Default)]
+struct Told(Mutex<BTreeSet<String>>);
+
+impl Damages for Told {
+    fn session(&self, session: &SessionId, _why: &str) {
+        self.0.lock().unwrap().insert(session.to_string());
+    }
+
+    fn is_damaged(&self, session: &SessionId) -> bool {
+        self.0.lock().unwrap().contains(session.as_str())
+    }
+
+    fn removed(&self, _session: &SessionId) {}
+
+    fn history(&self, why: &str) {
+        self.0.lock().unwrap().insert(why.to_owned());
+    }
+}
+
+/// What the routes' ports say of a history: text of what is served, and whether damage was told.
+async fn served(folder: &TempDir) -> (Vec<String>, bool) {
+    let told = Arc::new(Told::default());
+    let path = folder.path().join("history.db");
+    let disk = Disk::with_ballast(folder.path(), 0);
+    let opened = SqliteHistory::open_on(&disk, &path, told.clone()).await;
+    let Ok(history) = opened else {
+        return (Vec::new(), true);
+    };
+    let mut is_told = false;
+    let mut texts = Vec::new();
+    let mut note = |answer: Result<String, samovar_core::Broken>| match answer {
+        Ok(text) => texts.push(text),
+        Err(_) => is_told = true,
+    };
+    for matching in [None, Some("tea".to_owned())] {
+        let query = SessionQuery {
+            limit: 99,
+            matching,
+            ..SessionQuery::default()
+        };
+        let list = history.sessions(query).await;
+        note(list.map(|list| format!("{list:?}")));
+    }
+    let totals = history.totals().await;
+    note(totals.map(|totals| format!("{totals:?}")));
+    for session in ["s0", "s1", "s2"] {
+        let row = history.session(&session_id(session)).await;
+        note(row.map(|row| format!("{row:?}")));
+        let rows = history.messages(last(session, 99)).await;
+        note(rows.map(|rows| format!("{rows:?}")));
+        let turn = history.last_turn(&session_id(session)).await;
+        note(turn.map(|turn| format!("{turn:?}")));
+        let over = history.is_over(&session_id(session), &turn_id("t2")).await;
+        note(over.map(|over| format!("{over}")));
+    }
+    history.close().await.unwrap();
+    let is_told = is_told || !told.0.lock().unwrap().is_empty();
+    (texts, is_told)
+}
+
+/// Three sessions with turns, calls' results and a title each.
+async fn content() -> TestHistory {
+    let place = TestHistory::new().await;
+    for number in 0..3 {
+        let said = |n: usize, role, turn| {
+            let mut said = message(&format!("m{number}-{n}"), role, &format!("about tea {n}"));
+            said.usage = Some(tokens(7, 5));
+            said.model = Some("demo".to_owned());
+            said.metadata = titled("of a message");
+            put(said, Some(turn), master())
+        };
+        let log = [
+            open_with(titled(&format!("Tea {number}")), 1000 + number),
+            said(0, Role::User, "t1"),
+            started("t1"),
+            said(1, Role::Assistant, "t1"),
+            finished("t1"),
+            said(2, Role::User, "t2"),
+            started("t2"),
+            said(3, Role::Assistant, "t2"),
+            finished("t2"),
+            asked(&format!("m{number}-4"), None),
+        ];
+        let log = (1..).zip(log).collect();
+        place.project(&format!("s{number}"), log).await;
+    }
+    place.history.close().await.unwrap();
+    place
+}
+
+/// A value as a disk's flip leaves it: one bit of an integer, or of a byte of a text.
+fn flipped(value: &sqlx::sqlite::SqliteRow, random: usize) -> Option<String> {
+    let kind: String = value.get("kind");
+    match kind.as_str() {
+        "integer" => {
+            let number: i64 = value.get("number");
+            Some((number ^ (1 << (random % 63))).to_string())
+        }
+        "text" => {
+            let mut bytes: Vec<u8> = value.get("bytes");
+            let at = random % bytes.len().max(1);
+            *bytes.get_mut(at)? ^= 1 << (random / 7 % 8);
+            let digits: Vec<_> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            Some(format!("CAST(x'{}' AS TEXT)", digits.concat()))
+        }
+        _ => None,
+    }
+}
+
+// proves DU-13
+#[tokio::test]
+async fn a_bit_that_flips_in_any_column_of_any_table_is_without_effect_or_reported() {
+    let place = content().await;
+    let whole = served(&place.folder).await;
+    assert!(!whole.1, "nothing is damaged yet: {whole:?}");
+    let database = place.folder.path().join("history.db");
+    let good = std::fs::read(&database).unwrap();
+    // A linear congruence: the same flips at every run.
+    let mut seed = 20_261_123_usize;
+    let mut random = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        seed >> 33
+    };
+    let tables = ["sessions", "message_rows", "turns", "syncs", "generation"];
+    for table in tables {
+        let columns = sqlx::query_scalar("SELECT name FROM pragma_table_info(?1)").bind(table);
+        let columns: Vec<String> = columns.fetch_all(&mut place.sql().await).await.unwrap();
+        let (mut flips, mut reported) = (0, 0);
+        for number in 0..2 * FLIPS {
+            let column = &columns[number % columns.len()];
+            let find = format!(
+                "SELECT rowid AS row, typeof({column}) AS kind, CAST({column} AS BLOB) AS bytes, \
+                 CAST({column} AS INTEGER) AS number FROM {table} ORDER BY rowid \
+                 LIMIT 1 OFFSET {} % max(1, (SELECT count(*) FROM {table}))",
+                random() % 64
+            );
+            let mut sql = place.sql().await;
+            let found = sqlx::query(sqlx::AssertSqlSafe(find)).fetch_optional(&mut sql);
+            let found = found.await.unwrap();
+            let Some(value) = found.as_ref().and_then(|row| flipped(row, random())) else {
+                continue;
+            };
+            let row: i64 = found.unwrap().get("row");
+            let flip = format!(
+                "PRAGMA foreign_keys = OFF; UPDATE {table} SET {column} = {value} \
+                 WHERE rowid = {row}"
+            );
+            let done = sqlx::raw_sql(sqlx::AssertSqlSafe(flip.clone()));
+            let is_done = done.execute(&mut sql).await.is_ok();
+            sql.close().await.unwrap();
+            if is_done {
+                flips += 1;
+                let (texts, is_told) = served(&place.folder).await;
+                assert!(is_told || texts == whole.0, "{flip}\n{texts:#?}");
+                reported += usize::from(is_told);
+            }
+            std::fs::write(&database, &good).unwrap();
+            if flips >= FLIPS {
+                break;
+            }
+        }
+        println!("{table}: {flips} flips, {reported} reported");
+        let serves = ["sessions", "message_rows", "turns"].contains(&table);
+        assert!(
+            !serves || flips >= FLIPS && reported > FLIPS / 2,
+            "{table}: {flips} {reported}"
+        );
+    }
+}
+
+// proves DU-13
+#[tokio::test]
+async fn a_byte_that_flips_anywhere_in_the_file_is_without_effect_or_reported() {
+    let place = content().await;
+    let whole = served(&place.folder).await;
+    let database = place.folder.path().join("history.db");
+    let good = std::fs::read(&database).unwrap();
+    let mut reported = 0;
+    for number in 0..200_usize {
+        let mut bad = good.clone();
+        let at = number * 7919 % good.len();
+        bad[at] ^= 1 << (number % 8);
+        std::fs::write(&database, &bad).unwrap();
+        for name in ["history.db-wal", "history.db-shm"] {
+            drop(std::fs::remove_file(place.folder.path().join(name)));
+        }
+        let (texts, is_told) = served(&place.folder).await;
+        assert!(is_told || texts == whole.0, "byte {at}, flip {number}");
+        reported += usize::from(is_told);
+    }
+    println!("{reported} of 200 reported");
+}
