@@ -443,6 +443,8 @@ pub(crate) struct Doctor {
     pub(crate) json: bool,
     #[arg(long, help = help::fix())]
     pub(crate) fix: bool,
+    #[arg(long, help = help::deep())]
+    pub(crate) deep: bool,
 }
 
 /// `samovar prove`.

@@ -1,14 +1,17 @@
-//! `samovar doctor`: every finding is a fact, a reason, and what to type. It opens no store and
-//! starts nothing, so it can be asked at any time, beside a running server too.
+//! `samovar doctor`: every finding is a fact, a reason, and what to type. It starts nothing and, but
+//! for `--fix`, changes nothing, so it can be asked at any time, beside a running server too: the
+//! stores are looked at only when no other process has them.
 
 mod chat;
 mod damage;
 mod data;
+mod deep;
 mod disk;
 mod files;
 mod hooks;
 mod models;
 mod relay;
+mod stores;
 
 use std::io;
 
@@ -57,7 +60,13 @@ pub(crate) enum Mode {
 pub(crate) async fn doctor(args: &args::Doctor) -> Result<Exit, Failure> {
     let care = if args.fix { Mode::Mend } else { Mode::Look };
     let findings = match config::read(&args.places, &args.who, LocalData::UseOnly) {
-        Ok(found) => examine(&found, care).await,
+        Ok(found) => {
+            let mut findings = examine(&found, care).await;
+            if args.deep {
+                findings.extend(deep::examine(&found).await);
+            }
+            findings
+        }
         Err(failure) => vec![unreadable(failure)],
     };
     let exits = findings.iter().map(|finding| finding.exit);
@@ -76,6 +85,7 @@ pub(crate) async fn doctor(args: &args::Doctor) -> Result<Exit, Failure> {
 
 async fn examine(found: &Setup, care: Mode) -> Vec<Finding> {
     let mut findings = data::examine(found, care).await;
+    findings.extend(stores::examine(found, care).await);
     findings.extend(disk::examine(found));
     findings.push(descriptors(found));
     findings.extend(damage::examine(found));
@@ -185,6 +195,8 @@ fn name(what: &str) -> &'static str {
         "descriptors" => text::what_descriptors(),
         "durability" => text::what_durability(),
         "aside" => text::what_aside(),
+        "stores" => text::what_stores(),
+        "rows" => text::what_rows(),
         "start" => text::what_start(),
         "links" => text::what_links(),
         "tokens" => text::what_tokens(),

@@ -17,6 +17,7 @@ use crate::model;
 use crate::reboot::Reboot;
 use crate::screen::say;
 use crate::stop::Stop;
+use crate::stores::is_begun;
 
 /// How long the last words to clients and the last writes may take when the server is to stop at
 /// once. What is not done by then is found by the next start, as after a kill.
@@ -59,6 +60,11 @@ pub(crate) async fn run(
     let mut stop = Stop::listen()?;
     let mut is_first = true;
     loop {
+        // It was begun because a store had failed, perhaps since it is gone: nothing is made anew.
+        if again.is_again() && !is_begun(&found.config.data_dir) {
+            let why = text::serve::data_dir_gone(text::quoted(&found.config.data_dir));
+            return Err(Failure::new(Exit::Configuration, "data_dir_unusable", why));
+        }
         let started = tokio::select! {
             started = start(&found.config) => started,
             () = stop.asked() => return Ok(Exit::Ok),

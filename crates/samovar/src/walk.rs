@@ -48,7 +48,11 @@ pub(crate) fn walk(data_dir: &Path) -> Result<Exit, Failure> {
         }
     }
     match samovar_server::walk(data_dir) {
-        Ok(_) => Ok(Exit::Ok),
+        Ok(report) => {
+            let report = serde_json::to_string(&report);
+            let report = report.map_err(|error| Failure::broken(&error))?;
+            put(&(report + "\n")).map(|_| Exit::Ok)
+        }
         Err(Broken::Damaged(why)) => put(&(why + "\n")).map(|_| Exit::Damaged),
         Err(
             broken @ (Broken::Full(_) | Broken::ReadOnly(_) | Broken::Starved(_) | Broken::Io(_)),

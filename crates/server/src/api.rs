@@ -225,5 +225,13 @@ async fn ready(call: Call, _params: NoParams) -> Result<Health, Error> {
     if call.engine.now()?.is_stopping() {
         return Err(Error::new(Code::Unavailable, locale::server::ends()));
     }
+    let failure = call
+        .state
+        .stores
+        .get()
+        .and_then(|stores| stores.disk.failure());
+    if let Some(broken) = failure {
+        return Err(Error::new(Code::StoreFailed, broken.to_string()));
+    }
     Ok(Health { status: "ok" })
 }

@@ -5,10 +5,12 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use samovar_core::Error;
+use samovar_core::{Broken, Error};
 use samovar_sandbox::{DirLock, LockError, SmallFiles, Survival};
 use samovar_stores::DataDir;
+use samovar_stores::damage::Reports;
 use samovar_stores::disk::Disk;
+use samovar_stores::history::SqliteHistory;
 
 use crate::clock::SystemClock;
 use crate::config::Config;
@@ -16,7 +18,8 @@ use crate::error::OpenError;
 
 pub use samovar_stores::backup::{Backup, Replace, RestoreReport, last as last_backup};
 pub use samovar_stores::damage::{Damage, damages};
-pub use samovar_stores::{Run, RunState};
+pub use samovar_stores::history::HistoryReport;
+pub use samovar_stores::{Lack, Mended, Missing, Run, RunState, Store};
 
 /// A data directory that need not be held, to ask what is known of it.
 pub fn unheld(path: &Path) -> DataDir {
@@ -29,6 +32,36 @@ pub fn unheld(path: &Path) -> DataDir {
 /// [`OpenError::DataDir`] when it cannot be written, or another process holds it.
 pub fn take(path: &Path) -> Result<DirLock, OpenError> {
     Ok(DirLock::acquire(path)?)
+}
+
+/// Why the stores of a data directory that no process holds would not be opened, if one is missing.
+/// Nothing is changed.
+///
+/// # Errors
+/// [`OpenError`] when another process holds it, or that cannot be found out.
+pub async fn missing(path: &Path) -> Result<Option<OpenError>, OpenError> {
+    let _lock = DirLock::acquire(path)?;
+    let missing = samovar_stores::missing(&unheld(path)).await?;
+    Ok(missing.map(OpenError::from))
+}
+
+/// Prepares a data directory that [`missing`] complains of for a start with empty stores; what is
+/// left is set aside, with a report.
+///
+/// # Errors
+/// [`OpenError`] when another process holds it, or it cannot be written.
+pub async fn mend(path: &Path) -> Result<Vec<Mended>, OpenError> {
+    let _lock = DirLock::acquire(path)?;
+    let dir = unheld(path);
+    Ok(samovar_stores::mend(&dir, &Reports::open(&dir)).await?)
+}
+
+/// Reads and verifies every row of the history in a data directory that the caller holds.
+///
+/// # Errors
+/// [`Broken`] when it cannot be read.
+pub async fn read_history(path: &Path) -> Result<HistoryReport, Broken> {
+    SqliteHistory::read_all(&path.join("history.db")).await
 }
 
 /// Puts a backup into a data directory. What is there is replaced, and kept beside it, when `replace`

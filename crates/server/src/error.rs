@@ -70,6 +70,11 @@ impl OpenError {
             }
             Self::Workspace(_) => "workspace_unusable",
             Self::Token { .. } | Self::Tokens { .. } => "token_unusable",
+            Self::Stores(samovar_stores::OpenError::Missing { missing, .. }) => match missing.store
+            {
+                samovar_stores::Store::Journal => "journal_missing",
+                samovar_stores::Store::History => "history_missing",
+            },
             Self::Stores(_) => "store_unusable",
             Self::Tools(_) | Self::Registered { .. } => "tools_unusable",
         }

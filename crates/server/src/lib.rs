@@ -66,7 +66,7 @@ pub use samovar_chat::{ASK_USER, Chat, ChatState, POST_MESSAGE, question_text};
 pub use samovar_relay::{Relay, RelayConfig};
 pub use samovar_sandbox::{Foreign, Owner, Ownership, close_to_others};
 pub use samovar_stores::disk::DiskSpace;
-pub use samovar_stores::{Durability, Walker, walk};
+pub use samovar_stores::{Durability, WalkReport, Walker, walk};
 
 /// The table of routes, for what documents or calls it.
 pub mod route {

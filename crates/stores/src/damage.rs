@@ -256,63 +256,9 @@ fn shortened(why: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::io::ErrorKind;
-    use std::path::PathBuf;
-    use std::sync::Arc;
-    use std::sync::atomic::AtomicI64;
-
-    use samovar_core::Clock;
-
     use super::*;
-    use crate::data_dir::SmallFiles;
+    use crate::data_dir::tests::data_dir;
     use crate::run::RunFile;
-
-    /// Files without rules.
-    struct Plain(PathBuf);
-
-    /// A clock that goes on with every look.
-    struct Ticking;
-
-    impl SmallFiles for Plain {
-        fn of(&self, folder: &Path) -> io::Result<Arc<dyn SmallFiles>> {
-            Ok(Arc::new(Self(folder.to_owned())))
-        }
-
-        fn read(&self, name: &str, _max_bytes: u64) -> io::Result<Option<String>> {
-            match std::fs::read_to_string(self.0.join(name)) {
-                Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-                read => read.map(Some),
-            }
-        }
-
-        fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-            std::fs::write(self.0.join(name), bytes)
-        }
-
-        fn write_synced(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-            self.write(name, bytes)
-        }
-
-        fn remove(&self, name: &str) -> io::Result<()> {
-            std::fs::remove_file(self.0.join(name))
-        }
-    }
-
-    impl Clock for Ticking {
-        fn now(&self) -> Millis {
-            static NOW: AtomicI64 = AtomicI64::new(0);
-            Millis(NOW.fetch_add(1, Ordering::Relaxed))
-        }
-    }
-
-    fn data_dir(dir: &tempfile::TempDir) -> DataDir {
-        let path = dir.path().to_owned();
-        DataDir {
-            files: Arc::new(Plain(path.clone())),
-            path,
-            clock: Arc::new(Ticking),
-        }
-    }
 
     fn reasons(reports: &Reports) -> Vec<String> {
         let found = reports.list().into_iter();

@@ -115,3 +115,59 @@ pub(crate) fn create(path: &Path) -> io::Result<File> {
 pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::atomic::{AtomicI64, Ordering};
+
+    use samovar_core::Millis;
+
+    use super::*;
+
+    /// Files without rules.
+    struct Plain(PathBuf);
+
+    /// A clock that goes on with every look.
+    struct Ticking;
+
+    impl SmallFiles for Plain {
+        fn of(&self, folder: &Path) -> io::Result<Arc<dyn SmallFiles>> {
+            Ok(Arc::new(Self(folder.to_owned())))
+        }
+
+        fn read(&self, name: &str, _max_bytes: u64) -> io::Result<Option<String>> {
+            match std::fs::read_to_string(self.0.join(name)) {
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+                read => read.map(Some),
+            }
+        }
+
+        fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+            std::fs::write(self.0.join(name), bytes)
+        }
+
+        fn write_synced(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+            self.write(name, bytes)
+        }
+
+        fn remove(&self, name: &str) -> io::Result<()> {
+            std::fs::remove_file(self.0.join(name))
+        }
+    }
+
+    impl Clock for Ticking {
+        fn now(&self) -> Millis {
+            static NOW: AtomicI64 = AtomicI64::new(0);
+            Millis(NOW.fetch_add(1, Ordering::Relaxed))
+        }
+    }
+
+    pub(crate) fn data_dir(dir: &tempfile::TempDir) -> DataDir {
+        let path = dir.path().to_owned();
+        DataDir {
+            files: Arc::new(Plain(path.clone())),
+            path,
+            clock: Arc::new(Ticking),
+        }
+    }
+}

@@ -55,8 +55,8 @@ fn say_missing(dir: &Path, missing: Missing) -> String {
 }
 
 impl Missing {
-    /// What was found in the place of the store.
-    pub(crate) fn found(self) -> String {
+    /// What was found in the place of the store, in words.
+    pub fn found(self) -> String {
         let path = match self.store {
             Store::Journal => "journal/data.mdb",
             Store::History => "history.db",

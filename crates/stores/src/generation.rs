@@ -15,7 +15,7 @@
 //! | a store has a generation | has the same, or none | it is this one |
 //! | the same | has another | another's: refused |
 //! | both have one, not the same | has none | the journal is refused: the history has more |
-//! | a store is damaged | any | set aside as ever, and made |
+//! | a store is damaged, or the history's log was removed | any | treated as ever, and stamped |
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -73,6 +73,8 @@ pub(crate) enum Found {
     Damaged(String),
     /// A power cut tore it while it was not synced; it is wiped.
     Torn,
+    /// It has no generation, and its log was removed, which may have had that.
+    Cut,
     /// It can be opened.
     There {
         generation: Option<Generation>,
@@ -102,7 +104,7 @@ impl Found {
     fn generation(&self) -> Option<&Generation> {
         match self {
             Self::There { generation, .. } => generation.as_ref(),
-            Self::Gone | Self::Empty | Self::Damaged(_) | Self::Torn => None,
+            Self::Gone | Self::Empty | Self::Damaged(_) | Self::Torn | Self::Cut => None,
         }
     }
 
@@ -166,7 +168,7 @@ pub(crate) fn judge(marks: &Marks, journal: &Found, history: &Found) -> Result<P
         let lack = match found {
             Found::Gone => Lack::Gone,
             Found::Empty => Lack::Empty,
-            Found::Damaged(_) | Found::Torn | Found::There { .. } => continue,
+            Found::Damaged(_) | Found::Torn | Found::Cut | Found::There { .. } => continue,
         };
         if due != Due::Make && (marks.has_served || other.has_content()) {
             return Err(Missing { store, lack });
@@ -201,7 +203,7 @@ pub(crate) fn judge(marks: &Marks, journal: &Found, history: &Found) -> Result<P
         }
     }
     let due = |found: &Found| match found {
-        Found::Gone | Found::Empty | Found::Damaged(_) | Found::Torn => Due::Make,
+        Found::Gone | Found::Empty | Found::Damaged(_) | Found::Torn | Found::Cut => Due::Make,
         Found::There { generation, .. } if generation.is_none() => Due::Stamp,
         Found::There { .. } => Due::Nothing,
     };

@@ -28,7 +28,7 @@ mod walker;
 pub use data_dir::{DataDir, SmallFiles};
 pub use error::OpenError;
 pub use generation::{Lack, Missing, Store};
-pub use journal::{Durability, walk};
+pub use journal::{Durability, WalkReport, walk};
 pub use missing::{Mended, mend, missing};
 pub use open::{Options, Stores, open};
 pub use run::{Run, RunState};

@@ -26,7 +26,7 @@ const LOOKED_AT_BYTES: u64 = 32 << 20;
 /// [`OpenError`] when it cannot be found out.
 pub async fn missing(dir: &DataDir) -> Result<Option<OpenError>, OpenError> {
     let run = Run::of(dir);
-    let (journal, history) = survey(dir, run.state == RunState::Starting, None).await?;
+    let (journal, history) = survey(dir, &run, run.state == RunState::Starting, None).await?;
     let verdict = judge(&run.marks(), &journal, &history);
     let dir = dir.path.clone();
     Ok(verdict
@@ -58,7 +58,7 @@ pub async fn mend(dir: &DataDir, reports: &Reports) -> Result<Vec<Mended>, OpenE
     let mut mended = Vec::new();
     let is_suspicious = run.last.state == RunState::Starting;
     loop {
-        let (journal, history) = survey(dir, is_suspicious, None).await?;
+        let (journal, history) = survey(dir, &run.last, is_suspicious, None).await?;
         let Err(missing) = judge(&run.marks(), &journal, &history) else {
             return Ok(mended);
         };
@@ -106,6 +106,7 @@ fn set_missing_aside(
 /// reads them.
 pub(crate) async fn survey(
     dir: &DataDir,
+    last: &Run,
     is_suspicious: bool,
     walker: Option<&Walker>,
 ) -> Result<(Found, Found), OpenError> {
@@ -114,11 +115,18 @@ pub(crate) async fn survey(
         dir: dir.path.clone(),
         source,
     })?;
+    let is_cut = last.state == RunState::Ready && !dir.path.join(HISTORY[1]).exists();
     let history = SqliteHistory::find(&dir.path.join(HISTORY[0])).await;
     let history = history.map_err(|source| OpenError::History {
         dir: dir.path.clone(),
         source,
     })?;
+    let history = match history {
+        Found::There {
+            generation: None, ..
+        } if is_cut => Found::Cut,
+        found => found,
+    };
     Ok((journal, history))
 }
 
@@ -152,3 +160,6 @@ async fn find_journal(
     })
     .await
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,8 @@
 //! The one door to the stores: [`open`] gives the journal and the history of a data directory, and
 //! what is known of both: the room on their disk, how their last run ended, backups.
 //!
-//! A damaged store costs what is in it and nothing else (DU-13). The journal's pages are looked at
+//! A store that should be there and is not refuses the start before anything is changed; `generation`
+//! has the table of what that means. A damaged store costs what is in it and nothing else (DU-13). The journal's pages are looked at
 //! before anything reads them; when the last start died, a separate process reads all of it first,
 //! which may die of that. What cannot be used is moved to the folder `damaged`, a report is written,
 //! and an empty store replaces it: the history still serves what was said, or is made again from what
@@ -155,7 +156,8 @@ impl Opener {
     async fn admit(&mut self) -> Result<(Found, Found), OpenError> {
         let dir = self.options.dir.clone();
         let walker = self.options.walker.as_ref();
-        let (journal, history) = survey(&dir, self.run.is_suspicious(), walker).await?;
+        let (journal, history) =
+            survey(&dir, &self.run.last, self.run.is_suspicious(), walker).await?;
         let verdict = judge(&self.run.marks(), &journal, &history);
         let mut plan = verdict.map_err(|missing| OpenError::Missing {
             dir: dir.path.clone(),
@@ -191,7 +193,7 @@ impl Opener {
     async fn open_journal(&mut self, found: &Found) -> Result<(Disk, Arc<LmdbJournal>), Broken> {
         let opened = match found {
             Found::Damaged(why) => Err(Broken::Damaged(why.clone())),
-            Found::Gone | Found::Empty | Found::Torn | Found::There { .. } => {
+            Found::Gone | Found::Empty | Found::Torn | Found::Cut | Found::There { .. } => {
                 self.try_journal().await
             }
         };

@@ -6,6 +6,7 @@
 use std::io;
 use std::sync::Arc;
 
+use samovar_core::failpoint;
 use serde::{Deserialize, Serialize};
 
 use crate::data_dir::{DataDir, SmallFiles};
@@ -175,6 +176,7 @@ impl RunFile {
             let text = serde_json::to_vec(&planned)?;
             self.files.write_synced(NAME, &text)?;
             self.now = planned;
+            failpoint!("stores.plan.after");
         }
         Ok(())
     }

@@ -358,6 +358,17 @@ pub const POINTS: &[Point] = &[
     ),
     point(
         Care,
+        "stores.plan.after",
+        "it is noted that stores are made or stamped, and none is",
+    ),
+    point(
+        Care,
+        "stamp.journal.after",
+        "the journal has its generation",
+    ),
+    point(Care, "stamp.history.after", "the history has it, too"),
+    point(
+        Care,
         "restore.staged.before",
         "a backup is copied, and nothing is to be done with it",
     ),

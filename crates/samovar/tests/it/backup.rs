@@ -298,6 +298,7 @@ async fn a_session_that_was_damaged_is_whole_again_when_its_backup_is_restored()
     for name in ["history.db", "history.db-wal", "history.db-shm"] {
         fs::remove_file(data.join(name)).unwrap();
     }
+    program.run(["doctor", "--fix", "--data-dir", "data"]).await;
     let server = program.serve(&["--data-dir", "data"]).await;
     for (method, params) in [
         ("getSession", json!({"sessionId": session})),

@@ -34,6 +34,7 @@ mod keys;
 mod local;
 #[cfg(all(feature = "failpoints", feature = "plant"))]
 mod marks;
+mod missing;
 mod pipes;
 #[cfg(all(feature = "failpoints", feature = "plant"))]
 mod proof;

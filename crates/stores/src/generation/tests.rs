@@ -10,6 +10,7 @@ fn found(word: &str) -> Found {
         "gone" => Found::Gone,
         "empty" => Found::Empty,
         "torn" => Found::Torn,
+        "cut" => Found::Cut,
         "bad" => Found::Damaged("a page".to_owned()),
         word => Found::There {
             generation: generation(&word.to_lowercase().replace('_', "-")),
@@ -71,6 +72,7 @@ fn a_missing_store_is_told_from_one_that_is_not_made_or_stamped_yet() {
         ("served a . .", "A", "A", "a nothing nothing"),
         ("served a . .", "a", "A", "a nothing nothing"),
         ("served a . .", "A", "bad", "a nothing make"),
+        ("served a . .", "A", "cut", "a nothing make"),
         ("served a . .", "torn", "A", "a make nothing"),
         ("served a . make", "A", "gone", "a nothing make"),
         ("served a . make", "A", "empty", "a nothing make"),

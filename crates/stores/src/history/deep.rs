@@ -61,17 +61,12 @@ impl HistoryReport {
             self.odd.push(format!("rows of no session: {stray}"));
         }
         self.read_sessions(connection).await?;
-        self.read_rows(connection, reader::ALL_MESSAGES, "session_id", |row| {
-            row::message(row).map(drop)
-        })
-        .await?;
-        let messages = self.messages;
-        self.read_rows(connection, reader::ALL_TURNS, "of_session", |row| {
-            Turn::read(row).map(drop)
-        })
-        .await?;
-        self.messages = messages;
-        Ok(())
+        let message = |row: &_| row::message(row).map(drop);
+        let messages = self.read_rows(connection, reader::ALL_MESSAGES, "session_id", message);
+        self.messages = messages.await?;
+        let turn = |row: &_| Turn::read(row).map(drop);
+        let turns = self.read_rows(connection, reader::ALL_TURNS, "of_session", turn);
+        turns.await.map(drop)
     }
 
     async fn read_sessions(&mut self, connection: &mut SqliteConnection) -> Result<(), Failure> {
@@ -107,16 +102,16 @@ impl HistoryReport {
         all: &'static str,
         session: &str,
         verify: impl Fn(&SqliteRow) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let mut rows = sqlx::query(all).fetch(connection);
+    ) -> Result<u64, Failure> {
+        let (mut rows, mut count) = (sqlx::query(all).fetch(connection), 0);
         while let Some(row) = rows.try_next().await? {
-            self.messages += 1;
+            count += 1;
             self.count_unsealed(&row)?;
             if let Err(failure) = verify(&row) {
                 self.note(&row, session, &failure);
             }
         }
-        Ok(())
+        Ok(count)
     }
 
     fn count_unsealed(&mut self, row: &SqliteRow) -> Result<(), Failure> {

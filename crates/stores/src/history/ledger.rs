@@ -337,10 +337,7 @@ impl Ledger {
             Some(turn) => Some(self.turns.find(connection, turn, agent).await?),
             None => None,
         };
-        let turn_seq = match in_turn {
-            Some(turn) => turn.seq(),
-            None => integer(seq.0),
-        };
+        let turn_seq = in_turn.map_or(integer(seq.0), Turn::seq);
         let metadata = Some(&message.metadata).filter(|metadata| !metadata.is_empty());
         let (parts, metadata) = (json(&message.parts)?, metadata.map(json).transpose()?);
         let speaker = agent.to_string();
@@ -394,10 +391,7 @@ impl Ledger {
             return Ok(());
         }
         self.is_preview_stale = true;
-        let seal = sqlx::query(SEAL_MESSAGE).bind(content.id);
-        let seal = seal.bind(sum(stands_at, first_put));
-        seal.execute(connection).await?;
-        Ok(())
+        seal(connection, content.id, sum(stands_at, first_put)).await
     }
 
     /// Takes a new message for the preview when it is the user's first.
@@ -459,4 +453,11 @@ impl Ledger {
     fn seen(&mut self, at: Millis) {
         self.row.updated_at = self.row.updated_at.max(at);
     }
+}
+
+/// Writes the checksum of a message that was put again.
+async fn seal(connection: &mut SqliteConnection, message: &str, sum: i64) -> Result<(), Failure> {
+    let seal = sqlx::query(SEAL_MESSAGE).bind(message).bind(sum);
+    seal.execute(connection).await?;
+    Ok(())
 }

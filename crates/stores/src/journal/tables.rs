@@ -94,13 +94,18 @@ impl Tables {
     /// Opens the environment, makes what is missing, and frees the slots of readers that a killed
     /// process left.
     pub(super) fn open(dir: &Path, settings: &Settings) -> Result<Self, Fault> {
+        Self::open_as(dir, settings, FORMAT)
+    }
+
+    /// The same in a program whose format this is.
+    pub(super) fn open_as(dir: &Path, settings: &Settings, known: u32) -> Result<Self, Fault> {
         take_room_for_readers(dir)?;
         let env = open_environment(dir, settings)?;
         env.clear_stale_readers()?;
         let txn = env.write_txn()?;
         let opened = env.create_databases_and_commit(txn, |opener, txn| {
             let meta = opener.create_database::<Str, Bytes>(txn, Some("meta"))?;
-            if let Some(other) = check_format(meta, txn, FORMAT)? {
+            if let Some(other) = check_format(meta, txn, known)? {
                 return Ok::<_, Fault>(CommitOrAbort::Abort(other));
             }
             let names = (

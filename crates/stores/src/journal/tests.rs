@@ -148,6 +148,29 @@ async fn a_journal_of_a_newer_program_is_refused_and_left_alone() {
     assert!(refused.to_string().contains("newer program"), "{refused}");
 }
 
+// proves DU-13
+#[tokio::test]
+async fn a_journal_of_an_older_format_needs_a_migration_and_is_not_damaged() {
+    let dir = TempDir::new().unwrap();
+    let (journal, _) = written(dir.path()).await;
+    journal.close().await.unwrap();
+    drop(journal);
+    let path = dir.path().join("journal");
+    let before = std::fs::read(path.join(FILE)).unwrap();
+
+    // A program of format 2, and this journal, whose format is 1.
+    let opened = Tables::open_as(&path, &Settings::default(), 2).map(|_| ());
+
+    let refused = Broken::from(opened.unwrap_err());
+    assert!(matches!(refused, Broken::Io(_)), "{refused:?}");
+    assert!(
+        refused.to_string().contains("needs a migration"),
+        "{refused}"
+    );
+    assert!(before == std::fs::read(path.join(FILE)).unwrap(), "changed");
+    assert!(LmdbJournal::open(dir.path(), 1000).is_ok());
+}
+
 // proves DU-3
 #[tokio::test]
 async fn the_journal_is_synced_by_each_commit_and_is_the_servers_alone() {

@@ -1,8 +1,9 @@
 //! A walk through everything that a journal holds, by a process that may die of it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use heed::RwTxn;
+use heed::{RoTxn, RwTxn};
 use samovar_core::Broken;
 use samovar_core::journal::LogNo;
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,10 @@ pub struct WalkReport {
     pub rows: u64,
     /// Rows whose checksum does not hold; the server tells of each as it meets it.
     pub damaged_rows: u64,
+    /// The first thing that is wrong with each damaged log, by its session, or by its number when
+    /// that is not known.
+    #[serde(default)]
+    pub damaged: BTreeMap<String, String>,
 }
 
 /// Reads every page and row of the journal in a data directory, and tries a write that it does not
@@ -54,12 +59,17 @@ fn read_all(tables: &Tables) -> Result<WalkReport, Fault> {
     for entry in tables.events.iter(&txn)? {
         let (key, bytes) = entry?;
         walked.rows += 1;
-        let row = Row::read(RowKey::from_key(key), bytes).and_then(|row| row.events());
-        walked.damaged_rows += u64::from(row.is_err());
+        let key = RowKey::from_key(key);
+        if let Err(broken) = Row::read(key, bytes).and_then(|row| row.events()) {
+            walked.note(log_name(tables, &txn, key.log)?, &broken);
+        }
     }
     for entry in tables.logs.iter(&txn)? {
         walked.rows += 1;
-        walked.damaged_rows += u64::from(tables.log_row(&txn, LogNo(entry?.0)).is_err());
+        let log = LogNo(entry?.0);
+        if let Err(broken) = tables.log_row(&txn, log).map_err(Broken::from) {
+            walked.note(log_name(tables, &txn, log)?, &broken);
+        }
     }
     for entry in tables.sessions.iter(&txn)? {
         match entry {
@@ -76,6 +86,23 @@ fn read_all(tables: &Tables) -> Result<WalkReport, Fault> {
         entry?;
     }
     Ok(walked)
+}
+
+impl WalkReport {
+    fn note(&mut self, log: String, broken: &Broken) {
+        self.damaged_rows += 1;
+        let why = || broken.to_string();
+        self.damaged.entry(log).or_insert_with(why);
+    }
+}
+
+/// The session of a log, as far as a table still tells.
+fn log_name(tables: &Tables, txn: &RoTxn<'_>, log: LogNo) -> Result<String, Fault> {
+    let session = match tables.log_row(txn, log) {
+        Ok(Some(row)) => Some(row.session),
+        Ok(None) | Err(_) => tables.session_of(txn, log)?,
+    };
+    Ok(session.map_or_else(|| format!("log {}", log.0), |id| id.to_string()))
 }
 
 fn write_some(tables: &Tables, txn: &mut RwTxn<'_>) -> Result<(), Fault> {
