@@ -6,10 +6,11 @@ use std::sync::Arc;
 use samovar_core::event::Fragment;
 use samovar_core::journal::Batch;
 use samovar_core::{
-    AgentPath, Author, Bounds, Entry, Event, Journal, Kind, Message, MessageId, Millis, Part, Role,
-    Seq, SessionId, TurnId,
+    AgentPath, Author, Bounds, Entry, Event, History, Journal, Kind, Message, MessageId, Millis,
+    Part, Role, Seq, SessionId, TurnId,
 };
 use samovar_model_server::say;
+use samovar_stores::history::SqliteHistory;
 use samovar_stores::journal::LmdbJournal;
 use samovar_testkit::{AppBuilder, MODEL};
 use serde_json::{Map, json};
@@ -30,6 +31,9 @@ fn message(id: &str, role: Role, text: &str) -> Message {
 /// A log with an open turn, of which the positions 4 to 6 were only in the spool that is gone.
 async fn leave_a_hole(dir: &Path) {
     std::fs::create_dir_all(dir).unwrap();
+    // A journal that holds something never stands alone.
+    let history = SqliteHistory::open(dir.join("history.db")).await.unwrap();
+    history.close().await.unwrap();
     let (journal, _) = LmdbJournal::open(dir, 1000).unwrap();
     let (log, epoch) = (journal.new_log(), journal.epoch());
     let event = |seq, turn: Option<&str>, kind| {
