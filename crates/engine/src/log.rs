@@ -16,13 +16,14 @@ use self::places::TurnGaps;
 use self::tail::Tail;
 use crate::edges;
 
+mod follower;
 mod places;
 mod tail;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use follower::{FollowError, Follower};
 pub(crate) use places::TurnPlace;
-pub use tail::{FollowError, Follower};
 
 /// The session's own agent, until definitions are built.
 pub(crate) const MASTER: &str = "master";
