@@ -2,6 +2,7 @@
 # A test reads this file and runs what the image starts, but no test builds the image: the base images
 # and the commands that need root are not tried.
 FROM rust:1-slim-trixie AS build
+RUN apt-get update && apt-get install --yes --no-install-recommends make && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY . .
 RUN cargo build --locked --release --package samovar

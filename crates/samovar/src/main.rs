@@ -15,6 +15,11 @@ use tracing_subscriber::EnvFilter;
 use crate::args::{Args, Command};
 use crate::exit::{Exit, Failure};
 
+/// Gives freed memory back to the system within seconds; glibc's allocator keeps most of it. A program
+/// that uses the server as a library chooses its own.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 mod access;
 mod answer;
 mod args;
