@@ -195,6 +195,11 @@ pub struct Server {
     /// The most open connections; fewer where the limit of file descriptors allows no more.
     #[schemars(range(min = 1, max = 65_536), extend("x-widens" = true))]
     pub max_connections: u32,
+    /// The most MiB that sessions together hold in memory, about.
+    /// From three quarters of it idle sessions leave memory at once; when it is used up, new
+    /// messages are refused with `busy`.
+    #[schemars(range(min = 8, max = 1_048_576), extend("x-widens" = true))]
+    pub memory: u32,
     /// Seconds that a client may take to send its headers, or its body.
     #[schemars(range(min = 1, max = 3_600), extend("x-widens" = true))]
     pub slow_client_seconds: u32,
@@ -555,6 +560,7 @@ impl Default for Server {
             origins: Vec::new(),
             max_body_bytes: 1024 * 1024,
             max_connections: 4096,
+            memory: 256,
             slow_client_seconds: 15,
             ping_seconds: 15,
             drain_seconds: 10,

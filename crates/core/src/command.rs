@@ -136,7 +136,7 @@ pub enum Accepted {
 }
 
 /// The text of a person's message: at least one visible character.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Text(String);
 
 impl Text {

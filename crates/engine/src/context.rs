@@ -7,6 +7,7 @@ use samovar_core::provider::ContextNumbers;
 use samovar_core::{ContextLimit, Event, Kind, Message, Part, Prompt, Role, Seq};
 use serde_json::Value;
 
+use crate::log::weight;
 use crate::projection;
 
 #[cfg(test)]
@@ -23,6 +24,9 @@ const SHORTEST: u64 = 64;
 /// The note in place of an omitted part.
 const LEFT_OUT: &str = "bytes are left out here to save room; read again what you need of them";
 
+/// The most that a window holds before a turn, in estimated tokens: more than any model can read.
+const MAX_TOKENS: u64 = 2 << 20;
+
 /// The place where the window begins in a conversation of `count` messages, before a turn. It holds
 /// at most `max` messages, and moves a quarter of that at a time, so that the beginning, which
 /// providers cache, stays the same for many turns.
@@ -31,12 +35,27 @@ pub(crate) fn start(count: usize, max: usize) -> usize {
     count.saturating_sub(max).div_ceil(step) * step
 }
 
+/// The same where the messages from the place `before` on are known: from `from` on it moves until
+/// what is in it is no longer than a window may be.
+pub(crate) fn shortened(from: usize, before: usize, known: &[Arc<Message>], max: usize) -> usize {
+    let mut from = from;
+    while let Some(held) = from.checked_sub(before).and_then(|at| known.get(at..)) {
+        if sum(held) <= MAX_TOKENS {
+            break;
+        }
+        from += (max / 4).max(1);
+    }
+    from.min(before + known.len())
+}
+
 /// The end of a session's conversation, and what is known about the room for it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Transcript {
     /// How many messages stand before these.
     before: usize,
     messages: Vec<Arc<Message>>,
+    /// How much memory the messages take, in bytes.
+    bytes: usize,
     /// The places of the messages that began a turn; others of the user's joined one.
     turns: Vec<usize>,
     /// The message that began the turn which the window cuts.
@@ -56,6 +75,7 @@ impl Transcript {
     ) -> Self {
         Self {
             before,
+            bytes: messages.iter().map(weight::of_message).sum(),
             messages,
             turns,
             opening: None,
@@ -66,8 +86,9 @@ impl Transcript {
 
     /// Takes in what an event adds to the conversation, or reveals about the room for it.
     pub(crate) fn take(&mut self, event: &Event) {
-        let message = projection::message_of(event);
-        self.messages.extend(message.map(Arc::new));
+        if let Some(message) = projection::message_of(event) {
+            self.push(Arc::new(message));
+        }
         if let Kind::StepReset {
             context: Some(limit),
             ..
@@ -92,9 +113,26 @@ impl Transcript {
     /// Moves the window before a new turn, and adds the message that begins it.
     pub(crate) fn begin_turn(&mut self, message: Arc<Message>, max: usize) {
         let place = self.before + self.messages.len();
-        self.begin_at(start(place, max));
+        let from = start(place, max).max(self.before);
+        // In memory a message takes more than its text.
+        let is_short = self.bytes as u64 <= MAX_TOKENS * BYTES_PER_TOKEN;
+        self.begin_at(if is_short {
+            from
+        } else {
+            shortened(from, self.before, &self.messages, max)
+        });
         self.turns.push(place);
+        self.push(message);
+    }
+
+    fn push(&mut self, message: Arc<Message>) {
+        self.bytes += weight::of_message(&message);
         self.messages.push(message);
+    }
+
+    /// How much memory it takes, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes + self.opening.as_ref().map_or(0, weight::of_message)
     }
 
     /// Drops the messages before the place `start`.
@@ -105,7 +143,10 @@ impl Transcript {
             self.opening = self.messages.get(turn - self.before).cloned();
         }
         self.turns.retain(|turn| *turn >= kept);
-        self.messages.drain(..cut);
+        let dropped = self.messages.drain(..cut);
+        self.bytes -= dropped
+            .map(|message| weight::of_message(&message))
+            .sum::<usize>();
         self.before = kept;
     }
 

@@ -18,6 +18,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::disk_space::SpaceWatch;
 use crate::log::{Follower, Log};
+use crate::memory::Memory;
 use crate::parts::{Parts, RunningTurn, RunningTurns, damaged, refusal, unknown};
 use crate::projector::Projector;
 use crate::recovered::{self, Ledger, OpenDecision, Recovered};
@@ -27,9 +28,11 @@ use crate::settings::{Recovery, Settings};
 use crate::toolbox::Toolbox;
 
 mod call;
+mod copies;
 mod reads;
 mod resume;
 
+use self::copies::Copies;
 pub use self::resume::{ReaderPosition, ResumeFrom, Resumption, TurnChoice};
 
 /// How long an engine without turns waits at start for what a former run left. When the history
@@ -99,6 +102,7 @@ impl Engine {
         ));
         let continuing = Arc::new(Semaphore::new(settings.continuing_at_once.max(1)));
         let asking = Arc::new(Semaphore::new(settings.asking_at_once.max(1)));
+        let memory = Memory::new(settings.memory);
         let shared = Arc::new(Parts {
             settings,
             journal,
@@ -111,6 +115,7 @@ impl Engine {
             projector: projector.clone(),
             open_calls: Arc::default(),
             running: RunningTurns::new(),
+            memory,
             disk_space: SpaceWatch::default(),
             continuing,
             asking,
@@ -126,6 +131,7 @@ impl Engine {
         projector.take_over(unsettled.iter().cloned());
         let (tasks, stop_projector) = (TaskTracker::new(), CancellationToken::new());
         tasks.spawn(projector.clone().run(stop_projector.clone()));
+        tasks.spawn(bus.clone().relieve());
         match shared.settings.recovery {
             Recovery::EverySession => {
                 for session in &alive {
@@ -216,6 +222,10 @@ impl Engine {
         }
         if starts_work && self.is_stopping() {
             return Err(Error::new(Code::Unavailable, locale::server::stopping()));
+        }
+        let is_new = matches!(command.action, Action::Post { .. } | Action::Open { .. });
+        if is_new && self.parts.memory.is_full() {
+            return Err(Error::new(Code::Busy, locale::server::memory_full()));
         }
         if concerns_turns && !self.parts.settings.recovery.runs_turns() {
             return Err(Error::new(Code::Unavailable, locale::server::no_turns()));
@@ -320,6 +330,7 @@ type Sessions = HashMap<SessionId, Mail>;
 struct Bus {
     parts: Arc<Parts>,
     sessions: Mutex<Sessions>,
+    copies: Copies,
     tasks: TaskTracker,
 }
 
@@ -329,16 +340,20 @@ impl Bus {
         Arc::new(Self {
             parts,
             sessions,
+            copies: Copies::default(),
             tasks,
         })
     }
 
     /// Sends a command; answers when it is accepted, and so kept, or refused.
     async fn submit(self: &Arc<Self>, command: Command) -> Result<Accepted, Error> {
-        let (reply, accepted) = oneshot::channel();
-        let session = command.session.clone();
-        self.send(&session, Letter::Command(command, reply))?;
-        accepted.await.unwrap_or_else(|_| Err(stopping()))
+        let send = |command: Command| {
+            let (reply, accepted) = oneshot::channel();
+            let session = command.session.clone();
+            self.send(&session, Letter::Command(Box::new(command), reply))?;
+            Ok(accepted)
+        };
+        self.copies.submit(command, send).await
     }
 
     /// The log of a session, if there is such a session.
@@ -401,20 +416,37 @@ impl Bus {
         mut letters: mpsc::Receiver<Letter>,
         undecided: OpenDecision,
     ) {
-        let loaded = Mailbox::load(self.parts.clone(), id.clone(), self.parts.stop.clone()).await;
+        let load = Mailbox::load(self.parts.clone(), id.clone(), self.parts.stop.clone());
+        let loaded = Box::pin(load).await;
         drop(undecided);
         let mut mailbox = match loaded {
             Ok(mailbox) => mailbox,
-            Err(broken) => return self.turn_away(&id, letters, broken).await,
+            Err(broken) => return Box::pin(self.turn_away(&id, letters, broken)).await,
         };
         loop {
             mailbox.run(&mut letters).await;
             let mut sessions = self.lock();
-            let is_free = letters.is_empty() && !mailbox.is_followed() && mailbox.forget();
+            let is_free = letters.is_empty() && !mailbox.is_followed();
             if is_free || self.parts.stop.is_cancelled() {
+                mailbox.forget();
                 sessions.remove(&id);
                 letters.close();
                 return;
+            }
+        }
+    }
+
+    /// Asks every session to leave memory if it is idle, whenever memory is nearly used up.
+    async fn relieve(self: Arc<Self>) {
+        loop {
+            tokio::select! {
+                () = self.parts.stop.cancelled() => return,
+                () = self.parts.memory.comes_near() => {}
+            }
+            let all: Vec<_> = self.lock().values().cloned().collect();
+            for mail in all {
+                // One that has other letters looks at the memory after them.
+                drop(mail.try_send(Letter::Leave));
             }
         }
     }
@@ -436,7 +468,9 @@ impl Bus {
                     {
                         answer(reply, self.discard(id).await);
                     }
-                    other @ (Letter::Command(..) | Letter::Follow(_)) => other.refuse(&refused),
+                    other @ (Letter::Command(..) | Letter::Follow(_) | Letter::Leave) => {
+                        other.refuse(&refused);
+                    }
                 }
             }
             let mut sessions = self.lock();

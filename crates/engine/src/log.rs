@@ -4,7 +4,7 @@
 //! are kept by a commit that is awaited; live ones by the spool, at once, on the caller's thread
 //! (DU-3). Followers pull by cursor, so that a slow one costs nothing to the turn (DU-8).
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use samovar_core::journal::{Batch, LogNo};
 use samovar_core::{
@@ -15,12 +15,15 @@ use tokio::sync::watch;
 use self::places::TurnGaps;
 use self::tail::Tail;
 use crate::edges;
+use crate::memory::{self, Held};
 
 mod follower;
 mod places;
+mod run;
 mod tail;
 #[cfg(test)]
 pub(crate) mod tests;
+pub(crate) mod weight;
 
 pub use follower::{FollowError, Follower};
 pub(crate) use places::TurnPlace;
@@ -50,12 +53,27 @@ pub(crate) struct LogStart {
     /// Turns that are accepted and not finished, each with the position of its first event.
     pub(crate) open: Vec<(Seq, TurnId)>,
     pub(crate) tail_bytes: usize,
+    /// What the log takes of the budget for memory.
+    pub(crate) held: Held,
+    /// Whether the journal keeps the events of a turn that is over long enough for a reader that is
+    /// about to come.
+    pub(crate) is_retained: bool,
 }
 
 /// A cheap handle to a session's log.
 #[derive(Clone)]
 pub(crate) struct Log {
     shared: Arc<Shared>,
+}
+
+/// A log that may have left memory.
+#[derive(Clone)]
+pub(crate) struct WeakLog(Weak<Shared>);
+
+impl WeakLog {
+    pub(crate) fn upgrade(&self) -> Option<Log> {
+        self.0.upgrade().map(|shared| Log { shared })
+    }
 }
 
 struct Shared {
@@ -71,9 +89,18 @@ struct Shared {
 
 struct LogState {
     tail: Tail,
+    held: Held,
+    /// How much memory the session's conversation takes, and the messages that wait, in bytes.
+    conversation: usize,
+    queue: usize,
     /// Turns that are accepted and not finished, each with the position of its first event.
     open: Vec<(Seq, TurnId)>,
     quiet: TurnGaps,
+    /// How many followers there are.
+    readers: usize,
+    /// The history has what comes before this, and this.
+    projected: Seq,
+    is_retained: bool,
     /// Events for positions that were given out but not stored for lack of room, when later ones
     /// existed already. The next commit keeps them, so that readers can pass (DU-12).
     owed: Vec<Arc<Event>>,
@@ -96,13 +123,20 @@ impl Log {
         if start.open.is_empty() {
             quiet.note(start.head);
         }
-        let state = LogState {
+        let mut state = LogState {
             tail,
+            held: start.held,
+            conversation: 0,
+            queue: 0,
             open: start.open,
             quiet,
+            readers: 0,
+            projected: Seq::default(),
+            is_retained: start.is_retained,
             owed: Vec::new(),
             broken: None,
         };
+        state.weigh();
         let (published, _) = watch::channel(start.head);
         let shared = Shared {
             session: start.session,
@@ -141,7 +175,11 @@ impl Log {
             .map(|(seq, _)| *seq)
     }
 
-    /// Whether anybody but the caller holds this log.
+    pub(crate) fn downgrade(&self) -> WeakLog {
+        WeakLog(Arc::downgrade(&self.shared))
+    }
+
+    /// Whether anything but the caller holds this log.
     pub(crate) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.shared) > 1
     }
@@ -235,8 +273,30 @@ impl Log {
         Ok(())
     }
 
+    /// Notes how much memory the session's conversation takes, in bytes.
+    pub(crate) fn has_conversation(&self, bytes: usize) {
+        let mut state = self.shared.state();
+        state.conversation = bytes;
+        state.weigh();
+    }
+
+    /// Notes how much memory the session's waiting messages take, in bytes.
+    pub(crate) fn has_queue(&self, bytes: usize) {
+        let mut state = self.shared.state();
+        state.queue = bytes;
+        state.weigh();
+    }
+
+    /// Notes how far the log is in the history.
+    pub(crate) fn is_projected(&self, up_to: Seq) {
+        let mut state = self.shared.state();
+        state.projected = state.projected.max(up_to);
+        state.release();
+    }
+
     /// A reader that begins behind a position.
     pub(crate) fn follow(&self, after: Seq) -> Follower {
+        self.shared.state().readers += 1;
         Follower::new(self.clone(), after, self.shared.published.subscribe())
     }
 }
@@ -276,6 +336,7 @@ impl Shared {
     fn show(&self, state: &mut LogState, kept: &[Arc<Event>]) {
         state.tail.kept(kept);
         let seen = state.tail.advance();
+        state.weigh();
         self.published.send_if_modified(|published| {
             let grows = *published < seen;
             *published = seen;
@@ -287,6 +348,21 @@ impl Shared {
 impl LogState {
     fn check(&self) -> Result<(), Broken> {
         self.broken.clone().map_or(Ok(()), Err)
+    }
+
+    /// Lets go of what memory holds once nothing needs it there: no turn is open, no reader is about
+    /// to pull it, and the history has it. A later reader finds it in the journal.
+    fn release(&mut self) {
+        let is_idle = self.open.is_empty() && self.readers == 0;
+        if is_idle && self.is_retained && self.projected >= self.tail.published() {
+            self.tail.release();
+            self.weigh();
+        }
+    }
+
+    fn weigh(&mut self) {
+        let session = memory::SESSION + self.conversation + self.queue;
+        self.held.set(session + self.tail.bytes());
     }
 
     fn note_turns(&mut self, events: &[Arc<Event>]) {

@@ -8,6 +8,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::disk_space::SpaceWatch;
+use crate::memory::Memory;
 use crate::open_calls::OpenCalls;
 use crate::projector::Projector;
 use crate::recovered::Ledger;
@@ -27,6 +28,7 @@ pub(crate) struct Parts {
     pub(crate) projector: Arc<Projector>,
     pub(crate) open_calls: Arc<OpenCalls>,
     pub(crate) running: RunningTurns,
+    pub(crate) memory: Arc<Memory>,
     /// Where turns wait that cannot keep what they have.
     pub(crate) disk_space: SpaceWatch,
     /// Held by a turn that goes on after a stop, until the world has answered it.

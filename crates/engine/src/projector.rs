@@ -1,17 +1,20 @@
 //! The projector: brings the logs' durable events into the history, in batches, off the hot path.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use samovar_core::history::{Change, Projection};
 use samovar_core::journal::LogNo;
-use samovar_core::{Broken, Clock, Damages, Event, History, Journal, Kind, Millis, Seq, failpoint};
+use samovar_core::{
+    Broken, Clock, Damages, Event, History, Journal, Kind, Millis, Seq, SessionId, failpoint,
+};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::log::{FollowError, Log};
+use crate::log::{FollowError, Log, WeakLog};
 use crate::projection;
 
 use self::catch_up::Unprojected;
@@ -28,8 +31,9 @@ const REST: Duration = Duration::from_millis(500);
 /// Sessions that one transaction takes, at most.
 const MAX_BATCH: usize = 256;
 
-/// Brings events into the history. Works from a set of sessions that have something new, so that
-/// it holds no queue: one that falls behind costs a row of this set for each session.
+/// Brings events into the history. Works from a set of logs that have something new, so that it holds
+/// no queue: while the history cannot be written, each such log costs a row of this set, and may
+/// leave memory itself.
 pub(crate) struct Projector {
     history: Arc<dyn History>,
     journal: Arc<dyn Journal>,
@@ -47,14 +51,93 @@ struct Backlog {
     /// What a former run left to do; it comes first.
     left: Unprojected,
     /// The logs that have something new, in the order in which they were marked: a session that was
-    /// deleted and made anew has two logs, and the deletion goes first.
-    dirty: VecDeque<Log>,
+    /// deleted and created again has two logs, and the deletion comes first.
+    dirty: VecDeque<LogNo>,
     /// What is in `dirty`.
-    waiting: HashSet<LogNo>,
-    /// How far each warm log is in the history.
-    done: HashMap<LogNo, Seq>,
+    waiting: HashMap<LogNo, Waiting>,
+    /// How far each log that is in memory, or has something new, is in the history.
+    done: HashMap<LogNo, Done>,
     /// What the next sync makes durable.
     unsynced: HashMap<LogNo, Seq>,
+    /// The sessions that are being read from the stores, and what of them was written meanwhile.
+    loading: HashMap<SessionId, Option<(LogNo, Seq)>>,
+    /// Since when the history cannot be written.
+    failed_since: Option<Millis>,
+}
+
+/// How far the history is from what was accepted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lag {
+    /// Sessions of whose events it lacks some.
+    pub logs: usize,
+    /// Since when it cannot be written; `None` while it can.
+    pub failed_since: Option<Millis>,
+}
+
+/// A log that has something new.
+#[derive(Clone)]
+struct Waiting {
+    session: SessionId,
+    number: LogNo,
+    log: WeakLog,
+    /// How far the history has it.
+    from: Seq,
+    /// The last position that readers saw when it was marked.
+    head: Seq,
+}
+
+/// How far a log is in the history.
+struct Done {
+    at: Seq,
+    /// Whether the log is in memory.
+    is_warm: bool,
+}
+
+/// A session that is being read from the stores.
+pub(crate) struct Loading<'a> {
+    projector: &'a Projector,
+    session: SessionId,
+}
+
+impl Drop for Loading<'_> {
+    fn drop(&mut self) {
+        self.projector.state().loading.remove(&self.session);
+    }
+}
+
+impl Backlog {
+    /// Puts back what could not be written, in its order.
+    fn give_back(&mut self, logs: Vec<Waiting>) {
+        for log in logs.into_iter().rev() {
+            let number = log.number;
+            if let Entry::Vacant(free) = self.waiting.entry(number) {
+                free.insert(log);
+                self.dirty.push_front(number);
+            }
+        }
+    }
+
+    /// Notes how far the history has a log.
+    fn note(&mut self, session: &SessionId, log: LogNo, at: Seq, is_written: bool) {
+        if let Some(done) = self.done.get_mut(&log) {
+            done.at = at.max(done.at);
+            self.tidy(log);
+        }
+        if let Some(written) = self.loading.get_mut(session) {
+            *written = Some((log, at));
+        }
+        if is_written {
+            self.unsynced.insert(log, at);
+        }
+    }
+
+    /// Drops the position of a log that left memory and has nothing new.
+    fn tidy(&mut self, log: LogNo) {
+        let is_cold = self.done.get(&log).is_some_and(|done| !done.is_warm);
+        if is_cold && !self.waiting.contains_key(&log) {
+            self.done.remove(&log);
+        }
+    }
 }
 
 /// How many marks were made, and how many of them are done.
@@ -99,39 +182,64 @@ impl Projector {
         is_done() || self.caught_up(within).await && is_done()
     }
 
+    /// Notes that a session is being read from the stores, until the guard is dropped.
+    pub(crate) fn loads(&self, session: &SessionId) -> Loading<'_> {
+        self.state().loading.insert(session.clone(), None);
+        Loading {
+            projector: self,
+            session: session.clone(),
+        }
+    }
+
     /// Notes how far a log that comes into memory is in the history.
     pub(crate) fn begin(&self, log: &Log, projected: Seq) {
         let mut state = self.state();
         // The history may have been given more since the session was looked up in it.
-        let brought_in = state.unsynced.get(&log.number()).copied();
-        let at = brought_in.unwrap_or_default().max(projected);
-        state.done.entry(log.number()).or_insert(at);
+        let written = state.loading.get(log.session()).copied().flatten();
+        let written = written.filter(|(number, _)| *number == log.number());
+        let at = written.map_or(projected, |(_, at)| at.max(projected));
+        let done = state.done.entry(log.number());
+        let done = done.or_insert(Done { at, is_warm: true });
+        done.is_warm = true;
+        let at = done.at;
+        drop(state);
+        log.is_projected(at);
     }
 
     /// Notes that a log has durable events which the history lacks.
     pub(crate) fn mark(&self, log: &Log) {
+        let (number, head) = (log.number(), log.published());
         {
             let mut state = self.state();
-            if state.waiting.insert(log.number()) {
-                state.dirty.push_back(log.clone());
+            let marked = Waiting {
+                session: log.session().clone(),
+                number,
+                log: log.downgrade(),
+                from: state
+                    .done
+                    .get(&number)
+                    .map_or(Seq::default(), |done| done.at),
+                head,
+            };
+            if state.waiting.insert(number, marked).is_none() {
+                state.dirty.push_back(number);
             }
         }
         self.progress.send_modify(|progress| progress.marked += 1);
     }
 
-    /// How far a warm log is in the history.
+    /// How far a log in memory is in the history.
     pub(crate) fn position(&self, log: LogNo) -> Option<Seq> {
-        self.state().done.get(&log).copied()
+        self.state().done.get(&log).map(|done| done.at)
     }
 
-    /// Forgets a log that leaves memory; false when something of it is still to be written.
-    pub(crate) fn forget(&self, log: LogNo) -> bool {
+    /// Notes that a log leaves memory. What the history lacks of it is in the journal.
+    pub(crate) fn forget(&self, log: LogNo) {
         let mut state = self.state();
-        let is_clean = !state.waiting.contains(&log);
-        if is_clean {
-            state.done.remove(&log);
+        if let Some(done) = state.done.get_mut(&log) {
+            done.is_warm = false;
         }
-        is_clean
+        state.tidy(log);
     }
 
     fn state(&self) -> MutexGuard<'_, Backlog> {
@@ -162,15 +270,14 @@ impl Projector {
                     _ = progress.changed() => continue,
                     () = tokio::time::sleep_until(next_sync) => {}
                 }
-            } else if let Err(broken) = self.pass().await {
-                if broken.may_pass() {
-                    tracing::warn!(%broken, "the history waits for room");
-                } else {
-                    tracing::error!(%broken, "the history cannot be written; trying again");
-                }
-                tokio::select! {
-                    () = stop.cancelled() => break,
-                    () = tokio::time::sleep(REST) => continue,
+            } else {
+                let passed = self.pass().await;
+                self.tell(&passed);
+                if passed.is_err() {
+                    tokio::select! {
+                        () = stop.cancelled() => break,
+                        () = tokio::time::sleep(REST) => continue,
+                    }
                 }
             }
             if Instant::now() >= next_sync {
@@ -185,6 +292,34 @@ impl Projector {
         self.settle().await;
     }
 
+    /// How far the history is from what was accepted.
+    pub(crate) fn lag(&self) -> Lag {
+        let state = self.state();
+        Lag {
+            logs: state.left.len() + state.waiting.len(),
+            failed_since: state.failed_since,
+        }
+    }
+
+    /// Says once that the history cannot be written, and once that it can be again.
+    fn tell(&self, passed: &Result<(), Broken>) {
+        let now = self.clock.now();
+        let mut state = self.state();
+        match (passed, state.failed_since) {
+            (Err(broken), None) => {
+                state.failed_since = Some(now);
+                let why = "the history cannot be written; the journal keeps everything meanwhile";
+                tracing::warn!(%broken, "{why}");
+            }
+            (Ok(()), Some(since)) => {
+                state.failed_since = None;
+                let seconds = now.0.saturating_sub(since.0) / 1000;
+                tracing::info!(seconds, "the history is written again");
+            }
+            (Err(_), Some(_)) | (Ok(()), None) => {}
+        }
+    }
+
     /// Brings in what was marked before. What is marked meanwhile is for the next pass, or none would
     /// ever end while much happens.
     async fn pass(&self) -> Result<(), Broken> {
@@ -195,12 +330,7 @@ impl Projector {
             let logs = self.take(left);
             left -= logs.len();
             if let Err(broken) = self.project(&logs).await {
-                let mut state = self.state();
-                for log in logs.into_iter().rev() {
-                    if state.waiting.insert(log.number()) {
-                        state.dirty.push_front(log);
-                    }
-                }
+                self.state().give_back(logs);
                 return Err(broken);
             }
         }
@@ -211,22 +341,23 @@ impl Projector {
 
     /// Takes so many logs out, or as many as a transaction takes, to be written. From here on they can
     /// be marked again.
-    fn take(&self, left: usize) -> Vec<Log> {
+    fn take(&self, left: usize) -> Vec<Waiting> {
         let mut state = self.state();
         let count = left.min(state.dirty.len()).min(MAX_BATCH);
-        let logs: Vec<Log> = state.dirty.drain(..count).collect();
-        for log in &logs {
-            state.waiting.remove(&log.number());
-        }
-        logs
+        let numbers: Vec<_> = state.dirty.drain(..count).collect();
+        let take = |number: &LogNo| {
+            let mut log = state.waiting.remove(number)?;
+            log.from = state.done.get(number).map_or(log.from, |done| done.at);
+            Some(log)
+        };
+        numbers.iter().filter_map(take).collect()
     }
 
-    async fn project(&self, logs: &[Log]) -> Result<(), Broken> {
+    async fn project(&self, logs: &[Waiting]) -> Result<(), Broken> {
         let mut projections = Vec::with_capacity(logs.len());
         let mut positions = Vec::with_capacity(logs.len());
         for log in logs {
-            let from = self.position(log.number()).unwrap_or_default();
-            let events = match read_all(log, from, log.published()).await {
+            let events = match self.read(log, log.from).await {
                 Ok(events) => events,
                 Err(
                     broken @ (Broken::Full(_)
@@ -237,20 +368,20 @@ impl Projector {
                     return Err(broken);
                 }
                 Err(broken @ Broken::Damaged(_)) => {
-                    let Some(deletion) = deletion(log).await else {
+                    let Some(deletion) = self.deletion(log).await else {
                         // One bad log must not keep the others back; its rows stay in the journal.
-                        tracing::error!(session = %log.session(), %broken, "a log cannot be read");
-                        self.damages.session(log.session(), &broken.to_string());
+                        tracing::error!(session = %log.session, %broken, "a log cannot be read");
+                        self.damages.session(&log.session, &broken.to_string());
                         continue;
                     };
                     vec![deletion]
                 }
             };
-            let Some(projection) = projection::project(log.session(), &events) else {
+            let Some(projection) = projection::project(&log.session, &events) else {
                 continue;
             };
             let is_closed = matches!(projection.changes.last(), Some((_, Change::Close)));
-            positions.push((log.number(), projection.up_to, is_closed));
+            positions.push((log, projection.up_to, is_closed));
             projections.push(projection);
         }
         if projections.is_empty() {
@@ -263,18 +394,37 @@ impl Projector {
                 self.claims.projected(said);
             }
         }
-        let mut state = self.state();
         for (place, (log, up_to, is_closed)) in positions.into_iter().enumerate() {
+            let is_written = !left_out.contains(&place);
+            let mut state = self.state();
+            state.note(&log.session, log.number, up_to, is_written);
             if is_closed {
-                state.done.remove(&log);
-            } else {
-                state.done.insert(log, up_to);
+                state.done.remove(&log.number);
             }
-            if !left_out.contains(&place) {
-                state.unsynced.insert(log, up_to);
+            drop(state);
+            if let Some(log) = log.log.upgrade().filter(|_| is_written) {
+                log.is_projected(up_to);
             }
         }
         Ok(())
+    }
+
+    /// What a log has after a position: out of memory, or of the journal once it has left memory.
+    async fn read(&self, log: &Waiting, from: Seq) -> Result<Vec<Arc<Event>>, Broken> {
+        if let Some(warm) = log.log.upgrade() {
+            return read_all(&warm, from, warm.published()).await;
+        }
+        let (journal, number, head) = (self.journal.clone(), log.number, log.head);
+        let read = move || read_kept(journal.as_ref(), number, from, head);
+        let read = tokio::task::spawn_blocking(read).await;
+        read.map_err(|panic| Broken::Io(panic.to_string()))?
+    }
+
+    /// The deletion that a log ends with; what stands before it need not be read any longer.
+    async fn deletion(&self, log: &Waiting) -> Option<Arc<Event>> {
+        let before = Seq(log.head.0.saturating_sub(1));
+        let event = self.read(log, before).await.ok()?.pop()?;
+        matches!(event.kind, Kind::SessionClosed).then_some(event)
     }
 
     /// Writes all of them, or, when one session's rows are damaged, all of the others. Answers with
@@ -328,14 +478,6 @@ impl Projector {
 /// The published durable events of a log behind a position.
 pub(crate) async fn read_all(log: &Log, from: Seq, to: Seq) -> Result<Vec<Arc<Event>>, Broken> {
     read_those(log, from, to, |event| event.kind.is_durable()).await
-}
-
-/// The deletion that a log ends with; what stands before it need not be read any longer.
-async fn deletion(log: &Log) -> Option<Arc<Event>> {
-    let last = log.published();
-    let before = Seq(last.0.saturating_sub(1));
-    let event = read_all(log, before, last).await.ok()?.pop()?;
-    matches!(event.kind, Kind::SessionClosed).then_some(event)
 }
 
 /// Those of a log's published events behind a position that are wanted, live ones too.

@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use samovar_core::event::Entry;
 use samovar_core::{Bounds, Message, Seq, TurnId, planted};
 
+use crate::log::weight;
+
 #[cfg(test)]
 mod tests;
 
@@ -99,6 +101,13 @@ impl Queue {
     pub(crate) fn len(&self) -> usize {
         let waiting = self.lock();
         waiting.queued.len() + waiting.joining.len()
+    }
+
+    /// How much memory those that wait take, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let waiting = self.lock();
+        let all = waiting.queued.iter().chain(&waiting.joining);
+        all.map(|one| weight::of_message(&one.message)).sum()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

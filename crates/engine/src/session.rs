@@ -36,15 +36,19 @@ mod resent;
 
 /// Commands that wait for a turn's attention, at most.
 const MAX_INPUTS: usize = 32;
+/// How long a session stays in memory when that is nearly used up and nothing needs it there.
+const SOON: Duration = Duration::from_millis(100);
 /// How long a session waits before it tries again to keep a turn's end, or its beginning.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// What reaches a session.
 pub(crate) enum Letter {
-    /// A command, and whom to tell.
-    Command(Command, Reply),
+    /// A command, and its sender. In a box, because a mailbox has places for many letters.
+    Command(Box<Command>, Reply),
     /// Somebody wants to read the log.
     Follow(oneshot::Sender<Result<Option<Log>, Error>>),
+    /// Memory is nearly used up: leave if idle.
+    Leave,
 }
 
 impl Letter {
@@ -57,6 +61,7 @@ impl Letter {
                     tracing::debug!("a reader left before its answer");
                 }
             }
+            Self::Leave => {}
         }
     }
 }
@@ -131,24 +136,19 @@ impl Mailbox {
             // All are safe to drop halfway: letters and ended turns wait where they are.
             tokio::select! {
                 letter = letters.recv() => match letter {
-                    Some(letter) => self.read(letter).await,
+                    Some(Letter::Leave) if self.is_idle() => return,
+                    // What a session does is in boxes while it does that, so that an idle one is small.
+                    Some(letter) => Box::pin(self.read(letter)).await,
                     None => return,
                 },
-                Some(ended) = self.turns.join_next() => self.turn_ended(ended).await,
+                Some(ended) = self.turns.join_next() => Box::pin(self.turn_ended(ended)).await,
                 () = self.stop.cancelled() => return,
                 Ok(permit) = continuing.acquire_owned(), if self.wants_to_go_on() => {
-                    self.take_up(permit).await;
+                    Box::pin(self.take_up(permit)).await;
                 }
                 () = tokio::time::sleep_until(looks_at), if self.turns.is_empty() => {
                     again = None;
-                    if !self.unstick().await {
-                        continue;
-                    }
-                    if self.is_interrupted() {
-                        self.interrupt().await;
-                    }
-                    if self.open.as_mut().is_some_and(OpenSession::looks_for_room) {
-                        self.go_on().await;
+                    if !Box::pin(self.look_after()).await {
                         continue;
                     }
                     if self.is_idle() {
@@ -159,6 +159,21 @@ impl Mailbox {
         }
     }
 
+    /// Does what could not be done before. Whether nothing is left to do.
+    async fn look_after(&mut self) -> bool {
+        if !self.unstick().await {
+            return false;
+        }
+        if self.is_interrupted() {
+            self.interrupt().await;
+        }
+        if self.open.as_mut().is_some_and(OpenSession::looks_for_room) {
+            self.go_on().await;
+            return false;
+        }
+        true
+    }
+
     /// When the session looks after itself: once nothing has come for a while; or `again`, which no
     /// letter puts off, when something could not be done.
     fn looks_at(&self, again: &mut Option<Instant>) -> Instant {
@@ -167,6 +182,7 @@ impl Mailbox {
             Some(open) if open.waits_for_room || open.is_stuck() || self.is_interrupted() => {
                 return *again.get_or_insert_with(|| Instant::now() + RETRY);
             }
+            Some(_) if self.parts.memory.is_near() => self.parts.settings.idle.min(SOON),
             Some(_) => self.parts.settings.idle,
         };
         *again = None;
@@ -190,10 +206,11 @@ impl Mailbox {
         self.open.as_ref().is_some_and(|open| open.log.is_shared())
     }
 
-    /// Leaves the projector's memory; false when something is to be written still.
-    pub(crate) fn forget(&self) -> bool {
-        let log = self.open.as_ref().map(|open| open.log.number());
-        log.is_none_or(|log| self.parts.projector.forget(log))
+    /// Leaves the projector's memory.
+    pub(crate) fn forget(&self) {
+        if let Some(open) = &self.open {
+            self.parts.projector.forget(open.log.number());
+        }
     }
 
     async fn read(&mut self, letter: Letter) {
@@ -204,7 +221,9 @@ impl Mailbox {
                     tracing::debug!("a reader went away before it began");
                 }
             }
-            Letter::Command(Command { action, by, .. }, reply) => {
+            Letter::Leave => {}
+            Letter::Command(command, reply) => {
+                let Command { action, by, .. } = *command;
                 tracing::debug!(session = %self.id, ?by, "command");
                 self.decide(action, reply).await;
             }
@@ -360,6 +379,7 @@ impl Mailbox {
         });
         if let Some(open) = &mut self.open {
             open.transcript = transcript;
+            open.weigh();
             open.recent.forget(&last.turn);
         }
         Ok(Accepted::Undone {
@@ -411,6 +431,7 @@ impl Mailbox {
         for event in kept {
             open.transcript.take(&event);
         }
+        open.weigh();
         Ok(())
     }
 }
@@ -428,6 +449,15 @@ impl OpenSession {
             waits_for_room: false,
             closing: Vec::new(),
         }
+    }
+
+    /// Notes what it takes of the budget for memory; a turn that runs has the conversation.
+    fn weigh(&self) {
+        let is_running = |current: &Current| matches!(current.state, CurrentState::Running(_));
+        if !self.current.as_ref().is_some_and(is_running) {
+            self.log.has_conversation(self.transcript.bytes());
+        }
+        self.log.has_queue(self.queue.bytes());
     }
 
     /// Sets the route to the session's model from these events on, and forgets the context limit of

@@ -19,6 +19,10 @@ pub struct Settings {
     pub max_parallel_calls: usize,
     /// Bytes of a log's events that are held in memory, about (DU-8).
     pub tail_bytes: usize,
+    /// Bytes that all sessions' live events, conversations and waiting messages may take in memory,
+    /// about. From three quarters of it idle sessions leave memory at once; beyond it new messages
+    /// are refused with 429, and what runs continues.
+    pub memory: usize,
     /// How the failures of models' servers are overcome (AS-14).
     pub retry: Retry,
     /// The models that are asked in this order when a turn's own keeps failing (AS-14).
@@ -70,6 +74,7 @@ impl Default for Settings {
             retry: Retry::default(),
             fallback: Vec::new(),
             tail_bytes: 256 * 1024,
+            memory: 256 * 1024 * 1024,
             retention: Duration::from_mins(10),
             idle: Duration::from_secs(10),
             read_wait: Duration::from_secs(1),

@@ -369,6 +369,7 @@ fn serve(config: &mut Config, settings: &Settings) {
     config.behind_proxy = server.behind_proxy;
     config.max_body_bytes = count(server.max_body_bytes);
     config.max_connections = count(server.max_connections);
+    config.settings.memory = count(server.memory).saturating_mul(1 << 20);
     config.slow_client = seconds(server.slow_client_seconds);
     config.ping_every = seconds(server.ping_seconds);
     config.drain = seconds(server.drain_seconds);

@@ -4,20 +4,22 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use samovar_core::{Action, Approval, Clock, Code, Command, Error};
+use samovar_engine::Engine;
 use samovar_locale as locale;
 use samovar_providers::Registry;
 use samovar_stores::Stores;
 use samovar_stores::damage::Reports;
 use samovar_wire::agent::{NoParams, SessionParams};
 use samovar_wire::api::{
-    BASE_PATH, CreateTokenParams, CreatedToken, ModelsAnswer, ModelsParams, RecoveryInfo,
-    ServerInfo, StoreInfo, TokenInfo, TokenParams, WaitingTurn,
+    BASE_PATH, CreateTokenParams, CreatedToken, MemoryInfo, ModelsAnswer, ModelsParams,
+    RecoveryInfo, ServerInfo, StoreInfo, TokenInfo, TokenParams, WaitingTurn,
 };
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::SystemClock;
+use crate::door;
 use crate::endpoint::{self, Verb};
 use crate::engine_cell::starting;
 use crate::models;
@@ -56,7 +58,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
     routes.extend([
         Endpoint::showing(
             at("server"),
-            "Returns the server's version, workspace, approval level and store.",
+            "Returns the server's version, workspace, approval level, store and memory.",
             server,
         ),
         Endpoint::showing(
@@ -101,18 +103,28 @@ pub(crate) fn routes() -> Vec<Endpoint> {
 
 async fn server(call: Call, _params: NoParams) -> Result<ServerInfo, Error> {
     // Who asks this wants to stay, and should not come to a server that leaves.
-    if call.engine().await?.is_stopping() {
+    let engine = call.engine().await?;
+    if engine.is_stopping() {
         return Err(Error::new(Code::Unavailable, locale::server::stopping()));
     }
     Ok(ServerInfo {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         workspace: call.state.workspace.display().to_string(),
         approval: call.state.approval,
-        store: store_info(call.state.stores()?)?,
+        store: store_info(call.state.stores()?, &engine)?,
+        memory: memory_info(&engine),
     })
 }
 
-fn store_info(stores: &Stores) -> Result<StoreInfo, Error> {
+fn memory_info(engine: &Engine) -> MemoryInfo {
+    MemoryInfo {
+        used_bytes: engine.memory() as u64,
+        budget_bytes: engine.settings().memory as u64,
+    }
+}
+
+fn store_info(stores: &Stores, engine: &Engine) -> Result<StoreInfo, Error> {
+    let lag = engine.lag();
     let fill = stores.fill().map_err(|broken| {
         tracing::error!(%broken, "the journal cannot be read");
         Error::new(Code::Internal, locale::store::unreadable())
@@ -123,6 +135,8 @@ fn store_info(stores: &Stores) -> Result<StoreInfo, Error> {
         journal_used_bytes: fill.used_bytes as u64,
         journal_map_bytes: fill.map_bytes as u64,
         journal_commits: stores.commits(),
+        history_lag_sessions: lag.logs as u64,
+        history_failed_since: lag.failed_since,
     })
 }
 
@@ -189,6 +203,28 @@ async fn change_tokens<T: Send + 'static>(
 struct Health {
     /// `ok`, or the request fails.
     status: &'static str,
+    /// The store, if details were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    store: Option<StoreInfo>,
+    /// The memory, if details were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory: Option<MemoryInfo>,
+}
+
+impl Health {
+    const OK: Self = Self {
+        status: "ok",
+        store: None,
+        memory: None,
+    };
+}
+
+/// Which probe is asked for.
+#[derive(Deserialize, JsonSchema)]
+struct ReadyParams {
+    /// Set, to anything, for details; they need a token.
+    #[serde(default)]
+    verbose: Option<String>,
 }
 
 /// The paths of the probes.
@@ -218,11 +254,12 @@ pub(crate) fn probes() -> Vec<Endpoint> {
 }
 
 async fn alive(_call: Call, _params: NoParams) -> Result<Health, Error> {
-    Ok(Health { status: "ok" })
+    Ok(Health::OK)
 }
 
-async fn ready(call: Call, _params: NoParams) -> Result<Health, Error> {
-    if call.engine.now()?.is_stopping() {
+async fn ready(call: Call, params: ReadyParams) -> Result<Health, Error> {
+    let engine = call.engine.now()?;
+    if engine.is_stopping() {
         return Err(Error::new(Code::Unavailable, locale::server::ends()));
     }
     let failure = call
@@ -233,5 +270,16 @@ async fn ready(call: Call, _params: NoParams) -> Result<Health, Error> {
     if let Some(broken) = failure {
         return Err(Error::new(Code::StoreFailed, broken.to_string()));
     }
-    Ok(Health { status: "ok" })
+    if params.verbose.is_none() {
+        return Ok(Health::OK);
+    }
+    if call.by.scope == Scope::Public {
+        return Err(Error::new(Code::Unauthorized, locale::request::no_token()));
+    }
+    door::check_scope(&call.by, Scope::Read)?;
+    Ok(Health {
+        store: Some(store_info(call.state.stores()?, &engine)?),
+        memory: Some(memory_info(&engine)),
+        ..Health::OK
+    })
 }

@@ -44,7 +44,7 @@ impl Door {
         tokens: &Tokens,
         tickets: &Tickets,
     ) -> Result<Guest, Error> {
-        self.greet(request)?;
+        self.check(request)?;
         let guest = match self.ticket(request) {
             Some(ticket) => tickets.take(ticket).and_then(|token| tokens.of(&token)),
             None => recognise(&request.headers, tokens),
@@ -57,13 +57,18 @@ impl Door {
         Ok(guest)
     }
 
-    /// Lets a request in that needs no token. Each must be meant for this server and not be sent by
-    /// a foreign page.
-    pub(crate) fn greet(&self, request: &Parts) -> Result<Guest, Error> {
+    /// Lets a request in that needs no token, with the rights of the token that it brings, if any.
+    pub(crate) fn greet(&self, request: &Parts, tokens: &Tokens) -> Result<Guest, Error> {
+        self.check(request)?;
+        let known = recognise(&request.headers, tokens);
+        Ok(known.unwrap_or_else(Guest::stranger))
+    }
+
+    /// Every request must be meant for this server and not be sent by a foreign page.
+    pub(crate) fn check(&self, request: &Parts) -> Result<(), Error> {
         check_size(request)?;
         self.check_host(request)?;
-        self.check_origin(&request.headers)?;
-        Ok(Guest::stranger())
+        self.check_origin(&request.headers)
     }
 
     /// The ticket of a request that may come with one and brings no token.

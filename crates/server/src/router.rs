@@ -153,10 +153,10 @@ async fn admit(State(guard): State<Guard>, request: Request, next: Next) -> Resp
     pass(&guard.door, admitted, parts, body, next).await
 }
 
-/// The layer before what needs no token.
+/// The layer before what needs no token, but may show more with one.
 async fn greet(State(guard): State<Guard>, request: Request, next: Next) -> Response<Body> {
     let (parts, body) = request.into_parts();
-    let greeted = guard.door.greet(&parts);
+    let greeted = guard.door.greet(&parts, &guard.shared.api.tokens);
     pass(&guard.door, greeted, parts, body, next).await
 }
 
@@ -170,8 +170,8 @@ async fn pass(
     let page = door.page(&parts.headers);
     let mut response = match guest {
         // A browser sends no token with it.
-        _ if page.is_some() && cors::is_preflight(&parts) => match door.greet(&parts) {
-            Ok(_) => cors::preflight(&parts.headers),
+        _ if page.is_some() && cors::is_preflight(&parts) => match door.check(&parts) {
+            Ok(()) => cors::preflight(&parts.headers),
             Err(error) => reply::refusal(&error),
         },
         Ok(guest) => {

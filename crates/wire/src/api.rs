@@ -20,7 +20,7 @@ pub use relay::{
     AttachHostParams, BuiltInHost, PersonDoesParams, PersonSaysParams, RelayHost, RelayRoomInfo,
     StudiesParams, StudyInfo, StudyRow, StudyRowsParams, StudyView,
 };
-pub use server::{ServerInfo, StoreInfo};
+pub use server::{MemoryInfo, ServerInfo, StoreInfo};
 pub use ticket::CreatedTicket;
 pub use token::{CreateTokenParams, CreatedToken, TokenInfo, TokenName, TokenParams, TokenScope};
 pub use tool::{

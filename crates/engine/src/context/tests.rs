@@ -81,6 +81,37 @@ fn the_window_moves_a_quarter_at_a_time() {
     }
 }
 
+// proves AS-25, PF-1
+#[test]
+fn a_window_of_long_messages_moves_on_and_is_the_one_that_is_read_from_the_log() {
+    const LONG: usize = 1 << 20;
+    let (mut all, mut turns, mut grown) = (Vec::new(), Vec::new(), Transcript::default());
+    for _ in 0..12 {
+        let before = all.len();
+        turns.push(before);
+        turn(&mut all, 1, 1, LONG);
+        grown.begin_turn(all[before].clone(), 20);
+        assert!(
+            sum(&grown.window()) < MAX_TOKENS + 100,
+            "{}",
+            grown.window().len()
+        );
+        all[before + 1..]
+            .iter()
+            .for_each(|message| grown.push(message.clone()));
+
+        let mut read = Transcript::new(0, all.clone(), turns.clone(), None);
+        read.begin_at(shortened(start(before, 20), 0, &all[..before], 20));
+        assert_eq!(ids(&grown.window()), ids(&read.window()));
+        assert_eq!(grown.bytes(), read.bytes());
+    }
+    assert!(
+        (3 * LONG..8 * LONG).contains(&grown.bytes()),
+        "{}",
+        grown.bytes()
+    );
+}
+
 proptest! {
     // proves AS-15, AS-25
     #[test]
@@ -97,7 +128,7 @@ proptest! {
             let shown = grown.window();
             assert_sound(&shown);
             prop_assert!(shown.len() <= max + 2, "the window, its opening, the new message");
-            grown.messages.extend_from_slice(&all[before + 1..]);
+            all[before + 1..].iter().for_each(|message| grown.push(message.clone()));
 
             let mut read = Transcript::new(0, all.clone(), turns.clone(), None);
             read.begin_at(start(before, max));

@@ -9,7 +9,7 @@ use samovar_locale as locale;
 use super::Engine;
 use crate::parts::{damaged, unknown};
 use crate::projection;
-use crate::projector::read_all;
+use crate::projector::{Lag, read_all};
 
 impl Engine {
     /// One session.
@@ -18,7 +18,7 @@ impl Engine {
     /// [`Code::UnknownSession`] when there is no such session, [`Code::SessionDamaged`] when some of it
     /// is lost: what is left would look like all of it.
     pub async fn session(&self, id: &SessionId) -> Result<SessionRow, Error> {
-        let lag = self.lag(id).await?;
+        let lag = self.lacks(id).await?;
         let row = self
             .parts
             .history
@@ -48,7 +48,7 @@ impl Engine {
         // Before the rows are read: what is projected in between is in both, and not in neither.
         // What the history lacks is newer than all it has.
         let lag = if is_newest {
-            self.lag(&id).await?
+            self.lacks(&id).await?
         } else {
             None
         };
@@ -90,6 +90,17 @@ impl Engine {
             .map_err(|broken| self.broke(&broken))
     }
 
+    /// How far the history is from what was accepted.
+    pub fn lag(&self) -> Lag {
+        self.parts.projector.lag()
+    }
+
+    /// How much memory all sessions take, in bytes, about: live events, conversations, and messages
+    /// that wait.
+    pub fn memory(&self) -> usize {
+        self.parts.memory.held()
+    }
+
     async fn caught_up(&self) -> bool {
         self.parts
             .projector
@@ -99,7 +110,7 @@ impl Engine {
 
     /// Waits until the history has what was accepted; when it does not come that far in time, the
     /// session's own kept events that it lacks (DU-2).
-    async fn lag(&self, id: &SessionId) -> Result<Option<Vec<Arc<Event>>>, Error> {
+    async fn lacks(&self, id: &SessionId) -> Result<Option<Vec<Arc<Event>>>, Error> {
         if self.caught_up().await {
             return Ok(None);
         }

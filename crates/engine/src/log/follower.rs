@@ -121,6 +121,14 @@ impl Follower {
     }
 }
 
+impl Drop for Follower {
+    fn drop(&mut self) {
+        let mut state = self.log.shared.state();
+        state.readers -= 1;
+        state.release();
+    }
+}
+
 /// Whether an event goes on from a position: it is the next one, or stands for the lost ones that
 /// come next. Who stands in the middle of those has to hear of the rest.
 fn is_next(at: Seq, event: &Event) -> bool {

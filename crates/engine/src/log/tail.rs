@@ -3,12 +3,17 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use samovar_core::event::Fragment;
-use samovar_core::{Event, Kind, Seq};
+use samovar_core::{Event, Seq};
+
+use super::run::Run;
+use super::weight;
 
 /// Consecutive events up to the head.
 pub(super) struct Tail {
-    entries: VecDeque<Entry>,
+    /// Those that readers can see, the fragments of text among them packed.
+    shown: VecDeque<Shown>,
+    /// Those that have a position and wait for it to be kept, or for one before them.
+    coming: VecDeque<Coming>,
     bytes: usize,
     max_bytes: usize,
     /// The last position that was given out.
@@ -21,16 +26,73 @@ pub(super) struct Tail {
     under_way: Option<Seq>,
 }
 
-struct Entry {
+enum Shown {
+    Event(Arc<Event>, usize),
+    Run(Run),
+}
+
+struct Coming {
     event: Arc<Event>,
     bytes: usize,
     is_kept: bool,
 }
 
+impl Coming {
+    fn new(event: Arc<Event>) -> Self {
+        Self {
+            bytes: weight::of_event(&event),
+            event,
+            is_kept: false,
+        }
+    }
+}
+
+impl Shown {
+    fn first(&self) -> Seq {
+        match self {
+            Self::Event(event, _) => event.seq,
+            Self::Run(run) => run.first(),
+        }
+    }
+
+    fn last(&self) -> Seq {
+        match self {
+            Self::Event(event, _) => event.seq,
+            Self::Run(run) => run.last(),
+        }
+    }
+
+    fn is_durable(&self) -> bool {
+        match self {
+            Self::Event(event, _) => event.kind.is_durable(),
+            Self::Run(_) => false,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let inside = match self {
+            Self::Event(_, bytes) => *bytes,
+            Self::Run(run) => run.bytes(),
+        };
+        size_of::<Self>() + inside
+    }
+
+    /// Its events after a position.
+    fn after(&self, seq: Seq) -> impl Iterator<Item = Arc<Event>> {
+        let (event, run) = match self {
+            Self::Event(event, _) => (Some(event).filter(|event| event.seq > seq), None),
+            Self::Run(run) => (None, Some(run)),
+        };
+        let run = run.into_iter().flat_map(move |run| run.after(seq));
+        event.cloned().into_iter().chain(run)
+    }
+}
+
 impl Tail {
     pub(super) fn new(head: Seq, max_bytes: usize) -> Self {
         Self {
-            entries: VecDeque::new(),
+            shown: VecDeque::new(),
+            coming: VecDeque::new(),
             bytes: 0,
             max_bytes,
             head,
@@ -44,25 +106,28 @@ impl Tail {
         self.head
     }
 
+    /// The last position that readers can see.
+    pub(super) fn published(&self) -> Seq {
+        self.published
+    }
+
     pub(super) fn push(&mut self, event: Arc<Event>) {
-        let bytes = weigh(&event);
-        self.bytes += bytes;
         self.head = event.seq;
-        self.entries.push_back(Entry {
-            event,
-            bytes,
-            is_kept: false,
-        });
+        let coming = Coming::new(event);
+        self.bytes += coming.bytes;
+        self.coming.push_back(coming);
     }
 
     /// Hands out the live events that the journal does not have yet, in order, for one commit at a
     /// time; with them the position to go back to when that fails.
     pub(super) fn fold(&mut self) -> (Vec<Arc<Event>>, Seq) {
         let before = self.taken;
-        let from = self.place(before.next());
-        let newer = self.entries.iter().skip(from).map(|entry| &entry.event);
-        let live = newer.filter(|event| !event.kind.is_durable());
-        let live: Vec<_> = live.cloned().collect();
+        let shown = self.shown.iter().skip(self.shown_at(before.next()));
+        let shown = shown.filter(|shown| !shown.is_durable());
+        let mut live: Vec<_> = shown.flat_map(|shown| shown.after(before)).collect();
+        let coming = self.coming.iter().map(|coming| &coming.event);
+        let newer = coming.filter(|event| !event.kind.is_durable() && event.seq > before);
+        live.extend(newer.cloned());
         self.under_way = live.first().map(|event| event.seq);
         self.taken = live.last().map_or(before, |event| event.seq);
         (live, before)
@@ -87,38 +152,53 @@ impl Tail {
     /// Notes that events are kept.
     pub(super) fn kept(&mut self, events: &[Arc<Event>]) {
         for event in events {
-            let place = self.place(event.seq);
-            if let Some(entry) = self.entries.get_mut(place) {
-                entry.is_kept = true;
+            if let Some(coming) = self.coming_at(event.seq) {
+                coming.is_kept = true;
             }
         }
     }
 
     /// Moves on to the end of the gapless run of kept events, and lets go of old ones.
     pub(super) fn advance(&mut self) -> Seq {
-        let from = self.place(self.published.next());
-        for entry in self.entries.iter().skip(from) {
-            if !entry.is_kept {
-                break;
-            }
-            self.published = entry.event.seq;
+        while let Some(Coming { event, bytes, .. }) =
+            self.coming.pop_front_if(|coming| coming.is_kept)
+        {
+            self.bytes -= bytes;
+            self.published = event.seq;
+            self.show(event, bytes);
         }
-        self.evict();
+        self.evict(self.max_bytes);
         self.published
     }
 
-    fn evict(&mut self) {
-        while self.bytes > self.max_bytes {
-            let Some(oldest) = self.entries.front() else {
-                break;
-            };
-            let seq = oldest.event.seq;
-            let in_journal = oldest.event.kind.is_durable() || seq <= self.in_journal();
-            if seq > self.published || !in_journal {
-                break;
+    fn show(&mut self, event: Arc<Event>, bytes: usize) {
+        if let Some(Shown::Run(run)) = self.shown.back_mut() {
+            let before = run.bytes();
+            if run.take(&event) {
+                self.bytes += run.bytes() - before;
+                return;
             }
-            self.bytes -= oldest.bytes;
-            self.entries.pop_front();
+        }
+        let shown = Run::of(&event).map_or(Shown::Event(event, bytes), Shown::Run);
+        self.bytes += shown.bytes();
+        self.shown.push_back(shown);
+    }
+
+    /// Lets go of everything that the journal has.
+    pub(super) fn release(&mut self) {
+        self.evict(0);
+        self.shown.shrink_to_fit();
+        self.coming.shrink_to_fit();
+    }
+
+    fn evict(&mut self, max_bytes: usize) {
+        while self.bytes > max_bytes {
+            let in_journal = self.in_journal();
+            let oldest = self
+                .shown
+                .pop_front_if(|oldest| oldest.is_durable() || oldest.last() <= in_journal);
+            let Some(oldest) = oldest else { break };
+            self.bytes -= oldest.bytes();
         }
     }
 
@@ -127,13 +207,12 @@ impl Tail {
         self.bytes > self.max_bytes
     }
 
-    /// About how much memory the events take, in bytes.
-    #[cfg(test)]
-    pub(super) fn weight(&self) -> usize {
+    /// How much memory the events take, in bytes.
+    pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Takes back the last events; false when others were numbered behind them.
+    /// Takes back the last events; false when others were numbered after them.
     pub(super) fn take_back(&mut self, events: &[Arc<Event>]) -> bool {
         let (Some(first), Some(last)) = (events.first(), events.last()) else {
             return true;
@@ -141,14 +220,12 @@ impl Tail {
         if last.seq != self.head {
             return false;
         }
-        let keep = self.place(first.seq);
-        self.bytes -= self
-            .entries
-            .iter()
-            .skip(keep)
-            .map(|entry| entry.bytes)
-            .sum::<usize>();
-        self.entries.truncate(keep);
+        while let Some(taken) = self
+            .coming
+            .pop_back_if(|coming| coming.event.seq >= first.seq)
+        {
+            self.bytes -= taken.bytes;
+        }
         self.head = Seq(first.seq.0 - 1);
         true
     }
@@ -156,97 +233,42 @@ impl Tail {
     /// Puts other events in the places of those that cannot be kept.
     pub(super) fn replace(&mut self, events: &[Arc<Event>]) {
         for event in events {
-            let place = self.place(event.seq);
-            if let Some(entry) = self.entries.get_mut(place) {
-                let bytes = weigh(event);
-                self.bytes = self.bytes + bytes - entry.bytes;
-                (entry.event, entry.bytes) = (event.clone(), bytes);
+            let other = Coming::new(event.clone());
+            if let Some(coming) = self.coming_at(event.seq) {
+                let before = coming.bytes;
+                let after = other.bytes;
+                *coming = other;
+                self.bytes = self.bytes + after - before;
             }
         }
     }
 
-    /// The published events behind a position, up to about `max_bytes`; none when memory no longer
+    /// The published events after a position, up to about `max_bytes`; none when memory no longer
     /// has the first of them.
     pub(super) fn read(&self, after: Seq, max_bytes: usize) -> Option<Vec<Arc<Event>>> {
-        let first = self.entries.front()?.event.seq;
-        if after.next() < first {
+        if after.next() < self.shown.front()?.first() {
             return None;
         }
+        let visible = self.shown.iter().skip(self.shown_at(after.next()));
         let mut bytes = 0;
-        let visible = self.entries.iter().skip(self.place(after.next()));
-        let visible = visible.take_while(|entry| entry.event.seq <= self.published);
-        let fitting = visible.take_while(|entry| {
-            let fits = bytes < max_bytes;
-            bytes += entry.bytes;
-            fits
-        });
-        Some(fitting.map(|entry| entry.event.clone()).collect())
+        let fitting = visible
+            .flat_map(|shown| shown.after(after))
+            .take_while(|event| {
+                let fits = bytes < max_bytes;
+                bytes += weight::of_event(event);
+                fits
+            });
+        Some(fitting.collect())
     }
 
-    fn place(&self, seq: Seq) -> usize {
-        let first = self
-            .entries
-            .front()
-            .map_or(self.head.next(), |entry| entry.event.seq);
-        usize::try_from(seq.0.saturating_sub(first.0)).unwrap_or(usize::MAX)
+    /// Where the events are that readers can see and that are at a position or after it.
+    fn shown_at(&self, seq: Seq) -> usize {
+        self.shown.partition_point(|shown| shown.last() < seq)
     }
-}
 
-/// About how much memory an event takes, in bytes.
-fn weigh(event: &Event) -> usize {
-    let text = match &event.kind {
-        Kind::Delta { fragment, .. } => match fragment {
-            Fragment::Text(text) | Fragment::Reasoning(text) | Fragment::Args(text) => text.len(),
-            Fragment::Call { name, .. } => name.len(),
-        },
-        Kind::MessageFinished { message, .. } => message.parts.iter().map(weigh_part).sum(),
-        Kind::PartAdded { part, .. } => weigh_part(part),
-        Kind::CallClosed { outcome, .. } => {
-            outcome.text.len() + outcome.data.as_ref().map_or(0, weigh_value)
-        }
-        Kind::StateChanged { state } => weigh_value(state),
-        Kind::SessionOpened { .. }
-        | Kind::SessionChanged { .. }
-        | Kind::TurnUndone { .. }
-        | Kind::SessionClosed
-        | Kind::TurnStarted { .. }
-        | Kind::StepStarted { .. }
-        | Kind::StepReset { .. }
-        | Kind::TurnContinued { .. }
-        | Kind::EventsLost { .. }
-        | Kind::MessageStarted { .. }
-        | Kind::CallApproved { .. }
-        | Kind::CallStarted { .. }
-        | Kind::TurnFinished { .. } => 0,
-    };
-    size_of::<Event>() + text
-}
-
-fn weigh_part(part: &samovar_core::Part) -> usize {
-    use samovar_core::Part;
-    let inside = match part {
-        Part::Text { text } => text.len(),
-        Part::Reasoning {
-            text,
-            provider_state,
-        } => text.len() + provider_state.as_ref().map_or(0, weigh_value),
-        Part::Call(call) => call.name.len() + weigh_value(&call.args),
-        Part::Outcome { outcome, .. } => outcome.text.len(),
-        Part::Data { data, .. } => weigh_value(data),
-    };
-    size_of::<Part>() + inside
-}
-
-fn weigh_value(value: &serde_json::Value) -> usize {
-    use serde_json::Value;
-    let inside = match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-        Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(weigh_value).sum(),
-        Value::Object(map) => map
-            .iter()
-            .map(|(key, value)| key.len() + weigh_value(value))
-            .sum(),
-    };
-    size_of::<Value>() + inside
+    fn coming_at(&mut self, seq: Seq) -> Option<&mut Coming> {
+        let first = self.coming.front()?.event.seq;
+        let place = usize::try_from(seq.0.checked_sub(first.0)?).ok()?;
+        self.coming.get_mut(place)
+    }
 }

@@ -61,6 +61,8 @@ fn fresh(tail_bytes: usize) -> (Arc<Over<SlowJournal>>, Log) {
         head: Seq(0),
         open: Vec::new(),
         tail_bytes,
+        held: crate::memory::Memory::new(1 << 30).share(),
+        is_retained: true,
     };
     (
         journal.clone(),
@@ -260,7 +262,7 @@ async fn memory_is_bounded_once_the_journal_has_the_rest() {
             let (folded, _) = tokio::join!(log.fold(), async { journal.answer(Ok(())) });
             folded.unwrap();
         }
-        assert!(log.shared.state().tail.weight() <= 66 * 1024);
+        assert!(log.shared.state().tail.bytes() <= 66 * 1024);
     }
     assert!(
         (10..40).contains(&folds),
@@ -279,11 +281,122 @@ async fn a_commit_says_from_where_unfinished_turns_must_be_read() {
     };
     assert_eq!(commit(vec![durable()]).await, Some(Seq(1)));
     assert_eq!(commit(vec![durable()]).await, Some(Seq(1)));
-    let finished = Kind::TurnFinished {
+    assert_eq!(commit(vec![finished()]).await, None);
+}
+
+// proves DU-8
+#[tokio::test]
+async fn a_log_leaves_memory_once_no_turn_reader_or_history_needs_it() {
+    let (journal, log) = fresh(1 << 20);
+    let commit = async |drafts| {
+        let (kept, _) = tokio::join!(log.append(drafts), async { journal.answer(Ok(())) });
+        kept.unwrap();
+    };
+    let held = || log.shared.state().tail.bytes();
+    commit(vec![durable()]).await;
+    for _ in 0..200 {
+        log.live(vec![delta(&"x".repeat(1000))]).unwrap();
+    }
+    drop(log.follow(Seq(0)));
+    log.is_projected(Seq(1));
+    assert!(held() > 200_000, "the turn runs: {}", held());
+
+    let (mut near, far) = (log.follow(Seq(0)), log.follow(Seq(0)));
+    commit(vec![finished()]).await;
+    drop(far);
+    log.is_projected(Seq(202));
+    assert!(held() > 200_000, "it has a reader");
+    assert_eq!(seen(&mut near).await.len(), 202);
+    drop(near);
+    assert_eq!(held(), 0);
+
+    commit(vec![durable(), finished()]).await;
+    drop(log.follow(Seq(202)));
+    assert!(held() > 0, "the history lacks it");
+    assert_eq!(seen(&mut log.follow(Seq(202))).await, [203, 204]);
+    log.is_projected(Seq(204));
+    assert_eq!(held(), 0);
+}
+
+fn finished() -> Draft {
+    draft(Kind::TurnFinished {
         reason: samovar_core::FinishReason::Cancelled,
         iterations: 1,
         usage: samovar_core::Usage::default(),
         fault: None,
+    })
+}
+
+/// A live event, as an answer brings it.
+fn live_event(seq: u64, (kind, part, text, later): (u8, u16, String, i64)) -> Arc<Event> {
+    let message = MessageId::new("m").unwrap();
+    let fragment = match kind {
+        0 => Fragment::Reasoning(text),
+        1 => Fragment::Args(text),
+        2 => {
+            let id = samovar_core::CallId::new("call").unwrap();
+            Fragment::Call { id, name: text }
+        }
+        _ => Fragment::Text(text),
     };
-    assert_eq!(commit(vec![draft(finished)]).await, None);
+    let Draft {
+        turn,
+        agent,
+        author,
+        kind,
+    } = draft(Kind::Delta {
+        message,
+        part,
+        fragment,
+    });
+    Arc::new(Event {
+        seq: Seq(seq),
+        epoch: samovar_core::Epoch(1),
+        at: Millis(later),
+        turn,
+        agent,
+        author,
+        kind,
+    })
+}
+
+proptest::proptest! {
+    // proves DU-7, DU-8
+    #[test]
+    fn packed_fragments_are_read_and_folded_as_they_came(
+        live in proptest::collection::vec((0_u8..9, 0_u16..2, ".{0,9}", -9_i64..9_000_000_000), 1..80),
+        shown in 0_usize..80,
+    ) {
+        let events: Vec<_> = (1..).zip(live).map(|(seq, event)| live_event(seq, event)).collect();
+        let mut tail = Tail::new(Seq(0), usize::MAX);
+        for event in &events {
+            tail.push(event.clone());
+        }
+        let shown = shown.min(events.len());
+        tail.kept(&events[..shown]);
+        proptest::prop_assert_eq!(tail.advance().0, shown as u64);
+        for after in 0..shown {
+            let read = tail.read(Seq(after as u64), usize::MAX);
+            proptest::prop_assert_eq!(read.as_deref(), Some(&events[after..shown]));
+        }
+        proptest::prop_assert_eq!(tail.fold().0, events.clone());
+        tail.folded();
+        tail.kept(&events[shown..]);
+        tail.advance();
+        tail.release();
+        proptest::prop_assert_eq!(tail.bytes(), 0);
+    }
+}
+
+// proves DU-8
+#[test]
+fn the_fragments_of_an_answer_take_little_more_memory_than_its_text() {
+    let mut tail = Tail::new(Seq(0), usize::MAX);
+    for seq in 1..=200 {
+        let event = live_event(seq, (9, 0, "word ".to_owned(), 40));
+        tail.push(event.clone());
+        tail.kept(&[event]);
+        tail.advance();
+    }
+    assert!(tail.bytes() < 5_000, "{}", tail.bytes());
 }

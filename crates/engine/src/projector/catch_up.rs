@@ -88,11 +88,7 @@ impl Projector {
                 return Ok(());
             }
         }
-        let mut state = self.state();
-        state.unsynced.insert(log, head);
-        if let Some(done) = state.done.get_mut(&log) {
-            *done = head.max(*done);
-        }
+        self.state().note(session, log, head, true);
         Ok(())
     }
 }

@@ -203,6 +203,9 @@ impl Mailbox {
             }
             RunEnd::Broken(_) => self.set_stuck(FaultCode::StoreFailed),
         }
+        if let Some(open) = &self.open {
+            open.weigh();
+        }
         // What came too late for the task is for this turn as it is now; but who means whichever runs
         // means the one that follows, if that was there already.
         let mut for_the_next = Vec::new();

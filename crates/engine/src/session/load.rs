@@ -50,6 +50,8 @@ impl Mailbox {
         id: SessionId,
         stop: CancellationToken,
     ) -> Result<Self, Broken> {
+        let projector = parts.projector.clone();
+        let _loading = projector.loads(&id);
         let mut found = Stored::read(&parts, &id).await?;
         if found.lacks_opening() {
             // The history is new; the projector is about to open the session there again.
@@ -106,6 +108,7 @@ impl Mailbox {
             Ok(transcript) => {
                 if let Some(open) = &mut self.open {
                     open.transcript = transcript;
+                    open.weigh();
                 }
             }
             Err(broken) => tracing::error!(session = %self.id, %broken, "a conversation is lost"),
@@ -119,13 +122,16 @@ impl Mailbox {
 
     fn log(&self, log: LogNo, open: Vec<(Seq, TurnId)>) -> Log {
         let (session, head) = (self.id.clone(), self.last_head);
-        let tail_bytes = self.parts.settings.tail_bytes;
+        let settings = &self.parts.settings;
+        let tail_bytes = settings.tail_bytes;
         let start = LogStart {
             session,
             log,
             head,
             open,
             tail_bytes,
+            held: self.parts.memory.share(),
+            is_retained: settings.retention >= settings.idle,
         };
         Log::new(start, self.parts.journal.clone(), self.parts.clock.clone())
     }
@@ -186,6 +192,7 @@ impl Mailbox {
         let parked = open.current.as_ref().map(|current| &current.turn_id);
         let current = parked.or(interrupted.first().map(|(turn_id, _)| turn_id));
         open.transcript = self.transcript(&found.newer(), current).await?;
+        open.weigh();
         self.open = Some(open);
         Ok(interrupted)
     }
@@ -275,9 +282,13 @@ fn window_start(
 ) -> Option<usize> {
     let of_current = |row: &MessageRow| current.is_some() && row.turn.as_ref() == current;
     let first = known.iter().position(of_current);
-    let start = context::start(before + first.unwrap_or(known.len()), max);
+    let earlier = &known[..first.unwrap_or(known.len())];
+    let start = context::start(before + earlier.len(), max);
     let is_enough = first != Some(0) && turns.first().is_some_and(|turn| *turn <= start);
-    (before == 0 || is_enough).then_some(start)
+    (before == 0 || is_enough).then(|| {
+        let earlier = earlier.iter().map(|row| row.message.clone());
+        context::shortened(start, before, &earlier.collect::<Vec<_>>(), max)
+    })
 }
 
 impl Stored {

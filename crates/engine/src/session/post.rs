@@ -104,6 +104,7 @@ impl Mailbox {
                 bounds,
                 entry,
             });
+            open.weigh();
             if entry == Entry::Interrupts {
                 self.interrupt().await;
             }
@@ -172,6 +173,7 @@ impl Mailbox {
         if let Some(open) = &mut self.open {
             let max = self.parts.settings.max_history_messages;
             open.transcript.begin_turn(said, max);
+            open.weigh();
         }
         self.spawn_runner(turn_id, turn, model, None);
     }
@@ -265,6 +267,7 @@ impl Mailbox {
             turn.apply(&event.kind);
             open.transcript.take(&event);
         }
+        open.weigh();
         self.parts.open_calls.note(&self.id, &turn_id, &turn);
         answer(reply, Ok(accepted));
         if cut.is_some() && turn.next() != Step::Over {

@@ -162,3 +162,24 @@ async fn what_was_refused_has_not_used_its_id_up() {
     let code = elsewhere.unwrap_err().code;
     assert_eq!(code, Code::Busy, "and not a conflict");
 }
+
+// proves SA-10
+#[tokio::test]
+async fn two_hundred_copies_of_a_message_at_once_are_all_accepted_as_one() {
+    let rig = Rig::by(|_, _| say("well"), [], settings()).await;
+    let mut copies: Vec<_> = (0..200)
+        .map(|_| Box::pin(rig.submit(said_as("m", "go"))))
+        .collect();
+    for copy in &mut copies[..100] {
+        assert!(futures_util::poll!(copy).is_pending());
+    }
+    // Clients that leave, the first among them, take nothing with them.
+    copies.drain(..50);
+    let answers = join_all(copies).await;
+    let turn = turn_of(answers[0].clone());
+    assert!(answers.into_iter().all(|answer| turn_of(answer) == turn));
+    let other = rig.submit(said_as("m", "something else")).await;
+    assert_eq!(other.unwrap_err().code, Code::MessageConflict);
+    assert_eq!(rig.over(&turn).await, well());
+    assert_eq!(rig.asked().await, ["go"]);
+}

@@ -14,6 +14,7 @@ mod failing;
 mod kept;
 mod left;
 mod machine;
+mod memory;
 mod races;
 mod retries;
 mod rig;

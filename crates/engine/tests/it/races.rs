@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
-use crate::rig::{Rig, named, said, see, send, session, settings, turn_of, well};
+use crate::rig::{Rig, named, read_to, said, send, session, settings, turn_of, well};
 
 type Answers = mpsc::Receiver<Result<Accepted, Error>>;
 
@@ -80,7 +80,7 @@ fn ends(turn: TurnId) -> impl Fn(&Event) -> bool {
 }
 
 /// Does something at the moment at which a turn is seen to be over, before its session hears of it.
-fn at_the_end_of<F>(
+async fn at_the_end_of<F>(
     rig: &Rig,
     turn: &TurnId,
     act: impl FnOnce(Arc<Engine>) -> F,
@@ -89,11 +89,14 @@ where
     F: Future + Send + 'static,
     F::Output: Send,
 {
-    let (engine, is_end) = (rig.engine.clone(), ends(turn.clone()));
-    let act = act(engine.clone());
+    let (act, is_end) = (act(rig.engine.clone()), ends(turn.clone()));
+    let mut reader = rig.engine.follow(&session(), Seq(0)).await.unwrap();
+    // What is before the turn may be in the journal alone, whose threads take their time.
+    let is_of_turn = |event: &Event| event.turn.as_ref() == Some(turn);
+    read_to(&mut reader, is_of_turn).await;
     let mut acting = JoinSet::new();
     acting.spawn(async move {
-        see(&engine, is_end).await;
+        read_to(&mut reader, is_end).await;
         act.await
     });
     acting
@@ -114,7 +117,8 @@ async fn who_stops_whatever_runs_while_one_turn_follows_another_stops_the_next()
         let second = rig.post("second").await;
         let mut cancelling = at_the_end_of(&rig, &first, |engine| async move {
             send(&engine, session(), Action::Cancel { turn: None }).await
-        });
+        })
+        .await;
 
         gate.open();
 
@@ -178,7 +182,7 @@ async fn a_message_that_waits_for_room_begins_its_turn_however_often_its_session
     let second = rig.post("second").await;
     let disk = rig.disk.clone();
     let fill = |_| async move { disk.full_journal().set(true) };
-    let mut filling = at_the_end_of(&rig, &first, fill);
+    let mut filling = at_the_end_of(&rig, &first, fill).await;
     gate.open();
     filling.join_next().await.unwrap().unwrap();
     rig.disk.full_journal().refuses().await;

@@ -10,7 +10,7 @@ use samovar_core::{
     MessageId, Prompt, Role, Seq, SessionId, Toolset, TurnId,
 };
 use samovar_doubles::{Disk, Reply, ScriptedModel, TestTool, World};
-use samovar_engine::{Engine, Ports, Settings, Toolbox};
+use samovar_engine::{Engine, Follower, Ports, Settings, Toolbox};
 use samovar_stores::memory::MemoryJournal;
 use serde_json::Map;
 
@@ -130,11 +130,7 @@ impl Rig {
 
     /// Makes a session.
     pub(crate) async fn open(&self, session: SessionId) {
-        let open = Action::Open {
-            model: None,
-            metadata: Map::new(),
-        };
-        send(&self.engine, session, open).await.unwrap();
+        send(&self.engine, session, opening()).await.unwrap();
     }
 
     pub(crate) async fn submit(&self, action: Action) -> Result<Accepted, Error> {
@@ -273,6 +269,13 @@ pub(crate) fn texts_of(prompt: &Prompt) -> Vec<String> {
     messages.map(|message| message.text()).collect()
 }
 
+pub(crate) fn opening() -> Action {
+    Action::Open {
+        model: None,
+        metadata: Map::new(),
+    }
+}
+
 /// Sends a command to a session.
 pub(crate) async fn send(
     engine: &Engine,
@@ -285,6 +288,11 @@ pub(crate) async fn send(
 /// Waits for an event of the session.
 pub(crate) async fn see(engine: &Engine, is_it: impl Fn(&Event) -> bool) -> Arc<Event> {
     let mut reader = engine.follow(&session(), Seq(0)).await.unwrap();
+    read_to(&mut reader, is_it).await
+}
+
+/// Reads on to such an event.
+pub(crate) async fn read_to(reader: &mut Follower, is_it: impl Fn(&Event) -> bool) -> Arc<Event> {
     loop {
         let events = reader.next().await.unwrap();
         if let Some(event) = events.into_iter().find(|event| is_it(event)) {

@@ -2,7 +2,7 @@
 
 use samovar_locale::doctor as text;
 use samovar_server::{Address, Home};
-use samovar_wire::api::{ModelsAnswer, RecoveryInfo};
+use samovar_wire::api::{ModelsAnswer, RecoveryInfo, ServerInfo};
 
 use super::{Finding, Mode, chat, files, relay};
 use crate::access;
@@ -33,6 +33,7 @@ pub(super) async fn examine(found: &Setup, care: Mode) -> Vec<Finding> {
             let (server, client) = server(found).await;
             let mut findings = vec![data, server];
             if let Some(client) = client {
+                findings.extend(history(&client).await);
                 findings.extend(models(&client, found).await);
                 findings.extend(recovery(&client).await);
                 findings.extend(chat::question(&client).await);
@@ -69,6 +70,20 @@ async fn server(found: &Setup) -> (Finding, Option<Client>) {
         Finding::bad("server", Exit::Busy, fact, text::server_told())
     };
     (finding, client)
+}
+
+/// Whether the history has all that was accepted; none when the server has gone meanwhile.
+async fn history(client: &Client) -> Option<Finding> {
+    let server: ServerInfo = client.get("/api/server").await.ok()?;
+    let lag = server.store.history_lag_sessions;
+    let why = text::history_why();
+    Some(match server.store.history_failed_since {
+        Some(since) => {
+            let fact = text::history_fails(moment(since), lag);
+            Finding::bad("history", Exit::TurnFailed, fact, why)
+        }
+        None => Finding::good("history", text::history_lag(lag), why),
+    })
 }
 
 /// The model of the server, and what it lacks of what this shell sets; `None` when the server has

@@ -267,6 +267,12 @@ pub(crate) fn holder_that_leaves(
             journal_used_bytes: 0,
             journal_map_bytes: 0,
             journal_commits: 0,
+            history_lag_sessions: 0,
+            history_failed_since: None,
+        },
+        memory: samovar_wire::api::MemoryInfo {
+            used_bytes: 0,
+            budget_bytes: 0,
         },
     };
     let who = serde_json::to_string(&who).unwrap();

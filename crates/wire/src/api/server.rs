@@ -1,10 +1,10 @@
 //! The server itself.
 
-use samovar_core::Approval;
+use samovar_core::{Approval, Millis};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The server's version, workspace, approval level and store.
+/// The server's version, workspace, approval level, store and memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerInfo {
@@ -17,6 +17,18 @@ pub struct ServerInfo {
     pub approval: Approval,
     /// The state of the disk and the store.
     pub store: StoreInfo,
+    /// How much memory its sessions take.
+    pub memory: MemoryInfo,
+}
+
+/// What all sessions take in memory: live events, conversations, and messages that wait.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MemoryInfo {
+    /// Bytes that they take, about.
+    pub used_bytes: u64,
+    /// The most bytes that they may take; beyond it new messages are refused with `busy`.
+    pub budget_bytes: u64,
 }
 
 /// How full the store is.
@@ -34,4 +46,11 @@ pub struct StoreInfo {
     pub journal_map_bytes: u64,
     /// Commits of the journal since the start.
     pub journal_commits: u64,
+    /// Sessions of whose events the history lacks some. The journal has them, and reads of one
+    /// session show them; the list of sessions lacks them.
+    pub history_lag_sessions: u64,
+    /// Since when the history cannot be written, in milliseconds since 1970; absent while it can.
+    #[schemars(with = "Option<i64>")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history_failed_since: Option<Millis>,
 }

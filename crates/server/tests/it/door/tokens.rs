@@ -2,6 +2,7 @@
 
 use samovar_server::route::{self, Scope, Verb};
 use samovar_testkit::App;
+use serde_json::Value;
 
 use super::{STATS, app, ending};
 use crate::raw::Request;
@@ -120,6 +121,28 @@ async fn only_the_two_probes_need_no_token() {
             (200, r#"{"status":"ok"}"#)
         );
     }
+}
+
+// proves DU-2, TL-11
+#[tokio::test]
+async fn the_probe_shows_details_to_a_token_that_may_read() {
+    let app = app().await;
+    let probe = Request::new(&app, "GET", "/readyz?verbose");
+    let stranger = probe.clone().without("authorization").send().await;
+    assert_eq!(
+        (stranger.status, stranger.code().as_str()),
+        (401, "unauthorized")
+    );
+    let wrong = probe
+        .clone()
+        .set("authorization", "Bearer wrong")
+        .send()
+        .await;
+    assert_eq!(wrong.status, 401);
+    let owner: Value = serde_json::from_str(&probe.send().await.body).unwrap();
+    assert_eq!(owner["status"], "ok");
+    assert_eq!(owner["store"]["historyLagSessions"], 0);
+    assert_eq!(owner["memory"]["budgetBytes"], 256 << 20);
 }
 
 // proves AS-3

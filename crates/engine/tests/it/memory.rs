@@ -1,0 +1,122 @@
+//! What all sessions hold in memory together.
+
+use std::time::Duration;
+
+use samovar_core::history::{MessageQuery, Speakers};
+use samovar_core::{Action, Code, Delivery, Role};
+use samovar_doubles::{Gate, say};
+
+use crate::rig::{Rig, named, opening, said, send, settings, well};
+
+/// A text of so many bytes.
+fn long(bytes: usize) -> String {
+    "x".repeat(bytes)
+}
+
+/// Says something in a session until it is accepted.
+async fn insist(rig: &Rig, name: &str, text: &str) {
+    loop {
+        let said = said(text, Delivery::Queue);
+        match send(&rig.engine, named(name), said).await {
+            Ok(_) => return,
+            Err(error) => assert_eq!(error.code, Code::Busy, "{error:?}"),
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn until(mut is_so: impl FnMut() -> bool) {
+    while !is_so() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+// proves PF-1
+#[tokio::test]
+async fn idle_sessions_leave_before_the_budget_is_used_up_and_nothing_accepted_is_lost() {
+    let mut settings = settings();
+    (settings.memory, settings.idle) = (1 << 20, Duration::from_hours(1));
+    let rig = Rig::by(|_, _| say("well"), [], settings).await;
+    let names: Vec<_> = (0..60).map(|number| format!("s{number}")).collect();
+    let mut most = 0;
+    for name in &names {
+        while let Err(error) = send(&rig.engine, named(name), opening()).await {
+            assert_eq!(error.code, Code::Busy);
+        }
+        insist(&rig, name, &long(40_000)).await;
+        most = most.max(rig.engine.memory());
+    }
+    assert!(most < (1 << 20) + 200_000, "{most}");
+    for name in &names {
+        assert_eq!(rig.asked_in(name).await, [long(40_000)], "{name}");
+    }
+    until(|| rig.engine.memory() < 800_000).await;
+}
+
+// proves PF-1
+#[tokio::test]
+async fn beyond_the_budget_new_messages_wait_and_what_runs_continues() {
+    let mut settings = settings();
+    (settings.memory, settings.idle) = (60_000, Duration::from_hours(1));
+    let gate = Gate::default();
+    let held = gate.clone();
+    let answer = move |text: &str, _| {
+        let say = say("well");
+        if text.len() > 5 { say.hold(&held) } else { say }
+    };
+    let rig = Rig::by(answer, [], settings).await;
+    let turn = rig.post(&long(50_000)).await;
+    rig.world.model.seen(1).await;
+
+    let busy = send(&rig.engine, named("other"), opening()).await;
+    assert_eq!(busy.unwrap_err().code, Code::Busy);
+    assert_eq!(rig.refused(said("next", Delivery::Queue)).await, Code::Busy);
+    gate.open();
+    assert_eq!(rig.over(&turn).await, well());
+    insist(&rig, "s", "next").await;
+    assert_eq!(rig.asked().await, [long(50_000), "next".to_owned()]);
+}
+
+// proves DU-2, PF-1
+#[tokio::test]
+async fn sessions_that_the_history_lacks_leave_memory_and_get_there_later() {
+    let mut settings = settings();
+    (settings.idle, settings.read_wait) = (Duration::from_millis(1), Duration::from_millis(20));
+    let rig = Rig::by(|_, _| say("well"), [], settings).await;
+    rig.turn("before").await;
+    rig.disk.full_history().set(true);
+    let names = ["a", "b", "c"];
+    for name in names {
+        rig.open(named(name)).await;
+        insist(&rig, name, name).await;
+    }
+    rig.turn("meanwhile").await;
+    until(|| rig.engine.memory() == 0).await;
+    let lag = rig.engine.lag();
+    assert_eq!(lag.logs, 4);
+    assert!(lag.failed_since.is_some());
+
+    // Deleted and created again, which makes another log.
+    send(&rig.engine, named("b"), Action::Close).await.unwrap();
+    rig.open(named("b")).await;
+    insist(&rig, "b", "again").await;
+    assert_eq!(rig.asked().await, ["before", "meanwhile"]);
+    assert_eq!(rig.asked_in("b").await, ["again"]);
+    until(|| rig.engine.memory() == 0).await;
+
+    rig.disk.full_history().set(false);
+    until(|| rig.engine.lag() == samovar_engine::Lag::default()).await;
+    for (name, wanted) in [("a", "a"), ("b", "again"), ("c", "c"), ("s", "before")] {
+        let query = MessageQuery {
+            session: named(name),
+            limit: 9,
+            before: None,
+            of: Speakers::All,
+        };
+        let rows = rig.disk.history().messages(query).await.unwrap();
+        let asked = rows.iter().filter(|row| row.message.role == Role::User);
+        let asked: Vec<_> = asked.map(|row| row.message.text()).collect();
+        assert_eq!(asked[0], wanted);
+        assert_eq!(rows.len() / 2, asked.len(), "each has its answer");
+    }
+}
