@@ -53,7 +53,7 @@ impl Parts {
                 damaged()
             }
             Broken::Full(_) | Broken::ReadOnly(_) | Broken::Starved(_) | Broken::Io(_) => {
-                Error::new(Code::Internal, locale::store::unreadable())
+                Error::new(Code::StoreFailed, locale::store::unreadable(broken))
             }
         }
     }

@@ -26,7 +26,7 @@ impl Length {
         self.0 += bytes;
         if self.0 > MAX_ANSWER_BYTES {
             let why = locale::provider::answer_too_large(MAX_ANSWER_BYTES as u64);
-            return Err(Fault::bad(why));
+            return Err(Fault::too_large(why));
         }
         Ok(())
     }
@@ -39,7 +39,7 @@ impl Length {
 pub(crate) fn one_more_call(calls: usize) -> Result<(), Fault> {
     if calls >= MAX_CALLS {
         let why = locale::provider::too_many_calls(MAX_CALLS as u64);
-        return Err(Fault::bad(why));
+        return Err(Fault::too_large(why));
     }
     Ok(())
 }
@@ -51,7 +51,7 @@ pub(crate) fn one_more_call(calls: usize) -> Result<(), Fault> {
 pub(crate) fn extend_args(args: &mut String, more: &str) -> Result<(), Fault> {
     if args.len() + more.len() > MAX_ARGS_BYTES {
         let why = locale::provider::args_too_large(MAX_ARGS_BYTES as u64);
-        return Err(Fault::bad(why));
+        return Err(Fault::too_large(why));
     }
     args.push_str(more);
     Ok(())

@@ -168,7 +168,12 @@ impl Endpoint {
     /// repeats, the key is not in it.
     pub(crate) fn failed(&self, fault: &Fault, model: &str) -> ProviderEvent {
         let (provider, host, what) = (self.spec.name, self.host(), &fault.message);
-        let mut message = match self.advice(fault.code, model) {
+        let advice = if fault.is_too_large {
+            Some(locale::provider::ask_for_less().to_owned())
+        } else {
+            self.advice(fault.code, model)
+        };
+        let mut message = match advice {
             Some(advice) => locale::provider::failure_with_advice(provider, host, what, advice),
             None => locale::provider::failure(provider, host, what),
         };

@@ -18,6 +18,8 @@ pub(crate) struct Fault {
     pub(crate) message: String,
     pub(crate) retry_after: Option<Duration>,
     pub(crate) context: ContextNumbers,
+    /// Whether the answer is right for its kind of server, and more than is accepted.
+    pub(crate) is_too_large: bool,
 }
 
 impl Fault {
@@ -27,6 +29,15 @@ impl Fault {
             message: message.into(),
             retry_after: None,
             context: ContextNumbers::default(),
+            is_too_large: false,
+        }
+    }
+
+    /// The answer is more than is accepted.
+    pub(crate) fn too_large(message: impl Into<String>) -> Self {
+        Self {
+            is_too_large: true,
+            ..Self::bad(message)
         }
     }
 

@@ -119,7 +119,7 @@ pub(crate) async fn whole(
         match chunk.map_err(|limit| endpoint.late(limit))? {
             Ok(Some(bytes)) if body.len() + bytes.len() > bound => {
                 let why = locale::provider::answer_too_large(bound as u64);
-                return Err(Fault::bad(why));
+                return Err(Fault::too_large(why));
             }
             Ok(Some(bytes)) => body.extend_from_slice(&bytes),
             Ok(None) => return Ok(body),

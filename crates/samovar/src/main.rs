@@ -100,6 +100,8 @@ fn start(args: Args, log: EnvFilter) -> Result<Exit, Failure> {
         .enable_all()
         .build();
     let runtime = runtime.map_err(|error| Failure::broken(&error))?;
+    let handled = runtime.block_on(async { stop::outlive_file_size_limit() });
+    handled?;
     // Behind a pointer, each command is compiled once, not once for each kind of runtime.
     let exit = runtime.block_on(Box::pin(obey(args.command)) as CommandResult);
     // A tool that is still busy in a thread of its own does not hold the program up.

@@ -37,6 +37,15 @@ impl Stop {
     }
 }
 
+/// Lets a write beyond the size that a file may have fail like one on a full disk; the signal that
+/// the kernel sends with it would end the process.
+pub(crate) fn outlive_file_size_limit() -> Result<(), Failure> {
+    let kind = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
+    // The handler stays when this is dropped.
+    let handled = signal(kind).map(drop);
+    handled.map_err(|error| Failure::broken(&error))
+}
+
 async fn hung_up(signal: Option<&mut Signal>) {
     match signal {
         Some(signal) => drop(signal.recv().await),

@@ -127,7 +127,7 @@ fn store_info(stores: &Stores, engine: &Engine) -> Result<StoreInfo, Error> {
     let lag = engine.lag();
     let fill = stores.fill().map_err(|broken| {
         tracing::error!(%broken, "the journal cannot be read");
-        Error::new(Code::Internal, locale::store::unreadable())
+        Error::new(Code::StoreFailed, locale::store::unreadable(broken))
     })?;
     Ok(StoreInfo {
         is_full: stores.disk.is_full(),

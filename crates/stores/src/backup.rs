@@ -8,7 +8,9 @@
 mod files;
 mod restore;
 
+use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,10 +33,16 @@ use files::{BackupFile, Manifest};
 use restore::stage;
 pub use restore::{Replace, RestoreReport, finish, restore};
 
+/// What stands between a backup's name and the run that makes it, until it is whole.
+const PART: &str = ".part-";
+
 /// The files of a backup.
 const HISTORY: &str = "history.db";
 const JOURNAL: &str = "journal";
 const JOURNAL_FILE: &str = "journal/data.mdb";
+
+/// Names the folder of the backup that is being made.
+const UNDER_WAY: &str = "backup-under-way";
 
 /// Where the last backup is told of.
 const LAST: &str = "last-backup.json";
@@ -49,6 +57,29 @@ pub struct Backups {
     one: Arc<Semaphore>,
     /// What goes on when nobody waits for it any longer.
     tasks: TaskTracker,
+}
+
+/// Removes the backup that a stop of the last run cut off, if any.
+pub(crate) fn remove_cut(dir: &DataDir) {
+    let Ok(Some(part)) = dir.files.read(UNDER_WAY, MAX_BYTES) else {
+        return;
+    };
+    let part = PathBuf::from(part);
+    // Only what a run of this server names so.
+    let name = part.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let is_part = name
+        .rsplit_once(PART)
+        .is_some_and(|(_, epoch)| epoch.parse::<u64>().is_ok());
+    if is_part
+        && let Err(error) = std::fs::remove_dir_all(&part)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        tracing::warn!(%error, path = %part.display(), "half a backup stays");
+        return;
+    }
+    if let Err(error) = dir.files.remove(UNDER_WAY) {
+        tracing::warn!(%error, "the next start looks again for a backup that was cut off");
+    }
 }
 
 /// The last backup of a data directory that need not be held.
@@ -134,12 +165,18 @@ impl Backups {
             let target = locale::quoted(target);
             Error::new(Code::BackupUnusable, locale::backup::not_made(target, why))
         };
+        let files = &self.dir.files;
+        let named = files.write(UNDER_WAY, part.as_os_str().as_bytes());
+        named.map_err(|error| unusable(&error))?;
         make_new(&part).map_err(|error| unusable(&error))?;
         let made = self.fill(&part).await;
         let kept = match made {
             Ok(manifest) => place(&part, target).map(|()| manifest).map_err(from_io),
             Err(broken) => Err(broken),
         };
+        if let Err(error) = files.remove(UNDER_WAY) {
+            tracing::warn!(%error, "the next start looks for a backup that was cut off");
+        }
         let manifest = kept.map_err(|broken| {
             if let Err(error) = std::fs::remove_dir_all(&part) {
                 tracing::warn!(%error, "half a backup stays behind");
@@ -199,7 +236,7 @@ fn part_of(target: &Path, data_dir: &Path, epoch: u64) -> Result<PathBuf, Error>
         }
         _ => {
             let mut part = name.to_owned();
-            part.push(format!(".part-{epoch}"));
+            part.push(format!("{PART}{epoch}"));
             Ok(parent.join(part))
         }
     }

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::{Broken, Damages, History, Journal, failpoint};
 
-use crate::backup::Backups;
+use crate::backup::{self, Backups};
 use crate::damage::{DamagedPart, Reports};
 use crate::data_dir::{DataDir, HISTORY, JOURNAL, LOCK, free_folder, move_all};
 use crate::disk::{Disk, blocking};
@@ -135,6 +135,7 @@ impl Opener {
         let opened = self.open_journal(&journal).await;
         let (disk, lmdb) = opened.map_err(of_journal)?;
         disk.watch(&dir.join(LOCK));
+        backup::remove_cut(&self.options.dir);
         match self.open_history(&disk, &lmdb, &history).await {
             Ok(history) => Ok(Stores {
                 journal: lmdb.clone(),

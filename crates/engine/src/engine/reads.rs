@@ -141,6 +141,6 @@ impl Engine {
         if let Broken::Damaged(why) = broken {
             self.parts.damages.history(why);
         }
-        Error::new(Code::Internal, locale::store::unreadable())
+        Error::new(Code::StoreFailed, locale::store::unreadable(broken))
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use samovar_model_server::{Gate, When, call, say};
-use samovar_testkit::{Program, Serving};
+use samovar_testkit::{Program, Serving, Signal};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -327,4 +327,32 @@ async fn a_session_that_was_damaged_is_whole_again_when_its_backup_is_restored()
 
 fn has_stores(data: &Path) -> bool {
     FILES.iter().any(|name| data.join(name).exists())
+}
+
+// proves DU-13
+#[tokio::test]
+async fn a_start_removes_the_backup_that_a_kill_cut_off_and_nothing_else() {
+    let (program, _model) = with_model([say("well").forever()]).await;
+    let folder = program.folder();
+    for (name, is_removed) in [
+        ("monday.part-17", true),
+        ("monday.part-x", false),
+        ("monday", false),
+    ] {
+        let left = folder.join(name);
+        fs::create_dir_all(left.join("journal")).unwrap();
+        fs::create_dir_all(folder.join("data")).unwrap();
+        let note = folder.join("data/backup-under-way");
+        fs::write(&note, left.to_str().unwrap()).unwrap();
+        let server = program.serve(&["--data-dir", "data"]).await;
+        assert_eq!(left.exists(), !is_removed, "{name}");
+        assert!(!note.exists());
+        server.send(Signal::TERM);
+        server.end().await;
+    }
+    let server = program.serve(&["--data-dir", "data"]).await;
+    backup(&program, "tuesday").await;
+    assert!(!folder.join("data/backup-under-way").exists());
+    server.send(Signal::TERM);
+    server.end().await;
 }

@@ -1,8 +1,11 @@
 //! A killed server on a disk that is full when it starts again.
 
+use std::fs;
+
 use reqwest::Method;
+use rustix::process::{Resource, Rlimit, prlimit};
 use samovar_model_server::{Gate, say};
-use samovar_testkit::{EventStream, SmallDisk};
+use samovar_testkit::{EventStream, Signal, SmallDisk};
 use serde_json::{Value, json};
 
 use crate::setup::{last, messages, text, with_model};
@@ -59,4 +62,76 @@ async fn a_turn_that_a_kill_cut_waits_on_a_full_disk_and_goes_on_when_there_is_r
     assert_eq!(text(&again), "the whole answer");
     let rows = messages(&server, &session).await;
     assert_eq!(rows, ["user: first", "assistant: the whole answer"]);
+}
+
+// proves DU-12
+#[tokio::test]
+async fn a_limit_on_the_size_of_files_is_a_full_disk_and_ends_no_server() {
+    let (program, _model) = with_model([say("well").forever()]).await;
+    let server = program.serve(&["--data-dir", "data"]).await;
+    let session = server.session().await;
+    let used = fs::metadata(program.folder().join("data/journal/data.mdb")).unwrap();
+    let limited = |current| {
+        let limit = Rlimit {
+            current,
+            maximum: None,
+        };
+        prlimit(Some(server.pid()), Resource::Fsize, limit).unwrap();
+    };
+    limited(Some(used.len()));
+    let pad = "x".repeat(9000);
+    let mut refused = None;
+    for n in 0..2_000 {
+        let params = json!({"sessionId": format!("filled {n}"), "metadata": {"pad": pad}});
+        let answer = server.call("createSession", params).await;
+        if answer.status != 200 {
+            refused = Some((answer.status, answer.code().to_owned()));
+            break;
+        }
+    }
+    assert_eq!(refused, Some((507, "store_full".to_owned())));
+    assert_eq!(messages(&server, &session).await, [""; 0]);
+    limited(None);
+    while server.call("createSession", json!({})).await.status != 200 {}
+    server.send(Signal::TERM);
+    server.end().await;
+}
+
+// proves DU-2, DU-12
+#[tokio::test]
+async fn a_history_on_another_disk_that_is_full_lags_and_catches_up() {
+    let name = "full::a_history_on_another_disk_that_is_full_lags_and_catches_up";
+    let Some(disk) = SmallDisk::of_test(name, 8 * MIB) else {
+        return;
+    };
+    let (program, _model) = with_model([say("well").forever()]).await;
+    let server = program.serve(&["--data-dir", "data"]).await;
+    server.send(Signal::TERM);
+    server.end().await;
+    let file = program.folder().join("data/history.db");
+    fs::copy(&file, disk.path().join("history.db")).unwrap();
+    fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink(disk.path().join("history.db"), &file).unwrap();
+    let server = program.serve(&["--data-dir", "data"]).await;
+    let session = server.session().await;
+    disk.fill();
+    let ask = async |path: &str| server.answer(server.request(Method::GET, path)).await.body;
+    let said = "x".repeat(20_000);
+    let mut accepted = 0;
+    while ask("/api/server").await["store"]["historyFailedSince"].is_null() {
+        let params = json!({"sessionId": session, "content": said});
+        let answer = server.call("sendMessage", params).await;
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        accepted += 1;
+    }
+    let store = ask("/readyz?verbose").await["store"].clone();
+    assert_eq!(store["historyLagSessions"], 1, "{store}");
+    assert_eq!(messages(&server, &session).await.len(), 2 * accepted);
+    let told = program.run(["doctor", "--data-dir", "data"]).await;
+    assert!(told.stdout.contains("cannot be written since"), "{told:?}");
+    disk.make_room();
+    while ask("/api/server").await["store"]["historyLagSessions"] != 0 {}
+    assert_eq!(messages(&server, &session).await.len(), 2 * accepted);
+    server.send(Signal::TERM);
+    server.end().await;
 }

@@ -64,7 +64,7 @@ async fn read<T: Send + 'static>(
     let read = tokio::task::spawn_blocking(move || read(&logs)).await;
     read.unwrap_or_else(|error| {
         tracing::error!(%error, "a study log was not read");
-        let why = locale::store::unreadable();
+        let why = locale::store::unreadable(error);
         Err(Error::new(Code::StoreFailed, why))
     })
 }

@@ -238,6 +238,7 @@ fn nothing_grows_without_a_bound() {
     for (body, bound) in too_much {
         let fault = read(body.as_bytes()).1.unwrap();
         assert_eq!(fault.code, FaultCode::BadResponse);
+        assert_eq!(fault.is_too_large, bound != MAX_EVENT_BYTES);
         assert!(
             fault.message.contains(&bound.to_string()),
             "{}",
