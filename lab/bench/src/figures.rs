@@ -15,7 +15,7 @@ use crate::model::MODEL;
 use crate::program::Program;
 use crate::sample::{Sample, milliseconds};
 use crate::{
-    cancelled, children, commits, crowded, killed, memory, posted, relayed, repeated, stalled,
+    cancelled, children, commits, crowded, killed, memory, posted, relayed, repeated, soak, stalled,
 };
 
 /// One row of the table.
@@ -142,6 +142,13 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
             told("CPU of a text turn of 200 deltas, 32 clients", "µs"),
         ],
         measure: |program| memory::text_turns(program).boxed_local(),
+    },
+    Experiment {
+        figures: &[
+            within("memory while the history is locked, 60 turns/s", "MB", 64.0),
+            within("sessions that it lacks afterwards", "sessions", 0.0),
+        ],
+        measure: |program| soak::locked_history(program).boxed_local(),
     },
     Experiment {
         figures: &[
@@ -291,6 +298,17 @@ const CLIENTS: u32 = 16;
 
 /// How long a server is left alone before it counts as idle.
 const IDLE: Duration = Duration::from_secs(1);
+
+/// Rows that take half an hour, measured only when they are named.
+pub(crate) const LONG: &[Experiment] = &[Experiment {
+    figures: &[
+        within("soak: memory, last third to second", "×", 1.1),
+        within("soak: descriptors, last third to second", "×", 1.1),
+        within("soak: journal, last third to second", "×", 1.1),
+        within("soak: operations that failed", "", 0.0),
+    ],
+    measure: |program| soak::half_an_hour(program).boxed_local(),
+}];
 
 pub(crate) const fn within(name: &'static str, unit: &'static str, budget: f64) -> Figure {
     Figure {

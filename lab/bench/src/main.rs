@@ -29,6 +29,7 @@ mod program;
 mod relayed;
 mod repeated;
 mod sample;
+mod soak;
 mod stalled;
 
 use std::fs;
@@ -37,7 +38,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, ensure};
 
-use crate::figures::{EXPERIMENTS, Experiment};
+use crate::figures::{EXPERIMENTS, Experiment, LONG};
 use crate::machine::{Commit, Machine};
 use crate::page::{Page, Row};
 use crate::program::Bench;
@@ -82,7 +83,8 @@ async fn run(root: &Path, word: Option<&str>) -> Result<()> {
             .iter()
             .any(|figure| figure.name.contains(word))
     };
-    for experiment in EXPERIMENTS.iter().filter(has_word) {
+    let long = LONG.iter().filter(|_| word.is_some());
+    for experiment in EXPERIMENTS.iter().chain(long).filter(has_word) {
         rows.extend(measure(experiment, &bench).await);
     }
     ensure!(!rows.is_empty(), "no row has {word:?} in its name");
