@@ -4,7 +4,7 @@
 use std::fs;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Executor};
@@ -213,14 +213,9 @@ pub(crate) async fn locked_history(program: &Program<'_>) -> Result<Vec<Sample>>
         ensure!(began.elapsed() < PATIENCE, "the history does not catch up");
         sleep(Duration::from_millis(50)).await;
     }
-    let stats = client.call("getStats", &json!({})).await?;
-    let kept = stats
-        .pointer("/sessions")
-        .or(stats.pointer("/totalSessions"));
-    let kept = kept
-        .and_then(Value::as_u64)
-        .with_context(|| format!("no count: {stats}"))?;
-    let kept = u32::try_from(kept)?;
+    let kept = client
+        .number("/services/agent/getStats", "/sessions")
+        .await?;
     serving.stop().await?;
     let lost = (LOCKED * TURNS).saturating_sub(kept);
     Sample::each([megabytes(peak), f64::from(lost)])
