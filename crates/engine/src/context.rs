@@ -24,8 +24,8 @@ const SHORTEST: u64 = 64;
 /// The note in place of an omitted part.
 const LEFT_OUT: &str = "bytes are left out here to save room; read again what you need of them";
 
-/// The most that a window holds before a turn, in estimated tokens: more than any model can read.
-const MAX_TOKENS: u64 = 2 << 20;
+/// The most that a window holds before a turn, in bytes: more text than any model can read.
+const MAX_BYTES: usize = 8 << 20;
 
 /// The place where the window begins in a conversation of `count` messages, before a turn. It holds
 /// at most `max` messages, and moves a quarter of that at a time, so that the beginning, which
@@ -40,7 +40,7 @@ pub(crate) fn start(count: usize, max: usize) -> usize {
 pub(crate) fn shortened(from: usize, before: usize, known: &[Arc<Message>], max: usize) -> usize {
     let mut from = from;
     while let Some(held) = from.checked_sub(before).and_then(|at| known.get(at..)) {
-        if sum(held) <= MAX_TOKENS {
+        if held.iter().map(weight::of_message).sum::<usize>() <= MAX_BYTES {
             break;
         }
         from += (max / 4).max(1);
@@ -114,9 +114,7 @@ impl Transcript {
     pub(crate) fn begin_turn(&mut self, message: Arc<Message>, max: usize) {
         let place = self.before + self.messages.len();
         let from = start(place, max).max(self.before);
-        // In memory a message takes more than its text.
-        let is_short = self.bytes as u64 <= MAX_TOKENS * BYTES_PER_TOKEN;
-        self.begin_at(if is_short {
+        self.begin_at(if self.bytes <= MAX_BYTES {
             from
         } else {
             shortened(from, self.before, &self.messages, max)

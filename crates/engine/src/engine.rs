@@ -42,6 +42,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Letters that wait in a session's mailbox, at most; more are refused with 429.
 const MAX_LETTERS: usize = 64;
 
+/// How long all sessions are left alone after they were asked to leave memory.
+const RELIEF_PAUSE: Duration = Duration::from_millis(250);
+
 /// How long a session that was not let into memory at start waits until it tries again.
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -444,10 +447,11 @@ impl Bus {
                 () = self.parts.memory.comes_near() => {}
             }
             let all: Vec<_> = self.lock().values().cloned().collect();
-            for mail in all {
-                // One that has other letters looks at the memory after them.
+            // One that has letters looks at the memory after them.
+            for mail in all.iter().filter(|mail| mail.capacity() == MAX_LETTERS) {
                 drop(mail.try_send(Letter::Leave));
             }
+            tokio::time::sleep(RELIEF_PAUSE).await;
         }
     }
 

@@ -273,18 +273,18 @@ impl Log {
         Ok(())
     }
 
-    /// Notes how much memory the session's conversation takes, in bytes.
-    pub(crate) fn has_conversation(&self, bytes: usize) {
+    /// Notes how much memory the session's conversation takes, and the messages that wait, in bytes;
+    /// `None` for what another part of the session has.
+    pub(crate) fn has(&self, conversation: Option<usize>, queue: Option<usize>) {
         let mut state = self.shared.state();
-        state.conversation = bytes;
+        state.conversation = conversation.unwrap_or(state.conversation);
+        state.queue = queue.unwrap_or(state.queue);
         state.weigh();
     }
 
-    /// Notes how much memory the session's waiting messages take, in bytes.
-    pub(crate) fn has_queue(&self, bytes: usize) {
-        let mut state = self.shared.state();
-        state.queue = bytes;
-        state.weigh();
+    /// The published durable events after a position and up to another, if all are in memory.
+    pub(crate) fn durable(&self, after: Seq, to: Seq) -> Option<Vec<Arc<Event>>> {
+        self.shared.state().tail.durable(after, to)
     }
 
     /// Notes how far the log is in the history.

@@ -261,6 +261,8 @@ pub(crate) fn overlay_messages(
                     put(&mut rows, session, event, message);
                 }
             }
+            // What the history has is of a session that was deleted.
+            Kind::SessionOpened { .. } | Kind::SessionClosed => rows.clear(),
             other => match other.group() {
                 Group::Session | Group::Turn | Group::Live(_) | Group::Message | Group::Call => {}
             },

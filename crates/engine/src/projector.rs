@@ -55,6 +55,8 @@ struct Backlog {
     dirty: VecDeque<LogNo>,
     /// What is in `dirty`.
     waiting: HashMap<LogNo, Waiting>,
+    /// How many were taken out of it and are being written.
+    taken: usize,
     /// How far each log that is in memory, or has something new, is in the history.
     done: HashMap<LogNo, Done>,
     /// What the next sync makes durable.
@@ -68,7 +70,7 @@ struct Backlog {
 /// How far the history is from what was accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lag {
-    /// Sessions of whose events it lacks some.
+    /// Sessions with events that it lacks.
     pub logs: usize,
     /// Since when it cannot be written; `None` while it can.
     pub failed_since: Option<Millis>,
@@ -121,7 +123,6 @@ impl Backlog {
     fn note(&mut self, session: &SessionId, log: LogNo, at: Seq, is_written: bool) {
         if let Some(done) = self.done.get_mut(&log) {
             done.at = at.max(done.at);
-            self.tidy(log);
         }
         if let Some(written) = self.loading.get_mut(session) {
             *written = Some((log, at));
@@ -208,9 +209,11 @@ impl Projector {
 
     /// Notes that a log has durable events which the history lacks.
     pub(crate) fn mark(&self, log: &Log) {
-        let (number, head) = (log.number(), log.published());
+        let number = log.number();
         {
             let mut state = self.state();
+            // Read here, so that no other mark has a later one.
+            let head = log.published();
             let marked = Waiting {
                 session: log.session().clone(),
                 number,
@@ -296,7 +299,7 @@ impl Projector {
     pub(crate) fn lag(&self) -> Lag {
         let state = self.state();
         Lag {
-            logs: state.left.len() + state.waiting.len(),
+            logs: state.left.len() + state.waiting.len() + state.taken,
             failed_since: state.failed_since,
         }
     }
@@ -329,9 +332,15 @@ impl Projector {
         while left > 0 {
             let logs = self.take(left);
             left -= logs.len();
-            if let Err(broken) = self.project(&logs).await {
-                self.state().give_back(logs);
+            let projected = self.project(&logs).await;
+            let mut state = self.state();
+            state.taken = 0;
+            if let Err(broken) = projected {
+                state.give_back(logs);
                 return Err(broken);
+            }
+            for log in logs {
+                state.tidy(log.number);
             }
         }
         self.progress
@@ -350,7 +359,9 @@ impl Projector {
             log.from = state.done.get(number).map_or(log.from, |done| done.at);
             Some(log)
         };
-        numbers.iter().filter_map(take).collect()
+        let logs: Vec<_> = numbers.iter().filter_map(take).collect();
+        state.taken = logs.len();
+        logs
     }
 
     async fn project(&self, logs: &[Waiting]) -> Result<(), Broken> {
@@ -475,8 +486,11 @@ impl Projector {
     }
 }
 
-/// The published durable events of a log behind a position.
+/// The published durable events of a log after a position.
 pub(crate) async fn read_all(log: &Log, from: Seq, to: Seq) -> Result<Vec<Arc<Event>>, Broken> {
+    if let Some(events) = log.durable(from, to) {
+        return Ok(events);
+    }
     read_those(log, from, to, |event| event.kind.is_durable()).await
 }
 

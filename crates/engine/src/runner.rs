@@ -248,7 +248,7 @@ impl Runner {
         for event in events {
             self.transcript.take(&event);
         }
-        self.log.has_conversation(self.transcript.bytes());
+        self.log.has(Some(self.transcript.bytes()), None);
         Ok(())
     }
 

@@ -137,7 +137,7 @@ impl Mailbox {
             tokio::select! {
                 letter = letters.recv() => match letter {
                     Some(Letter::Leave) if self.is_idle() => return,
-                    // What a session does is in boxes while it does that, so that an idle one is small.
+                    // Boxed, like the others here, so that the task of an idle session is small.
                     Some(letter) => Box::pin(self.read(letter)).await,
                     None => return,
                 },
@@ -182,7 +182,9 @@ impl Mailbox {
             Some(open) if open.waits_for_room || open.is_stuck() || self.is_interrupted() => {
                 return *again.get_or_insert_with(|| Instant::now() + RETRY);
             }
-            Some(_) if self.parts.memory.is_near() => self.parts.settings.idle.min(SOON),
+            Some(_) if self.parts.memory.is_near() && self.parts.settings.is_retained() => {
+                self.parts.settings.idle.min(SOON)
+            }
             Some(_) => self.parts.settings.idle,
         };
         *again = None;
@@ -454,10 +456,9 @@ impl OpenSession {
     /// Notes what it takes of the budget for memory; a turn that runs has the conversation.
     fn weigh(&self) {
         let is_running = |current: &Current| matches!(current.state, CurrentState::Running(_));
-        if !self.current.as_ref().is_some_and(is_running) {
-            self.log.has_conversation(self.transcript.bytes());
-        }
-        self.log.has_queue(self.queue.bytes());
+        let is_running = self.current.as_ref().is_some_and(is_running);
+        let conversation = (!is_running).then(|| self.transcript.bytes());
+        self.log.has(conversation, Some(self.queue.bytes()));
     }
 
     /// Sets the route to the session's model from these events on, and forgets the context limit of

@@ -57,6 +57,14 @@ pub struct Settings {
     pub for_people: Vec<String>,
 }
 
+impl Settings {
+    /// Whether the journal keeps the events of a turn that is over long enough for a reader that is
+    /// about to come, so that they need not stay in memory for it.
+    pub(crate) fn is_retained(&self) -> bool {
+        self.retention >= self.idle
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {

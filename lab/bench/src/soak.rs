@@ -125,8 +125,12 @@ async fn operate(way_in: ServerAccess, number: u32) -> Result<()> {
         }
         3 => {
             await_session(&mut client, &session).await?;
-            // A reader that leaves at once; the turn runs.
-            client.send(&session, "go on").await?.deltas(1).await?;
+            // A reader that leaves at once; the turn runs, or is stopped by the next operation.
+            client
+                .send(&session, "go on")
+                .await?
+                .next::<Value>()
+                .await?;
         }
         4 => {
             await_session(&mut client, &session).await?;

@@ -44,14 +44,11 @@ impl Engine {
     pub async fn messages(&self, query: MessageQuery) -> Result<Vec<MessageRow>, Error> {
         let id = query.session.clone();
         self.session(&id).await?;
-        let (limit, is_newest) = (query.limit as usize, query.before.is_none());
+        let (limit, before) = (query.limit as usize, query.before.clone());
         // Before the rows are read: what is projected in between is in both, and not in neither.
-        // What the history lacks is newer than all it has.
-        let lag = if is_newest {
-            self.lacks(&id).await?
-        } else {
-            None
-        };
+        let lag = self.lacks(&id).await?;
+        // What the history lacks is newer than all it has, or has nothing to do with that.
+        let lag = lag.filter(|events| before.is_none() || projection::is_opened(events));
         let rows = self
             .parts
             .history
@@ -60,6 +57,10 @@ impl Engine {
             .map_err(|broken| self.broke_in(&id, &broken))?;
         let Some(events) = lag else { return Ok(rows) };
         let mut rows = projection::overlay_messages(rows, &id, &events);
+        if let Some(before) = before {
+            let place = rows.iter().position(|row| row.message.id == before);
+            rows.truncate(place.unwrap_or_default());
+        }
         rows.drain(..rows.len().saturating_sub(limit));
         Ok(rows)
     }

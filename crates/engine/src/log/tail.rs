@@ -261,6 +261,20 @@ impl Tail {
         Some(fitting.collect())
     }
 
+    /// The published durable events after a position and up to another; none when memory no longer
+    /// has the first event after it.
+    pub(super) fn durable(&self, after: Seq, to: Seq) -> Option<Vec<Arc<Event>>> {
+        if after.next() < self.shown.front()?.first() {
+            return None;
+        }
+        let after = self.shown.iter().skip(self.shown_at(after.next()));
+        let events = after.filter_map(|shown| match shown {
+            Shown::Event(event, _) if event.kind.is_durable() && event.seq <= to => Some(event),
+            Shown::Event(..) | Shown::Run(_) => None,
+        });
+        Some(events.cloned().collect())
+    }
+
     /// Where the events are that readers can see and that are at a position or after it.
     fn shown_at(&self, seq: Seq) -> usize {
         self.shown.partition_point(|shown| shown.last() < seq)

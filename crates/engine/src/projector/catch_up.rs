@@ -88,7 +88,9 @@ impl Projector {
                 return Ok(());
             }
         }
-        self.state().note(session, log, head, true);
+        let mut state = self.state();
+        state.note(session, log, head, true);
+        state.tidy(log);
         Ok(())
     }
 }

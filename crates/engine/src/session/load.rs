@@ -20,7 +20,7 @@ use crate::context::{self, Transcript};
 use crate::log::{Log, LogStart, note_turn};
 use crate::parts::Parts;
 use crate::projection;
-use crate::projector::read_kept;
+use crate::projector::{read_all, read_kept};
 use crate::queue::Queued;
 use crate::turn::Turn;
 
@@ -101,10 +101,16 @@ impl Mailbox {
             .projector
             .caught_up(self.parts.settings.read_wait)
             .await;
-        let open = self.open.as_ref();
-        let current = open.and_then(|open| open.current.as_ref());
+        let Some(open) = &self.open else { return };
+        let current = open.current.as_ref();
         let current = current.map(|current| current.turn_id.clone());
-        match self.transcript(&[], current.as_ref()).await {
+        let from = self.parts.projector.position(open.log.number());
+        let newer = read_all(&open.log, from.unwrap_or_default(), open.log.published()).await;
+        let read = match newer {
+            Ok(newer) => self.transcript(&newer, current.as_ref()).await,
+            Err(broken) => Err(broken),
+        };
+        match read {
             Ok(transcript) => {
                 if let Some(open) = &mut self.open {
                     open.transcript = transcript;
@@ -131,7 +137,7 @@ impl Mailbox {
             open,
             tail_bytes,
             held: self.parts.memory.share(),
-            is_retained: settings.retention >= settings.idle,
+            is_retained: settings.is_retained(),
         };
         Log::new(start, self.parts.journal.clone(), self.parts.clock.clone())
     }
@@ -155,6 +161,7 @@ impl Mailbox {
         }
         let row = projection::overlay_session(found.row.clone(), &self.id, &found.events);
         let Some(row) = row.filter(|_| !is_deleted) else {
+            self.parts.projector.forget(log.number());
             return Ok(Vec::new());
         };
         let mut open = OpenSession::new(log, row.route.unwrap_or(row.model));
@@ -210,6 +217,8 @@ impl Mailbox {
             let read_wait = self.parts.settings.read_wait;
             self.parts.projector.caught_up(read_wait).await;
         }
+        // A session that was deleted and created again may still be the deleted one in the history.
+        let is_new = projection::is_opened(newer);
         let row = self.parts.history.session(&self.id).await?;
         let row = projection::overlay_session(row, &self.id, newer);
         let limit = row.and_then(|row| row.context);
@@ -220,7 +229,7 @@ impl Mailbox {
         let of_master: Vec<_> = of_master.cloned().collect();
         let mut rows = Vec::new();
         loop {
-            let is_whole = self.read_before(&mut rows, size).await?;
+            let is_whole = is_new || self.read_before(&mut rows, size).await?;
             let before = match rows.first() {
                 Some(MessageRow { message, .. }) if !is_whole => {
                     let place = self.parts.history.place(&self.id, &message.id).await?;

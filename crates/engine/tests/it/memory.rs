@@ -5,24 +5,36 @@ use std::time::Duration;
 use samovar_core::history::{MessageQuery, Speakers};
 use samovar_core::{Action, Code, Delivery, Role};
 use samovar_doubles::{Gate, say};
+use samovar_engine::Settings;
 
 use crate::rig::{Rig, named, opening, said, send, settings, well};
+
+/// Settings with a budget, with which no session leaves for being idle.
+fn budget(bytes: usize) -> Settings {
+    Settings {
+        memory: bytes,
+        idle: Duration::from_hours(1),
+        retention: Duration::from_hours(1),
+        ..settings()
+    }
+}
 
 /// A text of so many bytes.
 fn long(bytes: usize) -> String {
     "x".repeat(bytes)
 }
 
+/// Sends a command to a session until it is accepted.
+async fn insist_on(rig: &Rig, name: &str, action: impl Fn() -> Action) {
+    while let Err(error) = send(&rig.engine, named(name), action()).await {
+        assert_eq!(error.code, Code::Busy, "{error:?}");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
 /// Says something in a session until it is accepted.
 async fn insist(rig: &Rig, name: &str, text: &str) {
-    loop {
-        let said = said(text, Delivery::Queue);
-        match send(&rig.engine, named(name), said).await {
-            Ok(_) => return,
-            Err(error) => assert_eq!(error.code, Code::Busy, "{error:?}"),
-        }
-        tokio::task::yield_now().await;
-    }
+    insist_on(rig, name, || said(text, Delivery::Queue)).await;
 }
 
 async fn until(mut is_so: impl FnMut() -> bool) {
@@ -34,15 +46,12 @@ async fn until(mut is_so: impl FnMut() -> bool) {
 // proves PF-1
 #[tokio::test]
 async fn idle_sessions_leave_before_the_budget_is_used_up_and_nothing_accepted_is_lost() {
-    let mut settings = settings();
-    (settings.memory, settings.idle) = (1 << 20, Duration::from_hours(1));
+    let settings = budget(1 << 20);
     let rig = Rig::by(|_, _| say("well"), [], settings).await;
     let names: Vec<_> = (0..60).map(|number| format!("s{number}")).collect();
     let mut most = 0;
     for name in &names {
-        while let Err(error) = send(&rig.engine, named(name), opening()).await {
-            assert_eq!(error.code, Code::Busy);
-        }
+        insist_on(&rig, name, opening).await;
         insist(&rig, name, &long(40_000)).await;
         most = most.max(rig.engine.memory());
     }
@@ -55,9 +64,35 @@ async fn idle_sessions_leave_before_the_budget_is_used_up_and_nothing_accepted_i
 
 // proves PF-1
 #[tokio::test]
+async fn sessions_that_are_idle_already_make_room_for_one_that_runs() {
+    let settings = budget(3 << 20);
+    let gate = Gate::default();
+    let held = gate.clone();
+    let answer = move |text: &str, _| {
+        let say = say("well");
+        if text.len() > 50_000 {
+            say.hold(&held)
+        } else {
+            say
+        }
+    };
+    let rig = Rig::by(answer, [], settings).await;
+    for number in 0..40 {
+        let name = format!("s{number}");
+        rig.open(named(&name)).await;
+        insist(&rig, &name, &long(40_000)).await;
+    }
+    until(|| (1_600_000..2_500_000).contains(&rig.engine.memory())).await;
+    let turn = rig.post(&long(800_000)).await;
+    until(|| rig.engine.memory() < 1_000_000).await;
+    gate.open();
+    assert_eq!(rig.over(&turn).await, well());
+}
+
+// proves PF-1
+#[tokio::test]
 async fn beyond_the_budget_new_messages_wait_and_what_runs_continues() {
-    let mut settings = settings();
-    (settings.memory, settings.idle) = (60_000, Duration::from_hours(1));
+    let settings = budget(60_000);
     let gate = Gate::default();
     let held = gate.clone();
     let answer = move |text: &str, _| {
@@ -84,6 +119,9 @@ async fn sessions_that_the_history_lacks_leave_memory_and_get_there_later() {
     (settings.idle, settings.read_wait) = (Duration::from_millis(1), Duration::from_millis(20));
     let rig = Rig::by(|_, _| say("well"), [], settings).await;
     rig.turn("before").await;
+    rig.open(named("d")).await;
+    insist(&rig, "d", "of the deleted session").await;
+    until(|| rig.engine.lag().logs == 0 && rig.engine.memory() == 0).await;
     rig.disk.full_history().set(true);
     let names = ["a", "b", "c"];
     for name in names {
@@ -96,17 +134,30 @@ async fn sessions_that_the_history_lacks_leave_memory_and_get_there_later() {
     assert_eq!(lag.logs, 4);
     assert!(lag.failed_since.is_some());
 
-    // Deleted and created again, which makes another log.
-    send(&rig.engine, named("b"), Action::Close).await.unwrap();
-    rig.open(named("b")).await;
-    insist(&rig, "b", "again").await;
+    // Deleted and created again, which makes another log; the history still has the first of one.
+    for name in ["b", "d"] {
+        send(&rig.engine, named(name), Action::Close).await.unwrap();
+        rig.open(named(name)).await;
+        insist(&rig, name, "again").await;
+    }
     assert_eq!(rig.asked().await, ["before", "meanwhile"]);
     assert_eq!(rig.asked_in("b").await, ["again"]);
+    until(|| rig.engine.memory() == 0).await;
+    insist(&rig, "d", "what was said?").await;
+    rig.world.model.seen(9).await;
+    assert_eq!(rig.shown(), ["again", "well", "what was said?"]);
+    assert_eq!(rig.asked_in("d").await, ["again", "what was said?"]);
     until(|| rig.engine.memory() == 0).await;
 
     rig.disk.full_history().set(false);
     until(|| rig.engine.lag() == samovar_engine::Lag::default()).await;
-    for (name, wanted) in [("a", "a"), ("b", "again"), ("c", "c"), ("s", "before")] {
+    for (name, wanted) in [
+        ("a", "a"),
+        ("b", "again"),
+        ("c", "c"),
+        ("d", "again"),
+        ("s", "before"),
+    ] {
         let query = MessageQuery {
             session: named(name),
             limit: 9,

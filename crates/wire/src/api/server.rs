@@ -46,8 +46,8 @@ pub struct StoreInfo {
     pub journal_map_bytes: u64,
     /// Commits of the journal since the start.
     pub journal_commits: u64,
-    /// Sessions of whose events the history lacks some. The journal has them, and reads of one
-    /// session show them; the list of sessions lacks them.
+    /// Sessions with events that the history lacks. The journal has them, and reads of one session
+    /// show them; the list of sessions does not.
     pub history_lag_sessions: u64,
     /// Since when the history cannot be written, in milliseconds since 1970; absent while it can.
     #[schemars(with = "Option<i64>")]
