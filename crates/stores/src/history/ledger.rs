@@ -37,7 +37,8 @@ const PUT_MESSAGE: &str = "\
     parts = excluded.parts, parent_message_id = excluded.parent_message_id, \
     model = excluded.model, finish_reason = excluded.finish_reason, \
     metadata = excluded.metadata, created_at = excluded.created_at, \
-    checksum = excluded.checksum, tokens_input = excluded.tokens_input, tokens_output = excluded.tokens_output, \
+    checksum = excluded.checksum, tokens_input = excluded.tokens_input, \
+    tokens_output = excluded.tokens_output, \
     tokens_cache_read = excluded.tokens_cache_read, \
     tokens_cache_write = excluded.tokens_cache_write, \
     tokens_reasoning = excluded.tokens_reasoning \
@@ -77,7 +78,13 @@ async fn project(
     projection: &Projection,
 ) -> Result<(), Failure> {
     let id = &projection.session;
-    let mut ledger = Ledger::find(connection, id).await?;
+    let mut ledger = match Ledger::find(connection, id).await {
+        // A row that cannot be read can still be deleted.
+        Err(Failure::Odd(_)) if matches!(projection.changes.last(), Some((_, Change::Close))) => {
+            return close(connection, id).await;
+        }
+        found => found?,
+    };
     let projected = ledger
         .as_ref()
         .map_or(Seq(0), |ledger| ledger.row.projected);
@@ -114,8 +121,7 @@ async fn project(
                 }
             }
             Change::Close => {
-                let close = sqlx::query(CLOSE_SESSION).bind(id.as_str());
-                close.execute(&mut *connection).await?;
+                close(connection, id).await?;
                 ledger = None;
             }
             Change::Put { .. }
@@ -137,6 +143,12 @@ async fn project(
         }
         Some(_) | None => Ok(()),
     }
+}
+
+async fn close(connection: &mut SqliteConnection, id: &SessionId) -> Result<(), Failure> {
+    let close = sqlx::query(CLOSE_SESSION).bind(id.as_str());
+    close.execute(connection).await?;
+    Ok(())
 }
 
 /// What a session is found by. A unit separator keeps a text from being found across the border of

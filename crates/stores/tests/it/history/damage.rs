@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use samovar_core::history::Change;
 use samovar_core::{Broken, Role};
 use samovar_stores::history::SqliteHistory;
 use tempfile::TempDir;
@@ -167,4 +168,9 @@ async fn a_session_row_that_makes_no_sense_is_named_and_not_overwritten() {
     let why = damage("written", place.history.project(vec![more]).await);
     assert!(why.contains("session s"), "{why}");
     place.project("other", vec![(1, open())]).await;
+
+    // It can be deleted all the same.
+    place.project("s", vec![(3, Change::Close)]).await;
+    let deleted = place.history.session(&session_id("s")).await;
+    assert!(deleted.unwrap().is_none());
 }
