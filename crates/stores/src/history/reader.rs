@@ -47,9 +47,12 @@ pub(super) const PREVIEW: &str = select_messages!(
     "WHERE m.session_key = ?1 AND m.role = 'user' AND m.depth = 0 \
      ORDER BY m.turn_seq, m.seq LIMIT 1"
 );
-/// How many messages a session has, by its row and by theirs.
+/// How many messages a session has, by its row and by theirs, and how many of its own agent, whose
+/// path has no `/`, stand as deep as those of others.
 const IS_WHOLE: &str = "SELECT s.checksum, s.message_count, \
-     (SELECT count(*) FROM message_rows AS m WHERE m.session_key = s.key) AS there \
+     (SELECT count(*) FROM message_rows AS m WHERE m.session_key = s.key) AS there, \
+     (SELECT count(*) FROM message_rows AS m WHERE m.session_key = s.key AND m.depth > 0 \
+     AND instr(m.agent, '/') = 0) AS hidden \
      FROM sessions AS s WHERE s.id = ?1";
 /// The last messages before a place in the order, newest first.
 pub(super) const MESSAGES: &str = select_messages!(
@@ -81,7 +84,7 @@ pub(super) const COUNT_MESSAGES: &str = "SELECT count(*) FROM message_rows \
      WHERE session_key = ?1 AND turn_seq = ?2 AND turn_key = ?3";
 pub(super) const PLACE: &str = "SELECT m.turn_seq, m.seq FROM message_rows AS m \
                      JOIN sessions AS s ON s.key = m.session_key WHERE m.id = ?1 AND s.id = ?2";
-/// Every row, for who verifies all.
+/// Every row, to verify all of them.
 pub(super) const ALL_SESSIONS: &str = select_sessions!("ORDER BY key");
 pub(super) const ALL_MESSAGES: &str = select_messages!("ORDER BY m.key");
 pub(super) const ALL_TURNS: &str = concat!(
@@ -271,6 +274,11 @@ async fn check_whole(readers: &SqlitePool, session: &SessionId) -> Result<(), Fa
         return Ok(());
     };
     let (count, there): (i64, i64) = (row.try_get("message_count")?, row.try_get("there")?);
+    let hidden: i64 = row.try_get("hidden")?;
+    if hidden > 0 {
+        let why = format!("session {session}: {hidden} messages are not where they were put");
+        return Err(Failure::Odd(why));
+    }
     if checksum::kept(&row)?.is_some() && count != there {
         let why = format!("session {session}: {there} messages of {count} are there");
         return Err(Failure::Odd(why));

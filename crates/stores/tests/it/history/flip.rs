@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use samovar_core::history::SessionQuery;
+use samovar_core::history::{MessageQuery, SessionQuery, Speakers};
 use samovar_core::{Damages, History, Role, SessionId};
 use samovar_stores::disk::Disk;
 use samovar_stores::history::SqliteHistory;
@@ -15,6 +15,9 @@ use super::{session_id, tokens, turn_id};
 
 /// Flips in each table.
 const FLIPS: usize = 64;
+
+/// What is read, and by itself: one read may tell what another does not.
+const SPEAKERS: [Speakers; 2] = [Speakers::All, Speakers::Master];
 
 /// Keeps which sessions were reported.
 #[derive(Default)]
@@ -36,8 +39,9 @@ impl Damages for Told {
     }
 }
 
-/// What the routes' ports say of a history: text of what is served, and whether damage was told.
-async fn served(folder: &TempDir) -> (Vec<String>, bool) {
+/// What the routes' ports say of a history, with the messages of these speakers: text of what is
+/// served, and whether damage was told.
+async fn served(folder: &TempDir, of: Speakers) -> (Vec<String>, bool) {
     let told = Arc::new(Told::default());
     let path = folder.path().join("history.db");
     let disk = Disk::with_ballast(folder.path(), 0);
@@ -65,7 +69,11 @@ async fn served(folder: &TempDir) -> (Vec<String>, bool) {
     for session in ["s0", "s1", "s2"] {
         let row = history.session(&session_id(session)).await;
         note(row.map(|row| format!("{row:?}")));
-        let rows = history.messages(last(session, 99)).await;
+        let query = MessageQuery {
+            of,
+            ..last(session, 99)
+        };
+        let rows = history.messages(query).await;
         note(rows.map(|rows| format!("{rows:?}")));
         let turn = history.last_turn(&session_id(session)).await;
         note(turn.map(|turn| format!("{turn:?}")));
@@ -130,8 +138,12 @@ fn flipped(value: &sqlx::sqlite::SqliteRow, random: usize) -> Option<String> {
 #[tokio::test]
 async fn a_bit_that_flips_in_any_column_of_any_table_is_without_effect_or_reported() {
     let place = content().await;
-    let whole = served(&place.folder).await;
-    assert!(!whole.1, "nothing is damaged yet: {whole:?}");
+    let mut whole = Vec::new();
+    for of in SPEAKERS {
+        let (texts, is_told) = served(&place.folder, of).await;
+        assert!(!is_told, "nothing is damaged yet: {texts:?}");
+        whole.push(texts);
+    }
     let database = place.folder.path().join("history.db");
     let good = std::fs::read(&database).unwrap();
     // A linear congruence: the same flips at every run.
@@ -169,9 +181,13 @@ async fn a_bit_that_flips_in_any_column_of_any_table_is_without_effect_or_report
             sql.close().await.unwrap();
             if is_done {
                 flips += 1;
-                let (texts, is_told) = served(&place.folder).await;
-                assert!(is_told || texts == whole.0, "{flip}\n{texts:#?}");
-                reported += usize::from(is_told);
+                let mut is_reported = false;
+                for (of, whole) in SPEAKERS.into_iter().zip(&whole) {
+                    let (texts, is_told) = served(&place.folder, of).await;
+                    assert!(is_told || texts == *whole, "{of:?}: {flip}\n{texts:#?}");
+                    is_reported |= is_told;
+                }
+                reported += usize::from(is_reported);
             }
             std::fs::write(&database, &good).unwrap();
             if flips >= FLIPS {
@@ -193,7 +209,7 @@ async fn a_byte_that_flips_anywhere_in_the_file_is_without_effect_or_reported() 
     // A page of an index, which has no checksum, can hide a row from a list.
     const MAX_SILENT: usize = 2;
     let place = content().await;
-    let whole = served(&place.folder).await;
+    let whole = served(&place.folder, Speakers::All).await;
     let database = place.folder.path().join("history.db");
     let good = std::fs::read(&database).unwrap();
     let (mut reported, mut silent) = (0, 0);
@@ -205,7 +221,7 @@ async fn a_byte_that_flips_anywhere_in_the_file_is_without_effect_or_reported() 
         for name in ["history.db-wal", "history.db-shm"] {
             drop(std::fs::remove_file(place.folder.path().join(name)));
         }
-        let (texts, is_told) = served(&place.folder).await;
+        let (texts, is_told) = served(&place.folder, Speakers::All).await;
         reported += usize::from(is_told);
         if !is_told && texts != whole.0 {
             let read = SqliteHistory::read_all(&database).await;
