@@ -30,6 +30,7 @@ use crate::journal::LmdbJournal;
 
 pub use files::Backup;
 use files::{BackupFile, Manifest};
+pub(crate) use restore::is_waiting;
 use restore::stage;
 pub use restore::{Replace, RestoreReport, finish, restore};
 

@@ -2,20 +2,22 @@
 //! the same generation, a random number, so that a store that is gone, empty or another directory's
 //! is not replaced in silence (DU-13).
 //!
-//! `run.json` is written, synced, before a store is made, stamped or set aside, and says which of the
-//! two that is ([`Due`]): a start that is killed in between is finished by the next. Only a start that
-//! serves clears it, after both stores have their stamps on the disk.
+//! `run.json` is written, synced, before a start makes, stamps or sets aside a store, and says which of
+//! the two that is ([`Due`]): a start that is killed in between is finished by the next. Only a start
+//! that serves clears it, after both stores have their stamps on the disk. A person's fix moves what is
+//! left of a store first and notes it then, so that what was refused is not served in between.
 //!
 //! | found | `run.json` | verdict |
 //! | --- | --- | --- |
-//! | a store is gone or has 0 bytes | it was being made, or no run ever served and the other store has no content | it is made |
+//! | a store is gone or has 0 bytes | it was being made, or no run ever served and the other store has no content, nor a generation that `run.json` lacks | it is made |
 //! | the same | anything else | refused |
 //! | a store has no generation | has none, or the store was being stamped or made | not yet stamped: it is stamped |
 //! | the same | has one, and the store was stamped | another's: refused |
 //! | a store has a generation | has the same, or none | it is this one |
 //! | the same | has another | another's: refused |
+//! | a store has a generation that does not verify | any | opened, and stamped again |
 //! | both have one, not the same | has none | the journal is refused: the history has more |
-//! | a store is damaged, or the history's log was removed | any | treated as ever, and stamped |
+//! | a store is damaged, or the history's log was removed | any | handled as before there were generations, and stamped |
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -62,6 +64,24 @@ pub enum Store {
     History,
 }
 
+/// The generation that a store was stamped with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Stamp {
+    /// It was never stamped.
+    Lacking,
+    /// It was, and a disk changed that. Nothing else depends on the stamp, so it is written again.
+    Damaged,
+    /// It has this one.
+    Of(Generation),
+}
+
+impl Stamp {
+    /// A stamp as it was read: `None` when it does not verify.
+    pub(crate) fn read(stamp: Option<Generation>) -> Self {
+        stamp.map_or(Self::Damaged, Self::Of)
+    }
+}
+
 /// What was found in the place of a store, before it is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
@@ -77,7 +97,7 @@ pub(crate) enum Found {
     Cut,
     /// It can be opened.
     There {
-        generation: Option<Generation>,
+        stamp: Stamp,
         /// Whether it holds anything of a session.
         has_content: bool,
     },
@@ -91,7 +111,7 @@ impl Found {
     pub(crate) fn missing(path: &Path) -> Result<Option<Self>, Broken> {
         match std::fs::metadata(path) {
             Ok(meta) => Ok((meta.len() == 0).then_some(Self::Empty)),
-            // What stands in the way of the folder, whoever opens it tells.
+            // When a file is in the place of the folder, opening the store says so.
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
             {
@@ -103,9 +123,30 @@ impl Found {
 
     fn generation(&self) -> Option<&Generation> {
         match self {
-            Self::There { generation, .. } => generation.as_ref(),
-            Self::Gone | Self::Empty | Self::Damaged(_) | Self::Torn | Self::Cut => None,
+            Self::There {
+                stamp: Stamp::Of(generation),
+                ..
+            } => Some(generation),
+            Self::There { .. }
+            | Self::Gone
+            | Self::Empty
+            | Self::Damaged(_)
+            | Self::Torn
+            | Self::Cut => None,
         }
+    }
+
+    /// Whether a disk changed its stamp.
+    pub(crate) fn has_damaged_stamp(&self) -> bool {
+        let Self::There { stamp, .. } = self else {
+            return false;
+        };
+        *stamp == Stamp::Damaged
+    }
+
+    /// Whether it was ever stamped, as far as it tells.
+    fn is_stamped(&self) -> bool {
+        self.generation().is_some() || self.has_damaged_stamp()
     }
 
     fn has_content(&self) -> bool {
@@ -170,7 +211,9 @@ pub(crate) fn judge(marks: &Marks, journal: &Found, history: &Found) -> Result<P
             Found::Empty => Lack::Empty,
             Found::Damaged(_) | Found::Torn | Found::Cut | Found::There { .. } => continue,
         };
-        if due != Due::Make && (marks.has_served || other.has_content()) {
+        // A start writes `run.json` before it stamps a store, so that file is lost.
+        let is_lost = marks.generation.is_none() && other.is_stamped();
+        if due != Due::Make && (marks.has_served || other.has_content() || is_lost) {
             return Err(Missing { store, lack });
         }
     }
@@ -187,15 +230,13 @@ pub(crate) fn judge(marks: &Marks, journal: &Found, history: &Found) -> Result<P
         (None, one, other) => one.or(other),
     };
     for (store, found, due, _) in stores {
-        let Found::There {
-            generation: own, ..
-        } = found
-        else {
+        let Found::There { stamp, .. } = found else {
             continue;
         };
-        let is_another = match own {
-            Some(own) => generation.is_some_and(|generation| generation != own),
-            None => marks.generation.is_some() && due == Due::Nothing,
+        let is_another = match stamp {
+            Stamp::Of(own) => generation.is_some_and(|generation| generation != own),
+            Stamp::Lacking => marks.generation.is_some() && due == Due::Nothing,
+            Stamp::Damaged => false,
         };
         if is_another {
             let lack = Lack::Another;
@@ -204,8 +245,11 @@ pub(crate) fn judge(marks: &Marks, journal: &Found, history: &Found) -> Result<P
     }
     let due = |found: &Found| match found {
         Found::Gone | Found::Empty | Found::Damaged(_) | Found::Torn | Found::Cut => Due::Make,
-        Found::There { generation, .. } if generation.is_none() => Due::Stamp,
-        Found::There { .. } => Due::Nothing,
+        Found::There {
+            stamp: Stamp::Of(_),
+            ..
+        } => Due::Nothing,
+        Found::There { .. } => Due::Stamp,
     };
     Ok(Plan {
         generation: generation.cloned(),

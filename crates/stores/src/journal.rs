@@ -240,7 +240,7 @@ impl LmdbJournal {
             let tables = Tables::open(&dir, &Settings::default())?;
             let txn = tables.read_txn()?;
             Ok::<_, Fault>(Found::There {
-                generation: tables.generation(&txn)?,
+                stamp: tables.stamp(&txn)?,
                 has_content: tables.logs.first(&txn)?.is_some(),
             })
         };

@@ -5,11 +5,12 @@ use std::io;
 
 use samovar_core::Broken;
 
+use crate::backup;
 use crate::damage::{DamagedPart, Reports};
 use crate::data_dir::{DataDir, HISTORY, JOURNAL, free_folder, move_all};
 use crate::disk::{Disk, blocking};
 use crate::error::OpenError;
-use crate::generation::{Found, Missing, Store, judge, shared};
+use crate::generation::{Found, Missing, Stamp, Store, judge, shared};
 use crate::history::SqliteHistory;
 use crate::journal::LmdbJournal;
 use crate::run::{Run, RunFile, RunState};
@@ -20,11 +21,15 @@ use crate::walker::Walker;
 const LOOKED_AT_BYTES: u64 = 32 << 20;
 
 /// Looks for the stores of a data directory that the caller holds; nothing is changed. The answer is
-/// the first that should be there and is not.
+/// the first that should be there and is not; none while a restore waits, which the next start
+/// finishes first.
 ///
 /// # Errors
 /// [`OpenError`] when it cannot be found out.
 pub async fn missing(dir: &DataDir) -> Result<Option<OpenError>, OpenError> {
+    if backup::is_waiting(dir) {
+        return Ok(None);
+    }
     let run = Run::of(dir);
     let (journal, history) = survey(dir, &run, run.state == RunState::Starting, None).await?;
     let verdict = judge(&run.marks(), &journal, &history);
@@ -45,15 +50,20 @@ pub struct Mended {
 }
 
 /// Prepares a data directory that the caller holds, and whose start is refused, for a start with an
-/// empty store where one is missing. What is left of that store is set aside.
+/// empty store where one is missing. What is left of that store is set aside. A restore that was cut
+/// off is finished first.
 ///
 /// # Errors
 /// [`OpenError`]; the next try continues.
 pub async fn mend(dir: &DataDir, reports: &Reports) -> Result<Vec<Mended>, OpenError> {
+    backup::finish(dir)?;
     let mut run = RunFile::look(dir);
-    let unwritable = |source: io::Error| OpenError::History {
-        dir: dir.path.clone(),
-        source: Broken::Io(source.to_string()),
+    let unwritable = |store, source: io::Error| {
+        let (dir, source) = (dir.path.clone(), Broken::Io(source.to_string()));
+        match store {
+            Store::Journal => OpenError::Journal { dir, source },
+            Store::History => OpenError::History { dir, source },
+        }
     };
     let mut mended = Vec::new();
     let is_suspicious = run.last.state == RunState::Starting;
@@ -63,18 +73,20 @@ pub async fn mend(dir: &DataDir, reports: &Reports) -> Result<Vec<Mended>, OpenE
             return Ok(mended);
         };
         if let Some(generation) = shared(&journal, &history) {
-            run.adopt(generation).map_err(unwritable)?;
+            let adopted = run.adopt(generation);
+            adopted.map_err(|error| unwritable(missing.store, error))?;
             mended.push(Mended {
                 missing: None,
                 kept_in: None,
             });
             continue;
         }
-        run.makes(missing.store).map_err(unwritable)?;
-        let kept_in = set_missing_aside(dir, reports, run.last.epoch, missing);
+        // Moved first: a store that was refused would be served if it were noted as to be made.
+        let moved = set_missing_aside(dir, reports, run.last.epoch, missing);
+        let noted = moved.and_then(|kept_in| run.makes(missing.store).map(|()| kept_in));
         mended.push(Mended {
             missing: Some(missing),
-            kept_in: kept_in.map_err(unwritable)?,
+            kept_in: noted.map_err(|error| unwritable(missing.store, error))?,
         });
     }
 }
@@ -123,7 +135,8 @@ pub(crate) async fn survey(
     })?;
     let history = match history {
         Found::There {
-            generation: None, ..
+            stamp: Stamp::Lacking,
+            ..
         } if is_cut => Found::Cut,
         found => found,
     };

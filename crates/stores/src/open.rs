@@ -2,11 +2,11 @@
 //! what is known of both: the room on their disk, how their last run ended, backups.
 //!
 //! A store that should be there and is not refuses the start before anything is changed; `generation`
-//! has the table of what that means. A damaged store costs what is in it and nothing else (DU-13). The journal's pages are looked at
-//! before anything reads them; when the last start died, a separate process reads all of it first,
-//! which may die of that. What cannot be used is moved to the folder `damaged`, a report is written,
-//! and an empty store replaces it: the history still serves what was said, or is made again from what
-//! the journal still has.
+//! has the table of what that means. A damaged store costs what is in it and nothing else (DU-13). The
+//! journal's pages are looked at before anything reads them; when the last start died, a separate
+//! process reads all of it first, which may die of that. What cannot be used is moved to the folder
+//! `damaged`, a report is written, and an empty store replaces it: the history still serves what was
+//! said, or is made again from what the journal still has.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -164,6 +164,11 @@ impl Opener {
             dir: dir.path.clone(),
             missing,
         })?;
+        for (store, found) in [(Store::Journal, &journal), (Store::History, &history)] {
+            if found.has_damaged_stamp() {
+                tracing::warn!(?store, "its generation was damaged; it is written again");
+            }
+        }
         let noted = match plan.generation {
             Some(_) => self.note(&plan),
             None => Generation::fresh().and_then(|fresh| {

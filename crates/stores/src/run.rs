@@ -47,7 +47,7 @@ pub struct Run {
     /// Runs in a row that did not end by themselves.
     #[serde(default)]
     pub unclean: u32,
-    /// Whether a backup was restored and no run has served it yet.
+    /// Whether the stores were put there by a person, as by a restore, and no run has served them yet.
     #[serde(default)]
     pub is_restored: bool,
     /// Whether the history could not be read at some time.
@@ -149,7 +149,7 @@ impl RunFile {
     /// Notes, durably, that a store is made again.
     ///
     /// # Errors
-    /// What the system said; then it may not be moved away.
+    /// What the system said; then it may not be made.
     pub(crate) fn makes(&mut self, store: Store) -> io::Result<()> {
         let mut planned = self.now.clone();
         match store {
@@ -159,13 +159,15 @@ impl RunFile {
         self.write_planned(planned)
     }
 
-    /// Takes the generation of stores that belong together.
+    /// Takes the generation of stores that belong together. Their history may lack what their journal
+    /// has, so the next start projects that again.
     ///
     /// # Errors
     /// What the system said.
     pub(crate) fn adopt(&mut self, generation: Generation) -> io::Result<()> {
         let planned = Run {
             generation: Some(generation),
+            is_restored: true,
             ..self.now.clone()
         };
         self.write_planned(planned)

@@ -169,6 +169,11 @@ fn copy(manifest: &Manifest, backup: &Path, part: &Path, dir: &DataDir) -> io::R
     Ok(true)
 }
 
+/// Whether a backup waits for its place, which the next start gives it.
+pub(crate) fn is_waiting(dir: &DataDir) -> bool {
+    dir.path.join(STAGED).is_dir()
+}
+
 /// Finishes a restore that was cut off, before the stores are opened.
 ///
 /// # Errors

@@ -4,7 +4,8 @@ fn generation(name: &str) -> Option<Generation> {
     (name != "-").then(|| Generation(name.to_owned()))
 }
 
-/// A store in a word: its state, or its generation, in capitals when it has content.
+/// A store in a word: its state, or its generation, in capitals when it has content. `_` and `-` stand
+/// for no generation, with content and without; `!` for one that does not verify, with content.
 fn found(word: &str) -> Found {
     match word {
         "gone" => Found::Gone,
@@ -13,8 +14,12 @@ fn found(word: &str) -> Found {
         "cut" => Found::Cut,
         "bad" => Found::Damaged("a page".to_owned()),
         word => Found::There {
-            generation: generation(&word.to_lowercase().replace('_', "-")),
-            has_content: word == "_" || word != word.to_lowercase(),
+            stamp: match word {
+                "!" => Stamp::Damaged,
+                "_" | "-" => Stamp::Lacking,
+                own => Stamp::Of(Generation(own.to_lowercase())),
+            },
+            has_content: "_!".contains(word) || word != word.to_lowercase(),
         },
     }
 }
@@ -78,6 +83,14 @@ fn a_missing_store_is_told_from_one_that_is_not_made_or_stamped_yet() {
         ("served a . make", "A", "empty", "a nothing make"),
         ("served a . make", "A", "-", "a nothing stamp"),
         ("served a make .", "-", "A", "a stamp nothing"),
+        // A stamp that a disk changed, in one store or both, also while it is written again.
+        ("served a . .", "A", "!", "a nothing stamp"),
+        ("served a . .", "!", "A", "a stamp nothing"),
+        ("served a . .", "!", "!", "a stamp stamp"),
+        ("served a . stamp", "A", "!", "a nothing stamp"),
+        ("served - . .", "A", "!", "a nothing stamp"),
+        ("served a . .", "B", "!", "no journal: another"),
+        ("served a . .", "gone", "!", "no journal: gone"),
         // What is missing.
         ("served a . .", "A", "gone", "no history: gone"),
         ("served a . .", "A", "empty", "no history: empty"),
@@ -91,6 +104,8 @@ fn a_missing_store_is_told_from_one_that_is_not_made_or_stamped_yet() {
         // Without `run.json` the other store tells.
         ("never - . .", "A", "gone", "no history: gone"),
         ("never - . .", "gone", "_", "no journal: gone"),
+        ("never - . .", "a", "gone", "no history: gone"),
+        ("never - . .", "empty", "a", "no journal: empty"),
         // A damaged store does not hide that the other is missing.
         ("served a . .", "bad", "gone", "no history: gone"),
         ("served a . .", "gone", "bad", "no journal: gone"),

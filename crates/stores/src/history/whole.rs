@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row, SqliteConnection};
 use super::failure::Failure;
 use super::{SqliteHistory, file};
 use crate::data_dir::create;
-use crate::generation::{Found, Generation};
+use crate::generation::{Found, Generation, Stamp};
 
 /// Bytes that say how long the file is to be.
 const HEAD_BYTES: usize = 100;
@@ -41,8 +41,8 @@ impl SqliteHistory {
         length < number(28) * page
     }
 
-    /// What stands in the place of the history. Writes nothing, and makes no log beside the file,
-    /// whose absence says that somebody removed it.
+    /// What stands in the place of the history. Writes nothing, and makes no log beside the file: a
+    /// log that is missing is how a start knows that it was removed.
     ///
     /// # Errors
     /// [`Broken`] when that cannot be found out; damage is an answer.
@@ -68,12 +68,12 @@ impl SqliteHistory {
             .fetch_all(&mut *connection)
             .await?;
         let has = |name: &str| tables.iter().any(|table| table == name);
-        let generation = if has("generation") {
+        let stamp = if has("generation") {
             let stamp = sqlx::query("SELECT id, checksum FROM generation");
             let stamp = stamp.fetch_optional(&mut *connection).await?;
-            stamp.as_ref().map(stamped).transpose()?.flatten()
+            stamp.as_ref().map_or(Ok(Stamp::Lacking), stamped)?
         } else {
-            None
+            Stamp::Lacking
         };
         let has_content = if has("sessions") {
             let any = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM sessions)");
@@ -81,10 +81,7 @@ impl SqliteHistory {
         } else {
             false
         };
-        Ok(Found::There {
-            generation,
-            has_content,
-        })
+        Ok(Found::There { stamp, has_content })
     }
 
     /// Writes the generation of the data directory into the history, durably.
@@ -144,10 +141,9 @@ impl SqliteHistory {
     }
 }
 
-/// The generation of a row; `None` when its checksum does not hold: nothing else depends on it, and
-/// the next start stamps it again.
-fn stamped(row: &SqliteRow) -> Result<Option<Generation>, Failure> {
+/// The generation of a row.
+fn stamped(row: &SqliteRow) -> Result<Stamp, Failure> {
     let (id, checksum): (String, i64) = (row.try_get("id")?, row.try_get("checksum")?);
     let is_whole = i64::from(crc32fast::hash(id.as_bytes())) == checksum;
-    Ok(is_whole.then_some(Generation(id)))
+    Ok(Stamp::read(is_whole.then_some(Generation(id))))
 }

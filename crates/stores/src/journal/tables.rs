@@ -22,7 +22,7 @@ use super::fault::{Fault, from_io};
 use super::row::{self, Row, RowKey};
 use super::{Durability, Settings};
 use crate::disk;
-use crate::generation::Generation;
+use crate::generation::{Generation, Stamp};
 
 /// What a journal of this program looks like. Any other is refused, never guessed at.
 const FORMAT: u32 = 1;
@@ -158,12 +158,13 @@ impl Tables {
         Ok(self.meta.put(txn, META_KEY, &bytes)?)
     }
 
-    /// The generation that this journal was stamped with. One that cannot be read is none: nothing
-    /// else depends on it, and the next start stamps it again.
-    pub(super) fn generation(&self, txn: &RoTxn<'_>) -> Result<Option<Generation>, Fault> {
+    /// The generation that this journal was stamped with.
+    pub(super) fn stamp(&self, txn: &RoTxn<'_>) -> Result<Stamp, Fault> {
         let key = GENERATION_KEY.as_bytes();
         let bytes = self.meta.get(txn, GENERATION_KEY)?;
-        Ok(bytes.and_then(|bytes| row::unseal_json(&GENERATION_KEY, key, bytes).ok()))
+        Ok(bytes.map_or(Stamp::Lacking, |bytes| {
+            Stamp::read(row::unseal_json(&GENERATION_KEY, key, bytes).ok())
+        }))
     }
 
     pub(super) fn put_generation(

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use samovar_core::{History, Journal, Millis};
 use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::data_dir::tests::data_dir;
@@ -70,6 +71,102 @@ async fn a_directory_from_before_generations_opens_as_ever_and_has_one_from_then
         lack: lack_of,
     };
     assert_eq!(lack(opened(&dir).await), Some(missing));
+}
+
+/// Flips a bit of the generation wherever a store has it.
+fn flip_stamp(dir: &TempDir, name: &str) {
+    let generation = Run::of(&data_dir(dir)).generation.unwrap().0;
+    let path = dir.path().join(name);
+    let mut bytes = fs::read(&path).unwrap();
+    let len = generation.len();
+    for at in 0..bytes.len() - len {
+        if bytes[at..at + len] == *generation.as_bytes() {
+            bytes[at] ^= 1;
+        }
+    }
+    fs::write(path, bytes).unwrap();
+}
+
+// proves DU-13
+#[tokio::test]
+async fn a_changed_stamp_is_written_again_and_nothing_is_set_aside() {
+    for name in ["history.db", "journal/data.mdb"] {
+        let dir = TempDir::new().unwrap();
+        served(&dir).await;
+        flip_stamp(&dir, name);
+        assert_eq!(lack(opened(&dir).await), None, "{name}");
+        served(&dir).await;
+        let found = survey(&data_dir(&dir), &Run::default(), false, None).await;
+        let (journal, history) = found.unwrap();
+        let generation = Run::of(&data_dir(&dir)).generation;
+        assert_eq!(shared(&journal, &history), generation, "{name}");
+        assert!(!dir.path().join("damaged").exists(), "{name}");
+    }
+}
+
+// proves DU-13
+#[tokio::test]
+async fn a_restore_that_was_cut_off_is_finished_before_a_store_is_missing() {
+    let (dir, backups) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let backup = backups.path().join("backup");
+    let stores = opened(&dir).await.unwrap();
+    stores.ready();
+    stores.backups.make(backup.clone()).await.unwrap();
+    let restart = CancellationToken::new();
+    stores.backups.put_back(backup, restart).await.unwrap();
+    stores.closing();
+    stores.close().await;
+    stores.closed();
+    drop(stores);
+    remove(&dir.path().join("history.db"));
+
+    let held = data_dir(&dir);
+    assert!(missing(&held).await.unwrap().is_none());
+    assert_eq!(mend(&held, &Reports::open(&held)).await.unwrap(), []);
+    assert!(dir.path().join("history.db").exists());
+    assert!(!dir.path().join("restore").exists());
+}
+
+// proves DU-13
+#[tokio::test]
+async fn stores_that_are_taken_as_they_are_are_projected_again() {
+    let (dir, other) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    for dir in [&dir, &other] {
+        served(dir).await;
+    }
+    for name in ["history.db", "journal/data.mdb"] {
+        fs::copy(other.path().join(name), dir.path().join(name)).unwrap();
+    }
+    let held = data_dir(&dir);
+    let mended = mend(&held, &Reports::open(&held)).await.unwrap();
+    assert_eq!(mended.len(), 1);
+    assert_eq!(mended[0].missing, None);
+    assert!(Run::of(&held).is_restored);
+}
+
+// proves DU-13
+#[tokio::test]
+async fn a_fix_that_fails_leaves_the_start_refused() {
+    for (gone, rest) in [
+        ("history.db", "history.db-wal"),
+        ("journal/data.mdb", "spool/rest"),
+    ] {
+        let dir = TempDir::new().unwrap();
+        served(&dir).await;
+        remove(&dir.path().join(gone));
+        let rest = dir.path().join(rest);
+        fs::create_dir_all(rest.parent().unwrap()).unwrap();
+        fs::write(rest, "").unwrap();
+        fs::write(dir.path().join("damaged"), "in the way").unwrap();
+
+        let held = data_dir(&dir);
+        let failed = mend(&held, &Reports::open(&held)).await.unwrap_err();
+
+        let is_of_journal = matches!(failed, OpenError::Journal { .. });
+        assert_eq!(is_of_journal, gone != "history.db", "{failed}");
+        let lack = lack(opened(&dir).await).map(|missing| missing.lack);
+        assert_eq!(lack, Some(Lack::Gone), "{gone}");
+    }
 }
 
 fn replace(path: &Path) {
