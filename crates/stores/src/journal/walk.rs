@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use heed::{RoTxn, RwTxn};
-use samovar_core::Broken;
 use samovar_core::journal::LogNo;
+use samovar_core::{Broken, SessionId};
 use serde::{Deserialize, Serialize};
 
 use super::fault::Fault;
@@ -26,10 +26,12 @@ pub struct WalkReport {
     pub rows: u64,
     /// Rows whose checksum does not hold; the server tells of each as it meets it.
     pub damaged_rows: u64,
-    /// The first thing that is wrong with each damaged log, by its session, or by its number when
-    /// that is not known.
+    /// The first thing that is wrong with each damaged session, by its id.
     #[serde(default)]
     pub damaged: BTreeMap<String, String>,
+    /// The same of each log whose session is not known, and of the table of sessions.
+    #[serde(default)]
+    pub odd: BTreeMap<String, String>,
 }
 
 /// Reads every page and row of the journal in a data directory, and tries a write that it does not
@@ -61,20 +63,24 @@ fn read_all(tables: &Tables) -> Result<WalkReport, Fault> {
         walked.rows += 1;
         let key = RowKey::from_key(key);
         if let Err(broken) = Row::read(key, bytes).and_then(|row| row.events()) {
-            walked.note(log_name(tables, &txn, key.log)?, &broken);
+            walked.note(key.log, session_of(tables, &txn, key.log)?, &broken);
         }
     }
     for entry in tables.logs.iter(&txn)? {
         walked.rows += 1;
         let log = LogNo(entry?.0);
         if let Err(broken) = tables.log_row(&txn, log).map_err(Broken::from) {
-            walked.note(log_name(tables, &txn, log)?, &broken);
+            walked.note(log, session_of(tables, &txn, log)?, &broken);
         }
     }
     for entry in tables.sessions.iter(&txn)? {
         match entry {
             Ok(_) => walked.rows += 1,
-            Err(heed::Error::Decoding(_)) => walked.damaged_rows += 1,
+            Err(heed::Error::Decoding(why)) => {
+                walked.damaged_rows += 1;
+                let table = walked.odd.entry("sessions".to_owned());
+                table.or_insert_with(|| why.to_string());
+            }
             Err(error) => return Err(error.into()),
         }
     }
@@ -89,20 +95,22 @@ fn read_all(tables: &Tables) -> Result<WalkReport, Fault> {
 }
 
 impl WalkReport {
-    fn note(&mut self, log: String, broken: &Broken) {
+    fn note(&mut self, log: LogNo, session: Option<SessionId>, broken: &Broken) {
         self.damaged_rows += 1;
-        let why = || broken.to_string();
-        self.damaged.entry(log).or_insert_with(why);
+        let row = match session {
+            Some(session) => self.damaged.entry(session.to_string()),
+            None => self.odd.entry(format!("log {}", log.0)),
+        };
+        row.or_insert_with(|| broken.to_string());
     }
 }
 
 /// The session of a log, as far as a table still tells.
-fn log_name(tables: &Tables, txn: &RoTxn<'_>, log: LogNo) -> Result<String, Fault> {
-    let session = match tables.log_row(txn, log) {
-        Ok(Some(row)) => Some(row.session),
-        Ok(None) | Err(_) => tables.session_of(txn, log)?,
-    };
-    Ok(session.map_or_else(|| format!("log {}", log.0), |id| id.to_string()))
+fn session_of(tables: &Tables, txn: &RoTxn<'_>, log: LogNo) -> Result<Option<SessionId>, Fault> {
+    match tables.log_row(txn, log) {
+        Ok(Some(row)) => Ok(Some(row.session)),
+        Ok(None) | Err(_) => tables.session_of(txn, log),
+    }
 }
 
 fn write_some(tables: &Tables, txn: &mut RwTxn<'_>) -> Result<(), Fault> {
