@@ -8,12 +8,14 @@ use std::process::Command;
 use std::time::Duration;
 
 use samovar_locale as text;
+use samovar_server::Config;
 use tokio::time::Instant;
 
 use crate::config;
 use crate::exit::{Exit, Failure};
 use crate::screen::say;
 use crate::stop::Stop;
+use crate::stores::is_begun;
 
 /// How often in a row it boots anew, at most.
 const TIMES: u32 = 5;
@@ -59,7 +61,7 @@ impl Reboot {
     pub(crate) async fn boot(
         self,
         why: &impl Display,
-        port: u16,
+        config: &Config,
         stop: &mut Stop,
     ) -> Result<Exit, Failure> {
         let times = if self.since.elapsed() >= WELL {
@@ -72,7 +74,12 @@ impl Reboot {
             return Err(Failure::new(Exit::TurnFailed, "store_failed", why));
         }
         let pause = PAUSE * 2_u32.pow(times);
-        say(&text::serve::store_failed(why, pause.as_secs()));
+        let seconds = pause.as_secs();
+        say(&if is_begun(&config.data_dir) {
+            text::serve::store_failed(why, seconds)
+        } else {
+            text::serve::stores_gone(why, seconds)
+        });
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = stop.asked() => return Ok(Exit::Ok),
@@ -89,7 +96,10 @@ impl Reboot {
         let failed = Command::new("/proc/self/exe")
             .arg0(name)
             .args(arguments)
-            .env(config::BOOTED_AGAIN, format!("{}:{port}", times + 1))
+            .env(
+                config::BOOTED_AGAIN,
+                format!("{}:{}", times + 1, config.port),
+            )
             .exec();
         Err(Failure::broken(&failed))
     }

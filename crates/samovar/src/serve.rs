@@ -50,8 +50,9 @@ pub(crate) async fn run(
     greet: impl Fn(&str, &Setup) -> Result<(), Failure>,
 ) -> Result<Exit, Failure> {
     found.check_workspace()?;
-    found.note_folder();
     let again = Reboot::begin();
+    check_left(&again, &found.config)?;
+    found.note_folder();
     found.config.port = again.port(found.config.port);
     if let (Some(name), true) = (found.registry.asked(), found.model_from.is_somebody()) {
         found.registry.find(name).await?;
@@ -60,11 +61,6 @@ pub(crate) async fn run(
     let mut stop = Stop::listen()?;
     let mut is_first = true;
     loop {
-        // It was begun because a store had failed, perhaps since it is gone: nothing is made anew.
-        if again.is_again() && !is_begun(&found.config.data_dir) {
-            let why = text::serve::data_dir_gone(text::quoted(&found.config.data_dir));
-            return Err(Failure::new(Exit::Configuration, "data_dir_unusable", why));
-        }
         let started = tokio::select! {
             started = start(&found.config) => started,
             () = stop.asked() => return Ok(Exit::Ok),
@@ -77,7 +73,7 @@ pub(crate) async fn run(
                     && (error.code() == "store_unusable"
                         || matches!(error, StartError::Listen { .. })) =>
             {
-                return again.boot(&error, found.config.port, &mut stop).await;
+                return again.boot(&error, &found.config, &mut stop).await;
             }
             Err(error) => return Err(error.into()),
         };
@@ -98,7 +94,7 @@ pub(crate) async fn run(
         match &why {
             StopReason::Failed(broken) => {
                 give_up(server).await;
-                return again.boot(broken, found.config.port, &mut stop).await;
+                return again.boot(broken, &found.config, &mut stop).await;
             }
             StopReason::Restart => say(&text::serve::beginning_anew(drain)),
             StopReason::Asked => say(&text::serve::stopping(drain)),
@@ -107,6 +103,17 @@ pub(crate) async fn run(
             return Ok(Exit::Ok);
         }
     }
+}
+
+/// Refuses to make what a failed run has lost: its whole data directory. What `run.json` tells of, the
+/// start refuses.
+fn check_left(again: &Reboot, config: &Config) -> Result<(), Failure> {
+    let dir = &config.data_dir;
+    if again.is_again() && !is_begun(dir) && !dir.join("run.json").exists() {
+        let why = text::serve::data_dir_gone(text::quoted(dir));
+        return Err(Failure::new(Exit::Configuration, "data_dir_unusable", why));
+    }
+    Ok(())
 }
 
 /// Why a server is to end.

@@ -41,7 +41,8 @@ pub(super) async fn examine(found: &Setup) -> Vec<Finding> {
     });
     let (rows, sessions, messages) = (journal.rows, history.sessions, history.messages);
     let fact = text::deep_read(rows, sessions, messages, history.unsealed);
-    findings.push(Finding::good("rows", fact, text::deep_why()));
+    let of_journal = journal.odd.iter();
+    findings.extend(of_journal.map(|(what, why)| odd(&format!("{what}: {why}"))));
     findings.extend(history.odd.iter().map(|why| odd(why)));
     let mut damaged = journal.damaged;
     damaged.extend(history.damaged);
@@ -51,6 +52,9 @@ pub(super) async fn examine(found: &Setup) -> Vec<Finding> {
         finding.with_command(format!("samovar sessions delete {session}"))
     });
     findings.extend(sessions);
+    if findings.is_empty() {
+        findings.push(Finding::good("rows", fact, text::deep_why()));
+    }
     findings
 }
 

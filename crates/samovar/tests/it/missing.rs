@@ -12,6 +12,8 @@ use crate::setup::{ended_with, messages, program, with_model};
 const SESSION: &str = "s";
 const SAID: [&str; 2] = ["user: first", "assistant: an answer"];
 const HISTORY: [&str; 3] = ["history.db", "history.db-wal", "history.db-shm"];
+/// What a deep look says that found nothing wrong.
+const READ: &str = "rows read of the journal";
 /// The variable that names a point where the process ends.
 const ARMED: &str = "SAMOVAR_FAILPOINT";
 
@@ -144,6 +146,8 @@ async fn a_store_that_is_missing_refuses_the_start_until_doctor_is_told_to_fix_i
             assert!(!folder.join("damaged").exists(), "{data}");
             let looked = program.run(["doctor", "--data-dir", &data]).await;
             assert_eq!(looked.code, Some(3), "{data}: {looked:?}");
+            let fix = "samovar doctor --fix --data-dir ";
+            assert!(looked.stdout.contains(fix), "{data}: {looked:?}");
 
             let fixed = program.run(["doctor", "--fix", "--data-dir", &data]).await;
             assert!(fixed.stdout.contains("stores"), "{data}: {fixed:?}");
@@ -158,13 +162,25 @@ async fn a_store_that_is_missing_refuses_the_start_until_doctor_is_told_to_fix_i
                 server.kill().await;
             }
             let again = program.run(["doctor", "--deep", "--data-dir", &data]).await;
-            assert!(
-                again.stdout.contains("rows read of the journal"),
-                "{again:?}"
-            );
+            assert_eq!(again.code, Some(0), "{data}: {again:?}");
+            assert!(again.stdout.contains(READ), "{data}: {again:?}");
             fs::remove_dir_all(folder).unwrap();
         }
     }
+    let file = program.folder().join("stopped/history.db");
+    let mut bytes = fs::read(&file).unwrap();
+    for at in 0..bytes.len() {
+        if bytes[at..].starts_with(b"an answer") {
+            bytes[at] ^= 1;
+        }
+    }
+    fs::write(file, bytes).unwrap();
+    let deep = program
+        .run(["doctor", "--deep", "--data-dir", "stopped"])
+        .await;
+    assert_eq!(deep.code, Some(1), "{deep:?}");
+    assert!(!deep.stdout.contains(READ), "{deep:?}");
+    assert!(deep.stdout.contains("sessions delete s"), "{deep:?}");
 }
 
 // proves DU-13
@@ -195,7 +211,7 @@ async fn a_first_start_that_is_killed_between_its_stores_is_finished_by_the_next
 
 // proves DU-12, DU-13
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_whose_files_are_taken_away_ends_and_makes_nothing_anew() {
+async fn a_server_whose_files_are_taken_away_ends_and_makes_nothing_new() {
     let all: Hurt = |data, _| fs::remove_dir_all(data).unwrap();
     let moved: Hurt = |data, other| fs::rename(data, other).unwrap();
     let history: Hurt = |data, _| remove(data, &HISTORY);
@@ -221,6 +237,8 @@ async fn a_server_whose_files_are_taken_away_ends_and_makes_nothing_anew() {
         let said = server.end().await;
         ended_with(&said, 3, code);
         assert!(said.stderr.contains("was removed or replaced"), "{said:?}");
+        let is_kept = said.stderr.contains("accepted messages are kept");
+        assert_eq!(is_kept, code != "data_dir_unusable", "{said:?}");
         let left = program.folder().join(data);
         assert!(
             !left.join("history.db").exists() || code == "journal_missing",
