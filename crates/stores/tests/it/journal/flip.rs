@@ -175,20 +175,6 @@ async fn a_walk_reads_every_row_and_keeps_nothing_of_what_it_tries() {
         walk(with(&flipped).path()).unwrap().damaged_rows
     });
     assert!(found.max() == Some(1));
-
-    // No text has this bit, so a row of the table of sessions cannot be read, either.
-    let needle = b"session 7";
-    let places = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(needle));
-    let mut odd = 0;
-    for at in places {
-        let mut flipped = bytes.clone();
-        flipped[at] ^= 0x80;
-        let walked = walk(with(&flipped).path()).unwrap();
-        let told = walked.damaged.len() + walked.odd.len();
-        assert_eq!(walked.damaged_rows > 0, told > 0, "{walked:?}");
-        odd += walked.odd.len();
-    }
-    assert!(odd > 0);
 }
 
 // proves DU-13
