@@ -34,8 +34,9 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 pub(crate) struct Connector {
     pub(crate) resolver: Arc<dyn Resolve>,
     pub(crate) allowed: Vec<Range>,
-    /// Made once, when somebody asks over TLS: it reads the system's certificates.
-    tls: OnceLock<Result<Arc<ClientConfig>, String>>,
+    /// Made at the first request over TLS: it reads the system's certificates. A failure is not
+    /// kept, because it may come from a lack of descriptors.
+    tls: OnceLock<Arc<ClientConfig>>,
 }
 
 impl Connector {
@@ -69,11 +70,10 @@ impl Connector {
         let host = target.host();
         let found = match target.literal() {
             Some(literal) => vec![literal],
-            None => self
-                .resolver
-                .resolve(host)
-                .await
-                .map_err(|error| unresolved(host, error.to_string()))?,
+            None => match self.resolve_patiently(host).await {
+                Err(error) if stems_from_exhaustion(&error) => return Err(no_descriptor(target)),
+                found => found.map_err(|error| unresolved(host, error.to_string()))?,
+            },
         };
         if found.is_empty() {
             return Err(unresolved(host, "no address".to_owned()));
@@ -86,6 +86,17 @@ impl Connector {
         Ok(addresses)
     }
 
+    /// Looks a name up; while this process has no free descriptor for that, it waits.
+    async fn resolve_patiently(&self, host: &str) -> io::Result<Vec<IpAddr>> {
+        for pause in pauses() {
+            match self.resolver.resolve(host).await {
+                Err(error) if stems_from_exhaustion(&error) => tokio::time::sleep(pause).await,
+                found => return found,
+            }
+        }
+        self.resolver.resolve(host).await
+    }
+
     /// Connects to the first of the addresses that answers.
     pub(crate) async fn connect(&self, target: &Target) -> Result<Box<dyn Stream>, Problem> {
         let addresses = self.addresses(target).await?;
@@ -94,8 +105,7 @@ impl Connector {
             match dial_patiently(address).await {
                 Ok(Ok(stream)) => return self.secure(target, stream).await,
                 Ok(Err(error)) if stems_from_exhaustion(&error) => {
-                    let server = target.to_string();
-                    return Err(Problem::NoDescriptor { server });
+                    return Err(no_descriptor(target));
                 }
                 Ok(Err(error)) => last = Some(error.to_string()),
                 Err(_) => last = Some(io::Error::from(io::ErrorKind::TimedOut).to_string()),
@@ -108,8 +118,13 @@ impl Connector {
         if !target.is_secure() {
             return Ok(Box::new(stream));
         }
-        let tls = self.tls.get_or_init(system_tls).clone();
-        let tls = tls.map_err(|why| unreachable(target, why))?;
+        let tls = match self.tls.get() {
+            Some(tls) => tls.clone(),
+            None => {
+                let made = system_tls().map_err(|why| unreachable(target, why))?;
+                self.tls.get_or_init(|| made).clone()
+            }
+        };
         let name = ServerName::try_from(target.host().to_owned());
         let name = name.map_err(|error| unreachable(target, error.to_string()))?;
         let secured = TlsConnector::from(tls).connect(name, stream).await;
@@ -156,6 +171,11 @@ fn system_tls() -> Result<Arc<ClientConfig>, String> {
 fn unresolved(host: &str, cause: String) -> Problem {
     let host = host.to_owned();
     Problem::Unresolved { host, cause }
+}
+
+fn no_descriptor(target: &Target) -> Problem {
+    let server = target.to_string();
+    Problem::NoDescriptor { server }
 }
 
 fn unreachable(target: &Target, cause: String) -> Problem {

@@ -19,7 +19,8 @@ use crate::timeouts::{Limit, Timeouts};
 /// for an answer of the person.
 const IDLE: Duration = Duration::from_secs(20);
 
-/// The HTTP clients, one for each scheme, each made at its first use and shared by all providers.
+/// The HTTP clients, one for each scheme, each made at its first use and shared by all providers. A
+/// failure is not kept, because it may come from a lack of descriptors.
 ///
 /// The one for `http` asks for no system certificates: a machine without any can still use a local
 /// server, and nobody pays for reading them who needs none.
@@ -27,8 +28,8 @@ pub(crate) struct Clients {
     connect: Duration,
     /// Connections without a request that are kept for each host, at most.
     max_idle: usize,
-    plain: OnceLock<Result<Client, String>>,
-    encrypted: OnceLock<Result<Client, String>>,
+    plain: OnceLock<Client>,
+    encrypted: OnceLock<Client>,
 }
 
 impl Clients {
@@ -43,14 +44,23 @@ impl Clients {
 
     /// The client for an address.
     fn client(&self, url: &Url) -> Result<Client, Fault> {
-        let made = if url.scheme() == "https" {
-            self.encrypted.get_or_init(|| build(self.builder()))
+        let is_encrypted = url.scheme() == "https";
+        let kept = if is_encrypted {
+            &self.encrypted
         } else {
-            self.plain
-                .get_or_init(|| build(self.builder().tls_certs_only([])))
+            &self.plain
         };
-        made.clone()
-            .map_err(|why| Fault::new(FaultCode::Internal, why))
+        if let Some(client) = kept.get() {
+            return Ok(client.clone());
+        }
+        let builder = self.builder();
+        let made = if is_encrypted {
+            build(builder)
+        } else {
+            build(builder.tls_certs_only([]))
+        };
+        let made = made.map_err(|why| Fault::new(FaultCode::Internal, why))?;
+        Ok(kept.get_or_init(|| made).clone())
     }
 
     /// Nothing from the environment, no hop that the configuration does not name.
@@ -300,11 +310,12 @@ mod tests {
         }
     }
 
-    // No test of this binary installs a TLS provider.
+    // No other test of this binary installs a TLS provider.
     #[test]
-    fn a_process_without_a_tls_provider_is_told_so() {
-        for base in ["http://box/v1", "https://box/v1"] {
-            let fault = endpoint(base).client().unwrap_err();
+    fn a_process_without_a_tls_provider_is_told_so_until_it_has_one() {
+        let plain = endpoint("http://box/v1");
+        for endpoint in [&plain, &endpoint("https://box/v1")] {
+            let fault = endpoint.client().unwrap_err();
             assert_eq!(fault.code, FaultCode::Internal);
             assert!(
                 fault.message.contains("no TLS provider"),
@@ -312,5 +323,8 @@ mod tests {
                 fault.message
             );
         }
+        let provider = rustls::crypto::ring::default_provider();
+        provider.install_default().unwrap();
+        assert!(plain.client().is_ok());
     }
 }

@@ -1,6 +1,7 @@
 //! A server that answers what a test says, byte for byte, and remembers what it was asked.
 
 use std::collections::VecDeque;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -143,6 +144,8 @@ async fn hear(stream: &mut TcpStream) -> Option<String> {
 
 /// A resolver that says what a test wants, once after the other, and counts.
 pub(crate) struct Names {
+    /// The system's errors that come first.
+    pub(crate) errors: Mutex<VecDeque<i32>>,
     pub(crate) answers: Mutex<VecDeque<Vec<IpAddr>>>,
     pub(crate) asked: Mutex<Vec<String>>,
 }
@@ -151,6 +154,7 @@ impl Names {
     pub(crate) fn saying<const N: usize>(answers: [&[&str]; N]) -> Arc<Self> {
         let parse = |some: &&[&str]| some.iter().map(|one| one.parse().unwrap()).collect();
         Arc::new(Self {
+            errors: Mutex::default(),
             answers: Mutex::new(answers.iter().map(parse).collect()),
             asked: Mutex::default(),
         })
@@ -160,6 +164,9 @@ impl Names {
 impl Resolve for Names {
     fn resolve<'a>(&'a self, host: &'a str) -> Resolving<'a> {
         self.asked.lock().unwrap().push(host.to_owned());
+        if let Some(errno) = self.errors.lock().unwrap().pop_front() {
+            return Box::pin(async move { Err(io::Error::from_raw_os_error(errno)) });
+        }
         let answer = self.answers.lock().unwrap().pop_front().unwrap_or_default();
         Box::pin(async move { Ok(answer) })
     }

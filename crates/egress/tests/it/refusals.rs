@@ -96,6 +96,18 @@ async fn a_name_is_resolved_once_and_the_address_that_was_checked_is_the_one_tha
     assert_eq!(desk.asked().len(), 1);
 }
 
+#[tokio::test]
+async fn a_name_is_looked_up_again_while_there_is_no_free_descriptor() {
+    let desk = Desk::open([say("200 OK", "", b"hello")]).await;
+    let names = Names::saying([&["127.0.0.1"]]);
+    names.errors.lock().unwrap().extend([24, 24]);
+    let client = Client::with_resolver(vec![desk.range()], names.clone());
+    let url = format!("http://some.example:{}/", desk.address.port());
+
+    assert_eq!(get(&client, &url).await.unwrap().body, b"hello");
+    assert_eq!(names.asked.lock().unwrap().len(), 3);
+}
+
 // proves TL-9
 #[tokio::test]
 async fn a_range_that_was_opened_with_a_port_opens_no_other() {
