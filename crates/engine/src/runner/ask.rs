@@ -6,6 +6,7 @@ use samovar_core::provider::is_refusal;
 use samovar_core::{Author, Broken, FinishReason, Kind, MessageId, ProviderEvent, failpoint};
 use samovar_locale as locale;
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
 
 use super::retry::Failure;
 use super::{Input, Runner, not_open};
@@ -105,7 +106,10 @@ impl Runner {
     }
 
     async fn hear(&mut self, answer: &mut Answer, max_tokens: u32) -> Result<ReadEnd, Broken> {
-        let place = match self.wait_for_place().await {
+        let began = Instant::now();
+        let place = self.wait_for_place().await;
+        self.patience.waited(began.elapsed());
+        let place = match place {
             Ok(place) => place,
             Err(reply) => return Ok(ReadEnd::Stopped(reply)),
         };
@@ -117,7 +121,7 @@ impl Runner {
     /// Waits until fewer turns ask a model, in the order in which they came.
     ///
     /// # Errors
-    /// The one who stops the turn meanwhile.
+    /// A stop of the turn, with the reply that it waits for.
     async fn wait_for_place(&mut self) -> Result<Option<OwnedSemaphorePermit>, super::Reply> {
         let mut place = std::pin::pin!(self.parts.asking.clone().acquire_owned());
         loop {

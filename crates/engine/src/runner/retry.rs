@@ -43,7 +43,7 @@ enum Next {
     End,
 }
 
-/// How long a turn has spent on iterations that failed. Of this run alone: attempts are counted
+/// How long a turn has spent on iterations that failed, without the waiting for a place to ask. Of this run alone: attempts are counted
 /// over any number of crashes, time is not.
 #[derive(Debug, Default)]
 pub(crate) struct RetryTime {
@@ -61,6 +61,11 @@ impl RetryTime {
     pub(super) fn rests(&mut self) {
         self.spent = self.used();
         self.since = None;
+    }
+
+    /// So long no model could be asked.
+    pub(super) fn waited(&mut self, waited: Duration) {
+        self.since = self.since.map(|since| since + waited);
     }
 
     fn used(&self) -> Duration {

@@ -55,4 +55,7 @@ async fn time_is_counted_from_a_passs_first_failure_to_its_success_over_all_pass
     patience.fails();
     tokio::time::advance(step).await;
     assert_eq!(patience.used(), step * 3);
+    tokio::time::advance(step).await;
+    patience.waited(step);
+    assert_eq!(patience.used(), step * 3);
 }
