@@ -17,12 +17,20 @@ use schemars::JsonSchema;
 use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tokio::task::{self, AbortHandle};
+use tokio::sync::Semaphore;
+use tokio::task::{self, AbortHandle, JoinHandle};
 
 use crate::alike;
 use crate::foresight::Foresight;
 use crate::schema;
 use crate::workspace::{Stop, Workspace};
+
+/// The calls that have a thread at once, at most. Without a free descriptor each waits on its thread
+/// for half a minute; the runtime has 512 such threads, which the stores need too.
+const MAX_RUNNING: usize = 128;
+
+/// The threads that are left for calls.
+static THREADS: Semaphore = Semaphore::const_new(MAX_RUNNING);
 
 /// A tool for files. The type is the tool's arguments: its doc comment is the description, those of
 /// its fields are the parameters' descriptions.
@@ -146,7 +154,7 @@ impl<T: FileTool> Toolset for FileToolset<T> {
             let foresight = tool.foresee(&workspace).ok()??;
             serde_json::to_value(foresight).ok()
         };
-        Box::pin(async move { task::spawn_blocking(look).await.ok().flatten() })
+        Box::pin(async move { on_thread(look).await.await.ok().flatten() })
     }
 
     fn probe(
@@ -162,7 +170,7 @@ impl<T: FileTool> Toolset for FileToolset<T> {
             tool.probe(&workspace, &foresight).ok()
         };
         Box::pin(async move {
-            let looked = task::spawn_blocking(look).await.ok().flatten();
+            let looked = on_thread(look).await.await.ok().flatten();
             looked.unwrap_or(Probed::Unknown)
         })
     }
@@ -188,11 +196,21 @@ fn spec<T: FileTool>() -> ToolSpec {
     }
 }
 
+/// Starts work that may block, when a thread is left for it.
+async fn on_thread<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> JoinHandle<R> {
+    // It is never closed. Work that was dropped keeps its thread until it stops.
+    let thread = THREADS.acquire().await.ok();
+    task::spawn_blocking(move || {
+        let _thread = thread;
+        work()
+    })
+}
+
 /// Runs a call away from the async threads; dropping the future stops it.
 async fn run_blocking<T: FileTool>(workspace: Arc<Workspace>, args: Value) -> Outcome {
     let stop = Stop::default();
     let seen = stop.clone();
-    let running = task::spawn_blocking(move || answer::<T>(args, &workspace, &seen));
+    let running = on_thread(move || answer::<T>(args, &workspace, &seen)).await;
     let _stops_when_dropped = StopOnDrop {
         stop,
         queued: running.abort_handle(),

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use super::*;
 use crate::edit_file::EditFile;
@@ -117,6 +118,20 @@ async fn a_panic_reaches_whoever_runs_the_call_and_nothing_else() {
             Outcome::done("0 entries in this folder").with_data(json!({ "entries": [] }))
         )
     );
+}
+
+#[tokio::test]
+async fn a_call_waits_while_the_others_have_all_threads() {
+    let (_top, workspace) = workspace();
+    let threads = u32::try_from(MAX_RUNNING).unwrap();
+    let others = THREADS.acquire_many(threads).await.unwrap();
+    let mut waiting = call::<ListDir>(&workspace);
+    let early = timeout(Duration::from_millis(100), &mut waiting).await;
+    assert!(early.is_err());
+
+    drop(others);
+
+    assert!(matches!(waiting.await, ToolReply::Closed(_)));
 }
 
 #[test]
