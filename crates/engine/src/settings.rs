@@ -45,8 +45,8 @@ pub struct Settings {
     /// The most turns that resume at once after a start: one that stops the server must not use up
     /// the others' continuations (DU-6).
     pub continuing_at_once: usize,
-    /// The most turns that ask a model at once; each takes a connection. The others wait for their
-    /// turn, which is none of the model's time.
+    /// The most turns that ask a model at once; each takes a connection. The others wait,
+    /// and no time limit of a model counts that.
     pub asking_at_once: usize,
     /// What the model is told about its work in every session, as a part of the system prompt; empty
     /// for nothing. The same in every folder and on every day, so that the prompt stays cached.

@@ -57,8 +57,8 @@ pub(crate) async fn ask(
     Ok((response, form))
 }
 
-/// Sends a request. While this process has no free descriptor for a connection it waits, which says
-/// nothing about the model's server and takes none of its time.
+/// Sends a request. While this process has no free descriptor for a connection it waits; the
+/// model's server has no part in that, and its time limits do not count it.
 async fn send(request: RequestBuilder, watch: &mut Watch) -> Result<SendResult, Limit> {
     for pause in pauses() {
         let Some(again) = request.try_clone() else {

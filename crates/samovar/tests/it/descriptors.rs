@@ -101,7 +101,7 @@ async fn silent_sockets_at_a_low_limit_harm_no_turn() {
 
 // proves TL-13, AS-14, DU-12
 #[tokio::test]
-async fn a_turn_waits_while_there_is_no_descriptor_and_goes_on_as_if_nothing_was() {
+async fn a_turn_waits_while_there_is_no_descriptor_and_then_ends_as_usual() {
     let (head, calls) = (Gate::new("head"), Gate::new("calls"));
     let hook = Hook::open().await;
     let (program, model) = with_model([
