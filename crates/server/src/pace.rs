@@ -11,8 +11,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::time::Sleep;
-
-use crate::listener::places::Silent;
+use tokio_util::sync::CancellationToken;
 
 /// What is asked of the system to hold for a client, in bytes; Linux takes twice as much, and left
 /// alone it would take several megabytes.
@@ -39,6 +38,10 @@ const LINGER: Duration = Duration::from_secs(1);
 /// Bytes that are read and dropped then, at most.
 const MAX_LINGER_BYTES: usize = 8 * 1024 * 1024;
 
+/// How long a client that has stopped sending may wait for the first of its answer: it has only said
+/// all that it has to say, or is gone.
+const HALF_CLOSED: Duration = Duration::from_secs(2);
+
 /// How many of them at a time.
 const LINGER_CHUNK: usize = 8 * 1024;
 
@@ -50,9 +53,39 @@ pub(crate) struct Stalled(Arc<Flags>);
 struct Flags {
     is_stalled: AtomicBool,
     has_rest: AtomicBool,
+    is_answering: AtomicBool,
+    has_pings: AtomicBool,
+}
+
+/// While it exists, a client that has stopped sending may still read.
+pub(crate) struct Reading {
+    flags: Arc<Flags>,
+    flag: fn(&Flags) -> &AtomicBool,
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        (self.flag)(&self.flags).store(false, Ordering::Relaxed);
+    }
 }
 
 impl Stalled {
+    /// A request is being answered.
+    pub(crate) fn answers(&self) -> Reading {
+        self.reading(|flags| &flags.is_answering)
+    }
+
+    /// The answer has pings, which tell a client that is gone from one that only reads.
+    pub(crate) fn pings(&self) -> Reading {
+        self.reading(|flags| &flags.has_pings)
+    }
+
+    fn reading(&self, flag: fn(&Flags) -> &AtomicBool) -> Reading {
+        flag(&self.0).store(true, Ordering::Relaxed);
+        let flags = self.0.clone();
+        Reading { flags, flag }
+    }
+
     pub(crate) fn is_set(&self) -> bool {
         self.0.is_stalled.load(Ordering::Relaxed)
     }
@@ -86,8 +119,10 @@ pub(crate) struct Paced<S> {
     patience: Duration,
     waiting: Option<Pin<Box<Sleep>>>,
     stalled: Stalled,
-    /// There until the client's first byte.
-    pub(crate) silent: Option<Silent>,
+    /// Cancelled with the client's first byte.
+    pub(crate) begun: CancellationToken,
+    /// There when the client has stopped sending.
+    half_closed: Option<Pin<Box<Sleep>>>,
     lingering: Option<Lingering>,
 }
 
@@ -104,13 +139,33 @@ impl<S> Paced<S> {
             patience,
             waiting: None,
             stalled: Stalled::default(),
-            silent: None,
+            begun: CancellationToken::new(),
+            half_closed: None,
             lingering: None,
         }
     }
 
     pub(crate) fn stalled(&self) -> Stalled {
         self.stalled.clone()
+    }
+
+    /// The client has stopped sending: says so when nothing is left for it to read.
+    fn ends(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            let flags = &self.stalled.0;
+            let reads = flags.has_pings.load(Ordering::Relaxed) || self.waiting.is_some();
+            if !reads && !flags.is_answering.load(Ordering::Relaxed) {
+                return Poll::Ready(Ok(()));
+            }
+            let half_closed = self
+                .half_closed
+                .get_or_insert_with(|| Box::pin(tokio::time::sleep(HALF_CLOSED)));
+            ready!(half_closed.as_mut().poll(cx));
+            if !reads {
+                return Poll::Ready(Ok(()));
+            }
+            self.half_closed = None;
+        }
     }
 
     /// Waits with a write that cannot go on.
@@ -150,13 +205,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
-        let read = Pin::new(&mut self.stream).poll_read(cx, buf);
-        if buf.filled().len() > before
-            && let Some(silent) = self.silent.take()
-        {
-            silent.end();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
+        if buf.filled().len() == before {
+            return self.ends(cx);
         }
-        read
+        self.begun.cancel();
+        Poll::Ready(Ok(()))
     }
 }
 

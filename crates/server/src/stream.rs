@@ -149,9 +149,10 @@ struct SnapshotReplay {
 }
 
 fn response(reading: TurnStream) -> Response<Body> {
-    let chunks = stream::unfold(reading, |mut reading| async move {
+    let pings = reading.stalled.pings();
+    let chunks = stream::unfold((reading, pings), |(mut reading, pings)| async move {
         let chunk = reading.next().await?;
-        Some((Ok::<_, Infallible>(chunk), reading))
+        Some((Ok::<_, Infallible>(chunk), (reading, pings)))
     });
     with_headers(Body::from_stream(chunks))
 }

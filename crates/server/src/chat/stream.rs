@@ -31,15 +31,16 @@ struct ChatStream {
 /// Shows it until the chat ends, or the client has taken nothing for too long: it comes back with the
 /// id of the last message that it has.
 pub(super) fn show(feed: Feed, ping_every: Duration, stalled: Stalled) -> Response<Body> {
+    let pings = stalled.pings();
     let showing = ChatStream {
         feed,
         left: VecDeque::new(),
         ping_every,
         stalled,
     };
-    let chunks = stream::unfold(showing, |mut showing| async move {
+    let chunks = stream::unfold((showing, pings), |(mut showing, pings)| async move {
         let chunk = showing.next().await?;
-        Some((Ok::<_, Infallible>(chunk), showing))
+        Some((Ok::<_, Infallible>(chunk), (showing, pings)))
     });
     crate::stream::with_headers(Body::from_stream(chunks))
 }

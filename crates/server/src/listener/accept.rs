@@ -20,7 +20,7 @@ use samovar_locale as locale;
 use samovar_wire::agent::ErrorBody;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -31,18 +31,22 @@ use crate::pace::{Paced, Stalled};
 use crate::reply;
 use crate::upgrade::ConnectionGuard;
 
-/// How long a connection may be silent before its first byte: who connects has a request.
+/// How long a connection may be silent before its first byte; clients connect when they
+/// have a request.
 const FIRST_BYTE: Duration = Duration::from_secs(3);
 
-/// How long the first head may take where it is all that there is a place for.
+/// How long one of the last places is given for a first head, and then for the answer to a probe.
 const FIRST_HEAD: Duration = Duration::from_secs(1);
 
 /// How long nothing is accepted after a failure, and how long one connection may take to be turned
 /// away.
 const REST: Duration = Duration::from_millis(50);
 
-/// Bytes of a request that are read of a connection before it is turned away, so that its client
-/// finds the answer and not a reset.
+/// How long a connection must find a descriptor before a new shortage is logged.
+const SHORTAGE_ENDS: Duration = Duration::from_mins(1);
+
+/// Bytes of a request that are read before its connection is turned away, so that its client finds
+/// the answer and not a reset.
 const MAX_DROPPED_BYTES: usize = 16 * 1024;
 
 /// The task that accepts connections.
@@ -60,7 +64,8 @@ impl AcceptLoop {
     pub(super) async fn run(self, listener: TcpListener) {
         let mut spare = Spare::hold();
         loop {
-            // Who comes when all places are taken waits here, those behind it in the system's queue.
+            // When all places are taken, one connection waits here and the others in the system's
+            // queue.
             let accepting = async {
                 let (stream, _) = listener.accept().await?;
                 Ok::<_, io::Error>((stream, self.places.take().await))
@@ -91,14 +96,16 @@ impl AcceptLoop {
             tracing::debug!(%error, "a connection keeps its delay");
         }
         let silence = Silence::default();
-        let mut stream = Paced::new(stream, self.slow_reader);
-        let (permit, patience, is_guest) = match place {
+        let stream = Paced::new(stream, self.slow_reader);
+        let (permit, silent, patience, begun) = match place {
             Place::Connection(permit) => {
-                stream.silent = Some(self.places.silent(silence.clone()));
-                (permit, FIRST_BYTE.min(self.slow_client), false)
+                let silent = self.places.silent(silence.clone());
+                let patience = FIRST_BYTE.min(self.slow_client);
+                (permit, Some(silent), patience, stream.begun.clone())
             }
-            Place::FirstHead(permit) => (permit, FIRST_HEAD, true),
+            Place::FirstHead(permit) => (permit, None, FIRST_HEAD, silence.heard.clone()),
         };
+        let is_guest = silent.is_none();
         let (stop, cut) = (self.stop.clone(), self.cut.clone());
         let guard = ConnectionGuard::new(permit, self.tasks.token(), stop.clone(), cut.clone());
         let handling = Handling {
@@ -111,21 +118,27 @@ impl AcceptLoop {
         };
         let slow_client = self.slow_client;
         async move {
+            // Dropped last: the place is free before another stops waiting for it.
+            let _silent = silent;
             let mut builder = hyper::server::conn::http1::Builder::new();
             builder
                 .timer(TokioTimer::new())
                 .header_read_timeout(slow_client)
-                .half_close(true)
                 .max_buf_size(MAX_HEAD_BYTES);
             let service = service_fn(move |request| handling.handle(request));
             let connection = builder.serve_connection(TokioIo::new(stream), service);
             let mut connection = std::pin::pin!(connection.with_upgrades());
+            let too_late = async {
+                if timeout(patience, begun.cancelled()).await.is_ok() {
+                    std::future::pending().await
+                }
+            };
             let too_silent = async {
                 tokio::select! {
                     biased;
                     () = silence.heard.cancelled() => std::future::pending().await,
                     () = silence.evicted.cancelled() => {}
-                    () = sleep(patience) => {}
+                    () = too_late => {}
                 }
             };
             let ended = tokio::select! {
@@ -153,7 +166,7 @@ struct Handling {
     router: TowerToHyperService<Router>,
     places: Arc<Places>,
     stalled: Stalled,
-    /// Cancelled when the client has said what its place is for.
+    /// Cancelled with the first whole head.
     heard: CancellationToken,
     guard: ConnectionGuard,
     /// Whether the connection has been given a place for its first head alone.
@@ -166,9 +179,8 @@ impl Handling {
         mut request: Request<Incoming>,
     ) -> impl Future<Output = Result<Response<Body>, Infallible>> + use<> {
         self.stalled.forget();
-        if self.is_guest {
-            self.heard.cancel();
-        }
+        self.heard.cancel();
+        let answering = self.stalled.answers();
         let is_probe = PROBES.contains(&request.uri().path());
         let is_last = self.is_guest && !self.moves_in();
         if is_last && !is_probe {
@@ -182,8 +194,12 @@ impl Handling {
         request.extensions_mut().insert(self.guard.clone());
         let answered = self.router.call(request);
         Either::Right(async move {
-            let response = answered.await?;
-            Ok(if is_last { closing(response) } else { response })
+            let _answering = answering;
+            if !is_last {
+                return answered.await;
+            }
+            let response = timeout(FIRST_HEAD, answered).await;
+            Ok(closing(response.unwrap_or_else(|_| Ok(late()))?))
         })
     }
 
@@ -197,6 +213,14 @@ impl Handling {
     }
 }
 
+/// The answer to a probe whose body does not come.
+fn late() -> Response<Body> {
+    let late = Error::new(Code::RequestTimeout, locale::request::body_late());
+    let mut response = reply::refusal(&late);
+    door::seal(response.headers_mut());
+    response
+}
+
 /// The last answer of a connection.
 fn closing(mut response: Response<Body>) -> Response<Body> {
     let close = HeaderValue::from_static("close");
@@ -208,14 +232,15 @@ fn closing(mut response: Response<Body>) -> Response<Body> {
 /// hears that at once and does not wait in the system's queue.
 struct Spare {
     held: Option<File>,
-    is_short: bool,
+    /// When there was last no descriptor.
+    short: Option<Instant>,
 }
 
 impl Spare {
     fn hold() -> Self {
         let mut spare = Self {
             held: None,
-            is_short: false,
+            short: None,
         };
         spare.take_back();
         spare
@@ -233,7 +258,8 @@ impl Spare {
 
     /// Answers the next connection that there is no place for.
     async fn turn_away(&mut self, listener: &TcpListener) {
-        if !std::mem::replace(&mut self.is_short, true) {
+        let last = self.short.replace(Instant::now());
+        if last.is_none_or(|last| last.elapsed() > SHORTAGE_ENDS) {
             tracing::warn!("out of file descriptors: connections are turned away");
         }
         self.held = None;

@@ -1,5 +1,5 @@
-//! The places of a listener's connections. When all are taken, the connection that has been silent
-//! for longest loses its own; without one, a few places are left in which a request is only read.
+//! The places of a listener's connections. When all are taken, the oldest connection without a whole
+//! head loses its own; without one, a few places are left in which a request is only read.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ pub(crate) enum Place {
     FirstHead(OwnedSemaphorePermit),
 }
 
-/// The connections that have sent nothing, by their age.
+/// The connections that have sent no whole head, by their age.
 #[derive(Default)]
 struct SilentConnections(Mutex<Numbered>);
 
@@ -35,13 +35,13 @@ struct Numbered {
 /// How the silence of a connection ends.
 #[derive(Clone, Default)]
 pub(crate) struct Silence {
-    /// Cancelled when the client has sent what it was waited for.
+    /// Cancelled when the client has sent a whole head, or its connection has ended.
     pub(crate) heard: CancellationToken,
     /// Cancelled when another needs its place.
     pub(crate) evicted: CancellationToken,
 }
 
-/// A connection that has sent nothing yet; dropped with its first byte, or its end.
+/// A connection that is listed until its end; it is passed over once it was heard.
 pub(crate) struct Silent {
     connections: Arc<SilentConnections>,
     number: u64,
@@ -57,7 +57,7 @@ impl Places {
         }
     }
 
-    /// A place for a connection that has come; waits when there is none of any kind.
+    /// A place for a connection that has come; waits when all are taken, the last ones too.
     pub(crate) async fn take(&self) -> Place {
         if let Some(permit) = self.free() {
             return Place::Connection(permit);
@@ -71,7 +71,7 @@ impl Places {
                 Ok(permit) = self.connections.clone().acquire_owned() => {
                     return Place::Connection(permit);
                 }
-                // It had sent something that was not read yet.
+                // Its head had come and was not read yet, or another took its place first.
                 () = oldest.heard.cancelled() => {}
             }
         }
@@ -88,7 +88,7 @@ impl Places {
         self.connections.clone().try_acquire_owned().ok()
     }
 
-    /// Notes a connection that has sent nothing yet.
+    /// Notes a connection that has sent no whole head yet.
     pub(crate) fn silent(&self, silence: Silence) -> Silent {
         let mut numbered = self.silent.lock();
         numbered.last += 1;
@@ -103,17 +103,12 @@ impl Places {
     }
 }
 
-impl Silent {
-    /// Its first byte has come.
-    pub(crate) fn end(self) {
-        self.heard.cancel();
-    }
-}
-
 impl SilentConnections {
     fn take_oldest(&self) -> Option<Silence> {
-        let oldest = self.lock().oldest.pop_first();
-        oldest.map(|(_, silence)| silence)
+        let mut numbered = self.lock();
+        let mut oldest = std::iter::from_fn(|| numbered.oldest.pop_first());
+        let silent = oldest.find(|(_, silence)| !silence.heard.is_cancelled());
+        silent.map(|(_, silence)| silence)
     }
 
     fn lock(&self) -> MutexGuard<'_, Numbered> {
@@ -124,5 +119,26 @@ impl SilentConnections {
 impl Drop for Silent {
     fn drop(&mut self) {
         self.connections.lock().oldest.remove(&self.number);
+        self.heard.cancel();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_place_that_another_took_first_is_not_waited_for() {
+        let places = Places::new(1, 1);
+        let kept = places.take().await;
+        let silent = places.silent(Silence::default());
+
+        let taking = tokio::time::timeout(Duration::from_secs(1), places.take());
+        let (place, ()) = tokio::join!(taking, async { drop(silent) });
+
+        assert!(matches!(place, Ok(Place::FirstHead(_))));
+        drop(kept);
     }
 }

@@ -46,7 +46,7 @@ async fn without_a_place_probes_are_answered_and_others_are_told_to_come_again()
         let probed = Request::new(&app, "GET", path).send().await;
         assert_eq!(probed.status, 200, "{path}");
     }
-    // However much of it comes behind the head.
+    // However much of it follows the head.
     for body in ["{}".to_owned(), " ".repeat(1024 * 1024)] {
         let refused = stats.clone().json(&body).send().await;
         assert_eq!((refused.status, &*refused.code()), (503, "unavailable"));
@@ -146,6 +146,56 @@ async fn a_reader_that_is_gone_gives_its_place_up_within_two_pings() {
 
     // The test's own client, which made the session, keeps the other one.
     timeout(HANG, served_when_free(&app)).await.unwrap();
+}
+
+// proves AS-9
+#[tokio::test]
+async fn a_client_that_waits_for_a_turn_and_is_gone_gives_its_place_up() {
+    let never = Gate::new("never");
+    let builder = AppBuilder::new().with(|config| config.max_connections = 2);
+    let script = [say("half of it").deltas_of(4).hold_after(1, &never)];
+    let app = builder.start(script).await;
+    let session = app.session().await;
+    let message = json!({"sessionId": session, "content": "go"}).to_string();
+    let message = Request::new(&app, "POST", "/services/agent/sendMessage").json(message);
+    let mut gone = connect(app.address()).await;
+    gone.write_all(&message.bytes()).await.unwrap();
+    drop(gone);
+
+    // The test's own client, which made the session, keeps the other one.
+    timeout(HANG, served_when_free(&app)).await.unwrap();
+}
+
+// proves TL-13
+#[tokio::test]
+async fn a_probe_without_its_body_keeps_no_other_from_its_answer() {
+    let app = app_with(1).await;
+    let _kept = kept(&app).await;
+    let half = Request::new(&app, "GET", "/healthz").with("content-length", "1");
+    let mut strangers = Vec::new();
+    // More than there are last places.
+    for _ in 0..40 {
+        let mut stranger = connect(app.address()).await;
+        stranger.write_all(&half.bytes()).await.unwrap();
+        strangers.push(stranger);
+    }
+
+    let probe = Request::new(&app, "GET", "/readyz");
+    let probed = timeout(Duration::from_secs(5), probe.send()).await;
+
+    assert_eq!(probed.unwrap().status, 200);
+}
+
+// proves TL-13
+#[tokio::test]
+async fn one_byte_keeps_no_place() {
+    let app = app_with(1).await;
+    let mut first = connect(app.address()).await;
+    first.write_all(b"G").await.unwrap();
+    let stats = Request::new(&app, "POST", "/services/agent/getStats");
+
+    assert_eq!(stats.send().await.status, 200);
+    assert!(is_closed(&mut first).await);
 }
 
 /// Asks until there is a place.
