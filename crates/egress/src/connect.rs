@@ -118,12 +118,11 @@ impl Connector {
         if !target.is_secure() {
             return Ok(Box::new(stream));
         }
-        let tls = match self.tls.get() {
-            Some(tls) => tls.clone(),
-            None => {
-                let made = system_tls().map_err(|why| unreachable(target, why))?;
-                self.tls.get_or_init(|| made).clone()
-            }
+        let tls = if let Some(tls) = self.tls.get() {
+            tls.clone()
+        } else {
+            let made = system_tls().map_err(|why| unreachable(target, why))?;
+            self.tls.get_or_init(|| made).clone()
         };
         let name = ServerName::try_from(target.host().to_owned());
         let name = name.map_err(|error| unreachable(target, error.to_string()))?;

@@ -130,7 +130,7 @@ impl AcceptLoop {
             let mut connection = std::pin::pin!(connection.with_upgrades());
             let too_late = async {
                 if timeout(patience, begun.cancelled()).await.is_ok() {
-                    std::future::pending().await
+                    std::future::pending::<()>().await;
                 }
             };
             let too_silent = async {
