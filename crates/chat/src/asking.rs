@@ -3,14 +3,14 @@
 //! (CH-10).
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use samovar_core::{CallId, SessionId, planted};
 use samovar_engine::{Engine, OpenCall, Recovery};
 
 use crate::chat::Chat;
-use crate::questions::AskingCall;
+use crate::questions::{AskingCall, AskingTurns};
 use crate::tools::{ASK_USER, Name, question_text};
 
 /// How long the person's words wait, at most, for the sessions that an earlier run left.
@@ -26,7 +26,8 @@ pub fn ask_for_turns(
 ) -> impl Future<Output = ()> + Send + use<> {
     let early = chat.early();
     let mut watch = engine.watch_calls();
-    let mut asking = Asking::new(chat, &engine, name);
+    let turns = AskingTurns::Engine(Arc::downgrade(&engine));
+    let mut asking = Asking::new(chat, turns, name);
     async move {
         let left = left(&engine).await;
         // It is not kept alive by what it is asked.
@@ -70,22 +71,34 @@ async fn left(engine: &Engine) -> Vec<OpenCall> {
     }
 }
 
-/// What the turns of an engine ask in the chat.
+/// What turns ask in the chat.
 pub(crate) struct Asking {
     chat: Chat,
-    engine: Weak<Engine>,
+    turns: AskingTurns,
     name: Name,
     asked: HashMap<SessionId, HashSet<CallId>>,
 }
 
 impl Asking {
     /// Nothing is asked yet.
-    pub(crate) fn new(chat: Chat, engine: &Arc<Engine>, name: Name) -> Self {
+    pub(crate) fn new(chat: Chat, turns: AskingTurns, name: Name) -> Self {
         Self {
             chat,
-            engine: Arc::downgrade(engine),
+            turns,
             name,
             asked: HashMap::new(),
+        }
+    }
+
+    /// Whether a question is open.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
+    /// Withdraws all.
+    pub(crate) fn withdraw(&mut self) {
+        for call in self.asked.drain().flat_map(|(_, calls)| calls) {
+            self.chat.withdraw_call(&call);
         }
     }
 
@@ -113,7 +126,7 @@ impl Asking {
 
     async fn ask(&self, open: OpenCall) {
         let call = AskingCall {
-            engine: self.engine.clone(),
+            turns: self.turns.clone(),
             turn: open.turn,
             call: open.call.id,
         };

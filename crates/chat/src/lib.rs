@@ -17,7 +17,7 @@ mod questions;
 mod reader;
 mod tools;
 
-pub use agent::{AdaptiveAgent, AgentParts};
+pub use agent::AdaptiveAgent;
 pub use asking::ask_for_turns;
 pub use chat::{
     ADAPTIVE_AGENT, CHAT_AGENT, Chat, ChatParts, ChatState, MAX_TEXT_BYTES, USER, Wake, Wakes,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Weak;
 
 use samovar_core::{CallId, Code, Error, Outcome, PendingInput, Sender, TurnId, planted};
-use samovar_engine::Engine;
+use samovar_engine::{Engine, MemorySession};
 use samovar_locale as locale;
 use tokio::sync::oneshot;
 
@@ -33,10 +33,35 @@ enum Asker {
     Call(AskingCall),
 }
 
-/// A call that asks, which lasts longer than the chat.
+/// Where the turns are that ask.
+#[derive(Clone)]
+pub(crate) enum AskingTurns {
+    /// In the sessions of an engine, which last longer than the chat.
+    Engine(Weak<Engine>),
+    /// In a session of the chat's own agent.
+    Session(Weak<MemorySession>),
+}
+
+impl AskingTurns {
+    async fn settle(&self, call: CallId, outcome: Outcome) -> Result<(), Error> {
+        let stopping = || Error::new(Code::Unavailable, locale::server::stopping());
+        match self {
+            Self::Engine(engine) => {
+                let engine = engine.upgrade().ok_or_else(stopping)?;
+                engine.settle(Sender::Embedder, call, outcome).await
+            }
+            Self::Session(session) => {
+                let session = session.upgrade().ok_or_else(stopping)?;
+                session.settle(call, outcome).await
+            }
+        }
+    }
+}
+
+/// A call that asks.
 #[derive(Clone)]
 pub(crate) struct AskingCall {
-    pub(crate) engine: Weak<Engine>,
+    pub(crate) turns: AskingTurns,
     pub(crate) turn: TurnId,
     pub(crate) call: CallId,
 }
@@ -59,10 +84,7 @@ impl AskingCall {
     }
 
     async fn close(&self, outcome: Outcome) -> Result<bool, Error> {
-        let stopping = || Error::new(Code::Unavailable, locale::server::stopping());
-        let engine = self.engine.upgrade().ok_or_else(stopping)?;
-        let settled = engine.settle(Sender::Embedder, self.call.clone(), outcome);
-        match settled.await {
+        match self.turns.settle(self.call.clone(), outcome).await {
             Ok(()) => Ok(true),
             Err(error) if is_gone(error.code) => Ok(false),
             Err(error) => Err(error),

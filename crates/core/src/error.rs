@@ -66,6 +66,8 @@ codes! {
     UnknownToken = "unknown_token", 404;
     /// No room of this name has a built-in host.
     UnknownRoom = "unknown_room", 404;
+    /// No agent of this name is defined.
+    UnknownAgent = "unknown_agent", 404;
     /// No study has a log of this id.
     UnknownStudy = "unknown_study", 404;
     /// The path exists, but not with this verb.
@@ -83,6 +85,8 @@ codes! {
     /// A turn runs, waits or is queued in the session, and the request needs the session to be
     /// free.
     SessionBusy = "session_busy", 409;
+    /// The definition of the agent has another version, its name is taken, or no client made it.
+    AgentConflict = "agent_conflict", 409;
     /// The chat restarted with its server; the request names an earlier run.
     ChatRestarted = "chat_restarted", 409;
     /// The body is larger than the limit.

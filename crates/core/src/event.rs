@@ -1,8 +1,11 @@
 //! Facts. A session is the ordered log of its events, and that log is the only truth about it.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::agent::Agent;
 use crate::error::FaultCode;
 use crate::id::{AgentPath, CallId, Epoch, EventId, MessageId, Seq, TurnId};
 use crate::message::{Message, Outcome, Part, Role, Usage};
@@ -103,6 +106,13 @@ pub enum Kind {
         /// The call that this turn answers, if it is a child's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent_call: Option<CallId>,
+        /// Whether its parent does not wait for it (SA-11).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        background: bool,
+        /// The agent's definition as the turn began, narrowed to what its caller may delegate;
+        /// `None` for the server's own master. It does not change while the turn lives (SA-4).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        definition: Option<Arc<Agent>>,
     },
     /// An iteration, or another attempt of it, begins: the model is called.
     StepStarted {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::Future;
 use crate::event::{ContextLimit, FinishReason};
 use crate::id::{AgentPath, CallId, MessageId, Seq, SessionId, TurnId};
-use crate::journal::Broken;
+use crate::journal::{Broken, done};
 use crate::message::{Message, Usage};
 use crate::ports::Millis;
 use crate::title::Title;
@@ -170,6 +170,38 @@ pub struct LastTurn {
     pub messages: u64,
 }
 
+/// A turn as stored in the history.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TurnRow {
+    /// The turn.
+    pub turn: TurnId,
+    /// Its session.
+    pub session: SessionId,
+    /// Its agent.
+    pub agent: AgentPath,
+    /// The turn that called it; `None` for one of the session's own agent.
+    pub parent: Option<TurnId>,
+    /// The call that it answers.
+    pub parent_call: Option<CallId>,
+    /// When it started; `None` while its message waits.
+    pub started_at: Option<Millis>,
+    /// Why and when it ended; `None` while it lives.
+    pub end: Option<(FinishReason, Millis)>,
+    /// The token usage, so far or of all.
+    pub usage: Usage,
+}
+
+/// Which turns are queried: the last ones, oldest first.
+#[derive(Clone, Debug)]
+pub struct TurnQuery {
+    /// Those of this session.
+    pub session: Option<SessionId>,
+    /// Only this one.
+    pub turn: Option<TurnId>,
+    /// The maximum number.
+    pub limit: u32,
+}
+
 /// A query for messages of a session: the last `limit`, oldest first, in the order in which their
 /// turns ran.
 #[derive(Clone, Debug)]
@@ -257,6 +289,9 @@ pub trait History: Send + Sync {
         session: &'a SessionId,
     ) -> Future<'a, Result<Option<LastTurn>, Broken>>;
 
+    /// Turns, of whatever depth.
+    fn turns(&self, query: TurnQuery) -> Future<'_, Result<Vec<TurnRow>, Broken>>;
+
     /// Whether a turn of a session is over, according to the history.
     fn is_over<'a>(
         &'a self,
@@ -270,6 +305,77 @@ pub trait History: Send + Sync {
     /// Totals over all sessions.
     fn totals(&self) -> Future<'_, Result<Totals, Broken>>;
 
+    /// Adds what turns of sessions in memory have used to the totals, which is all that a history
+    /// has of them (AS-18).
+    fn spend(&self, usage: Usage) -> Future<'_, Result<(), Broken>>;
+
     /// Writes everything out and closes.
     fn close(&self) -> Future<'_, Result<(), Broken>>;
+}
+
+/// Keeps nothing: the store of sessions that only memory has.
+impl History for () {
+    fn project(&self, _: Vec<Projection>) -> Future<'_, Result<(), Broken>> {
+        done(())
+    }
+
+    fn sync(&self) -> Future<'_, Result<(), Broken>> {
+        done(())
+    }
+
+    fn session<'a>(&'a self, _: &'a SessionId) -> Future<'a, Result<Option<SessionRow>, Broken>> {
+        done(None)
+    }
+
+    fn sessions(&self, _: SessionQuery) -> Future<'_, Result<(Vec<SessionRow>, u64), Broken>> {
+        done((Vec::new(), 0))
+    }
+
+    fn messages(&self, _: MessageQuery) -> Future<'_, Result<Vec<MessageRow>, Broken>> {
+        done(Vec::new())
+    }
+
+    fn place<'a>(&'a self, _: &'a SessionId, _: &'a MessageId) -> Future<'a, Result<u64, Broken>> {
+        done(0)
+    }
+
+    fn message<'a>(&'a self, _: &'a MessageId) -> Future<'a, Result<Option<MessageRow>, Broken>> {
+        done(None)
+    }
+
+    fn turn_from<'a>(
+        &'a self,
+        _: &'a SessionId,
+        _: &'a TurnId,
+    ) -> Future<'a, Result<Option<Seq>, Broken>> {
+        done(None)
+    }
+
+    fn last_turn<'a>(&'a self, _: &'a SessionId) -> Future<'a, Result<Option<LastTurn>, Broken>> {
+        done(None)
+    }
+
+    fn turns(&self, _: TurnQuery) -> Future<'_, Result<Vec<TurnRow>, Broken>> {
+        done(Vec::new())
+    }
+
+    fn is_over<'a>(&'a self, _: &'a SessionId, _: &'a TurnId) -> Future<'a, Result<bool, Broken>> {
+        done(false)
+    }
+
+    fn discard<'a>(&'a self, _: &'a SessionId) -> Future<'a, Result<(), Broken>> {
+        done(())
+    }
+
+    fn totals(&self) -> Future<'_, Result<Totals, Broken>> {
+        done(Totals::default())
+    }
+
+    fn spend(&self, _: Usage) -> Future<'_, Result<(), Broken>> {
+        done(())
+    }
+
+    fn close(&self) -> Future<'_, Result<(), Broken>> {
+        done(())
+    }
 }

@@ -175,6 +175,11 @@ impl AgentPath {
         Self(name.into())
     }
 
+    /// A path as it was written.
+    pub fn read(path: &str) -> Self {
+        Self(path.into())
+    }
+
     /// The path of an agent that this one calls.
     #[must_use]
     pub fn child(&self, name: &str) -> Self {

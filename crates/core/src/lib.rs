@@ -2,12 +2,14 @@
 //!
 //! Here: identifiers, messages (including those of the chat and the relay), events, commands, the
 //! error codes, and the ports that the leaves implement ([`Provider`], [`Models`], [`Toolset`],
-//! [`Journal`], [`History`], [`Clock`], [`Ids`], [`Damages`]). Not here: I/O, a runtime, HTTP, SQL,
-//! the spelling of any protocol.
+//! [`Journal`], [`History`], [`AgentRows`], [`Clock`], [`Ids`], [`Damages`]). Not here: I/O, a
+//! runtime, HTTP, SQL, the spelling of any protocol.
 //!
 //! Start with [`event`]: a session is an ordered log of events, commands go in, turns decide,
 //! events come out, and every protocol is only a spelling of those two words.
 
+pub mod agent;
+pub mod agent_rows;
 pub mod chat;
 pub mod command;
 pub mod error;
@@ -23,6 +25,8 @@ pub mod relay;
 pub mod title;
 pub mod tool;
 
+pub use agent::{Agent, AgentName, Agents};
+pub use agent_rows::{AgentRow, AgentRows, RowChange};
 pub use chat::{ChatMessage, ChatMeta, ChatRole, PendingInput};
 pub use command::{Accepted, Action, Command, Delivery, Sender};
 pub use error::{Code, Error};

@@ -108,6 +108,23 @@ impl Message {
         }
     }
 
+    /// The server's message with the result of an agent that worked in the background (SA-11);
+    /// `about` says which, for clients.
+    pub fn of_background(id: MessageId, text: String, about: Value, created_at: Millis) -> Self {
+        let mut message = Self::new(id, Role::System, vec![Part::text(text)], created_at);
+        message.metadata.insert(BACKGROUND.to_owned(), about);
+        message
+    }
+
+    /// Whether it can begin a turn: what a user says, or the result of an agent in the background.
+    pub fn is_input(&self) -> bool {
+        match self.role {
+            Role::User => true,
+            Role::System => self.metadata.contains_key(BACKGROUND),
+            Role::Assistant | Role::Tool => false,
+        }
+    }
+
     /// All text of the message, without reasoning, joined in order.
     pub fn text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {
@@ -129,6 +146,9 @@ impl Message {
         })
     }
 }
+
+/// The metadata's key for the agent whose result a message of the server brings.
+const BACKGROUND: &str = "background";
 
 /// The metadata's key for what a message of the server reminds the model of.
 const REMINDER: &str = "reminder";

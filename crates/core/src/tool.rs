@@ -118,9 +118,11 @@ pub struct ToolSpec {
 pub enum Closer {
     /// The tool itself, within its timeout.
     Tool,
-    /// A person, a host or a child's turn, at any later time. Meanwhile nothing waits in memory,
-    /// and a restart changes nothing.
+    /// A person or a host, at any later time. Meanwhile nothing waits in memory, and a restart
+    /// changes nothing.
     Outside,
+    /// The end of a child's turn (SA-7), as with [`Closer::Outside`]; no client can close it.
+    Child,
     /// The person who is asked, at any later time, as with [`Closer::Outside`]; meanwhile nothing
     /// else of the turn runs, not even a later call (CH-4).
     Person,
@@ -131,7 +133,7 @@ impl Closer {
     pub fn is_outside(self) -> bool {
         match self {
             Self::Tool => false,
-            Self::Outside | Self::Person => true,
+            Self::Outside | Self::Child | Self::Person => true,
         }
     }
 }

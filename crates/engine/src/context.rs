@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use samovar_core::provider::ContextNumbers;
-use samovar_core::{ContextLimit, Event, Kind, Message, Part, Prompt, Role, Seq};
+use samovar_core::{ContextLimit, Event, Kind, Message, MessageId, Part, Prompt, Role, Seq};
 use serde_json::Value;
 
 use crate::log::weight;
@@ -84,6 +84,23 @@ impl Transcript {
         }
     }
 
+    /// The same of a conversation that no turn is known of: each input may have begun one.
+    pub(crate) fn beginning_with(
+        before: usize,
+        messages: Vec<Arc<Message>>,
+        limit: Option<ContextLimit>,
+        max: usize,
+    ) -> Self {
+        let is_input = |(_, message): &(usize, &Arc<Message>)| message.is_input();
+        let inputs = messages.iter().enumerate().filter(is_input);
+        let turns = inputs.map(|(at, _)| before + at).collect();
+        let from = start(before + messages.len(), max).max(before);
+        let from = shortened(from, before, &messages, max);
+        let mut transcript = Self::new(before, messages, turns, limit);
+        transcript.begin_at(from);
+        transcript
+    }
+
     /// Takes in what an event adds to the conversation, or reveals about the room for it.
     pub(crate) fn take(&mut self, event: &Event) {
         if let Some(message) = projection::message_of(event) {
@@ -128,6 +145,30 @@ impl Transcript {
         self.messages.push(message);
     }
 
+    /// The messages in memory, oldest first.
+    pub(crate) fn messages(&self) -> impl DoubleEndedIterator<Item = &Message> {
+        self.messages.iter().map(AsRef::as_ref)
+    }
+
+    /// The message that the first one belongs to: for a child, the one with its call.
+    pub(crate) fn parent(&self) -> Option<&MessageId> {
+        self.messages.first()?.parent.as_ref()
+    }
+
+    /// The conversation of a child, from its turn's events.
+    pub(crate) fn of_turn<'a>(events: impl Iterator<Item = &'a Arc<Event>>, max: usize) -> Self {
+        let mut transcript = Self::default();
+        for event in events {
+            match &event.kind {
+                Kind::MessageFinished { message, .. } if message.is_input() => {
+                    transcript.begin_turn(Arc::new(message.clone()), max);
+                }
+                _ => transcript.take(event),
+            }
+        }
+        transcript
+    }
+
     /// How much memory it takes, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes + self.opening.as_ref().map_or(0, weight::of_message)
@@ -157,7 +198,7 @@ impl Transcript {
         let opening = self.opening.iter().filter(|_| !begins_a_turn);
         let opening: Vec<_> = opening.cloned().collect();
         if opening.is_empty() {
-            let is_other = |message: &&Arc<Message>| message.role != Role::User;
+            let is_other = |message: &&Arc<Message>| !message.is_input();
             rest = &rest[rest.iter().take_while(is_other).count()..];
         }
         [opening.as_slice(), rest].concat()

@@ -7,21 +7,18 @@ use std::time::Duration;
 use samovar_core::command::Text;
 use samovar_core::journal::LogEntry;
 use samovar_core::{
-    Accepted, Action, Bounds, Broken, Clock, Code, Command, Damages, Delivery, Error, History, Ids,
-    Journal, Models, Sender, Seq, SessionId, TurnId, failpoint,
+    Accepted, Action, Agents, Bounds, Broken, Clock, Code, Command, Damages, Delivery, Error,
+    History, Ids, Journal, Models, Sender, Seq, SessionId, TurnId, failpoint,
 };
 use samovar_locale as locale;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::disk_space::SpaceWatch;
 use crate::log::{Follower, Log};
-use crate::memory::Memory;
-use crate::parts::{Parts, RunningTurn, RunningTurns, damaged, refusal, unknown};
-use crate::projector::Projector;
-use crate::recovered::{self, Ledger, OpenDecision, Recovered};
+use crate::parts::{Parts, RunningTurn, refusal, unknown};
+use crate::recovered::{self, OpenDecision, Recovered};
 use crate::runner::answer;
 use crate::session::{Letter, Mailbox};
 use crate::settings::{Recovery, Settings};
@@ -29,10 +26,12 @@ use crate::toolbox::Toolbox;
 
 mod call;
 mod copies;
+mod in_memory;
 mod reads;
 mod resume;
 
 use self::copies::Copies;
+pub use self::in_memory::{Beginning, Conversation, MemorySession};
 pub use self::resume::{ReaderPosition, ResumeFrom, Resumption, TurnChoice};
 
 /// How long an engine without turns waits at start for what a former run left. When the history
@@ -58,6 +57,8 @@ pub struct Ports {
     pub models: Arc<dyn Models>,
     /// The tools.
     pub toolbox: Arc<Toolbox>,
+    /// The definitions of agents.
+    pub agents: Arc<dyn Agents>,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
     /// Where ids come from.
@@ -87,49 +88,11 @@ impl Engine {
     /// # Errors
     /// [`Broken`] when the journal cannot be read.
     pub async fn start(ports: Ports, settings: Settings) -> Result<Arc<Self>, Broken> {
-        let Ports {
-            journal,
-            history,
-            models,
-            toolbox,
-            clock,
-            ids,
-            damages,
-        } = ports;
-        let projector = Arc::new(Projector::new(
-            history.clone(),
-            journal.clone(),
-            clock.clone(),
-            damages.clone(),
-            &settings,
-        ));
-        let continuing = Arc::new(Semaphore::new(settings.continuing_at_once.max(1)));
-        let asking = Arc::new(Semaphore::new(settings.asking_at_once.max(1)));
-        let memory = Memory::new(settings.memory);
-        let shared = Arc::new(Parts {
-            settings,
-            journal,
-            history,
-            models,
-            toolbox,
-            clock,
-            ids,
-            damages: damages.clone(),
-            projector: projector.clone(),
-            open_calls: Arc::default(),
-            running: RunningTurns::new(),
-            memory,
-            disk_space: SpaceWatch::default(),
-            continuing,
-            asking,
-            ledger: Ledger::new(),
-            stopping: CancellationToken::new(),
-            stop: CancellationToken::new(),
-        });
+        let shared = Arc::new(Parts::new(ports, settings));
+        let projector = shared.projector.clone();
         let bus = Bus::new(shared.clone());
         let unsettled = unsettled(&shared).await?;
-        let alive = unsettled.iter().filter(|(_, entry)| !entry.deleted);
-        let alive: Vec<_> = alive.map(|(session, _)| session.clone()).collect();
+        let alive = alive(&unsettled);
         *shared.open_calls.unread.lock().await = alive.clone();
         projector.take_over(unsettled.iter().cloned());
         let (tasks, stop_projector) = (TaskTracker::new(), CancellationToken::new());
@@ -164,7 +127,7 @@ impl Engine {
     pub async fn submit(&self, command: Command) -> Result<Accepted, Error> {
         // Before the look whether it stops: a stop that comes later waits for what this begins.
         let _here = self.attend();
-        self.check(&command)?;
+        self.parts.check(&command)?;
         self.bus.submit(command).await
     }
 
@@ -211,31 +174,6 @@ impl Engine {
         Attendance(self.parts.running.enter())
     }
 
-    /// Refuses what cannot be done now, or not here.
-    fn check(&self, command: &Command) -> Result<(), Error> {
-        let (starts_work, concerns_turns, adds) = match command.action {
-            Action::Post { .. } | Action::Continue => (true, true, true),
-            Action::Open { .. } => (true, false, true),
-            Action::Settle { .. } | Action::Cancel { .. } => (false, true, false),
-            Action::Change { .. } | Action::Undo => (false, false, true),
-            Action::Close | Action::CloseEmpty => (false, false, false),
-        };
-        if adds && self.parts.damages.is_damaged(&command.session) {
-            return Err(damaged());
-        }
-        if starts_work && self.is_stopping() {
-            return Err(Error::new(Code::Unavailable, locale::server::stopping()));
-        }
-        let is_new = matches!(command.action, Action::Post { .. } | Action::Open { .. });
-        if is_new && self.parts.memory.is_full() {
-            return Err(Error::new(Code::Busy, locale::server::memory_full()));
-        }
-        if concerns_turns && !self.parts.settings.recovery.runs_turns() {
-            return Err(Error::new(Code::Unavailable, locale::server::no_turns()));
-        }
-        Ok(())
-    }
-
     /// Reads a session's events after a position, as they come.
     ///
     /// # Errors
@@ -270,13 +208,13 @@ impl Engine {
     }
 
     /// The tools, which can be added to and removed from while the engine runs.
-    pub fn toolbox(&self) -> &Toolbox {
+    pub fn toolbox(&self) -> &Arc<Toolbox> {
         &self.parts.toolbox
     }
 
     /// The models.
-    pub fn models(&self) -> &dyn Models {
-        self.parts.models.as_ref()
+    pub fn models(&self) -> &Arc<dyn Models> {
+        &self.parts.models
     }
 
     /// What is set.
@@ -458,11 +396,10 @@ impl Bus {
     /// Refuses what is asked of a session that cannot be read. One that is damaged can be deleted.
     async fn turn_away(&self, id: &SessionId, mut letters: mpsc::Receiver<Letter>, broken: Broken) {
         let is_damaged = matches!(broken, Broken::Damaged(_));
-        let refused = match &broken {
-            Broken::Damaged(_) => self.parts.unreadable(id, &broken),
-            Broken::Full(_) | Broken::ReadOnly(_) | Broken::Starved(_) | Broken::Io(_) => {
-                refusal(broken)
-            }
+        let refused = if is_damaged {
+            self.parts.unreadable(id, &broken)
+        } else {
+            refusal(broken)
         };
         loop {
             while let Ok(letter) = letters.try_recv() {
@@ -530,4 +467,10 @@ async fn unsettled(parts: &Parts) -> Result<Vec<(SessionId, LogEntry)>, Broken> 
 
 fn stopping() -> Error {
     Error::new(Code::Unavailable, locale::server::stopping())
+}
+
+/// The sessions that were not deleted.
+fn alive(unsettled: &[(SessionId, LogEntry)]) -> Vec<SessionId> {
+    let alive = unsettled.iter().filter(|(_, entry)| !entry.deleted);
+    alive.map(|(session, _)| session.clone()).collect()
 }

@@ -8,6 +8,7 @@
 
 mod answer;
 mod context;
+mod delegation;
 mod disk_space;
 mod edges;
 mod engine;
@@ -26,7 +27,11 @@ mod settings;
 mod toolbox;
 pub mod turn;
 
-pub use engine::{Attendance, Engine, Ports, ReaderPosition, ResumeFrom, Resumption, TurnChoice};
+pub use delegation::DelegationTools;
+pub use engine::{
+    Attendance, Beginning, Conversation, Engine, MemorySession, Ports, ReaderPosition, ResumeFrom,
+    Resumption, TurnChoice,
+};
 pub use log::{FollowError, Follower};
 pub use open_calls::{CallWatch, OpenCall};
 pub use projector::Lag;

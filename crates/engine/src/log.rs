@@ -28,8 +28,7 @@ pub(crate) mod weight;
 pub use follower::{FollowError, Follower};
 pub(crate) use places::TurnPlace;
 
-/// The session's own agent, until definitions are built.
-pub(crate) const MASTER: &str = "master";
+pub(crate) use samovar_core::agent::MASTER;
 
 pub(crate) fn master() -> AgentPath {
     AgentPath::root(MASTER)
@@ -44,8 +43,18 @@ pub(crate) struct Draft {
     pub(crate) kind: Kind,
 }
 
+/// How long a session is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeping {
+    /// In the stores.
+    Durable,
+    /// In memory, as long as its owner wants it.
+    Memory,
+}
+
 /// Where a log continues, or begins.
 pub(crate) struct LogStart {
+    pub(crate) keeping: Keeping,
     pub(crate) session: SessionId,
     pub(crate) log: LogNo,
     /// The last position that was ever given out.
@@ -79,6 +88,7 @@ impl WeakLog {
 struct Shared {
     session: SessionId,
     log: LogNo,
+    keeping: Keeping,
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
     state: Mutex<LogState>,
@@ -118,7 +128,7 @@ pub(crate) struct Refused {
 
 impl Log {
     pub(crate) fn new(start: LogStart, journal: Arc<dyn Journal>, clock: Arc<dyn Clock>) -> Self {
-        let tail = Tail::new(start.head, start.tail_bytes);
+        let tail = Tail::new(start.head, start.tail_bytes, start.keeping);
         let mut quiet = TurnGaps::default();
         if start.open.is_empty() {
             quiet.note(start.head);
@@ -141,6 +151,7 @@ impl Log {
         let shared = Shared {
             session: start.session,
             log: start.log,
+            keeping: start.keeping,
             journal,
             clock,
             state: Mutex::new(state),
@@ -158,6 +169,10 @@ impl Log {
 
     pub(crate) fn number(&self) -> LogNo {
         self.shared.log
+    }
+
+    pub(crate) fn keeping(&self) -> Keeping {
+        self.shared.keeping
     }
 
     /// The last position that readers can see.
@@ -218,6 +233,7 @@ impl Log {
                 state.tail.folded();
                 if let Some(last) = events.last().filter(|_| state.open.is_empty()) {
                     state.quiet.note(last.seq);
+                    state.tail.over(last.seq);
                 }
                 state.tail.kept(&owed);
                 state.owed.clear();
@@ -296,7 +312,10 @@ impl Log {
 
     /// A reader that begins behind a position.
     pub(crate) fn follow(&self, after: Seq) -> Follower {
-        self.shared.state().readers += 1;
+        let mut state = self.shared.state();
+        state.readers += 1;
+        state.tail.is_read(Some(after));
+        drop(state);
         Follower::new(self.clone(), after, self.shared.published.subscribe())
     }
 }

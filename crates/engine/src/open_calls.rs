@@ -1,15 +1,13 @@
 //! The open calls that are settled from outside, over all sessions: a caller settles one without
-//! knowing its session. One watcher can learn which sessions' open calls have changed.
+//! knowing its session. Watchers learn which sessions' open calls have changed.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use samovar_core::{AgentPath, Broken, CallId, Journal, Seq, SessionId, ToolCall, TurnId};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::log::master;
 use crate::projector::read_kept;
 use crate::turn::Turn;
 
@@ -26,79 +24,120 @@ pub struct OpenCall {
     pub call: ToolCall,
 }
 
-/// All of them. A view of the logs, made anew at each start: a session is in it once it was in
+/// All of them. A view of the logs, made again at each start: a session is in it once it was in
 /// memory.
 #[derive(Default)]
 pub(crate) struct OpenCalls {
     known: Mutex<HashMap<SessionId, SessionCalls>>,
-    /// The sessions whose calls are others than when they were looked at last; nothing where nobody
-    /// looks. Locked behind `known`.
-    changed: Mutex<BTreeSet<SessionId>>,
-    is_watched: AtomicBool,
-    bell: Notify,
-    /// Sessions that a former run left and that were not in memory since, as far as anybody looked.
+    /// The turns of calls that are about to be kept, for clients that close one as soon as they see it.
+    coming: Mutex<HashMap<CallId, TurnId>>,
+    /// Locked after `known`.
+    watchers: Mutex<Vec<Weak<Watched>>>,
+    /// Sessions that a former run left and that were not in memory since, as far as was looked.
     pub(crate) unread: tokio::sync::Mutex<Vec<SessionId>>,
 }
 
-/// What waits in one session, which has one turn at a time.
-#[derive(PartialEq)]
-struct SessionCalls {
-    turn: TurnId,
+/// What waits in one session, by turn; ids of turns are made in the order of time.
+type SessionCalls = BTreeMap<TurnId, TurnCalls>;
+
+#[derive(Clone, PartialEq)]
+struct TurnCalls {
+    agent: AgentPath,
     calls: Vec<ToolCall>,
 }
 
+/// What a watcher has not seen yet.
+#[derive(Default)]
+struct Watched {
+    /// The sessions whose calls are others than when it looked last.
+    changed: Mutex<BTreeSet<SessionId>>,
+    bell: Notify,
+}
+
 impl OpenCalls {
+    /// Takes in that a turn is about to wait for calls.
+    pub(crate) fn expect(&self, turn_id: &TurnId, turn: &Turn) {
+        let mut calls = turn.outside_calls().peekable();
+        if calls.peek().is_some() {
+            let calls = calls.map(|call| (call.id.clone(), turn_id.clone()));
+            lock(&self.coming).extend(calls);
+        }
+    }
+
     /// Takes in how a turn stands, once that is kept.
-    pub(crate) fn note(&self, session: &SessionId, turn_id: &TurnId, turn: &Turn) {
+    pub(crate) fn note(
+        &self,
+        session: &SessionId,
+        turn_id: &TurnId,
+        agent: &AgentPath,
+        turn: &Turn,
+    ) {
         let calls: Vec<_> = turn.outside_calls().cloned().collect();
         if calls.is_empty() {
             return self.forget(session, turn_id);
         }
-        let turn = turn_id.clone();
-        let waiting = SessionCalls { turn, calls };
+        let agent = agent.clone();
+        let waiting = TurnCalls { agent, calls };
         let mut known = self.lock();
-        if known.get(session) != Some(&waiting) {
-            known.insert(session.clone(), waiting);
+        let of_session = known.entry(session.clone()).or_default();
+        if of_session.get(turn_id) != Some(&waiting) {
+            of_session.insert(turn_id.clone(), waiting);
             self.has_changed(session);
         }
+        lock(&self.coming).retain(|_, turn| turn != turn_id);
     }
 
     /// Takes in that a turn waits no more.
     pub(crate) fn forget(&self, session: &SessionId, turn_id: &TurnId) {
+        lock(&self.coming).retain(|_, turn| turn != turn_id);
         let mut known = self.lock();
-        if known
-            .get(session)
-            .is_some_and(|waiting| waiting.turn == *turn_id)
-        {
-            known.remove(session);
+        let Some(of_session) = known.get_mut(session) else {
+            return;
+        };
+        if of_session.remove(turn_id).is_some() {
+            if of_session.is_empty() {
+                known.remove(session);
+            }
             self.has_changed(session);
         }
     }
 
     fn has_changed(&self, session: &SessionId) {
-        if self.is_watched.load(Ordering::Relaxed) {
-            lock(&self.changed).insert(session.clone());
-            self.bell.notify_one();
-        }
+        lock(&self.watchers).retain(|watcher| {
+            let Some(watcher) = watcher.upgrade() else {
+                return false;
+            };
+            lock(&watcher.changed).insert(session.clone());
+            watcher.bell.notify_one();
+            true
+        });
     }
 
     /// The session of a call, if that is known.
     pub(crate) fn session_of(&self, call: &CallId) -> Option<SessionId> {
         let known = self.lock();
-        let has = |waiting: &SessionCalls| waiting.calls.iter().any(|open| open.id == *call);
+        let has = |waiting: &SessionCalls| turn_with(waiting, call).is_some();
         let found = known.iter().find(|(_, waiting)| has(waiting));
         found.map(|(session, _)| session.clone())
+    }
+
+    /// The turn of a session that waits for a call.
+    pub(crate) fn turn_of(&self, session: &SessionId, call: &CallId) -> Option<TurnId> {
+        let known = self.lock();
+        let known = known
+            .get(session)
+            .and_then(|waiting| turn_with(waiting, call));
+        known.or_else(|| lock(&self.coming).get(call).cloned())
     }
 
     /// All that are known, those of the oldest turn first.
     pub(crate) fn list(&self) -> Vec<OpenCall> {
         let known = self.lock();
-        let all = known
-            .iter()
-            .flat_map(|(session, waiting)| waiting.list(session));
+        let all = known.iter();
+        let all = all.flat_map(|(session, waiting)| list(session, waiting));
         let mut calls: Vec<_> = all.collect();
         drop(known);
-        // Ids of turns are made in the order of time, and the calls of one stand as they were asked.
+        // The calls of one turn stay in the order in which they were asked.
         calls.sort_by(|a, b| a.turn.cmp(&b.turn));
         calls
     }
@@ -106,7 +145,7 @@ impl OpenCalls {
     fn of(&self, session: &SessionId) -> Vec<OpenCall> {
         let known = self.lock();
         let waiting = known.get(session);
-        waiting.map_or_else(Vec::new, |waiting| waiting.list(session).collect())
+        waiting.map_or_else(Vec::new, |waiting| list(session, waiting).collect())
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, SessionCalls>> {
@@ -114,15 +153,21 @@ impl OpenCalls {
     }
 }
 
-impl SessionCalls {
-    fn list(&self, session: &SessionId) -> impl Iterator<Item = OpenCall> {
-        self.calls.iter().map(|call| OpenCall {
+fn turn_with(waiting: &SessionCalls, call: &CallId) -> Option<TurnId> {
+    let has = |turn: &TurnCalls| turn.calls.iter().any(|open| open.id == *call);
+    let found = waiting.iter().find(|(_, turn)| has(turn));
+    found.map(|(turn, _)| turn.clone())
+}
+
+fn list(session: &SessionId, waiting: &SessionCalls) -> impl Iterator<Item = OpenCall> {
+    waiting.iter().flat_map(move |(turn, waiting)| {
+        waiting.calls.iter().map(move |call| OpenCall {
             session: session.clone(),
-            turn: self.turn.clone(),
-            agent: master(),
+            turn: turn.clone(),
+            agent: waiting.agent.clone(),
             call: call.clone(),
         })
-    }
+    })
 }
 
 /// The calls of a session that wait for somebody outside, as its log has them: nothing of it comes into
@@ -141,40 +186,45 @@ pub(crate) fn kept(journal: &dyn Journal, session: &SessionId) -> Result<Vec<Ope
         Seq(first.0.saturating_sub(1)),
         entry.head,
     )?;
-    let mut turns: Vec<(TurnId, Turn)> = Vec::new();
+    let mut turns: Vec<(TurnId, AgentPath, Turn)> = Vec::new();
     for event in events {
         let Some(id) = &event.turn else { continue };
-        let at = turns.iter().position(|(other, _)| other == id);
+        let at = turns.iter().position(|(other, ..)| other == id);
         let at = at.unwrap_or_else(|| {
-            turns.push((id.clone(), Turn::new()));
+            turns.push((id.clone(), event.agent.clone(), Turn::new()));
             turns.len() - 1
         });
-        turns[at].1.apply(&event.kind);
+        turns[at].2.apply(&event.kind);
     }
-    let waiting = turns.into_iter().flat_map(|(turn, state)| {
+    let waiting = turns.into_iter().map(|(turn, agent, state)| {
         let calls = state.outside_calls().cloned().collect();
-        SessionCalls { turn, calls }
-            .list(session)
-            .collect::<Vec<_>>()
+        (turn, TurnCalls { agent, calls })
     });
-    Ok(waiting.collect())
+    let waiting: SessionCalls = waiting.collect();
+    Ok(list(session, &waiting).collect())
 }
 
-/// A watcher of the calls that wait to be settled from outside; an engine has one.
+/// A watcher of the calls that wait to be settled from outside.
 pub struct CallWatch {
     calls: Arc<OpenCalls>,
+    watched: Arc<Watched>,
     stop: CancellationToken,
 }
 
 impl CallWatch {
     /// Those that are known now are all new to it.
     pub(crate) fn new(calls: Arc<OpenCalls>, stop: CancellationToken) -> Self {
-        calls.is_watched.store(true, Ordering::Relaxed);
+        let watched = Arc::new(Watched::default());
         let known = calls.lock();
-        lock(&calls.changed).extend(known.keys().cloned());
+        lock(&calls.watchers).push(Arc::downgrade(&watched));
+        lock(&watched.changed).extend(known.keys().cloned());
         drop(known);
-        calls.bell.notify_one();
-        Self { calls, stop }
+        watched.bell.notify_one();
+        Self {
+            calls,
+            watched,
+            stop,
+        }
     }
 
     /// The sessions whose open calls have changed, each with its current ones in the order in which
@@ -183,7 +233,7 @@ impl CallWatch {
     pub async fn next(&mut self) -> Option<Vec<(SessionId, Vec<OpenCall>)>> {
         let calls = &self.calls;
         loop {
-            let changed = std::mem::take(&mut *lock(&calls.changed));
+            let changed = std::mem::take(&mut *lock(&self.watched.changed));
             if !changed.is_empty() {
                 let with_calls = changed.into_iter().map(|session| {
                     let open = calls.of(&session);
@@ -196,7 +246,7 @@ impl CallWatch {
             }
             // Both are safe to drop halfway: a bell that rang unheard rings again.
             tokio::select! {
-                () = calls.bell.notified() => {}
+                () = self.watched.bell.notified() => {}
                 () = self.stop.cancelled() => return None,
             }
         }

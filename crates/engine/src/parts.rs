@@ -2,26 +2,36 @@
 
 use std::sync::Arc;
 
-use samovar_core::{Broken, Clock, Code, Damages, Error, History, Ids, Journal, Models, SessionId};
+use samovar_core::{
+    Action, Agent, Agents, Broken, Clock, Code, Command, Damages, Error, History, Ids, Journal,
+    Models, SessionId,
+};
 use samovar_locale as locale;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::disk_space::SpaceWatch;
+use crate::engine::Ports;
+use crate::log::Keeping;
 use crate::memory::Memory;
 use crate::open_calls::OpenCalls;
 use crate::projector::Projector;
 use crate::recovered::Ledger;
-use crate::settings::Settings;
+use crate::settings::{Recovery, Settings};
 use crate::toolbox::Toolbox;
 
 /// What every session shares.
 pub(crate) struct Parts {
+    /// How long the sessions that share it are kept.
+    pub(crate) keeping: Keeping,
     pub(crate) settings: Settings,
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) history: Arc<dyn History>,
     pub(crate) models: Arc<dyn Models>,
     pub(crate) toolbox: Arc<Toolbox>,
+    pub(crate) agents: Arc<dyn Agents>,
+    /// The agent of a session that names none.
+    pub(crate) master: Arc<Agent>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn Ids>,
     pub(crate) damages: Arc<dyn Damages>,
@@ -44,18 +54,115 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
+    /// What every session in the stores works with.
+    pub(crate) fn new(ports: Ports, settings: Settings) -> Self {
+        let Ports {
+            journal,
+            history,
+            models,
+            toolbox,
+            agents,
+            clock,
+            ids,
+            damages,
+        } = ports;
+        let projector = Projector::new(
+            history.clone(),
+            journal.clone(),
+            clock.clone(),
+            damages.clone(),
+            &settings,
+        );
+        let places = |count: usize| Arc::new(Semaphore::new(count.max(1)));
+        Self {
+            keeping: Keeping::Durable,
+            journal,
+            history,
+            models,
+            toolbox,
+            agents,
+            master: Arc::new(Agent::master()),
+            clock,
+            ids,
+            damages,
+            projector: Arc::new(projector),
+            open_calls: Arc::default(),
+            running: RunningTurns::new(),
+            memory: Memory::new(settings.memory),
+            disk_space: SpaceWatch::default(),
+            continuing: places(settings.continuing_at_once),
+            asking: places(settings.asking_at_once),
+            ledger: Ledger::new(),
+            stopping: CancellationToken::new(),
+            stop: CancellationToken::new(),
+            settings,
+        }
+    }
+
+    /// What a session in memory works with: the models, limits and counts that all share, but its own
+    /// tools, settings and open calls, and no store.
+    pub(crate) fn in_memory(&self, toolbox: Arc<Toolbox>, settings: Settings) -> Self {
+        Self {
+            keeping: Keeping::Memory,
+            settings: Settings {
+                recovery: Recovery::EverySession,
+                ..settings
+            },
+            journal: Arc::new(()),
+            history: Arc::new(()),
+            models: self.models.clone(),
+            toolbox,
+            agents: Arc::new(()),
+            master: self.master.clone(),
+            clock: self.clock.clone(),
+            ids: self.ids.clone(),
+            damages: Arc::new(()),
+            projector: self.projector.clone(),
+            open_calls: Arc::default(),
+            running: self.running.clone(),
+            memory: self.memory.clone(),
+            disk_space: SpaceWatch::default(),
+            continuing: self.continuing.clone(),
+            asking: self.asking.clone(),
+            ledger: Ledger::new(),
+            stopping: self.stopping.clone(),
+            stop: self.stop.child_token(),
+        }
+    }
+
+    /// Refuses what cannot be done now, or not here.
+    pub(crate) fn check(&self, command: &Command) -> Result<(), Error> {
+        let (starts_work, concerns_turns, adds) = match command.action {
+            Action::Post { .. } | Action::Continue => (true, true, true),
+            Action::Open { .. } => (true, false, true),
+            Action::Settle { .. } | Action::Cancel { .. } => (false, true, false),
+            Action::Change { .. } | Action::Undo => (false, false, true),
+            Action::Close | Action::CloseEmpty => (false, false, false),
+        };
+        if adds && self.damages.is_damaged(&command.session) {
+            return Err(damaged());
+        }
+        if starts_work && self.stopping.is_cancelled() {
+            return Err(Error::new(Code::Unavailable, locale::server::stopping()));
+        }
+        let is_new = matches!(command.action, Action::Post { .. } | Action::Open { .. });
+        if is_new && self.memory.is_full() {
+            return Err(Error::new(Code::Busy, locale::server::memory_full()));
+        }
+        if concerns_turns && !self.settings.recovery.runs_turns() {
+            return Err(Error::new(Code::Unavailable, locale::server::no_turns()));
+        }
+        Ok(())
+    }
+
     /// The refusal of what is asked of a session that a store could not read; damage is reported.
     pub(crate) fn unreadable(&self, id: &SessionId, broken: &Broken) -> Error {
         tracing::error!(session = %id, %broken, "a session cannot be read");
-        match broken {
-            Broken::Damaged(why) => {
-                self.damages.session(id, why);
-                damaged()
-            }
-            Broken::Full(_) | Broken::ReadOnly(_) | Broken::Starved(_) | Broken::Io(_) => {
-                Error::new(Code::StoreFailed, locale::store::unreadable(broken))
-            }
+        if let Broken::Damaged(why) = broken {
+            self.damages.session(id, why);
+            return damaged();
         }
+        Error::new(Code::StoreFailed, locale::store::unreadable(broken))
     }
 }
 
@@ -88,6 +195,7 @@ pub(crate) fn unknown(id: &SessionId) -> Error {
 }
 
 /// How many turns run.
+#[derive(Clone)]
 pub(crate) struct RunningTurns(watch::Sender<usize>);
 
 impl RunningTurns {

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use samovar_core::event::{Entry, Group};
 use samovar_core::history::{Change, MessageRow, Projection, SessionRow};
-use samovar_core::{
-    ContextLimit, Event, Kind, Message, Millis, Role, Seq, SessionId, Title, Usage,
-};
+use samovar_core::{ContextLimit, Event, Kind, Message, Millis, Seq, SessionId, Title, Usage};
 use serde_json::Map;
 
 use crate::log::MASTER;
@@ -134,6 +132,16 @@ fn change(event: &Event) -> Option<Change> {
 fn spent(usage: Usage, context: Option<&ContextLimit>) -> Change {
     let context = context.cloned();
     Change::Spent { usage, context }
+}
+
+/// What the model calls of these events used.
+pub(crate) fn spent_in(events: &[Arc<Event>]) -> Usage {
+    let used = events.iter().filter_map(|event| match &event.kind {
+        Kind::StepReset { usage, .. } => Some(*usage),
+        Kind::MessageFinished { message, .. } => message.usage,
+        _ => None,
+    });
+    used.fold(Usage::default(), Usage::plus)
 }
 
 /// The message that an event brings into the conversation.
@@ -309,7 +317,7 @@ fn put(rows: &mut Vec<MessageRow>, session: &SessionId, event: &Event, message: 
         agent: event.agent.clone(),
         // What a user says is all that comes before its turn begins.
         has_begun: event.turn.is_none()
-            || message.role != Role::User
+            || !message.is_input()
             || has_joined
             || of_turn.clone().any(|row| row.has_begun),
         message: Arc::new(message),

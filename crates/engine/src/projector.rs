@@ -8,13 +8,13 @@ use std::time::Duration;
 use samovar_core::history::{Change, Projection};
 use samovar_core::journal::LogNo;
 use samovar_core::{
-    Broken, Clock, Damages, Event, History, Journal, Kind, Millis, Seq, SessionId, failpoint,
+    Broken, Clock, Damages, Event, History, Journal, Kind, Millis, Seq, SessionId, Usage, failpoint,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::log::{FollowError, Log, WeakLog};
+use crate::log::{FollowError, Keeping, Log, WeakLog};
 use crate::projection;
 
 use self::catch_up::Unprojected;
@@ -61,6 +61,8 @@ struct Backlog {
     done: HashMap<LogNo, Done>,
     /// What the next sync makes durable.
     unsynced: HashMap<LogNo, Seq>,
+    /// What sessions in memory have used and the history does not count yet.
+    spent: Usage,
     /// The sessions that are being read from the stores, and what of them was written meanwhile.
     loading: HashMap<SessionId, Option<(LogNo, Seq)>>,
     /// Since when the history cannot be written.
@@ -194,6 +196,9 @@ impl Projector {
 
     /// Notes how far a log that comes into memory is in the history.
     pub(crate) fn begin(&self, log: &Log, projected: Seq) {
+        if log.keeping() == Keeping::Memory {
+            return;
+        }
         let mut state = self.state();
         // The history may have been given more since the session was looked up in it.
         let written = state.loading.get(log.session()).copied().flatten();
@@ -209,6 +214,9 @@ impl Projector {
 
     /// Notes that a log has durable events which the history lacks.
     pub(crate) fn mark(&self, log: &Log) {
+        if log.keeping() == Keeping::Memory {
+            return;
+        }
         let number = log.number();
         {
             let mut state = self.state();
@@ -229,6 +237,31 @@ impl Projector {
             }
         }
         self.progress.send_modify(|progress| progress.marked += 1);
+    }
+
+    /// Notes what a session in memory has used: all that the history is told of it (AS-18).
+    pub(crate) fn spent(&self, usage: Usage) {
+        if usage == Usage::default() {
+            return;
+        }
+        {
+            let mut state = self.state();
+            state.spent = state.spent.plus(usage);
+        }
+        self.progress.send_modify(|progress| progress.marked += 1);
+    }
+
+    /// Has the history count it; what it does not take is for the next pass, and keeps no session back.
+    async fn spend(&self) {
+        let spent = std::mem::take(&mut self.state().spent);
+        if spent == Usage::default() {
+            return;
+        }
+        if let Err(broken) = self.history.spend(spent).await {
+            tracing::warn!(%broken, "tokens of a session in memory are counted later");
+            let mut state = self.state();
+            state.spent = state.spent.plus(spent);
+        }
     }
 
     /// How far a log in memory is in the history.
@@ -328,6 +361,7 @@ impl Projector {
     async fn pass(&self) -> Result<(), Broken> {
         let marked = self.progress.borrow().marked;
         self.bring_in().await?;
+        self.spend().await;
         let mut left = self.state().dirty.len();
         while left > 0 {
             let logs = self.take(left);
@@ -370,14 +404,6 @@ impl Projector {
         for log in logs {
             let events = match self.read(log, log.from).await {
                 Ok(events) => events,
-                Err(
-                    broken @ (Broken::Full(_)
-                    | Broken::ReadOnly(_)
-                    | Broken::Starved(_)
-                    | Broken::Io(_)),
-                ) => {
-                    return Err(broken);
-                }
                 Err(broken @ Broken::Damaged(_)) => {
                     let Some(deletion) = self.deletion(log).await else {
                         // One bad log must not keep the others back; its rows stay in the journal.
@@ -387,6 +413,7 @@ impl Projector {
                     };
                     vec![deletion]
                 }
+                Err(broken) => return Err(broken),
             };
             let Some(projection) = projection::project(&log.session, &events) else {
                 continue;
@@ -462,6 +489,7 @@ impl Projector {
 
     /// Makes the history durable, tells the journal, and lets it remove what is old.
     async fn settle(&self) {
+        self.spend().await;
         let marks: Vec<_> = {
             let mut state = self.state();
             state.unsynced.drain().collect()

@@ -18,7 +18,7 @@ pub struct Recovered {
     pub ended: u64,
     /// Calls closed as unknown.
     pub unknown_calls: u64,
-    /// Turns that wait for a command to continue.
+    /// Turns that wait for a command to continue, one of each session.
     pub waiting: BTreeMap<SessionId, TurnId>,
 }
 
@@ -81,13 +81,23 @@ impl Ledger {
 
     pub(crate) fn waits(&self, session: &SessionId, turn: &TurnId) {
         self.note(|recovered| {
-            recovered.waiting.insert(session.clone(), turn.clone());
+            let first = recovered.waiting.entry(session.clone());
+            first.or_insert_with(|| turn.clone());
         });
     }
 
-    pub(crate) fn waits_no_more(&self, session: &SessionId) {
+    /// Notes that none of a session's turns waits any more.
+    pub(crate) fn none_waits(&self, session: &SessionId) {
         self.note(|recovered| {
             recovered.waiting.remove(session);
+        });
+    }
+
+    pub(crate) fn waits_no_more(&self, session: &SessionId, turn: &TurnId) {
+        self.note(|recovered| {
+            if recovered.waiting.get(session) == Some(turn) {
+                recovered.waiting.remove(session);
+            }
         });
     }
 

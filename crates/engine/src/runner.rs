@@ -5,8 +5,8 @@ use std::sync::Arc;
 use samovar_core::error::FaultCode;
 use samovar_core::provider::Layer;
 use samovar_core::{
-    Accepted, AgentPath, Author, Bounds, Broken, CallId, Code, ContextLimit, Entry, Error,
-    FinishReason, Kind, Message, MessageId, Millis, Model, Outcome, Prompt, Seq, ToolCall,
+    Accepted, Agent, AgentPath, Author, Bounds, Broken, CallId, Closer, Code, ContextLimit, Entry,
+    Error, FinishReason, Kind, Message, MessageId, Millis, Model, Outcome, Prompt, Seq, ToolCall,
     ToolSpec, TurnId, planted,
 };
 use samovar_locale as locale;
@@ -15,17 +15,23 @@ use tokio::sync::{mpsc, oneshot};
 use self::ask::AskEnd;
 use self::calls::Calls;
 use crate::context::Transcript;
-use crate::log::{Draft, Log};
+use crate::log::{Draft, Keeping, Log};
+use crate::memory::Held;
 use crate::parts::{Parts, refusal};
-use crate::queue::Queue;
+use crate::queue::{Queue, Queued};
+use crate::session::Slots;
 use crate::turn::{Step, Turn};
+use crate::{delegation, projection};
 
 mod ask;
 mod calls;
+mod delegate;
 mod keep;
 mod recovery;
 mod retry;
+mod stop;
 
+pub(crate) use delegate::Newborn;
 pub(crate) use recovery::Continuation;
 pub(crate) use retry::RetryTime;
 
@@ -36,10 +42,38 @@ const AGENTS: &str = include_str!("prompt/AGENTS.md");
 
 /// What reaches a turn while it runs.
 pub(crate) enum Input {
-    /// Close a call from outside.
-    Settle(CallId, Outcome, Reply),
-    /// Stop.
-    Cancel(CancelTarget, Reply),
+    /// Close a call: for a client, which hears whether that was accepted, or at a child's end.
+    Settle(CallId, Outcome, Option<Reply>),
+    /// Stop, after those that the turn waits for.
+    Cancel(Cancel),
+}
+
+/// What a turn sends to its session while it runs.
+pub(crate) enum FromTurn {
+    /// A child that is to run.
+    Born(Box<Newborn>),
+    /// It is to be stopped, and has children that come first.
+    Stopping(TurnId, Cancel),
+}
+
+/// A wish to stop a turn.
+pub(crate) struct Cancel {
+    pub(crate) target: CancelTarget,
+    pub(crate) reply: Reply,
+    /// Whether those that the turn waited for are over.
+    pub(crate) is_last: bool,
+}
+
+impl Cancel {
+    /// One that no client waits for.
+    pub(crate) fn unasked() -> Self {
+        let (reply, _) = oneshot::channel();
+        Self {
+            target: CancelTarget::This,
+            reply,
+            is_last: false,
+        }
+    }
 }
 
 /// The turn that a cancel means.
@@ -67,6 +101,8 @@ pub(crate) struct FinishedRun {
     /// Whether it is over because somebody stopped it.
     pub(crate) was_stopped: bool,
     pub(crate) how: RunEnd,
+    /// What a child in the background has left.
+    pub(crate) result: Option<Queued>,
 }
 
 /// How a run ended.
@@ -88,9 +124,18 @@ pub(crate) struct Runner {
     pub(crate) log: Log,
     pub(crate) turn_id: TurnId,
     pub(crate) agent: AgentPath,
+    /// What its agent may do.
+    pub(crate) definition: Arc<Agent>,
+    /// The message with the call that a child answers.
+    pub(crate) parent: Option<MessageId>,
+    /// The way to its session.
+    pub(crate) session: mpsc::Sender<FromTurn>,
+    pub(crate) slots: Slots,
     pub(crate) turn: Turn,
     pub(crate) model: Model,
     pub(crate) transcript: Transcript,
+    /// What a child's conversation takes of the budget for memory.
+    pub(crate) held: Option<Held>,
     pub(crate) inbox: mpsc::Receiver<Input>,
     /// The messages that wait meanwhile; some of them are to join this turn.
     pub(crate) queue: Queue,
@@ -103,6 +148,10 @@ pub(crate) struct Runner {
     pub(crate) stopped_for: Vec<Reply>,
     /// Whether somebody has stopped it.
     pub(crate) is_stopped: bool,
+    /// Whether it is to be stopped once its children are over: nothing of it begins any more.
+    pub(crate) is_stopping: bool,
+    /// What it has left, if it is a child in the background.
+    pub(crate) result: Option<Queued>,
     /// Whether what was to be kept last had no room.
     pub(crate) is_waiting: bool,
 }
@@ -134,6 +183,7 @@ impl Runner {
             leftover,
             was_stopped,
             how,
+            result: self.result,
         }
     }
 
@@ -142,6 +192,7 @@ impl Runner {
             self.take_up().await?;
         }
         loop {
+            self.wait_for_stop().await?;
             match self.turn.next() {
                 Step::Record(kind @ Kind::StepStarted { .. }) => self.begin_step(kind),
                 Step::Record(kind) => self.note(kind),
@@ -167,7 +218,8 @@ impl Runner {
                 }
                 Step::Wait => {
                     self.keep().await?;
-                    if !self.turn.is_over() {
+                    // Its last child may have ended while this waited for room.
+                    if self.turn.next() == Step::Wait {
                         return Ok(RunEnd::Parked);
                     }
                 }
@@ -217,6 +269,25 @@ impl Runner {
     fn note_by(&mut self, author: Author, kind: Kind) {
         self.turn.apply(&kind);
         self.pending.push(self.draft(author, kind));
+        if self.turn.is_over() && self.result.is_none() {
+            self.note_result();
+        }
+    }
+
+    /// What a child in the background leaves shares the commit with its end.
+    fn note_result(&mut self) {
+        let pending = self.pending.iter().filter_map(|draft| match &draft.kind {
+            Kind::MessageFinished { message, .. } => Some(message),
+            _ => None,
+        });
+        let last = delegation::last_said(self.transcript.messages().chain(pending));
+        let result = self
+            .parts
+            .result_of(&self.turn_id, &self.agent, &self.turn, last);
+        self.result = result.map(|(queued, draft)| {
+            self.pending.push(draft);
+            queued
+        });
     }
 
     fn draft(&self, author: Author, kind: Kind) -> Draft {
@@ -232,6 +303,8 @@ impl Runner {
     async fn keep_part(&mut self, count: usize) -> Result<(), Broken> {
         let drafts = self.pending[..count].to_vec();
         let first = self.log.first_of(&self.turn_id);
+        // Before a reader can see them, so that each can be closed at once.
+        self.parts.open_calls.expect(&self.turn_id, &self.turn);
         let events = self.log.append(drafts).await?;
         let kept = self.pending.drain(..count);
         // What cannot wait has room of its own.
@@ -243,12 +316,21 @@ impl Runner {
             self.queue.have_joined(&self.turn_id, after);
         }
         self.parts.projector.mark(&self.log);
-        let open_calls = &self.parts.open_calls;
-        open_calls.note(self.log.session(), &self.turn_id, &self.turn);
-        for event in events {
-            self.transcript.take(&event);
+        if self.parts.keeping == Keeping::Memory {
+            self.parts.projector.spent(projection::spent_in(&events));
         }
-        self.log.has(Some(self.transcript.bytes()), None);
+        self.parts
+            .open_calls
+            .note(self.log.session(), &self.turn_id, &self.agent, &self.turn);
+        for event in events {
+            if event.turn.as_ref() == Some(&self.turn_id) {
+                self.transcript.take(&event);
+            }
+        }
+        match &mut self.held {
+            Some(held) => held.set(self.transcript.bytes()),
+            None => self.log.has(Some(self.transcript.bytes()), None),
+        }
         Ok(())
     }
 
@@ -259,7 +341,7 @@ impl Runner {
     fn prompt_within(&self, limit: Option<&ContextLimit>, max_tokens: u32) -> Prompt {
         let frame = Prompt {
             model: self.model.endpoint_name.clone(),
-            layers: layers(&self.parts.settings.workspace_note),
+            layers: layers(&self.definition, &self.parts.settings.workspace_note),
             tools: self.offered(),
             messages: Vec::new(),
             max_tokens,
@@ -273,11 +355,23 @@ impl Runner {
         let for_people = settings.for_people.iter();
         let for_people = for_people.filter(|_| self.turn.has_no_input());
         let hidden: Vec<_> = settings.unoffered.iter().chain(for_people).collect();
-        if hidden.is_empty() {
+        let has = |spec: &ToolSpec| {
+            delegation::has_tool(&self.definition, &spec.name) && !hidden.contains(&&spec.name)
+        };
+        let delegates = |spec: &ToolSpec| spec.closer == Closer::Child;
+        if specs.iter().all(|spec| has(spec) && !delegates(spec)) {
             return specs;
         }
-        let specs = specs.iter().filter(|spec| !hidden.contains(&&spec.name));
-        specs.cloned().collect()
+        let specs = specs.iter().filter(|spec| has(spec));
+        let shown = specs.filter_map(|spec| {
+            if delegates(spec) {
+                let agents = self.parts.agents.as_ref();
+                delegation::shown(spec, &self.definition, agents)
+            } else {
+                Some(spec.clone())
+            }
+        });
+        shown.collect()
     }
 
     fn fail(&mut self, code: FaultCode, message: impl Into<String>) {
@@ -297,13 +391,22 @@ impl Runner {
         self.stopped_for.push(reply);
     }
 
-    /// Closes a call that waits for somebody outside.
-    async fn settle(&mut self, call: CallId, outcome: Outcome, reply: Reply) -> Result<(), Broken> {
-        let Some(name) = self.turn.waiting_tool(&call) else {
+    /// Closes a call that waits for a client, or for a child.
+    async fn settle(
+        &mut self,
+        call: CallId,
+        outcome: Outcome,
+        reply: Option<Reply>,
+    ) -> Result<(), Broken> {
+        let Some(reply) = reply else {
+            self.note_child_end(call, outcome);
+            return Ok(());
+        };
+        let Some(name) = self.turn.waiting_tool(&call).map(str::to_owned) else {
             answer(reply, Err(not_open(&call)));
             return Ok(());
         };
-        let (name, outcome) = (name.to_owned(), outcome.readable());
+        let outcome = outcome.readable();
         self.note_by(
             Author::Host,
             Kind::CallClosed {
@@ -317,6 +420,18 @@ impl Runner {
         Ok(())
     }
 
+    /// Closes the call that a child has answered, with the next commit: the child's end is kept
+    /// already.
+    fn note_child_end(&mut self, call: CallId, outcome: Outcome) {
+        if let Some(name) = self.turn.delegated_tool(&call).map(str::to_owned) {
+            self.note(Kind::CallClosed {
+                call,
+                name,
+                outcome,
+            });
+        }
+    }
+
     async fn call(&mut self, calls: Vec<ToolCall>) -> Result<(), Broken> {
         Calls::new(self, calls).run().await
     }
@@ -325,7 +440,12 @@ impl Runner {
         self.parts.clock.now()
     }
 
-    fn note_message(&mut self, message: Message) {
+    fn note_message(&mut self, mut message: Message) {
+        if let (Some(parent), Some(call)) = (&self.parent, &self.turn.place().parent_call) {
+            message.parent = Some(parent.clone());
+            let name = &self.definition.display_name;
+            delegation::describe(&mut message, name, call);
+        }
         self.note(Kind::finished(message));
     }
 }
@@ -363,13 +483,25 @@ pub(crate) fn not_open(call: &CallId) -> Error {
     Error::new(Code::UnknownCall, why)
 }
 
-/// The layers of the system prompt, the stable ones first (MD-7).
-pub(crate) fn layers(workspace_note: &str) -> Vec<Layer> {
+/// Refuses to close a call.
+pub(crate) fn refuse_call(call: &CallId, reply: Option<Reply>) {
+    if let Some(reply) = reply {
+        answer(reply, Err(not_open(call)));
+    }
+}
+
+/// The layers of the system prompt, the stable ones first (MD-7). An agent with words of its own has
+/// those instead of the server's.
+pub(crate) fn layers(agent: &Agent, workspace_note: &str) -> Vec<Layer> {
     let layer = |name, text: &str| Layer {
         name,
         text: text.trim().into(),
     };
-    let mut layers = vec![layer("soul", SOUL), layer("agents", AGENTS)];
+    let mut layers = if agent.system_prompt.trim().is_empty() {
+        vec![layer("soul", SOUL), layer("agents", AGENTS)]
+    } else {
+        vec![layer("agent", &agent.system_prompt)]
+    };
     if !workspace_note.trim().is_empty() {
         layers.push(layer("workspace", workspace_note));
     }

@@ -1,41 +1,48 @@
 //! A session's mailbox: the one owner of its state. Commands come in one at a time and are accepted
 //! or refused at once; turns run beside it and report when they end.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
 use samovar_core::{
-    Accepted, Action, Author, Broken, Code, Command, Error, Event, FinishReason, Kind, Seq,
-    SessionId, Title, TurnId, Usage, failpoint,
+    Accepted, Action, AgentPath, Author, Broken, Code, Command, Error, Event, FinishReason, Kind,
+    Role, Seq, SessionId, Title, TurnId, Usage, failpoint,
 };
 use samovar_locale as locale;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinSet;
+use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Transcript;
-use crate::log::{Draft, Log};
+use crate::log::{Draft, Keeping, Log, master};
 use crate::parts::{Parts, refusal, unknown};
-use crate::queue::Queue;
-use crate::recovered::OpenDecision;
-use crate::runner::{FinishedRun, Input, Reply, answer};
-use crate::turn::Turn;
+use crate::queue::{Queue, Queued};
+use crate::runner::{FinishedRun, FromTurn, Reply, answer};
 
 use self::post::Post;
 use self::resent::Recent;
+use self::turns::{LiveState, LiveTurns};
 
+pub(crate) use self::turns::{Slot, Slots};
+
+mod children;
 mod current;
+mod fold;
+mod in_memory;
 pub(crate) mod load;
 mod post;
 mod recovery;
 mod resent;
+mod turns;
 
-/// Commands that wait for a turn's attention, at most.
+/// Commands of clients that wait for a turn's attention, at most.
 const MAX_INPUTS: usize = 32;
+/// Places that are kept for the ends of its children, and for what stops it.
+const KEPT_INPUTS: usize = crate::delegation::MAX_CHILDREN + 1;
 /// How long a session stays in memory when that is nearly used up and nothing needs it there.
 const SOON: Duration = Duration::from_millis(100);
 /// How long a session waits before it tries again to keep a turn's end, or its beginning.
@@ -75,8 +82,11 @@ pub(crate) struct Mailbox {
     /// Where a session that is made anew goes on counting.
     last_head: Seq,
     turns: JoinSet<FinishedRun>,
-    /// While a turn that was cut is about to go on.
-    undecided: Option<OpenDecision>,
+    /// Which turn each task runs.
+    tasks: HashMap<Id, TurnId>,
+    /// What turns send while they run.
+    from_turns: mpsc::Receiver<FromTurn>,
+    to_session: mpsc::Sender<FromTurn>,
     stop: CancellationToken,
 }
 
@@ -86,8 +96,12 @@ struct OpenSession {
     /// The name that leads to the provider of its model.
     model: String,
     queue: Queue,
-    current: Option<Current>,
+    live: LiveTurns,
+    /// How many children of turns live.
+    slots: Slots,
     transcript: Transcript,
+    /// The same as the last turn began, if memory alone has it.
+    as_begun: Transcript,
     /// Where the log last changed the model while a turn had the transcript.
     model_at: Seq,
     recent: Recent,
@@ -95,35 +109,6 @@ struct OpenSession {
     waits_for_room: bool,
     /// Who waits for the session's deletion.
     closing: Vec<Reply>,
-}
-
-/// The turn that has begun and is not over.
-struct Current {
-    turn_id: TurnId,
-    state: CurrentState,
-}
-
-enum CurrentState {
-    /// It runs; this reaches it.
-    Running(mpsc::Sender<Input>),
-    /// It waits for somebody outside.
-    Parked(Box<Turn>),
-    /// A stop of the server cut it.
-    Cut(Box<Turn>, ContinueWhen),
-    /// Its task is gone and its end could not be kept yet, for this reason.
-    Stuck(FaultCode),
-    /// It is left to another run: a former one left it and here no turn ends or goes on, or this
-    /// one stops.
-    Left,
-}
-
-/// When an interrupted turn continues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ContinueWhen {
-    /// As soon as there is room.
-    Possible,
-    /// When a client asks for it.
-    Asked,
 }
 
 impl Mailbox {
@@ -141,12 +126,15 @@ impl Mailbox {
                     Some(letter) => Box::pin(self.read(letter)).await,
                     None => return,
                 },
-                Some(ended) = self.turns.join_next() => Box::pin(self.turn_ended(ended)).await,
+                Some(ended) = self.turns.join_next_with_id() => {
+                    Box::pin(self.turn_ended(ended)).await;
+                }
+                Some(said) = self.from_turns.recv() => Box::pin(self.hear(said)).await,
                 () = self.stop.cancelled() => return,
                 Ok(permit) = continuing.acquire_owned(), if self.wants_to_go_on() => {
                     Box::pin(self.take_up(permit)).await;
                 }
-                () = tokio::time::sleep_until(looks_at), if self.turns.is_empty() => {
+                () = tokio::time::sleep_until(looks_at), if self.looks_after() => {
                     again = None;
                     if !Box::pin(self.look_after()).await {
                         continue;
@@ -159,6 +147,12 @@ impl Mailbox {
         }
     }
 
+    /// Whether it looks after itself by and by: while turns run, only for what they wait for.
+    fn looks_after(&self) -> bool {
+        let is_due = |open: &OpenSession| open.is_stuck() || open.live.has_due();
+        self.turns.is_empty() || self.open.as_ref().is_some_and(is_due)
+    }
+
     /// Does what could not be done before. Whether nothing is left to do.
     async fn look_after(&mut self) -> bool {
         if !self.unstick().await {
@@ -167,6 +161,7 @@ impl Mailbox {
         if self.is_interrupted() {
             self.interrupt().await;
         }
+        self.tell_due().await;
         if self.open.as_mut().is_some_and(OpenSession::looks_for_room) {
             self.go_on().await;
             return false;
@@ -179,7 +174,12 @@ impl Mailbox {
     fn looks_at(&self, again: &mut Option<Instant>) -> Instant {
         let idle = match &self.open {
             None => Duration::ZERO,
-            Some(open) if open.waits_for_room || open.is_stuck() || self.is_interrupted() => {
+            Some(open)
+                if open.waits_for_room
+                    || open.is_stuck()
+                    || open.live.has_due()
+                    || self.is_interrupted() =>
+            {
                 return *again.get_or_insert_with(|| Instant::now() + RETRY);
             }
             Some(_) if self.parts.memory.is_near() && self.parts.settings.is_retained() => {
@@ -194,13 +194,11 @@ impl Mailbox {
     /// Whether nothing of it needs memory.
     fn is_idle(&self) -> bool {
         let Some(open) = &self.open else { return true };
-        let is_parked = |current: &Current| {
-            matches!(
-                current.state,
-                CurrentState::Parked(_) | CurrentState::Cut(_, ContinueWhen::Asked)
-            )
-        };
-        self.turns.is_empty() && open.queue.is_empty() && open.current.iter().all(is_parked)
+        if self.parts.keeping == Keeping::Memory {
+            return false; // It cannot come back.
+        }
+        let is_heard = self.from_turns.is_empty();
+        self.turns.is_empty() && is_heard && open.queue.is_empty() && open.live.are_idle()
     }
 
     /// Whether somebody else holds the session's log, so that it must stay the only one.
@@ -260,9 +258,7 @@ impl Mailbox {
                 answer(reply, changed.map(|()| Accepted::Changed));
             }
             Action::Undo => answer(reply, self.undo().await),
-            Action::Settle { call, outcome } => {
-                self.forward(Input::Settle(call, outcome, reply)).await;
-            }
+            Action::Settle { call, outcome } => self.settle(call, outcome, reply).await,
             Action::Continue => answer(reply, self.tell_to_go_on()),
             Action::Cancel { turn } => self.cancel(turn, reply).await,
             Action::Close => self.close(reply).await,
@@ -346,7 +342,7 @@ impl Mailbox {
         let Some(open) = self.open.as_ref().filter(|open| open.closing.is_empty()) else {
             return Err(missing);
         };
-        if open.current.is_some() || !open.queue.is_empty() {
+        if !open.live.is_empty() || !open.queue.is_empty() {
             let why = locale::session::busy(&self.id);
             return Err(Error::new(Code::SessionBusy, why));
         }
@@ -386,7 +382,12 @@ impl Mailbox {
         }
         Ok(Accepted::Undone {
             turn: last.turn,
-            text: last.said.text(),
+            // What the server said in its place is not the person's.
+            text: if last.said.role == Role::User {
+                last.said.text()
+            } else {
+                String::new()
+            },
         })
     }
 
@@ -404,25 +405,36 @@ impl Mailbox {
             usage,
             fault,
         };
-        self.record(turn, vec![kind]).await
+        self.record(turn, &master(), vec![kind]).await
     }
 
     /// Keeps facts about a turn that does not run.
-    async fn record(&mut self, turn: &TurnId, kinds: Vec<Kind>) -> Result<(), Broken> {
+    async fn record(
+        &mut self,
+        turn: &TurnId,
+        agent: &AgentPath,
+        kinds: Vec<Kind>,
+    ) -> Result<(), Broken> {
         let by_system = kinds.into_iter().map(|kind| (Author::System, kind));
-        self.record_by(turn, by_system).await
+        self.record_by(turn, agent, by_system, None).await
     }
 
     async fn record_by(
         &mut self,
         turn: &TurnId,
+        agent: &AgentPath,
         facts: impl IntoIterator<Item = (Author, Kind)>,
+        result: Option<(Queued, Draft)>,
     ) -> Result<(), Broken> {
         let Some(open) = &mut self.open else {
             return Ok(());
         };
-        let draft = |(author, kind)| Draft::new(Some(turn.clone()), author, kind);
-        let drafts: Vec<_> = facts.into_iter().map(draft).collect();
+        let draft = |(author, kind)| Draft {
+            agent: agent.clone(),
+            ..Draft::new(Some(turn.clone()), author, kind)
+        };
+        let (result, drafted) = result.unzip();
+        let drafts: Vec<_> = facts.into_iter().map(draft).chain(drafted).collect();
         let is_end = |draft: &Draft| matches!(draft.kind, Kind::TurnFinished { .. });
         let is_end = drafts.iter().any(is_end);
         let kept = open.log.append(drafts).await?;
@@ -430,9 +442,13 @@ impl Mailbox {
         if is_end {
             self.parts.open_calls.forget(&self.id, turn);
         }
-        for event in kept {
-            open.transcript.take(&event);
+        if let Some(transcript) = open.transcript_of(turn, agent) {
+            let of_turn = kept
+                .iter()
+                .filter(|event| event.turn.as_ref() == Some(turn));
+            of_turn.for_each(|event| transcript.take(event));
         }
+        open.queue_result(result);
         open.weigh();
         Ok(())
     }
@@ -444,8 +460,10 @@ impl OpenSession {
             log,
             model,
             queue: Queue::default(),
-            current: None,
+            live: LiveTurns::default(),
+            slots: Slots::default(),
             transcript: Transcript::default(),
+            as_begun: Transcript::default(),
             model_at: Seq::default(),
             recent: Recent::default(),
             waits_for_room: false,
@@ -455,9 +473,8 @@ impl OpenSession {
 
     /// Notes what it takes of the budget for memory; a turn that runs has the conversation.
     fn weigh(&self) {
-        let is_running = |current: &Current| matches!(current.state, CurrentState::Running(_));
-        let is_running = self.current.as_ref().is_some_and(is_running);
-        let conversation = (!is_running).then(|| self.transcript.bytes());
+        let below = self.live.bytes();
+        let conversation = (!self.live.root_runs()).then(|| self.transcript.bytes() + below);
         self.log.has(conversation, Some(self.queue.bytes()));
     }
 
@@ -469,10 +486,18 @@ impl OpenSession {
         self.transcript.forget_limit(self.model_at);
     }
 
-    /// Whether the end of its turn, whose task is gone, could not be kept yet.
+    /// Whether the end of a turn whose task is gone could not be kept yet.
     fn is_stuck(&self) -> bool {
-        let state = self.current.as_ref().map(|current| &current.state);
-        matches!(state, Some(CurrentState::Stuck(_)))
+        let is_stuck = |state: &LiveState| matches!(state, LiveState::Stuck(_));
+        self.live.find(is_stuck).is_some()
+    }
+
+    /// What the model of a turn is shown, unless the turn runs.
+    fn transcript_of(&mut self, turn: &TurnId, agent: &AgentPath) -> Option<&mut Transcript> {
+        if agent.depth() == 0 {
+            return Some(&mut self.transcript);
+        }
+        self.live.get_mut(turn).map(|live| &mut live.transcript)
     }
 
     /// Notes what has joined a turn since this was asked last.

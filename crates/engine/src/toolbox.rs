@@ -193,8 +193,22 @@ impl CurrentTools {
     /// # Errors
     /// The sentence for the model (AS-12).
     pub(crate) fn find(&self, call: &ToolCall) -> Result<Arc<Tool>, String> {
-        let Some(tool) = self.tools.get(&call.name) else {
-            let known: Vec<_> = self.tools.keys().map(String::as_str).collect();
+        self.find_of(call, |_| true)
+    }
+
+    /// The same among the tools that an agent has.
+    ///
+    /// # Errors
+    /// The sentence for the model (AS-12).
+    pub(crate) fn find_of(
+        &self,
+        call: &ToolCall,
+        has: impl Fn(&str) -> bool,
+    ) -> Result<Arc<Tool>, String> {
+        let found = self.tools.get(&call.name).filter(|_| has(&call.name));
+        let Some(tool) = found else {
+            let known = self.tools.keys().map(String::as_str);
+            let known: Vec<_> = known.filter(|name| has(name)).collect();
             let known = known.join(", ");
             return Err(format!("unknown tool {:?}; there are: {known}", call.name));
         };
@@ -279,7 +293,7 @@ pub(crate) fn outcome_of(
     match ran {
         Ok(ToolReply::Closed(outcome)) => Some(outcome),
         Ok(ToolReply::Open) => match closer {
-            Closer::Outside | Closer::Person => None,
+            Closer::Outside | Closer::Child | Closer::Person => None,
             Closer::Tool => Some(Outcome::failed("the tool gave no result")),
         },
         Err(error) => {

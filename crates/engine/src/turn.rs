@@ -8,15 +8,17 @@ use samovar_core::event::Fault;
 use samovar_core::message::Reminder;
 use samovar_core::provider::PAUSED;
 use samovar_core::{
-    Approval, Bounds, CallId, Closer, Effect, FinishReason, Kind, Limits, Message, Outcome, Role,
-    Status, ToolCall, Usage, planted,
+    Approval, Bounds, CallId, Closer, Effect, FinishReason, Kind, Limits, Message, MessageId,
+    Outcome, Role, Status, ToolCall, Usage, planted,
 };
 use serde_json::Value;
 
 use self::asked::Asked;
+pub use self::place::{End, Place};
 use self::reminded::Reminded;
 
 mod asked;
+mod place;
 mod reminded;
 #[cfg(test)]
 mod tests;
@@ -65,6 +67,10 @@ pub struct Turn {
     continuations: u32,
     calls: Vec<Open>,
     reminded: Reminded,
+    place: Place,
+    /// The model's last answer.
+    answer: Option<MessageId>,
+    end: Option<End>,
 }
 
 /// A call that had begun when the server stopped, and whose tool is gone with it.
@@ -114,17 +120,19 @@ enum CallState {
     Fresh,
     Running,
     Outside,
+    /// Open on the turn of another agent.
+    Child,
     /// Open on a person, and all that is fresh waits for that.
     Asked,
     Closed,
 }
 
 impl CallState {
-    /// Whether somebody outside closes it.
+    /// Whether a client closes it.
     fn is_outside(self) -> bool {
         match self {
             Self::Outside | Self::Asked => true,
-            Self::Fresh | Self::Running | Self::Closed => false,
+            Self::Fresh | Self::Running | Self::Child | Self::Closed => false,
         }
     }
 }
@@ -155,6 +163,9 @@ impl Turn {
             continuations: 0,
             calls: Vec::new(),
             reminded: Reminded::default(),
+            place: Place::default(),
+            answer: None,
+            end: None,
         }
     }
 
@@ -167,8 +178,11 @@ impl Turn {
                 limits,
                 approval,
                 bounds,
-                ..
+                parent_call,
+                background,
+                definition,
             } => {
+                self.place = Place::new(parent_call.as_ref(), *background, definition.as_ref());
                 self.asked.began(model, route.as_ref());
                 (self.limits, self.approval) = (*limits, *approval);
                 self.bounds = *bounds;
@@ -211,10 +225,7 @@ impl Turn {
                 self.start(call, intent);
             }
             Kind::CallClosed { call, outcome, .. } => self.close(call, outcome.status),
-            Kind::TurnFinished { .. } => {
-                self.phase = Phase::Over;
-                self.calls.clear();
-            }
+            Kind::TurnFinished { reason, fault, .. } => self.finish(reason, fault.as_ref()),
             Kind::MessageFinished { message, .. } => self.heard(message),
             Kind::SessionOpened { .. }
             | Kind::SessionChanged { .. }
@@ -227,6 +238,15 @@ impl Turn {
             | Kind::EventsLost { .. }
             | Kind::StateChanged { .. } => {}
         }
+    }
+
+    fn finish(&mut self, reason: &FinishReason, fault: Option<&Fault>) {
+        self.phase = Phase::Over;
+        self.calls.clear();
+        self.end = Some(End {
+            reason: reason.clone(),
+            fault: fault.cloned(),
+        });
     }
 
     fn void(&mut self, usage: Usage, code: Option<FaultCode>) {
@@ -245,6 +265,7 @@ impl Turn {
     }
 
     fn answered(&mut self, message: &Message) {
+        self.answer = Some(message.id.clone());
         self.spent = self.spent.plus(message.usage.unwrap_or_default());
         self.reserved = 0;
         self.continuations = 0;
@@ -282,6 +303,7 @@ impl Turn {
             open.state = match intent.closer {
                 Closer::Tool => CallState::Running,
                 Closer::Outside => CallState::Outside,
+                Closer::Child => CallState::Child,
                 Closer::Person => CallState::Asked,
             };
             open.intent = Some(intent);
@@ -490,53 +512,6 @@ impl Turn {
             }
         }
     }
-
-    /// Whether it is over.
-    pub(crate) fn is_over(&self) -> bool {
-        self.phase == Phase::Over
-    }
-
-    /// Whether the call has its outcome.
-    pub fn is_closed(&self, id: &CallId) -> bool {
-        let closed = |open: &Open| open.call.id == *id && open.state == CallState::Closed;
-        self.calls.iter().any(closed)
-    }
-
-    /// How much is asked before its calls run on a server of this level: what its message asked for,
-    /// else the stricter of that level and the one that it began with.
-    pub fn approval(&self, server: Approval) -> Approval {
-        self.bounds.approval.unwrap_or(self.approval.max(server))
-    }
-
-    /// Whether its message said that no person can answer or read along.
-    pub(crate) fn has_no_input(&self) -> bool {
-        self.bounds.no_input
-    }
-
-    /// The attempt of the current iteration, from 1.
-    pub fn attempt(&self) -> u32 {
-        self.attempt
-    }
-
-    /// How often a model's server has failed the turn, over all its iterations (AS-14).
-    pub fn failures(&self) -> u32 {
-        self.failures
-    }
-
-    /// How often the current iteration got an empty answer.
-    pub fn empty_answers(&self) -> u32 {
-        self.empty_answers
-    }
-
-    /// The current iteration of the loop.
-    pub fn iteration(&self) -> u32 {
-        self.iteration
-    }
-
-    /// How far it may go.
-    pub fn limits(&self) -> &Limits {
-        &self.limits
-    }
 }
 
 /// A call that had begun to touch the world may or may not have done it.
@@ -544,7 +519,9 @@ fn close(open: &Open, words: &str) -> Kind {
     let begun = open.intent.as_ref().map(|intent| intent.closer);
     let outcome = match begun {
         Some(Closer::Tool) => unknown(words),
-        Some(Closer::Outside | Closer::Person) | None => Outcome::new(Status::Cancelled, words),
+        Some(Closer::Outside | Closer::Child | Closer::Person) | None => {
+            Outcome::new(Status::Cancelled, words)
+        }
     };
     Kind::CallClosed {
         call: open.call.id.clone(),

@@ -17,7 +17,6 @@ mod link;
 mod log;
 mod logs;
 mod member;
-mod memory;
 mod queue;
 mod relay;
 pub mod replay;

@@ -1,9 +1,11 @@
 //! What can be typed. The variables that stand in the help are read in `config`, where an empty one
 //! counts as none.
 
+mod agents;
 mod chat_global;
 mod relay;
 mod token;
+mod turns;
 mod words;
 
 use std::net::IpAddr;
@@ -14,9 +16,11 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 use samovar_locale::help;
 
+pub(crate) use self::agents::{AgentFields, Agents, ChangeAgent};
 pub(crate) use self::chat_global::ChatGlobal;
 pub(crate) use self::relay::{Demo, Join, Logs, Relay};
 pub(crate) use self::token::Token;
+pub(crate) use self::turns::Turns;
 pub(crate) use self::words::{Delivery, Effect, Level};
 use crate::arguments::{self, address, seconds, whole};
 use crate::output::{Machine, TurnFormat};
@@ -53,6 +57,10 @@ pub(crate) enum Command {
     Sessions(Sessions),
     #[command(about = help::tools(), subcommand)]
     Tools(Tools),
+    #[command(about = help::turns(), subcommand)]
+    Turns(Turns),
+    #[command(about = help::agents(), subcommand)]
+    Agents(Agents),
     #[command(about = help::models(), subcommand)]
     Models(Models),
     #[command(about = help::token(), subcommand)]

@@ -182,6 +182,17 @@ impl Client {
         serde_json::from_slice(&body).map_err(|error| Failure::broken(&error))
     }
 
+    /// Replaces what stands at a path.
+    ///
+    /// # Errors
+    /// As [`Client::agent`].
+    pub(crate) async fn put<A>(&self, path: &str, params: &impl Serialize) -> Result<A, Failure>
+    where
+        A: DeserializeOwned,
+    {
+        self.ask(Method::PUT, path, Some(params)).await
+    }
+
     /// Deletes what stands at a path.
     ///
     /// # Errors
@@ -383,6 +394,7 @@ impl Failure {
                         text::client::screen_empty(refusal.error)
                     }
                     Code::UnknownTool => text::client::tool_unknown().to_owned(),
+                    Code::UnknownAgent => text::client::agent_unknown().to_owned(),
                     Code::UnknownToken => text::client::token_unknown().to_owned(),
                     _ => refusal.error,
                 };

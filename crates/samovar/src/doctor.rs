@@ -2,6 +2,7 @@
 //! for `--fix`, changes nothing, so it can be asked at any time, beside a running server too: the
 //! stores are looked at only when no other process has them.
 
+mod agents;
 mod chat;
 mod damage;
 mod data;
@@ -91,6 +92,7 @@ async fn examine(found: &Setup, care: Mode) -> Vec<Finding> {
     findings.extend(damage::examine(found));
     findings.push(workspace(found));
     findings.extend(hooks::examine(found).await);
+    findings.extend(agents::examine(found));
     findings.push(models::answers(found).await);
     findings.extend(models::fallbacks(found));
     findings.extend(chat::set(found));
@@ -173,6 +175,7 @@ fn descriptors(found: &Setup) -> Finding {
 /// The name of a thing for people.
 fn name(what: &str) -> &'static str {
     match what {
+        "agents" => text::what_agents(),
         "configuration" => text::what_configuration(),
         "data" => text::what_data(),
         "modes" => text::what_modes(),

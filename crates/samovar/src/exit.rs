@@ -146,10 +146,12 @@ impl From<Error> for Failure {
             | Code::UnknownTool
             | Code::UnknownToken
             | Code::UnknownRoom
+            | Code::UnknownAgent
             | Code::UnknownStudy
             | Code::WrongVerb
             | Code::MessageConflict
             | Code::SessionConflict
+            | Code::AgentConflict
             | Code::ChatRestarted
             | Code::BodyTooLarge
             | Code::UnsupportedMediaType

@@ -21,6 +21,7 @@ use crate::exit::{Exit, Failure};
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 mod access;
+mod agents;
 mod answer;
 mod args;
 mod arguments;
@@ -58,6 +59,7 @@ mod style;
 mod talk;
 mod timestamps;
 mod tools;
+mod turns;
 mod view;
 mod walk;
 mod welcome;
@@ -121,6 +123,8 @@ async fn obey(command: Option<Command>) -> Result<Exit, Failure> {
         Some(Command::Serve(args)) => serve::serve(args).await,
         Some(Command::Sessions(command)) => sessions::sessions(command).await,
         Some(Command::Tools(command)) => tools::tools(command).await,
+        Some(Command::Turns(command)) => turns::turns(command).await,
+        Some(Command::Agents(command)) => agents::agents(command).await,
         Some(Command::Models(command)) => lists::models(command).await,
         Some(Command::Token(command)) => lists::token(command).await,
         Some(Command::Stats(args)) => lists::stats(args).await,

@@ -196,7 +196,11 @@ fn say_bounds(config: &Config) {
     let asking = config.settings.asking_at_once;
     if budget.connections < config.max_connections || budget.asking < asking {
         let (connections, asking) = (budget.connections as u64, budget.asking.min(asking) as u64);
-        say(&text::serve::descriptors(budget.limit, connections, asking));
+        say(&if budget.connections < config.max_connections {
+            text::serve::descriptors(budget.limit, connections, asking)
+        } else {
+            text::serve::descriptors_turns(budget.limit, asking)
+        });
     }
 }
 

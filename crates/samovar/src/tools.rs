@@ -135,7 +135,7 @@ fn shown(tool: &ToolInfo) -> String {
 }
 
 /// The word that stands for a value on the wire.
-fn word(value: &impl serde::Serialize) -> String {
+pub(crate) fn word(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(word)) => word,
         Ok(other) => other.to_string(),

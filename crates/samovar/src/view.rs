@@ -12,6 +12,7 @@ use samovar_locale as text;
 use samovar_wire::agent::{ShownEvent, Snapshot};
 use serde_json::Value;
 
+mod below;
 mod result;
 
 use self::result::TurnResult;
@@ -139,10 +140,11 @@ impl View {
         frame: &Frame,
     ) -> Result<Option<Ending>, Failure> {
         self.spinner.clear();
-        self.result.take(event);
-        if self.format == TurnFormat::Jsonl {
-            self.event_line(frame)?;
+        self.event_line(frame)?;
+        if event.agent.depth() > 0 {
+            return self.below(event).map(|()| None);
         }
+        self.result.take(event);
         match &event.kind {
             Kind::Delta {
                 fragment: Fragment::Text(text),
@@ -417,6 +419,9 @@ impl View {
 
     /// One event a line, as the full profile has it.
     fn event_line(&mut self, frame: &Frame) -> Result<(), Failure> {
+        if self.format != TurnFormat::Jsonl {
+            return Ok(());
+        }
         let mut event: Value =
             serde_json::from_str(&frame.data).map_err(|error| Failure::broken(&error))?;
         if let (Some(fields), Some(id)) = (event.as_object_mut(), &frame.id) {

@@ -54,8 +54,6 @@ pub(crate) fn walk(data_dir: &Path) -> Result<Exit, Failure> {
             put(&(report + "\n")).map(|_| Exit::Ok)
         }
         Err(Broken::Damaged(why)) => put(&(why + "\n")).map(|_| Exit::Damaged),
-        Err(
-            broken @ (Broken::Full(_) | Broken::ReadOnly(_) | Broken::Starved(_) | Broken::Io(_)),
-        ) => Err(Failure::broken(&broken)),
+        Err(broken) => Err(Failure::broken(&broken)),
     }
 }

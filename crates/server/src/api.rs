@@ -1,4 +1,4 @@
-//! The routes under `/api`: the server, its models, tools and tokens, and its report on recovery.
+//! The routes under `/api`: the server, its models, agents, tools and tokens, and its report on recovery.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::SystemClock;
+use crate::definitions::Definitions;
 use crate::door;
 use crate::endpoint::{self, Verb};
 use crate::engine_cell::starting;
@@ -26,8 +27,10 @@ use crate::models;
 use crate::registered::RegisteredTools;
 use crate::tokens::{self, Scope, Tokens};
 
+mod agents;
 pub(crate) mod backup;
 mod tools;
+mod turns;
 
 /// What the handlers of `/api` work with.
 pub(crate) struct State {
@@ -36,6 +39,8 @@ pub(crate) struct State {
     pub(crate) registry: Arc<Registry>,
     pub(crate) tokens: Arc<Tokens>,
     pub(crate) tools: Arc<RegisteredTools>,
+    /// Empty until the stores are open.
+    pub(crate) definitions: OnceLock<Arc<Definitions>>,
     pub(crate) reports: Arc<Reports>,
     /// Cancelled when the server is to end and start again; `None` where no program would start it.
     pub(crate) restart: Option<CancellationToken>,
@@ -55,6 +60,8 @@ impl State {
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = |path: &str| format!("{BASE_PATH}/{path}");
     let mut routes = tools::routes();
+    routes.extend(turns::routes());
+    routes.extend(agents::routes());
     routes.extend([
         Endpoint::showing(
             at("server"),

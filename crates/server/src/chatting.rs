@@ -4,11 +4,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use samovar_chat::{
-    AdaptiveAgent, AgentParts, Bounds, CHAT_AGENT, Chat, ChatParts, Name, Wakes, ask_for_turns,
+    AdaptiveAgent, Bounds, CHAT_AGENT, Chat, ChatParts, Name, Wakes, ask_for_turns,
 };
-use samovar_core::{ChatMeta, Ids, Models, Toolset};
-use samovar_engine::{Engine, Recovery, Settings, Toolbox};
-use samovar_stores::memory::MemoryJournal;
+use samovar_core::{ChatMeta, Ids, Toolset};
+use samovar_engine::{Engine, Recovery};
 use tokio_util::task::TaskTracker;
 
 use crate::clock::{SystemClock, UuidV7};
@@ -55,29 +54,26 @@ impl Chatting {
     }
 
     /// Asks what the turns of sessions ask, from those on that an earlier run left, and lets the
-    /// chat's own agent listen, which has the same models and tools.
-    pub(crate) fn begin(
-        &self,
-        engine: &Arc<Engine>,
-        models: Arc<dyn Models>,
-        toolbox: Arc<Toolbox>,
-    ) {
+    /// chat's own agent listen (CH-9).
+    pub(crate) fn begin(&self, engine: &Arc<Engine>) {
         let asking = ask_for_turns(self.chat.clone(), engine.clone(), Name::Path);
         self.tasks.spawn(asking);
         match self.wakes {
             Wakes::Adaptive => {}
             Wakes::Nobody => return,
         }
-        let agent = listen(&self.chat, engine.settings(), models, toolbox);
-        if let Some(agent) = agent
-            && self.agent.set(agent).is_err()
-        {
-            tracing::error!("the chat has an agent already");
+        match AdaptiveAgent::begin(self.chat.clone(), engine.clone()) {
+            Ok(agent) => {
+                if self.agent.set(agent).is_err() {
+                    tracing::error!("the chat has an agent already");
+                }
+            }
+            Err(error) => tracing::error!(%error, "the chat has no agent"),
         }
     }
 
-    /// Ends the engine of the sessions and what works for the chat; turns of both that run get the
-    /// same time to end.
+    /// Ends the engine and what works for the chat; turns of sessions and of the chat's agent that run
+    /// get the same time to end.
     pub(crate) async fn end(&self, engine: &Engine, drain: Duration) {
         let sessions = Box::pin(engine.shutdown(drain));
         let agent = Box::pin(async {
@@ -104,25 +100,4 @@ fn wakes(agent: ChatAgent, recovery: Recovery) -> Wakes {
         (ChatAgent::Adaptive, Recovery::UsedSessions | Recovery::NoTurns)
         | (ChatAgent::Nobody, _) => Wakes::Nobody,
     }
-}
-
-/// Lets the chat's own agent listen, on a journal that is memory alone (CH-9).
-fn listen(
-    chat: &Chat,
-    settings: &Settings,
-    models: Arc<dyn Models>,
-    toolbox: Arc<Toolbox>,
-) -> Option<AdaptiveAgent> {
-    let begun = AdaptiveAgent::begin(AgentParts {
-        chat: chat.clone(),
-        journal: Arc::new(MemoryJournal::new()),
-        models,
-        toolbox,
-        clock: Arc::new(SystemClock),
-        ids: Arc::new(UuidV7),
-        settings: settings.clone(),
-    });
-    begun
-        .inspect_err(|error| tracing::error!(%error, "the chat has no agent"))
-        .ok()
 }

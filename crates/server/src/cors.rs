@@ -18,7 +18,7 @@ pub(crate) fn preflight(request: &HeaderMap) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
-    let methods = HeaderValue::from_static("GET, POST, DELETE");
+    let methods = HeaderValue::from_static("GET, POST, PUT, DELETE");
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
     if let Some(asked) = request.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
         headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, asked.clone());

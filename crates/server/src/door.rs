@@ -173,7 +173,7 @@ fn check_size(request: &Parts) -> Result<(), Error> {
 
 /// A page of another origin can send a form without asking first, but not JSON.
 fn check_media_type(request: &Parts) -> Result<(), Error> {
-    if request.method != Method::POST {
+    if request.method != Method::POST && request.method != Method::PUT {
         return Ok(());
     }
     let given = text(&request.headers, &header::CONTENT_TYPE).unwrap_or_default();

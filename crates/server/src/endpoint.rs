@@ -27,6 +27,8 @@ pub enum Verb {
     Get,
     /// `POST`, with the parameters in a JSON body.
     Post,
+    /// `PUT`, with the parameters in a JSON body and the path.
+    Put,
     /// `DELETE`, with the parameters in the path and the query.
     Delete,
 }
@@ -37,6 +39,7 @@ impl Verb {
         match self {
             Self::Get => "GET",
             Self::Post => "POST",
+            Self::Put => "PUT",
             Self::Delete => "DELETE",
         }
     }
@@ -58,7 +61,7 @@ pub(crate) struct Call<S> {
     pub(crate) ping_every: Duration,
     /// The query, decoded.
     pub(crate) query: Vec<(String, String)>,
-    /// The JSON body of a `POST`.
+    /// The JSON body of a `POST` or a `PUT`.
     pub(crate) body: Bytes,
     /// The WebSocket upgrade, if the request asked for one; a route that serves one takes it.
     pub(crate) upgrade: Option<Upgrade>,
@@ -282,7 +285,7 @@ where
                     pairs.append(&mut call.query);
                     params::from_query(pairs)
                 }
-                Verb::Post => params::from_body(&call.body),
+                Verb::Post | Verb::Put => params::from_body(&call.body),
             };
             let answer = match given {
                 Ok(given) => run(call, given).await,

@@ -6,10 +6,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
+use samovar_agents::Catalogue;
 use samovar_chat::{ASK_USER, Chat, POST_MESSAGE};
-use samovar_core::{Broken, MessageId, Models, SessionId, failpoint};
+use samovar_core::{Broken, MessageId, Models, SessionId, Toolset, failpoint};
 use samovar_egress::Client;
-use samovar_engine::{Engine, Ports, Toolbox};
+use samovar_engine::{DelegationTools, Engine, Ports, Toolbox};
 use samovar_providers::Registry;
 use samovar_relay::Relay;
 use samovar_sandbox::{DirLock, Jail, Protected, SmallFiles};
@@ -27,6 +28,7 @@ use crate::chatting::Chatting;
 use crate::clock::{SystemClock, UuidV7};
 use crate::config::{Config, FileAccess, Token};
 use crate::data_dir;
+use crate::definitions::Definitions;
 use crate::engine_cell::{EngineCell, Filler};
 use crate::error::OpenError;
 use crate::names::Names;
@@ -68,6 +70,7 @@ pub struct Home {
     pub(crate) shared: Arc<Shared>,
     engine: Arc<Engine>,
     stores: Arc<Stores>,
+    agents: Arc<Catalogue>,
     token: Token,
     local: Token,
     drain: Duration,
@@ -127,6 +130,7 @@ impl Opening {
             registry,
             tokens: Arc::new(tokens),
             tools: Arc::new(tools),
+            definitions: OnceLock::new(),
             reports: Arc::new(Reports::open(&kept_in)),
             restart: config.restarts.then(CancellationToken::new),
             workspace: config.workspace.clone(),
@@ -201,11 +205,14 @@ impl Opening {
         };
         let stores = Arc::new(samovar_stores::open(options).await?);
         failpoint!("boot.stores.after");
+        let rows = stores.agents.clone();
+        let definitions = Definitions::open(&config.data_dir, rows, toolbox.clone()).await;
         let ports = Ports {
             journal: stores.journal.clone(),
             history: stores.history.clone(),
             models: self.shared.api.registry.clone(),
-            toolbox: toolbox.clone(),
+            toolbox,
+            agents: definitions.catalogue().clone(),
             clock: Arc::new(SystemClock),
             ids: Arc::new(UuidV7),
             damages: reports,
@@ -222,17 +229,19 @@ impl Opening {
             }
         };
         let stores = self.shared.api.stores.get_or_init(|| stores).clone();
+        let kept = &self.shared.api.definitions;
+        let agents = kept.get_or_init(|| definitions).catalogue().clone();
         failpoint!("boot.serve.before");
         stores.ready();
-        let models: Arc<dyn Models> = self.shared.api.registry.clone();
-        self.shared.relaying.begin(&engine, &models).await;
-        self.shared.chatting.begin(&engine, models, toolbox);
+        self.shared.relaying.begin(&engine).await;
+        self.shared.chatting.begin(&engine);
         self.filler.send_replace(Some(engine.clone()));
         failpoint!("boot.serve.after");
         Ok(Home {
             shared: self.shared,
             engine,
             stores,
+            agents,
             token: self.token,
             local: self.local,
             drain: config.drain,
@@ -331,6 +340,11 @@ impl Home {
             authority,
             token: self.local.clone(),
         }
+    }
+
+    /// The definitions of agents that are in force.
+    pub fn agents(&self) -> &Arc<Catalogue> {
+        &self.agents
     }
 
     /// The engine.
@@ -483,6 +497,10 @@ fn toolbox(config: &Config, client: &Client) -> Result<Toolbox, OpenError> {
     for toolset in samovar_tools::catalog(&Resources { jail, client }) {
         toolbox.add_built_in(&toolset).map_err(OpenError::Tools)?;
     }
+    let delegation: Arc<dyn Toolset> = Arc::new(DelegationTools);
+    toolbox
+        .add_built_in(&delegation)
+        .map_err(OpenError::Tools)?;
     for toolset in &config.toolsets {
         toolbox.add(toolset).map_err(OpenError::Tools)?;
     }

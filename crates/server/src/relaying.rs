@@ -9,14 +9,13 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use samovar_core::relay::RelayRole;
 use samovar_core::{Code, Error, Models};
-use samovar_engine::{Engine, Recovery, Settings};
+use samovar_engine::{Engine, Ports, Recovery, Settings};
 use samovar_locale as locale;
 use samovar_movie_host::MovieHost;
 use samovar_providers::EXTERNAL;
 use samovar_relay::agent::{AgentParts, RelayAgent, Study};
 use samovar_relay::toolhost::{ToolHost, ToolHostParts};
 use samovar_relay::{Connector, InProcess, Relay};
-use samovar_stores::memory::MemoryJournal;
 
 use crate::clock::{SystemClock, UuidV7};
 use crate::config::RelaySettings;
@@ -47,7 +46,7 @@ impl Relaying {
     /// Puts the movie host into its rooms: those of the settings, and those where it had an open study
     /// when the last run ended. Then the agents join theirs. A program that runs turns of its own alone
     /// has no members in its rooms, and so nothing in its logs.
-    pub(crate) async fn begin(&self, engine: &Arc<Engine>, models: &Arc<dyn Models>) {
+    pub(crate) async fn begin(&self, engine: &Arc<Engine>) {
         match engine.settings().recovery {
             Recovery::EverySession => {}
             Recovery::UsedSessions | Recovery::NoTurns => return,
@@ -70,7 +69,7 @@ impl Relaying {
                 tracing::error!(%error, room, "a room has no movie host");
             }
         }
-        let bridge = Bridge::begin(&self.relay, &self.settings, engine, models);
+        let bridge = Bridge::begin(&self.relay, &self.settings, engine);
         if self.bridge.set(bridge).is_err() {
             tracing::error!("the relay has its agents already");
         }
@@ -123,17 +122,12 @@ struct Bridge {
 impl Bridge {
     /// Sends our agent and our tools into their rooms. Nothing is waited for: who cannot get in tries
     /// again.
-    fn begin(
-        relay: &Relay,
-        settings: &RelaySettings,
-        engine: &Arc<Engine>,
-        models: &Arc<dyn Models>,
-    ) -> Self {
+    fn begin(relay: &Relay, settings: &RelaySettings, engine: &Arc<Engine>) -> Self {
         let agents = settings.agent_rooms.iter().map(|room| {
             let way = InProcess::new(relay, room, RelayRole::Agent);
-            let (model, models) = (settings.agent_model.clone(), models.clone());
+            let model = settings.agent_model.clone();
             let room = room.trim().to_owned();
-            relay_agent(room, Box::new(way), model, models, engine.settings())
+            relay_agent(room, Box::new(way), model, engine.clone())
         });
         let bridge = Self {
             agents: agents.collect(),
@@ -181,25 +175,42 @@ impl Bridge {
     }
 }
 
-/// Lets an agent of ours join a room of a relay (RL-23), on a journal that is memory alone. It has no
-/// tools but those of the room's host; `model` is the one that answers, `None` for the default one of
-/// the moment.
+/// Lets an agent of ours join a room of a relay (RL-23), with a session in memory of this engine. It
+/// has no tools but those of the room's host; `model` is the one that answers, `None` for the default
+/// one of the moment.
 pub fn relay_agent(
     room: String,
     way: Box<dyn Connector>,
     model: Option<String>,
-    models: Arc<dyn Models>,
-    settings: &Settings,
+    engine: Arc<Engine>,
 ) -> RelayAgent {
     RelayAgent::begin(AgentParts {
         room,
         way,
         study: Study::default(),
         model,
-        journal: Arc::new(MemoryJournal::new()),
+        engine,
+    })
+}
+
+/// An engine without stores or tools, for a process whose sessions are all in memory.
+///
+/// # Errors
+/// [`Code::Internal`], which nothing leads to today.
+pub async fn memory_engine(
+    models: Arc<dyn Models>,
+    settings: Settings,
+) -> Result<Arc<Engine>, Error> {
+    let ports = Ports {
+        journal: Arc::new(()),
+        history: Arc::new(()),
         models,
+        toolbox: Arc::default(),
+        agents: Arc::new(()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(UuidV7),
-        settings: settings.clone(),
-    })
+        damages: Arc::new(()),
+    };
+    let begun = Engine::start(ports, settings).await;
+    begun.map_err(|broken| Error::new(Code::Internal, broken.to_string()))
 }

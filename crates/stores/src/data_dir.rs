@@ -61,8 +61,8 @@ pub trait SmallFiles: Send + Sync {
     fn remove(&self, name: &str) -> io::Result<()>;
 }
 
-/// A new folder in that for damaged things.
-pub(crate) fn free_folder(dir: &Path, word: &str, epoch: u64) -> io::Result<PathBuf> {
+/// A new folder in that for damaged things: its path below the data directory.
+pub(crate) fn free_folder(dir: &Path, word: &str, epoch: u64) -> io::Result<String> {
     let damaged = make_folder(dir, DAMAGED)?;
     let mut number = 0;
     loop {
@@ -72,7 +72,7 @@ pub(crate) fn free_folder(dir: &Path, word: &str, epoch: u64) -> io::Result<Path
         };
         match make_new(&damaged.join(&name)) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
-            made => return made.map(|()| damaged.join(name)),
+            made => return made.map(|()| format!("{DAMAGED}/{name}")),
         }
     }
 }
@@ -127,7 +127,7 @@ pub(crate) mod tests {
     /// Files without rules.
     struct Plain(PathBuf);
 
-    /// A clock that goes on with every look.
+    /// A clock that advances with every look.
     struct Ticking;
 
     impl SmallFiles for Plain {

@@ -26,6 +26,14 @@ pub enum OpenError {
         /// The store.
         missing: Missing,
     },
+    /// A directory whose store is missing cannot be prepared for a start with an empty one.
+    #[error("{}", locale::store::not_mended(locale::quoted(.dir), .source))]
+    Mending {
+        /// The data directory.
+        dir: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// The journal cannot be opened.
     #[error("{}", locale::store::journal_unusable(locale::quoted(.dir), .source))]
     Journal {

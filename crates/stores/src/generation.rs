@@ -121,32 +121,29 @@ impl Found {
         }
     }
 
-    fn generation(&self) -> Option<&Generation> {
+    /// Its stamp, if it can be opened.
+    pub(crate) fn stamp(&self) -> Option<&Stamp> {
         match self {
-            Self::There {
-                stamp: Stamp::Of(generation),
-                ..
-            } => Some(generation),
-            Self::There { .. }
-            | Self::Gone
-            | Self::Empty
-            | Self::Damaged(_)
-            | Self::Torn
-            | Self::Cut => None,
+            Self::There { stamp, .. } => Some(stamp),
+            Self::Gone | Self::Empty | Self::Damaged(_) | Self::Torn | Self::Cut => None,
+        }
+    }
+
+    fn generation(&self) -> Option<&Generation> {
+        match self.stamp()? {
+            Stamp::Of(generation) => Some(generation),
+            Stamp::Lacking | Stamp::Damaged => None,
         }
     }
 
     /// Whether a disk changed its stamp.
     pub(crate) fn has_damaged_stamp(&self) -> bool {
-        let Self::There { stamp, .. } = self else {
-            return false;
-        };
-        *stamp == Stamp::Damaged
+        self.stamp() == Some(&Stamp::Damaged)
     }
 
     /// Whether it was ever stamped, as far as it tells.
     fn is_stamped(&self) -> bool {
-        self.generation().is_some() || self.has_damaged_stamp()
+        self.stamp().is_some_and(|stamp| *stamp != Stamp::Lacking)
     }
 
     fn has_content(&self) -> bool {
@@ -230,9 +227,7 @@ pub(crate) fn judge(marks: &Marks, journal: &Found, history: &Found) -> Result<P
         (None, one, other) => one.or(other),
     };
     for (store, found, due, _) in stores {
-        let Found::There { stamp, .. } = found else {
-            continue;
-        };
+        let Some(stamp) = found.stamp() else { continue };
         let is_another = match stamp {
             Stamp::Of(own) => generation.is_some_and(|generation| generation != own),
             Stamp::Lacking => marks.generation.is_some() && due == Due::Nothing,
@@ -243,13 +238,10 @@ pub(crate) fn judge(marks: &Marks, journal: &Found, history: &Found) -> Result<P
             return Err(Missing { store, lack });
         }
     }
-    let due = |found: &Found| match found {
-        Found::Gone | Found::Empty | Found::Damaged(_) | Found::Torn | Found::Cut => Due::Make,
-        Found::There {
-            stamp: Stamp::Of(_),
-            ..
-        } => Due::Nothing,
-        Found::There { .. } => Due::Stamp,
+    let due = |found: &Found| match found.stamp() {
+        None => Due::Make,
+        Some(Stamp::Of(_)) => Due::Nothing,
+        Some(Stamp::Lacking | Stamp::Damaged) => Due::Stamp,
     };
     Ok(Plan {
         generation: generation.cloned(),

@@ -5,6 +5,7 @@
 //!
 //! Start with `ledger`: how changes become rows. The tables are in `migrations/`.
 
+mod agents;
 mod checksum;
 mod deep;
 mod failure;
@@ -13,6 +14,8 @@ mod ledger;
 mod reader;
 mod row;
 mod session;
+mod spent;
+mod tree;
 mod turns;
 mod whole;
 mod writer;
@@ -21,9 +24,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use samovar_core::history::{
-    LastTurn, MessageQuery, MessageRow, Projection, SessionQuery, SessionRow, Totals,
+    LastTurn, MessageQuery, MessageRow, Projection, SessionQuery, SessionRow, Totals, TurnQuery,
+    TurnRow,
 };
-use samovar_core::{Broken, Damages, Future, History, MessageId, Seq, SessionId, TurnId};
+use samovar_core::{Broken, Damages, Future, History, MessageId, Seq, SessionId, TurnId, Usage};
 use sqlx::SqlitePool;
 use tokio::sync::Mutex;
 
@@ -121,6 +125,10 @@ impl History for SqliteHistory {
         Box::pin(async move { Ok(reader::last_turn(&self.readers, session).await?) })
     }
 
+    fn turns(&self, query: TurnQuery) -> Future<'_, Result<Vec<TurnRow>, Broken>> {
+        Box::pin(async move { Ok(tree::turns(&self.readers, &query).await?) })
+    }
+
     fn is_over<'a>(
         &'a self,
         session: &'a SessionId,
@@ -135,6 +143,10 @@ impl History for SqliteHistory {
 
     fn totals(&self) -> Future<'_, Result<Totals, Broken>> {
         Box::pin(async move { Ok(reader::totals(&self.readers, &*self.damages).await?) })
+    }
+
+    fn spend(&self, usage: Usage) -> Future<'_, Result<(), Broken>> {
+        Box::pin(async move { self.writer.lock().await.spend(usage).await })
     }
 
     fn close(&self) -> Future<'_, Result<(), Broken>> {

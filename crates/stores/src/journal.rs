@@ -224,7 +224,7 @@ impl LmdbJournal {
         pages::check(&journal_dir.join(FILE), max_bytes).map(drop)
     }
 
-    /// What stands in the place of the journal in a data directory, whose pages were looked at before.
+    /// What is found where the journal of a data directory should be, whose pages were checked before.
     ///
     /// # Errors
     /// [`Broken`] when that cannot be found out; damage is an answer.

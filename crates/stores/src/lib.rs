@@ -3,7 +3,7 @@
 //! Here: [`open`], the only entry. It gives the [`Stores`] of a data directory: the journal (the
 //! truth about every turn, LMDB with a spool for live events), the history that is projected from
 //! it (`SQLite`), and their maintenance: disk, backups, damage reports. There is one pair of
-//! stores today; the server sees only [`Stores`]. [`memory`] is a journal for sessions that end with the process.
+//! stores today; the server sees only [`Stores`].
 //! Not here: what is kept when, and what a turn does next. Also not here: who may open a data
 //! directory. Only one process may at a time; the owner of its lock ensures that first.
 //!
@@ -18,7 +18,6 @@ mod error;
 mod generation;
 pub mod history;
 pub mod journal;
-pub mod memory;
 mod missing;
 mod open;
 mod run;

@@ -2,6 +2,7 @@
 //! a person lets be done about it (DU-13).
 
 use std::io;
+use std::path::Path;
 
 use samovar_core::Broken;
 
@@ -58,12 +59,9 @@ pub struct Mended {
 pub async fn mend(dir: &DataDir, reports: &Reports) -> Result<Vec<Mended>, OpenError> {
     backup::finish(dir)?;
     let mut run = RunFile::look(dir);
-    let unwritable = |store, source: io::Error| {
-        let (dir, source) = (dir.path.clone(), Broken::Io(source.to_string()));
-        match store {
-            Store::Journal => OpenError::Journal { dir, source },
-            Store::History => OpenError::History { dir, source },
-        }
+    let cut = |source| OpenError::Mending {
+        dir: dir.path.clone(),
+        source,
     };
     let mut mended = Vec::new();
     let is_suspicious = run.last.state == RunState::Starting;
@@ -73,8 +71,7 @@ pub async fn mend(dir: &DataDir, reports: &Reports) -> Result<Vec<Mended>, OpenE
             return Ok(mended);
         };
         if let Some(generation) = shared(&journal, &history) {
-            let adopted = run.adopt(generation);
-            adopted.map_err(|error| unwritable(missing.store, error))?;
+            run.adopt(generation).map_err(cut)?;
             mended.push(Mended {
                 missing: None,
                 kept_in: None,
@@ -86,7 +83,7 @@ pub async fn mend(dir: &DataDir, reports: &Reports) -> Result<Vec<Mended>, OpenE
         let noted = moved.and_then(|kept_in| run.makes(missing.store).map(|()| kept_in));
         mended.push(Mended {
             missing: Some(missing),
-            kept_in: noted.map_err(|error| unwritable(missing.store, error))?,
+            kept_in: noted.map_err(cut)?,
         });
     }
 }
@@ -98,23 +95,33 @@ fn set_missing_aside(
     epoch: u64,
     missing: Missing,
 ) -> io::Result<Option<String>> {
-    let (part, names): (_, &[&str]) = match missing.store {
+    let report = |part, kept_in| reports.missing(part, &missing.found(), kept_in);
+    set_aside(&dir.path, epoch, missing.store, report)
+}
+
+/// Moves what there is of a store to a folder of its own, after that was reported. Answers where it is
+/// now, below the data directory; `None` when there was nothing.
+pub(crate) fn set_aside(
+    dir: &Path,
+    epoch: u64,
+    store: Store,
+    report: impl FnOnce(DamagedPart, Option<String>),
+) -> io::Result<Option<String>> {
+    let (part, names): (_, &[&str]) = match store {
         Store::Journal => (DamagedPart::Journal, &JOURNAL),
         Store::History => (DamagedPart::History, &HISTORY),
     };
-    if !names.iter().any(|name| dir.path.join(name).exists()) {
-        reports.missing(part, &missing.found(), None);
+    if !names.iter().any(|name| dir.join(name).exists()) {
+        report(part, None);
         return Ok(None);
     }
-    let folder = free_folder(&dir.path, part.word(), epoch)?;
-    let shown = folder.strip_prefix(&dir.path).unwrap_or(&folder);
-    let shown = shown.display().to_string();
-    reports.missing(part, &missing.found(), Some(shown.clone()));
-    move_all(&dir.path, &folder, names)?;
-    Ok(Some(shown))
+    let folder = free_folder(dir, part.word(), epoch)?;
+    report(part, Some(folder.clone()));
+    move_all(dir, &dir.join(&folder), names)?;
+    Ok(Some(folder))
 }
 
-/// What stands in the places of the two stores. The journal's pages are looked at before anything
+/// What is found where the two stores should be. The journal's pages are looked at before anything
 /// reads them.
 pub(crate) async fn survey(
     dir: &DataDir,
@@ -123,24 +130,23 @@ pub(crate) async fn survey(
     walker: Option<&Walker>,
 ) -> Result<(Found, Found), OpenError> {
     let journal = find_journal(dir, is_suspicious, walker).await;
-    let journal = journal.map_err(|source| OpenError::Journal {
-        dir: dir.path.clone(),
-        source,
-    })?;
-    let is_cut = last.state == RunState::Ready && !dir.path.join(HISTORY[1]).exists();
+    let journal = journal.map_err(|source| unusable(dir, Store::Journal, source))?;
     let history = SqliteHistory::find(&dir.path.join(HISTORY[0])).await;
-    let history = history.map_err(|source| OpenError::History {
-        dir: dir.path.clone(),
-        source,
-    })?;
-    let history = match history {
-        Found::There {
-            stamp: Stamp::Lacking,
-            ..
-        } if is_cut => Found::Cut,
-        found => found,
-    };
+    let mut history = history.map_err(|source| unusable(dir, Store::History, source))?;
+    let is_cut = last.state == RunState::Ready && !dir.path.join(HISTORY[1]).exists();
+    if is_cut && history.stamp() == Some(&Stamp::Lacking) {
+        history = Found::Cut;
+    }
     Ok((journal, history))
+}
+
+/// Says that a store cannot be used.
+pub(crate) fn unusable(dir: &DataDir, store: Store, source: Broken) -> OpenError {
+    let dir = dir.path.clone();
+    match store {
+        Store::Journal => OpenError::Journal { dir, source },
+        Store::History => OpenError::History { dir, source },
+    }
 }
 
 async fn find_journal(

@@ -11,17 +11,17 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use samovar_core::{Broken, Damages, History, Journal, failpoint};
+use samovar_core::{AgentRows, Broken, Damages, History, Journal, failpoint};
 
 use crate::backup::{self, Backups};
 use crate::damage::{DamagedPart, Reports};
-use crate::data_dir::{DataDir, HISTORY, JOURNAL, LOCK, free_folder, move_all};
+use crate::data_dir::{DataDir, HISTORY, LOCK};
 use crate::disk::{Disk, blocking};
 use crate::error::OpenError;
 use crate::generation::{Due, Found, Generation, Plan, Store, judge};
 use crate::history::SqliteHistory;
 use crate::journal::{Durability, Fill, LmdbJournal, Settings, Wound, from_io};
-use crate::missing::survey;
+use crate::missing::{set_aside, survey, unusable};
 use crate::run::{RunFile, RunState};
 use crate::walker::Walker;
 
@@ -43,6 +43,8 @@ pub struct Stores {
     pub journal: Arc<dyn Journal>,
     /// The cold store.
     pub history: Arc<dyn History>,
+    /// The definitions of agents that clients made, in the file of the history.
+    pub agents: Arc<dyn AgentRows>,
     /// The disk that both are on.
     pub disk: Disk,
     /// Makes backups of both.
@@ -116,7 +118,7 @@ struct Opener {
 
 impl Opener {
     async fn open(mut self) -> Result<Stores, OpenError> {
-        let dir = self.options.dir.path.clone();
+        let dir = self.options.dir.clone();
         let (journal, history) = match self.admit().await {
             Ok(found) => found,
             Err(refusal) => {
@@ -124,31 +126,24 @@ impl Opener {
                 return Err(refusal);
             }
         };
-        let of_journal = |source| OpenError::Journal {
-            dir: dir.clone(),
-            source,
-        };
-        let of_history = |source| OpenError::History {
-            dir: dir.clone(),
-            source,
-        };
         let opened = self.open_journal(&journal).await;
-        let (disk, lmdb) = opened.map_err(of_journal)?;
-        disk.watch(&dir.join(LOCK));
-        backup::remove_cut(&self.options.dir);
+        let (disk, lmdb) = opened.map_err(|source| unusable(&dir, Store::Journal, source))?;
+        disk.watch(&dir.path.join(LOCK));
+        backup::remove_cut(&dir);
         match self.open_history(&disk, &lmdb, &history).await {
             Ok(history) => Ok(Stores {
                 journal: lmdb.clone(),
                 history: history.clone(),
+                agents: history.clone(),
                 disk,
-                backups: Arc::new(Backups::new(self.options.dir, lmdb.clone(), history)),
+                backups: Arc::new(Backups::new(dir, lmdb.clone(), history)),
                 lmdb,
                 reports: self.options.reports,
                 run: Mutex::new(self.run),
             }),
             Err(source) => {
                 told(lmdb.close().await);
-                Err(of_history(source))
+                Err(unusable(&dir, Store::History, source))
             }
         }
     }
@@ -180,8 +175,7 @@ impl Opener {
             Ok(()) => {}
             Err(error) if plan.journal == Due::Make || plan.history == Due::Make => {
                 let source = from_io("run.json", &error);
-                let dir = dir.path;
-                return Err(OpenError::Journal { dir, source });
+                return Err(unusable(&dir, Store::Journal, source));
             }
             // A store without a generation is as good as it was; the next start stamps it.
             Err(error) => tracing::warn!(%error, "the stores get their generation later"),
@@ -205,7 +199,7 @@ impl Opener {
         };
         let (disk, journal) = match opened {
             Err(Broken::Damaged(why)) => {
-                self.set_aside(Store::Journal, &JOURNAL, &why)?;
+                self.set_aside(Store::Journal, &why)?;
                 self.try_journal().await?
             }
             opened => opened?,
@@ -288,7 +282,7 @@ impl Opener {
             || matches!(found, Found::Damaged(_))
             || SqliteHistory::looks_short(&path);
         if is_suspicious && let Err(Broken::Damaged(why)) = SqliteHistory::check(&path).await {
-            self.set_aside(Store::History, &HISTORY, &why)?;
+            self.set_aside(Store::History, &why)?;
         }
         let is_cut = last.state == RunState::Ready && path.exists() && !has_log;
         if is_cut {
@@ -303,7 +297,7 @@ impl Opener {
         }
         let history = match self.try_history(disk, &path).await {
             Err(Broken::Damaged(why)) => {
-                self.set_aside(Store::History, &HISTORY, &why)?;
+                self.set_aside(Store::History, &why)?;
                 project_again(journal).await?;
                 self.try_history(disk, &path).await?
             }
@@ -322,24 +316,16 @@ impl Opener {
     }
 
     /// Moves what is damaged to a folder of its own, and says so first.
-    fn set_aside(&mut self, store: Store, names: &[&str], why: &str) -> Result<(), Broken> {
-        let part = match store {
-            Store::Journal => DamagedPart::Journal,
-            Store::History => DamagedPart::History,
-        };
-        if part == DamagedPart::Journal {
+    fn set_aside(&mut self, store: Store, why: &str) -> Result<(), Broken> {
+        let dir = &self.options.dir.path;
+        if store == Store::Journal {
             // A folder and a report need space, and no store is open yet that could free some.
-            Disk::drop_ballast(&self.options.dir.path);
+            Disk::drop_ballast(dir);
         }
+        let report = |part, kept_in| self.options.reports.store(part, why, kept_in);
         let noted = self.run.makes(store);
-        let (dir, epoch) = (&self.options.dir.path, self.run.last.epoch);
-        let folder = noted.and_then(|()| free_folder(dir, part.word(), epoch));
-        let moved = folder.and_then(|folder| {
-            let shown = folder.strip_prefix(dir).unwrap_or(&folder);
-            let shown = shown.display().to_string();
-            self.options.reports.store(part, why, Some(shown));
-            move_all(dir, &folder, names)
-        });
+        let moved = noted.and_then(|()| set_aside(dir, self.run.last.epoch, store, report));
+        let moved = moved.map(drop);
         moved.map_err(|error| Broken::Io(format!("{why}; it cannot be set aside: {error}")))
     }
 }

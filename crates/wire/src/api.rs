@@ -1,6 +1,7 @@
-//! The types under `/api`: the server itself, its models, tools and tokens, and what it found at
+//! The types under `/api`: the server itself, its models, agents, tools and tokens, and what it found at
 //! its start.
 
+mod agent;
 mod damage;
 mod model;
 mod recovery;
@@ -9,7 +10,12 @@ mod server;
 mod ticket;
 mod token;
 mod tool;
+mod turn;
 
+pub use agent::{
+    AgentInfo, AgentModelInfo, AgentModelParams, AgentNameParams, AgentOriginInfo, AgentParams,
+    AgentVersions, AgentVersionsParams, RemoveAgentParams,
+};
 pub use damage::{BackupInfo, BackupParams, BackupState, DamageInfo, DamageList, DamagedPart};
 pub use model::{
     LocalModelInfo, ModelChoice, ModelReason, ModelsAnswer, ModelsParams, ProviderAccess,
@@ -27,6 +33,7 @@ pub use tool::{
     CallToolParams, DeclaredEffect, OpenCallInfo, OpenCalls, RegisterToolParams, SettleParams,
     ToolInfo, ToolOrigin, ToolParams, ToolResult,
 };
+pub use turn::{TurnCancelled, TurnInfo, TurnProgress, TurnsParams};
 
 /// The path of these methods.
 pub const BASE_PATH: &str = "/api";

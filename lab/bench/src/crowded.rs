@@ -32,7 +32,7 @@ const TOO_MANY: u32 = 600;
 /// Sockets that send nothing.
 const SILENT: usize = 5_000;
 
-/// What stands in each file, and the files that a turn reads.
+/// The content of each file, and the files that a turn reads.
 const CONTENT: &str = "as it was written";
 const FILES: [&str; 2] = ["f1.txt", "f2.txt"];
 
@@ -91,7 +91,7 @@ struct Found {
     whole: u32,
     broken: u32,
     refused: u32,
-    /// Results of tools that do not have what stands in the file.
+    /// Results of tools that do not have the content of the file.
     poisoned: u32,
 }
 

@@ -60,7 +60,7 @@ pub(crate) struct Program<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Limit {
     pub(crate) soft: u32,
-    /// That of the bench where there is none.
+    /// `None`: that of the bench.
     pub(crate) hard: Option<u32>,
 }
 

@@ -60,10 +60,7 @@ pub(crate) async fn half_an_hour(program: &Program<'_>) -> Result<Vec<Sample>> {
         running.spawn(operate(serving.way_in.clone(), number));
         number += 1;
         while let Some(done) = running.try_join_next() {
-            if let Err(why) = done? {
-                eprintln!("soak: {why:#}");
-                failed += 1;
-            }
+            failed += failure(done?);
         }
         if began.elapsed() >= Duration::from_mins(1) * u32::try_from(looks.len() + 1)? {
             let look = look(process, &serving.way_in).await?;
@@ -79,7 +76,9 @@ pub(crate) async fn half_an_hour(program: &Program<'_>) -> Result<Vec<Sample>> {
             looks.push(look);
         }
     }
-    while running.join_next().await.is_some() {}
+    while let Some(done) = running.join_next().await {
+        failed += failure(done?);
+    }
     serving.stop().await?;
     let level = &looks[LEVEL_AFTER..];
     let (earlier, later) = level.split_at(level.len() / 2);
@@ -97,6 +96,13 @@ pub(crate) async fn half_an_hour(program: &Program<'_>) -> Result<Vec<Sample>> {
         ratio(|look| look.journal),
         f64::from(failed),
     ])
+}
+
+/// Tells of an operation that failed; how many failures that is.
+fn failure(done: Result<()>) -> u32 {
+    let Err(why) = done else { return 0 };
+    eprintln!("soak: {why:#}");
+    1
 }
 
 async fn look(process: u32, way_in: &ServerAccess) -> Result<Look> {

@@ -6,17 +6,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::history::{
     Change, LastTurn, MessageQuery, MessageRow, Projection, SessionQuery, SessionRow, Speakers,
-    Totals,
+    Totals, TurnQuery, TurnRow,
 };
 use samovar_core::{
-    AgentPath, Broken, CallId, Future, History, Message, MessageId, Millis, Role, Seq, SessionId,
-    Title, TurnId, Usage,
+    AgentPath, Broken, CallId, FinishReason, Future, History, Message, MessageId, Millis, Seq,
+    SessionId, Title, TurnId, Usage,
 };
 
 /// The history in memory.
 #[derive(Default)]
 pub struct MemoryHistory {
     sessions: Mutex<Vec<Session>>,
+    /// What sessions in memory have used.
+    spent: Mutex<Usage>,
 }
 
 struct Session {
@@ -33,6 +35,9 @@ struct Turn {
     parent_call: Option<CallId>,
     has_begun: bool,
     is_over: bool,
+    started_at: Option<Millis>,
+    end: Option<(FinishReason, Millis)>,
+    usage: Usage,
 }
 
 struct Put {
@@ -43,6 +48,10 @@ struct Put {
 }
 
 impl MemoryHistory {
+    fn spent(&self) -> MutexGuard<'_, Usage> {
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Vec<Session>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -155,20 +164,7 @@ impl Session {
                     (put.turn, put.seq) = (turn, seq);
                 }
             }
-            Change::TurnStarted {
-                turn, parent_call, ..
-            } => {
-                let turn = self.turn(&turn);
-                turn.place = turn.place.or(Some(seq));
-                (turn.parent_call, turn.has_begun) = (parent_call, true);
-            }
-            Change::TurnFinished { turn, .. } => {
-                if self.turns.iter().any(|known| known.id == turn) {
-                    let turn = self.turn(&turn);
-                    turn.place = turn.place.or(Some(seq));
-                    turn.is_over = true;
-                }
-            }
+            Change::TurnStarted { .. } | Change::TurnFinished { .. } => self.take_turn(seq, change),
             Change::Spent { usage, context } => {
                 self.row.usage = self.row.usage.plus(usage);
                 self.row.context = context.or(self.row.context.take());
@@ -182,6 +178,34 @@ impl Session {
                 self.row.message_count -= (before - self.messages.len()) as u64;
             }
             Change::Close => {}
+        }
+    }
+
+    fn take_turn(&mut self, seq: Seq, change: Change) {
+        match change {
+            Change::TurnStarted {
+                turn,
+                parent_call,
+                at,
+                ..
+            } => {
+                let turn = self.turn(&turn);
+                turn.started_at.get_or_insert(at);
+                turn.place = turn.place.or(Some(seq));
+                (turn.parent_call, turn.has_begun) = (parent_call, true);
+            }
+            Change::TurnFinished {
+                turn,
+                reason,
+                usage,
+                at,
+            } if self.turns.iter().any(|known| known.id == turn) => {
+                let turn = self.turn(&turn);
+                turn.place = turn.place.or(Some(seq));
+                (turn.is_over, turn.usage) = (true, usage);
+                turn.end = Some((reason, at));
+            }
+            _ => {}
         }
     }
 
@@ -214,6 +238,9 @@ impl Session {
                 parent_call: None,
                 has_begun: false,
                 is_over: false,
+                started_at: None,
+                end: None,
+                usage: Usage::default(),
             });
             self.turns.len() - 1
         });
@@ -260,6 +287,29 @@ impl Session {
         rows.map(|put| self.row_of(put)).collect()
     }
 
+    fn turns(&self, query: &TurnQuery) -> Vec<TurnRow> {
+        let wanted = |turn: &&Turn| query.turn.as_ref().is_none_or(|id| turn.id == *id);
+        let shown = self.turns.iter().filter(wanted).filter_map(|turn| {
+            let of_turn = |put: &&Put| put.turn.as_ref() == Some(&turn.id);
+            let first = self.messages.iter().find(of_turn)?;
+            let caller = self
+                .messages
+                .iter()
+                .find(|put| Some(&put.message.id) == first.message.parent.as_ref());
+            Some(TurnRow {
+                turn: turn.id.clone(),
+                session: self.row.id.clone(),
+                agent: first.agent.clone(),
+                parent: caller.and_then(|put| put.turn.clone()),
+                parent_call: turn.parent_call.clone(),
+                started_at: turn.started_at,
+                end: turn.end.clone(),
+                usage: turn.usage,
+            })
+        });
+        shown.collect()
+    }
+
     fn last_turn(&self) -> Option<LastTurn> {
         let messages = self.in_order();
         let of_master = messages.iter().rev().filter(|put| put.agent.depth() == 0);
@@ -269,7 +319,7 @@ impl Session {
             let turn = Some(turn.clone());
             messages.iter().filter(move |put| put.turn == turn)
         };
-        let mut said = of(&last.id).filter(|put| put.message.role == Role::User);
+        let mut said = of(&last.id).filter(|put| put.message.is_input());
         let said = said.next()?.message.clone();
         let mut family = vec![last.id.clone()];
         let mut next = 0;
@@ -383,6 +433,21 @@ impl History for MemoryHistory {
         done(self.of(session, Session::last_turn).flatten())
     }
 
+    fn turns(&self, query: TurnQuery) -> Future<'_, Result<Vec<TurnRow>, Broken>> {
+        let sessions = self.lock();
+        let wanted = |session: &&Session| {
+            query
+                .session
+                .as_ref()
+                .is_none_or(|id| session.row.id == *id)
+        };
+        let turns = sessions
+            .iter()
+            .filter(wanted)
+            .flat_map(|session| session.turns(&query));
+        done(turns.collect())
+    }
+
     fn is_over<'a>(
         &'a self,
         session: &'a SessionId,
@@ -407,7 +472,17 @@ impl History for MemoryHistory {
             messages: totals.messages + session.row.message_count,
             usage: totals.usage.plus(session.row.usage),
         };
-        done(sessions.iter().fold(Totals::default(), sum))
+        let in_memory = Totals {
+            usage: *self.spent(),
+            ..Totals::default()
+        };
+        done(sessions.iter().fold(in_memory, sum))
+    }
+
+    fn spend(&self, usage: Usage) -> Future<'_, Result<(), Broken>> {
+        let mut spent = self.spent();
+        *spent = spent.plus(usage);
+        done(())
     }
 
     fn close(&self) -> Future<'_, Result<(), Broken>> {

@@ -2,9 +2,8 @@
 //!
 //! Here: [`World`] with [`TestClock`] and [`CountedIds`]; [`ScriptedModel`], which answers by a
 //! script without a socket; [`TestTool`]; [`talk`], a conversation to ask a provider with;
-//! [`MemoryHistory`]; [`Disk`], stores that can fail and outlive an engine; and [`Over`], with which a
+//! [`MemoryHistory`] and [`MemoryJournal`]; [`Disk`], stores that can fail and outlive an engine; and [`Over`], with which a
 //! test overrides single methods of a store.
-//! Not here: the journal in memory, which the product itself uses: `samovar_stores::memory`.
 //! With the feature `plant` also the stores with planted faults, which the binary then puts over its
 //! own. Production code never uses this crate otherwise.
 
@@ -14,6 +13,7 @@ mod disk;
 #[cfg(feature = "plant")]
 mod faulty;
 mod history;
+mod journal;
 mod model;
 mod over;
 pub mod talk;
@@ -24,6 +24,7 @@ pub use disk::{Disk, Full};
 #[cfg(feature = "plant")]
 pub use faulty::faulty;
 pub use history::MemoryHistory;
+pub use journal::{MemoryJournal, MemoryUse};
 pub use model::{Gate, Reply, ScriptedModel, call, fail, results, say, think, user};
 pub use over::{Over, OverHistory, OverJournal};
 pub use time::{CountedIds, TestClock};

@@ -4,11 +4,13 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use samovar_core::history::{
-    LastTurn, MessageQuery, MessageRow, Projection, SessionQuery, SessionRow, Totals,
+    LastTurn, MessageQuery, MessageRow, Projection, SessionQuery, SessionRow, Totals, TurnQuery,
+    TurnRow,
 };
 use samovar_core::journal::{Batch, LogEntry, LogNo};
 use samovar_core::{
     Broken, Epoch, Event, Future, History, Journal, MessageId, Millis, Seq, SessionId, TurnId,
+    Usage,
 };
 
 /// The store that a test laid over another one.
@@ -182,6 +184,10 @@ impl<T: OverHistory> History for Over<T> {
         self.0.history().last_turn(session)
     }
 
+    fn turns(&self, query: TurnQuery) -> Future<'_, Result<Vec<TurnRow>, Broken>> {
+        self.0.history().turns(query)
+    }
+
     fn is_over<'a>(
         &'a self,
         session: &'a SessionId,
@@ -196,6 +202,10 @@ impl<T: OverHistory> History for Over<T> {
 
     fn totals(&self) -> Future<'_, Result<Totals, Broken>> {
         self.0.history().totals()
+    }
+
+    fn spend(&self, usage: Usage) -> Future<'_, Result<(), Broken>> {
+        self.0.history().spend(usage)
     }
 
     fn close(&self) -> Future<'_, Result<(), Broken>> {

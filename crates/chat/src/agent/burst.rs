@@ -7,15 +7,17 @@ use std::sync::Arc;
 use samovar_core::event::{Fault, Group};
 use samovar_core::provider::{is_cut, is_refusal};
 use samovar_core::{
-    Action, ChatMessage, ChatMeta, ChatRole, Delivery, Error, Event, FinishReason, Kind, Role,
-    SessionId, TurnId,
+    ChatMessage, ChatMeta, ChatRole, Delivery, Error, Event, FinishReason, Kind, Role, TurnId,
 };
-use samovar_engine::{FollowError, Follower};
+use samovar_engine::{CallWatch, FollowError, Follower, MemorySession};
 use samovar_locale as locale;
 
 use super::words::{is_own, pieces, spoken};
-use super::{WokenAgent, Worker};
+use super::{Known, Worker};
+use crate::asking::Asking;
 use crate::chat::{ADAPTIVE_AGENT, MAX_TEXT_BYTES, Wake};
+use crate::questions::AskingTurns;
+use crate::tools::Name;
 
 /// Turns that run or wait, about: with as many, further reasons wait in the chat.
 pub(super) const MAX_TURNS: usize = 8;
@@ -23,9 +25,11 @@ pub(super) const MAX_TURNS: usize = 8;
 /// A session while its turns are not over.
 pub(super) struct Burst<'a> {
     worker: &'a Worker,
-    awake: &'a mut WokenAgent,
-    session: SessionId,
+    known: &'a mut Known,
+    session: Arc<MemorySession>,
     follower: Follower,
+    watch: CallWatch,
+    asking: Asking,
     /// The turns that are not over, each with the message of the chat that it is for.
     turns: HashMap<TurnId, u64>,
     /// The message that is answered now.
@@ -33,26 +37,28 @@ pub(super) struct Burst<'a> {
 }
 
 impl<'a> Burst<'a> {
-    /// Says the first thing to a session that has the chat before it as its conversation.
+    /// Says the first thing to a session.
     ///
     /// # Errors
     /// The engine's refusal; nothing runs then.
     pub(super) async fn begin(
         worker: &'a Worker,
-        awake: &'a mut WokenAgent,
-        session: SessionId,
+        known: &'a mut Known,
+        session: MemorySession,
         message: &ChatMessage,
     ) -> Result<Self, Error> {
+        let session = Arc::new(session);
         let (_, text) = spoken(message);
-        let engine = &awake.engine;
-        let (turn, after) = engine.post(&session, text, Delivery::Steer).await?;
-        awake.told = message.id;
-        let follower = awake.engine.follow(&session, after).await?;
+        let (turn, after) = session.post(text, Delivery::Steer).await?;
+        known.told = message.id;
+        let turns = AskingTurns::Session(Arc::downgrade(&session));
         Ok(Self {
             worker,
-            awake,
+            known,
+            follower: session.follow(after),
+            watch: session.watch_calls(),
+            asking: Asking::new(worker.chat.clone(), turns, Name::Adaptive),
             session,
-            follower,
             turns: HashMap::from([(turn, message.id)]),
             answers: message.id,
         })
@@ -60,26 +66,39 @@ impl<'a> Burst<'a> {
 
     /// Follows it to its end; what comes meanwhile joins it.
     pub(super) async fn run(mut self) {
-        let chat = &self.worker.parts.chat;
-        let stopping = &self.worker.stopping;
+        let Worker {
+            chat,
+            stopping,
+            cut,
+            ..
+        } = self.worker;
         while !self.turns.is_empty() {
-            let has_room = self.turns.len() < MAX_TURNS && !stopping.is_cancelled();
+            let is_stopping = stopping.is_cancelled();
+            if is_stopping && self.asking.is_waiting() {
+                return;
+            }
+            let has_room = self.turns.len() < MAX_TURNS && !is_stopping;
             // All are safe to drop halfway: each takes nothing before it has it.
             tokio::select! {
                 events = self.follower.next() => match events {
                     Ok(events) => self.take(&events).await,
-                    Err(lost) => return self.lost(lost).await,
+                    Err(lost) => return self.lost(&lost),
                 },
-                Some(changed) = self.awake.watch.next() => {
+                Some(changed) = self.watch.next() => {
                     self.catch_up().await;
                     for (session, calls) in changed {
-                        self.awake.asking.look(session, calls).await;
+                        self.asking.look(session, calls).await;
                     }
                 }
                 wake = chat.next_wake(), if has_room => self.steer(&wake).await,
+                () = stopping.cancelled(), if !is_stopping => {}
+                () = cut.cancelled() => {
+                    self.catch_up().await;
+                    return;
+                }
             }
         }
-        self.close().await;
+        self.asking.withdraw();
     }
 
     /// Brings into the chat what was said before a question was open.
@@ -113,7 +132,7 @@ impl<'a> Burst<'a> {
             Kind::StepReset {
                 context: Some(limit),
                 ..
-            } => self.worker.history.learn(limit.clone()),
+            } => self.known.limit = Some(limit.clone()),
             Kind::MessageFinished { message: said, .. } if said.role == Role::Assistant => {
                 self.tell(turn, &said.text()).await;
             }
@@ -132,7 +151,7 @@ impl<'a> Burst<'a> {
         for piece in pieces(text, MAX_TEXT_BYTES) {
             let meta = ChatMeta::reply_to(self.answers);
             let said = (ADAPTIVE_AGENT, piece, meta);
-            let posted = self.worker.parts.chat.post_for(turn, None, said).await;
+            let posted = self.worker.chat.post_for(turn, None, said).await;
             if let Err(error) = posted {
                 // A call has no words of its own.
                 tracing::debug!(%turn, %error, "nothing to say in the chat");
@@ -171,11 +190,11 @@ impl<'a> Burst<'a> {
 
     /// Tells the turn that runs what was said since, and what it is woken for now.
     async fn steer(&mut self, wake: &Wake) {
-        let chat = &self.worker.parts.chat;
-        let most = self.worker.parts.settings.max_history_messages;
+        let chat = &self.worker.chat;
+        let most = self.worker.settings.max_history_messages;
         let oldest = wake.message.saturating_sub(most as u64 + 1);
-        let page = chat.read(self.awake.told.max(oldest), most + 1);
-        self.awake.told = self.awake.told.max(wake.message);
+        let page = chat.read(self.known.told.max(oldest), most + 1);
+        self.known.told = self.known.told.max(wake.message);
         let (mut meanwhile, mut said) = (Vec::new(), None);
         for message in &page.messages {
             if message.id == wake.message {
@@ -186,8 +205,7 @@ impl<'a> Burst<'a> {
         }
         let meanwhile = (!meanwhile.is_empty()).then(|| meanwhile.join("\n"));
         for text in meanwhile.into_iter().chain(said) {
-            let posted = self.awake.engine.post(&self.session, text, Delivery::Steer);
-            match posted.await {
+            match self.session.post(text, Delivery::Steer).await {
                 Ok((turn, _)) => {
                     self.turns.insert(turn, wake.message);
                 }
@@ -198,7 +216,7 @@ impl<'a> Burst<'a> {
 
     /// Whether the turn cannot know it: it has not said it, nor got it as the answer to its question.
     fn is_news(&self, message: &ChatMessage) -> bool {
-        let chat = &self.worker.parts.chat;
+        let chat = &self.worker.chat;
         let answered = message
             .meta
             .reply_to
@@ -208,26 +226,15 @@ impl<'a> Burst<'a> {
     }
 
     /// The session cannot be read to its end.
-    async fn lost(self, lost: FollowError) {
+    fn lost(mut self, lost: &FollowError) {
         match lost {
-            FollowError::Stopping => {}
-            lost @ (FollowError::Gone(_) | FollowError::Broken(_)) => {
+            FollowError::Stopping => return,
+            FollowError::Gone(_) | FollowError::Broken(_) => {
                 tracing::error!(%lost, "the chat's agent lost its own session");
                 let note = locale::global_chat::agent_broke_off(locale::turn::broken());
                 self.worker.note(self.answers, &note);
-                self.close().await;
             }
         }
-    }
-
-    /// Lets go of the session, and of what it still asks.
-    async fn close(self) {
-        let WokenAgent { engine, asking, .. } = self.awake;
-        asking.look(self.session.clone(), Vec::new()).await;
-        if let Err(error) = engine.act(&self.session, Action::Close).await
-            && !engine.is_stopping()
-        {
-            tracing::warn!(%error, "a session of the chat's agent stays");
-        }
+        self.asking.withdraw();
     }
 }

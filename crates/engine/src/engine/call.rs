@@ -113,7 +113,7 @@ impl Engine {
     }
 
     /// Watches the calls that wait to be settled from outside, beginning with those known now. For
-    /// one watcher: each change is reported once.
+    /// each watcher: every change is reported to it once.
     pub fn watch_calls(&self) -> CallWatch {
         CallWatch::new(self.parts.open_calls.clone(), self.parts.stop.clone())
     }

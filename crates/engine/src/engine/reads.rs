@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use samovar_core::history::{MessageQuery, MessageRow, SessionQuery, SessionRow, Totals};
-use samovar_core::{Broken, Code, Error, Event, SessionId};
+use samovar_core::history::{
+    MessageQuery, MessageRow, SessionQuery, SessionRow, Totals, TurnQuery, TurnRow,
+};
+use samovar_core::{Broken, Code, Error, Event, SessionId, TurnId};
 use samovar_locale as locale;
 
 use super::Engine;
@@ -76,6 +78,37 @@ impl Engine {
             .sessions(query)
             .await
             .map_err(|broken| self.broke(&broken))
+    }
+
+    /// The last turns, oldest first.
+    ///
+    /// # Errors
+    /// [`Code::StoreFailed`] when the history cannot be read.
+    pub async fn turns(&self, query: TurnQuery) -> Result<Vec<TurnRow>, Error> {
+        self.caught_up().await;
+        let turns = self.parts.history.turns(query).await;
+        turns.map_err(|broken| self.broke(&broken))
+    }
+
+    /// The session of a turn.
+    ///
+    /// # Errors
+    /// [`Code::UnknownTurn`] when no session has it, or no more.
+    pub async fn find_turn(&self, turn: &str) -> Result<(SessionId, TurnId), Error> {
+        let gone = || {
+            Error::new(
+                Code::UnknownTurn,
+                locale::turn::unknown(locale::quoted(turn)),
+            )
+        };
+        let turn = TurnId::new(turn).map_err(|_| gone())?;
+        let query = TurnQuery {
+            session: None,
+            turn: Some(turn.clone()),
+            limit: 1,
+        };
+        let found = self.turns(query).await?.pop().ok_or_else(gone)?;
+        Ok((found.session, turn))
     }
 
     /// Totals over all sessions.

@@ -69,7 +69,7 @@ impl Follower {
         loop {
             if *self.published.borrow_and_update() > self.at {
                 let events = self.pull().await.map_err(|lost| match lost {
-                    // The stores are closed last: not everybody has read all by then.
+                    // The stores are closed last: some readers have not read all by then.
                     FollowError::Broken(_) if self.stop.is_cancelled() => FollowError::Stopping,
                     lost => self.told(lost),
                 })?;
@@ -81,7 +81,7 @@ impl Follower {
                 return Ok(events);
             }
             tokio::select! {
-                // What was shown before the stop comes before the word of it.
+                // Events that were published before the stop come before the news of it.
                 biased;
                 changed = self.published.changed() => {
                     // The sender lives in the log, which this follower holds.
@@ -101,21 +101,25 @@ impl Follower {
 
     async fn pull(&self) -> Result<Vec<Arc<Event>>, FollowError> {
         let (after, shared) = (self.at, self.log.shared.clone());
-        let in_memory = shared.state().tail.read(after, PULL_BYTES);
+        let in_memory = {
+            let mut state = shared.state();
+            state.tail.is_read(Some(after));
+            state.tail.read(after, PULL_BYTES)
+        };
         if let Some(events) = in_memory {
             return Ok(events);
         }
         let read = move || shared.journal.read(shared.log, after, PULL_BYTES);
         let read = tokio::task::spawn_blocking(read).await;
         let events = read.map_err(|panic| Broken::Io(panic.to_string()))??;
-        // What is kept but not shown yet is held back, and so is what lies behind live events that
-        // are still in memory alone.
+        // Events in the journal that are not published yet wait, and so do those after live events
+        // that are still in memory alone.
         let published = self.log.published();
         let mut at = after;
         let gapless = events.into_iter().take_while(|event| {
-            let goes_on = is_next(at, event) && event.seq <= published;
+            let is_gapless = is_next(at, event) && event.seq <= published;
             at = event.seq;
-            goes_on
+            is_gapless
         });
         Ok(gapless.map(Arc::new).collect())
     }
@@ -125,12 +129,15 @@ impl Drop for Follower {
     fn drop(&mut self) {
         let mut state = self.log.shared.state();
         state.readers -= 1;
+        if state.readers == 0 {
+            state.tail.is_read(None);
+        }
         state.release();
     }
 }
 
-/// Whether an event goes on from a position: it is the next one, or stands for the lost ones that
-/// come next. Who stands in the middle of those has to hear of the rest.
+/// Whether an event comes right after a position: it is the next one, or the notice that the next
+/// ones are lost. A reader in the middle of lost events has to be told of the rest.
 fn is_next(at: Seq, event: &Event) -> bool {
     let first = match event.kind {
         Kind::EventsLost { first } => first,

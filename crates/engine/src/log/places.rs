@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use samovar_core::event::Group;
 use samovar_core::journal::LogNo;
-use samovar_core::{Broken, Event, EventId, Journal, Kind, Role, Seq, TurnId, planted};
+use samovar_core::{Broken, Event, EventId, Journal, Kind, Seq, TurnId, planted};
 
 use super::Log;
 
@@ -184,5 +184,5 @@ fn take(turns: &mut Vec<TurnPlace>, event: &Event) {
 
 /// Whether a turn begins with such an event: with what the user says.
 fn begins_turn(kind: &Kind) -> bool {
-    matches!(kind, Kind::MessageFinished { message, .. } if message.role == Role::User)
+    matches!(kind, Kind::MessageFinished { message, .. } if message.is_input())
 }

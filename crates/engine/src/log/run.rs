@@ -44,15 +44,6 @@ struct Piece {
 }
 
 impl Manner {
-    fn of(fragment: &Fragment) -> Option<(Self, &str)> {
-        match fragment {
-            Fragment::Text(text) => Some((Self::Text, text)),
-            Fragment::Reasoning(text) => Some((Self::Reasoning, text)),
-            Fragment::Args(text) => Some((Self::Args, text)),
-            Fragment::Call { .. } => None,
-        }
-    }
-
     fn fragment(self, text: String) -> Fragment {
         match self {
             Self::Text => Fragment::Text(text),
@@ -62,18 +53,29 @@ impl Manner {
     }
 }
 
+/// What a fragment of text says, and where; `None` if the event is something else.
+fn said(event: &Event) -> Option<(&MessageId, u16, Manner, &str)> {
+    let Kind::Delta {
+        message,
+        part,
+        fragment,
+    } = &event.kind
+    else {
+        return None;
+    };
+    let (manner, text) = match fragment {
+        Fragment::Text(text) => (Manner::Text, text),
+        Fragment::Reasoning(text) => (Manner::Reasoning, text),
+        Fragment::Args(text) => (Manner::Args, text),
+        Fragment::Call { .. } => return None,
+    };
+    Some((message, *part, manner, text))
+}
+
 impl Run {
     /// A run of this event; `None` if it is no fragment of text.
     pub(super) fn of(event: &Event) -> Option<Self> {
-        let Kind::Delta {
-            message,
-            part,
-            fragment,
-        } = &event.kind
-        else {
-            return None;
-        };
-        let (manner, _) = Manner::of(fragment)?;
+        let (message, part, manner, _) = said(event)?;
         let mut run = Self {
             first: event.seq,
             epoch: event.epoch,
@@ -81,7 +83,7 @@ impl Run {
             agent: event.agent.clone(),
             author: event.author,
             message: message.clone(),
-            part: *part,
+            part,
             manner,
             at: event.at,
             text: String::new(),
@@ -92,20 +94,12 @@ impl Run {
 
     /// Takes in the event after its last one; false when that needs another run.
     pub(super) fn take(&mut self, event: &Event) -> bool {
-        let Kind::Delta {
-            message,
-            part,
-            fragment,
-        } = &event.kind
-        else {
-            return false;
-        };
-        let Some((manner, text)) = Manner::of(fragment) else {
+        let Some((message, part, manner, text)) = said(event) else {
             return false;
         };
         let fits = event.seq == self.last().next()
             && (event.epoch, event.author) == (self.epoch, self.author)
-            && (*part, manner) == (self.part, self.manner)
+            && (part, manner) == (self.part, self.manner)
             && *message == self.message
             && event.turn == self.turn
             && event.agent == self.agent;

@@ -1,4 +1,5 @@
-//! The end of a log in memory: what is not kept yet, and as much of the rest as the bound allows.
+//! The end of a log in memory: the events that the journal does not have yet, and as many of the
+//! rest as the bound allows. A log that is in memory alone has all events of its open turns here.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,7 +7,7 @@ use std::sync::Arc;
 use samovar_core::{Event, Seq};
 
 use super::run::Run;
-use super::weight;
+use super::{Keeping, weight};
 
 /// Consecutive events up to the head.
 pub(super) struct Tail {
@@ -24,6 +25,11 @@ pub(super) struct Tail {
     taken: Seq,
     /// Where those of the commit on its way begin.
     under_way: Option<Seq>,
+    keeping: Keeping,
+    /// No turn that is open has an event up to here.
+    over: Seq,
+    /// The reader of a log that memory alone has is here; without one, at the end.
+    read: Option<Seq>,
 }
 
 enum Shown {
@@ -89,7 +95,7 @@ impl Shown {
 }
 
 impl Tail {
-    pub(super) fn new(head: Seq, max_bytes: usize) -> Self {
+    pub(super) fn new(head: Seq, max_bytes: usize, keeping: Keeping) -> Self {
         Self {
             shown: VecDeque::new(),
             coming: VecDeque::new(),
@@ -99,6 +105,9 @@ impl Tail {
             published: head,
             taken: head,
             under_way: None,
+            keeping,
+            over: head,
+            read: None,
         }
     }
 
@@ -149,6 +158,16 @@ impl Tail {
         self.under_way.map_or(self.taken, |first| Seq(first.0 - 1))
     }
 
+    /// Notes that every turn with an event up to here is over.
+    pub(super) fn over(&mut self, seq: Seq) {
+        self.over = seq;
+    }
+
+    /// Notes how far the reader is of a log that memory alone has; `None` when it has left.
+    pub(super) fn is_read(&mut self, up_to: Option<Seq>) {
+        self.read = up_to;
+    }
+
     /// Notes that events are kept.
     pub(super) fn kept(&mut self, events: &[Arc<Event>]) {
         for event in events {
@@ -194,9 +213,12 @@ impl Tail {
     fn evict(&mut self, max_bytes: usize) {
         while self.bytes > max_bytes {
             let in_journal = self.in_journal();
-            let oldest = self
-                .shown
-                .pop_front_if(|oldest| oldest.is_durable() || oldest.last() <= in_journal);
+            let unneeded = self.read.map_or(self.over, |read| self.over.min(read));
+            let may_go = |oldest: &mut Shown| match self.keeping {
+                Keeping::Durable => oldest.is_durable() || oldest.last() <= in_journal,
+                Keeping::Memory => oldest.last() <= unneeded,
+            };
+            let oldest = self.shown.pop_front_if(may_go);
             let Some(oldest) = oldest else { break };
             self.bytes -= oldest.bytes();
         }
@@ -204,7 +226,7 @@ impl Tail {
 
     /// Whether the bound is passed and only folding can help.
     pub(super) fn is_over_full(&self) -> bool {
-        self.bytes > self.max_bytes
+        self.keeping == Keeping::Durable && self.bytes > self.max_bytes
     }
 
     /// How much memory the events take, in bytes.
@@ -243,7 +265,7 @@ impl Tail {
         }
     }
 
-    /// The published events after a position, up to about `max_bytes`; none when memory no longer
+    /// The published events after a position, up to about `max_bytes`; `None` if memory no longer
     /// has the first of them.
     pub(super) fn read(&self, after: Seq, max_bytes: usize) -> Option<Vec<Arc<Event>>> {
         if after.next() < self.shown.front()?.first() {
@@ -261,7 +283,7 @@ impl Tail {
         Some(fitting.collect())
     }
 
-    /// The published durable events after a position and up to another; none when memory no longer
+    /// The published durable events after a position and up to another; `None` if memory no longer
     /// has the first event after it.
     pub(super) fn durable(&self, after: Seq, to: Seq) -> Option<Vec<Arc<Event>>> {
         if after.next() < self.shown.front()?.first() {

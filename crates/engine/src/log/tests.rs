@@ -2,8 +2,7 @@ use std::sync::Mutex;
 
 use samovar_core::event::Fragment;
 use samovar_core::{Future, MessageId, Millis};
-use samovar_doubles::{Over, OverJournal, TestClock};
-use samovar_stores::memory::MemoryJournal;
+use samovar_doubles::{MemoryJournal, Over, OverJournal, TestClock};
 use tokio::sync::oneshot;
 
 use super::*;
@@ -56,6 +55,7 @@ fn fresh(tail_bytes: usize) -> (Arc<Over<SlowJournal>>, Log) {
     let journal = Arc::new(Over(SlowJournal::default()));
     let session = SessionId::new("s").unwrap();
     let start = LogStart {
+        keeping: Keeping::Durable,
         session,
         log: LogNo(1),
         head: Seq(0),
@@ -368,7 +368,7 @@ proptest::proptest! {
         shown in 0_usize..80,
     ) {
         let events: Vec<_> = (1..).zip(live).map(|(seq, event)| live_event(seq, event)).collect();
-        let mut tail = Tail::new(Seq(0), usize::MAX);
+        let mut tail = Tail::new(Seq(0), usize::MAX, Keeping::Durable);
         for event in &events {
             tail.push(event.clone());
         }
@@ -391,7 +391,7 @@ proptest::proptest! {
 // proves DU-8
 #[test]
 fn the_fragments_of_an_answer_take_little_more_memory_than_its_text() {
-    let mut tail = Tail::new(Seq(0), usize::MAX);
+    let mut tail = Tail::new(Seq(0), usize::MAX, Keeping::Durable);
     for seq in 1..=200 {
         let event = live_event(seq, (9, 0, "word ".to_owned(), 40));
         tail.push(event.clone());

@@ -27,6 +27,10 @@ pub(super) fn of_event(event: &Arc<Event>) -> usize {
         Kind::CallClosed { outcome, .. } => {
             outcome.text.len() + outcome.data.as_ref().map_or(0, of_value)
         }
+        Kind::TurnStarted { definition, .. } => {
+            let prompt = definition.as_ref().map(|agent| agent.system_prompt.len());
+            prompt.unwrap_or_default()
+        }
         Kind::StateChanged { state } => of_value(state),
         Kind::SessionOpened { metadata, .. } => of_map(metadata),
         Kind::CallStarted { probe, .. } => probe.as_ref().map_or(0, of_value),
@@ -36,7 +40,6 @@ pub(super) fn of_event(event: &Arc<Event>) -> usize {
         // Their texts are names.
         Kind::SessionChanged { .. }
         | Kind::SessionClosed
-        | Kind::TurnStarted { .. }
         | Kind::StepStarted { .. }
         | Kind::TurnContinued { .. }
         | Kind::EventsLost { .. }

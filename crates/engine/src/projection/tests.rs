@@ -1,5 +1,5 @@
 use samovar_core::{
-    AgentPath, Approval, Author, Bounds, Epoch, Limits, MessageId, Millis, Seq, Title, TurnId,
+    AgentPath, Approval, Author, Bounds, Epoch, Limits, MessageId, Millis, Role, Seq, Title, TurnId,
 };
 
 use super::*;
@@ -48,6 +48,8 @@ fn started() -> Kind {
         approval: Approval::Auto,
         bounds: Bounds::default(),
         parent_call: None,
+        background: false,
+        definition: None,
     }
 }
 

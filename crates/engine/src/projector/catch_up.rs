@@ -41,18 +41,11 @@ impl Projector {
                 return Ok(());
             };
             match self.bring_in_one(&session, &entry).await {
-                Err(
-                    broken @ (Broken::Full(_)
-                    | Broken::ReadOnly(_)
-                    | Broken::Starved(_)
-                    | Broken::Io(_)),
-                ) => {
-                    return Err(broken);
-                }
                 Err(broken @ Broken::Damaged(_)) => {
                     tracing::error!(%session, %broken, "a log cannot be brought into the history");
                     self.damages.session(&session, &broken.to_string());
                 }
+                Err(broken) => return Err(broken),
                 Ok(()) => {}
             }
             self.state().left.pop_front();

@@ -9,7 +9,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use super::retry::Failure;
-use super::{Input, Runner, not_open};
+use super::{Input, Runner, refuse_call};
 use crate::answer::{Answer, Ending};
 
 /// How asking ended.
@@ -131,8 +131,8 @@ impl Runner {
                 // It is never closed.
                 place = &mut place => return Ok(place.ok()),
                 Some(input) = self.inbox.recv() => match input {
-                    Input::Cancel(_, reply) => return Err(reply),
-                    Input::Settle(call, _, reply) => super::answer(reply, Err(not_open(&call))),
+                    Input::Cancel(cancel) => return Err(cancel.reply),
+                    Input::Settle(call, _, reply) => refuse_call(&call, reply),
                 },
             }
         }
@@ -145,9 +145,9 @@ impl Runner {
             let said = tokio::select! {
                 said = stream.next() => said,
                 Some(input) = self.inbox.recv() => match input {
-                    Input::Cancel(_, reply) => return Ok(ReadEnd::Stopped(reply)),
+                    Input::Cancel(cancel) => return Ok(ReadEnd::Stopped(cancel.reply)),
                     Input::Settle(call, _, reply) => {
-                        super::answer(reply, Err(not_open(&call)));
+                        refuse_call(&call, reply);
                         continue;
                     }
                 },

@@ -12,7 +12,8 @@ use samovar_core::{
 use serde_json::Value;
 use tokio::task::{Id, JoinError, JoinSet};
 
-use super::{Input, Runner};
+use super::{FromTurn, Input, Runner};
+use crate::delegation;
 use crate::edges;
 use crate::gate::{self, Verdict};
 use crate::toolbox::{CurrentTools, Tool, outcome_of};
@@ -63,7 +64,8 @@ impl<'a> Calls<'a> {
                 return Ok(());
             }
             self.start_some().await?;
-            if self.running.is_empty() || self.runner.turn.is_over() {
+            let waits = self.runner.is_stopping;
+            if self.running.is_empty() && !waits || self.runner.turn.is_over() {
                 return Ok(());
             }
             // All are safe to drop halfway: a task's result and a channel's items wait.
@@ -100,10 +102,9 @@ impl<'a> Calls<'a> {
                 self.runner.settle(call, outcome, reply).await?;
                 Ok(false)
             }
-            Input::Cancel(_, reply) => {
+            Input::Cancel(cancel) => {
                 self.close_ready();
-                self.runner.stop(reply);
-                Ok(true)
+                Ok(self.runner.cancel(cancel))
             }
         }
     }
@@ -111,14 +112,15 @@ impl<'a> Calls<'a> {
     /// Starts what there is room for. Intents are kept before any effect, those of calls that start
     /// together with one commit.
     async fn start_some(&mut self) -> Result<(), Broken> {
-        let mut admitted = Vec::new();
+        let (mut admitted, mut delegated) = (Vec::new(), Vec::new());
         // What waits is found by whoever goes on when the person has answered.
-        if self.runner.turn.asks_a_person() {
+        if self.runner.turn.asks_a_person() || self.runner.is_stopping {
             return Ok(());
         }
         while let Some(call) = self.waiting.pop_front() {
             match self.admit(&call) {
                 Err(outcome) => self.refuse(call, outcome),
+                Ok(tool) if tool.spec.closer == Closer::Child => delegated.push((call, tool)),
                 Ok(tool) if self.has_room(&tool, &admitted) => admitted.push((call, tool)),
                 Ok(_) => {
                     self.waiting.push_front(call);
@@ -126,12 +128,23 @@ impl<'a> Calls<'a> {
                 }
             }
         }
-        if admitted.is_empty() {
+        if admitted.is_empty() && delegated.is_empty() {
             return Ok(());
         }
         let Some(foreseen) = self.foresee(&admitted).await? else {
             return Ok(());
         };
+        // It is to be stopped: nothing of it begins any more.
+        if self.runner.is_stopping {
+            return Ok(());
+        }
+        let mut born = Vec::new();
+        for (call, tool) in delegated {
+            match self.runner.delegate(&call, &tool.spec).await {
+                Ok(newborn) => born.push((call.id, newborn)),
+                Err(outcome) => self.refuse(call, outcome),
+            }
+        }
         for ((call, tool), foreseen) in admitted.iter().zip(foreseen) {
             if !self.runner.turn.has_begun(&call.id) {
                 self.intend(call, tool, foreseen);
@@ -149,15 +162,31 @@ impl<'a> Calls<'a> {
         if self.runner.turn.is_over() {
             return Ok(());
         }
+        let turn = &self.runner.turn;
+        // What was to begin may have been taken back while it waited for room.
+        born.retain(|(call, _)| turn.has_begun(call));
         for (call, tool) in admitted {
-            self.spawn(call, tool);
+            let has_intent = self.runner.turn.has_begun(&call.id);
+            if has_intent || !self.runner.is_stopping {
+                self.spawn(call, tool);
+            }
+        }
+        for (_, newborn) in born {
+            // A session that ends meanwhile finds it in the log again.
+            drop(
+                self.runner
+                    .session
+                    .try_send(FromTurn::Born(Box::new(newborn))),
+            );
         }
         Ok(())
     }
 
     /// The gate: schema, policy (TL-4).
     fn admit(&self, call: &ToolCall) -> Result<Arc<Tool>, Outcome> {
-        let tool = self.shelf.find(call).map_err(Outcome::failed)?;
+        let agent = &self.runner.definition;
+        let has = |name: &str| delegation::has_tool(agent, name);
+        let tool = self.shelf.find_of(call, has).map_err(Outcome::failed)?;
         let level = self
             .runner
             .turn
@@ -226,7 +255,7 @@ impl<'a> Calls<'a> {
         let timeout = i64::try_from(spec.timeout.as_millis()).unwrap_or(i64::MAX);
         let deadline = match spec.closer {
             Closer::Tool => Some(Millis(self.runner.now().0.saturating_add(timeout))),
-            Closer::Outside | Closer::Person => None,
+            Closer::Outside | Closer::Child | Closer::Person => None,
         };
         self.runner.note(Kind::CallStarted {
             call: call.id.clone(),

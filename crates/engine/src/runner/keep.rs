@@ -62,9 +62,19 @@ impl Runner {
         tokio::select! {
             () = room.wait() => Ok(None),
             Some(input) = self.inbox.recv() => match input {
-                Input::Cancel(_, reply) => Ok(Some(reply)),
-                Input::Settle(_, _, reply) => {
+                Input::Cancel(cancel) if cancel.is_last || !self.has_children() => {
+                    Ok(Some(cancel.reply))
+                }
+                Input::Cancel(cancel) => {
+                    self.pass_back(cancel);
+                    Ok(None)
+                }
+                Input::Settle(_, _, Some(reply)) => {
                     answer(reply, Err(refusal(broken)));
+                    Ok(None)
+                }
+                Input::Settle(call, outcome, None) => {
+                    self.note_child_end(call, outcome);
                     Ok(None)
                 }
             },
@@ -77,6 +87,7 @@ impl Runner {
             return self.stop(reply);
         }
         let own = self.turn_id.clone();
+        self.drop_unborn();
         let is_unbegun =
             |draft: &mut Draft| draft.kind.can_wait() || draft.turn.as_ref() != Some(&own);
         for draft in self.pending.extract_if(.., is_unbegun) {

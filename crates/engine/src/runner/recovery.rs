@@ -48,9 +48,10 @@ impl Runner {
                 found = &mut looks => break found,
                 Some(input) = self.inbox.recv() => match input {
                     Input::Settle(call, outcome, reply) => self.settle(call, outcome, reply).await?,
-                    Input::Cancel(_, reply) => {
-                        self.stop(reply);
-                        return Ok(());
+                    Input::Cancel(cancel) => {
+                        if self.cancel(cancel) {
+                            return Ok(());
+                        }
                     }
                 },
             }

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
 use super::ask::AskEnd;
-use super::{Input, Runner, not_open};
+use super::{Input, Runner, refuse_call};
 use crate::answer::{Answer, Ending};
 use crate::context;
 use crate::settings::Retry;
@@ -234,11 +234,11 @@ impl Runner {
                 () = tokio::time::sleep_until(end) => return AskEnd::Done,
                 () = stopping.cancelled() => return AskEnd::Left,
                 Some(input) = self.inbox.recv() => match input {
-                    Input::Cancel(_, reply) => {
-                        self.stop(reply);
+                    Input::Cancel(cancel) => {
+                        self.stop(cancel.reply);
                         return AskEnd::Done;
                     }
-                    Input::Settle(call, _, reply) => super::answer(reply, Err(not_open(&call))),
+                    Input::Settle(call, _, reply) => refuse_call(&call, reply),
                 },
             }
         }

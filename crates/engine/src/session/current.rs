@@ -3,103 +3,116 @@
 
 use samovar_core::error::FaultCode;
 use samovar_core::{
-    Accepted, Author, Broken, Code, Error, FinishReason, Kind, Seq, TurnId, planted,
+    Accepted, Author, Broken, CallId, Code, Error, FinishReason, Kind, Outcome, Seq, TurnId,
+    planted,
 };
 use samovar_locale as locale;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::oneshot;
-use tokio::task::JoinError;
+use tokio::task::{Id, JoinError};
 
 use super::load::fault_message;
-use super::{Current, CurrentState, Mailbox};
+use super::turns::{Due, LiveState};
+use super::{KEPT_INPUTS, Mailbox};
+use crate::delegation;
 use crate::log::Draft;
 use crate::parts::refusal;
 use crate::projector::read_all;
 use crate::queue::Removal;
-use crate::runner::{CancelTarget, FinishedRun, Input, Reply, RunEnd, answer, not_open};
+use crate::runner::{
+    Cancel, CancelTarget, FinishedRun, Input, Reply, RunEnd, answer, not_open, refuse_call,
+};
 use crate::turn::Turn;
 
 impl Mailbox {
-    /// Passes something on to the turn that runs, or wakes the one that is parked.
-    pub(super) async fn forward(&mut self, input: Input) {
+    /// Closes a call for a client: by the turn that has it open.
+    pub(super) async fn settle(&mut self, call: CallId, outcome: Outcome, reply: Reply) {
+        if self.open.is_none() {
+            return answer(reply, Err(self.missing()));
+        }
+        let open_calls = &self.parts.open_calls;
+        match open_calls.turn_of(&self.id, &call) {
+            Some(turn) => {
+                let input = Input::Settle(call, outcome, Some(reply));
+                self.forward(&turn, input).await;
+            }
+            None => answer(reply, Err(not_open(&call))),
+        }
+    }
+
+    /// Passes something on to a turn that runs, or wakes one that is parked.
+    pub(super) async fn forward(&mut self, turn_id: &TurnId, input: Input) {
         let Some(open) = &mut self.open else {
             return refuse_input(input, &self.missing());
         };
-        match open.current.take() {
-            None => refuse_late(input),
-            Some(Current {
-                turn_id,
-                state: CurrentState::Running(turn),
-            }) => {
-                // The last place is for who stops the turn: an interruption is sent but once.
-                let has_room = turn.capacity() > 1 || matches!(input, Input::Cancel(..));
-                let sent = if has_room {
-                    turn.try_send(input)
-                } else {
-                    Err(TrySendError::Full(input))
-                };
-                let current = turn_id.clone();
-                open.current = Some(Current {
-                    turn_id,
-                    state: CurrentState::Running(turn),
-                });
-                match sent {
-                    Ok(()) => {}
-                    Err(TrySendError::Closed(input)) => {
-                        Box::pin(self.forward_late(&current, input)).await;
-                    }
-                    Err(TrySendError::Full(input)) => {
-                        let busy = Error::new(Code::Busy, locale::turn::busy());
-                        refuse_input(input, &busy);
-                    }
+        let Some(live) = open.live.get_mut(turn_id) else {
+            return refuse_late(input);
+        };
+        let refused = match &live.state {
+            // The last places are for its children and for what stops it: both are sent but once.
+            LiveState::Running(turn)
+                if turn.capacity() <= KEPT_INPUTS
+                    && matches!(input, Input::Settle(_, _, Some(_))) =>
+            {
+                let busy = Error::new(Code::Busy, locale::turn::busy());
+                (input, busy)
+            }
+            LiveState::Running(turn) => match turn.try_send(input) {
+                Ok(()) => return,
+                Err(TrySendError::Closed(input)) => {
+                    return Box::pin(self.forward_late(turn_id, input)).await;
                 }
+                Err(TrySendError::Full(input)) => {
+                    live.due.extend(Due::of(&input));
+                    let busy = Error::new(Code::Busy, locale::turn::busy());
+                    (input, busy)
+                }
+            },
+            LiveState::Parked(_) | LiveState::Cut(..) => {
+                let input = match input {
+                    Input::Cancel(cancel) if !cancel.is_last => {
+                        return self.stop_children_first(turn_id.clone(), cancel).await;
+                    }
+                    input => input,
+                };
+                if let Some(live) = open.live.take(turn_id) {
+                    Box::pin(self.wake(turn_id.clone(), live, input)).await;
+                }
+                return;
             }
-            Some(Current {
-                turn_id,
-                state: CurrentState::Parked(turn),
-            }) => {
-                self.wake(turn_id, turn, input, None).await;
-            }
-            Some(Current {
-                turn_id,
-                state: CurrentState::Cut(turn, goes),
-            }) => {
-                self.wake(turn_id, turn, input, Some(goes)).await;
-            }
-            Some(Current {
-                turn_id,
-                state: state @ CurrentState::Stuck(_),
-            }) => {
-                open.current = Some(Current { turn_id, state });
+            LiveState::Stuck(_) => {
                 let full = Error::new(Code::StoreFull, locale::turn::end_not_kept());
-                refuse_input(input, &full);
+                (input, full)
             }
-            // The next server goes on with it, and takes this too.
-            Some(Current {
-                turn_id,
-                state: CurrentState::Left,
-            }) => {
-                let state = CurrentState::Left;
-                open.current = Some(Current { turn_id, state });
+            // The next server continues it, and takes this too.
+            LiveState::Left => {
                 let stopping = Error::new(Code::Unavailable, locale::server::stopping());
-                refuse_input(input, &stopping);
+                (input, stopping)
             }
-        }
+        };
+        refuse_input(refused.0, &refused.1);
     }
 
     /// Something comes for a turn whose task has just read its last: how that ended is heard first,
     /// since the turn may wait for this very thing.
     async fn forward_late(&mut self, turn: &TurnId, input: Input) {
-        let mut was_stopped = false;
-        if let Some(ended) = self.turns.join_next().await {
-            was_stopped = ended.as_ref().is_ok_and(|ended| ended.was_stopped);
+        let (mut was_stopped, mut is_here) = (false, false);
+        while let Some(ended) = self.turns.join_next_with_id().await {
+            let of = self.turn_of(&ended);
+            let is_it = of.as_ref() == Some(turn);
+            was_stopped = is_it && ended.as_ref().is_ok_and(|(_, ended)| ended.was_stopped);
             self.turn_ended(ended).await;
+            if is_it {
+                is_here = true;
+                break;
+            }
         }
         match input {
-            input if self.is_current(turn) => self.forward(input).await,
-            Input::Cancel(CancelTarget::Running { next }, reply) => {
-                self.cancel_late(was_stopped, next, reply).await;
-            }
+            input if is_here && self.is_live(turn) => self.forward(turn, input).await,
+            Input::Cancel(Cancel {
+                target: CancelTarget::Running { next },
+                reply,
+                ..
+            }) => self.cancel_late(was_stopped, next, reply).await,
             input => refuse_late(input),
         }
     }
@@ -120,18 +133,27 @@ impl Mailbox {
     }
 
     pub(super) async fn cancel(&mut self, turn: Option<TurnId>, reply: Reply) {
+        self.hear_all().await;
         let Some(open) = &mut self.open else {
             return answer(reply, Err(self.missing()));
         };
-        let current = open.current.as_ref().map(|current| &current.turn_id);
-        let is_current = turn.as_ref().is_none_or(|turn| current == Some(turn));
-        if is_current && current.is_some() {
+        let live = match &turn {
+            Some(turn) => open.live.get(turn).map(|_| turn.clone()),
+            None => open.live.root().cloned(),
+        };
+        if let Some(live) = live {
             planted!("cancelled-turn-continues", {
                 return answer(reply, Ok(Accepted::Cancelled { stopped: true }));
             });
             let next = open.queue.next();
-            let whom = turn.map_or(CancelTarget::Running { next }, |_| CancelTarget::This);
-            return self.forward(Input::Cancel(whom, reply)).await;
+            let target = turn.map_or(CancelTarget::Running { next }, |_| CancelTarget::This);
+            let is_last = false;
+            let cancel = Cancel {
+                target,
+                reply,
+                is_last,
+            };
+            return self.forward(&live, Input::Cancel(cancel)).await;
         }
         // Taken out, it can neither begin nor join the turn that runs.
         let taken = turn.map_or(Removal::Nothing, |turn| open.queue.take(&turn));
@@ -160,72 +182,136 @@ impl Mailbox {
     /// Whether a message waits that is to end the turn which has begun.
     pub(super) fn is_interrupted(&self) -> bool {
         let open = self.open.as_ref();
-        open.is_some_and(|open| open.current.is_some() && open.queue.interrupts())
+        open.is_some_and(|open| open.live.root().is_some() && open.queue.interrupts())
     }
 
-    /// Cancels the current turn without a caller waiting: for an interrupting message or a session
-    /// delete. A turn that cannot be stopped now ends in its own time.
+    /// Cancels the session's own turn without a caller waiting: for an interrupting message. A turn
+    /// that cannot be stopped now ends in its own time.
     pub(super) async fn interrupt(&mut self) {
-        let (told, _) = oneshot::channel();
-        self.forward(Input::Cancel(CancelTarget::This, told)).await;
+        let root = self
+            .open
+            .as_ref()
+            .and_then(|open| open.live.root().cloned());
+        if let Some(root) = root {
+            self.stop_unasked(root).await;
+        }
     }
 
-    pub(super) async fn turn_ended(&mut self, ended: Result<FinishedRun, JoinError>) {
+    /// Cancels a turn without a caller waiting.
+    pub(super) async fn stop_unasked(&mut self, turn: TurnId) {
+        let cancel = Input::Cancel(Cancel::unasked());
+        Box::pin(self.forward(&turn, cancel)).await;
+    }
+
+    pub(super) async fn turn_ended(&mut self, ended: Ended) {
+        let of = self.turn_of(&ended);
         let ended = match ended {
-            Ok(ended) => ended,
+            Ok((task, ended)) => {
+                self.tasks.remove(&task);
+                ended
+            }
             Err(error) => {
+                self.tasks.remove(&error.id());
                 tracing::error!(session = %self.id, %error, "a turn panicked");
-                self.take_back_steering();
-                self.set_stuck(FaultCode::Internal);
-                // Before anything may start that shows it to a model.
-                self.restore_transcript().await;
-                self.unstick().await;
+                if let Some(turn) = of {
+                    self.broke_off(&turn).await;
+                }
                 return;
             }
         };
         self.take_back_steering();
         let Some(open) = &mut self.open else { return };
-        open.transcript = ended.transcript;
-        open.transcript
-            .forget_limit(std::mem::take(&mut open.model_at));
-        match ended.how {
-            RunEnd::Finished => open.current = None,
-            RunEnd::Parked => {
-                let (turn_id, state) = (
-                    ended.turn_id.clone(),
-                    CurrentState::Parked(Box::new(ended.turn)),
-                );
-                open.current = Some(Current { turn_id, state });
-            }
-            RunEnd::Left => {
-                let (turn_id, state) = (ended.turn_id.clone(), CurrentState::Left);
-                open.current = Some(Current { turn_id, state });
-            }
-            RunEnd::Broken(_) => self.set_stuck(FaultCode::StoreFailed),
+        let FinishedRun {
+            turn_id,
+            turn,
+            transcript,
+            leftover,
+            was_stopped,
+            how,
+            result,
+        } = ended;
+        let Some(live) = open.live.get_mut(&turn_id) else {
+            return;
+        };
+        if live.is_root() {
+            open.transcript = transcript;
+            open.transcript
+                .forget_limit(std::mem::take(&mut open.model_at));
+        } else {
+            live.transcript = transcript;
         }
-        if let Some(open) = &self.open {
-            open.weigh();
-        }
-        // What came too late for the task is for this turn as it is now; but who means whichever runs
-        // means the one that follows, if that was there already.
-        let mut for_the_next = Vec::new();
-        for input in ended.leftover {
-            match input {
-                input if self.is_current(&ended.turn_id) => self.forward(input).await,
-                Input::Cancel(CancelTarget::Running { next }, reply) => {
-                    for_the_next.push((next, reply));
-                }
-                input => refuse_late(input),
+        let mut over = None;
+        match how {
+            RunEnd::Finished => {
+                open.queue_result(result);
+                over = open.live.take(&turn_id).map(|live| (live, turn));
             }
+            RunEnd::Parked => live.state = LiveState::Parked(Box::new(turn)),
+            RunEnd::Left => live.state = LiveState::Left,
+            RunEnd::Broken(_) => live.state = LiveState::Stuck(FaultCode::StoreFailed),
         }
+        open.weigh();
+        // Only now: what it sent may lead back to it.
+        self.hear_all().await;
+        if let Some((live, turn)) = over {
+            self.is_over(&turn_id, live, &turn).await;
+        }
+        let for_the_next = self.pass_on_late(&turn_id, leftover).await;
         self.unstick().await;
         planted!("lost-wakeup", {
             return;
         });
         self.go_on().await;
         for (next, reply) in for_the_next {
-            self.cancel_late(ended.was_stopped, next, reply).await;
+            self.cancel_late(was_stopped, next, reply).await;
         }
+    }
+
+    /// Passes on what came too late for a task; gives those that mean the turn which follows.
+    async fn pass_on_late(
+        &mut self,
+        turn_id: &TurnId,
+        leftover: Vec<Input>,
+    ) -> Vec<(Option<TurnId>, Reply)> {
+        // What came too late for the task is for this turn as it is now; but who means whichever runs
+        // means the one that follows, if that was there already.
+        let mut for_the_next = Vec::new();
+        for input in leftover {
+            match input {
+                input if self.is_live(turn_id) => self.forward(turn_id, input).await,
+                Input::Cancel(Cancel {
+                    target: CancelTarget::Running { next },
+                    reply,
+                    ..
+                }) => for_the_next.push((next, reply)),
+                input => refuse_late(input),
+            }
+        }
+        for_the_next
+    }
+
+    /// A turn's task panicked: its end is made from what the log has of it.
+    async fn broke_off(&mut self, turn: &TurnId) {
+        self.take_back_steering();
+        let Some(open) = &mut self.open else { return };
+        let Some(live) = open.live.get_mut(turn) else {
+            return;
+        };
+        live.state = LiveState::Stuck(FaultCode::Internal);
+        if live.is_root() {
+            // Before anything may start that shows it to a model.
+            self.restore_transcript().await;
+        }
+        self.hear_all().await;
+        self.unstick().await;
+    }
+
+    fn turn_of(&self, ended: &Ended) -> Option<TurnId> {
+        let task = match ended {
+            Ok((task, _)) => *task,
+            Err(error) => error.id(),
+        };
+        self.tasks.get(&task).cloned()
     }
 
     /// What a turn had taken and could not keep waits again.
@@ -235,26 +321,19 @@ impl Mailbox {
         }
     }
 
-    pub(super) fn is_current(&self, turn: &TurnId) -> bool {
-        let current = self.open.as_ref().and_then(|open| open.current.as_ref());
-        current.is_some_and(|current| current.turn_id == *turn)
+    pub(super) fn is_live(&self, turn: &TurnId) -> bool {
+        let open = self.open.as_ref();
+        open.is_some_and(|open| open.live.get(turn).is_some())
     }
 
-    /// A turn's task is gone without an end, which is made from what the log has of the turn.
-    fn set_stuck(&mut self, code: FaultCode) {
-        if let Some(current) = self.open.as_mut().and_then(|open| open.current.as_mut()) {
-            current.state = CurrentState::Stuck(code);
-        }
-    }
-
-    /// What is to be done when no turn runs: delete, or start the next one, which may be interrupted
-    /// already.
+    /// What is to be done when no turn of the session's own agent runs: delete, or start the next one,
+    /// which may be interrupted already.
     pub(super) async fn go_on(&mut self) {
         let Some(open) = &self.open else { return };
-        match (&open.current, open.closing.is_empty()) {
-            (Some(_), _) => {}
+        match (open.live.root(), open.closing.is_empty()) {
             (None, true) => self.start_next().await,
-            (None, false) => self.finish_close().await,
+            (_, false) if open.live.is_empty() => self.finish_close().await,
+            (Some(_), _) | (None, false) => {}
         }
         // What interrupts goes before what has parked, or begun, in between.
         if self.is_interrupted() {
@@ -262,38 +341,46 @@ impl Mailbox {
         }
     }
 
-    /// Keeps the end of a turn whose task is gone, made from what the log has of it. Whether the
-    /// session is free of such a turn.
+    /// Keeps the ends of turns whose tasks are gone, made from what the log has of them. Whether the
+    /// session is free of such turns.
     pub(super) async fn unstick(&mut self) -> bool {
-        let Some(open) = &self.open else { return true };
-        let Some(Current {
-            turn_id,
-            state: CurrentState::Stuck(code),
-        }) = &open.current
-        else {
-            return true;
-        };
-        let (turn_id, code) = (turn_id.clone(), *code);
-        if let Err(broken) = self.end_from_log(&turn_id, code).await {
-            tracing::error!(session = %self.id, %broken, "a turn's end cannot be kept yet");
-            return false;
+        let is_stuck = |state: &LiveState| matches!(state, LiveState::Stuck(_));
+        while let Some(open) = &self.open {
+            let Some(turn_id) = open.live.find(is_stuck).cloned() else {
+                return true;
+            };
+            let turn = match self.end_from_log(&turn_id).await {
+                Ok(turn) => turn,
+                Err(broken) => {
+                    tracing::error!(session = %self.id, %broken, "a turn's end cannot be kept yet");
+                    return false;
+                }
+            };
+            let live = self.open.as_mut().and_then(|open| open.live.take(&turn_id));
+            if let Some(live) = live {
+                Box::pin(self.is_over(&turn_id, live, &turn)).await;
+            }
+            Box::pin(self.go_on()).await;
         }
-        if let Some(open) = &mut self.open {
-            open.current = None;
-        }
-        Box::pin(self.go_on()).await;
         true
     }
 
-    async fn end_from_log(&mut self, turn_id: &TurnId, code: FaultCode) -> Result<(), Broken> {
+    /// Keeps the end of a turn whose task is gone; the turn as it is then.
+    async fn end_from_log(&mut self, turn_id: &TurnId) -> Result<Turn, Broken> {
+        let mut turn = Turn::new();
         let Some(open) = &self.open else {
-            return Ok(());
+            return Ok(turn);
         };
-        let Some(first) = open.log.first_of(turn_id) else {
-            return Ok(());
+        let live = open.live.get(turn_id);
+        let Some((agent, LiveState::Stuck(code))) =
+            live.map(|live| (live.agent.clone(), &live.state))
+        else {
+            return Ok(turn);
+        };
+        let (code, Some(first)) = (*code, open.log.first_of(turn_id)) else {
+            return Ok(turn);
         };
         let events = read_all(&open.log, Seq(first.0 - 1), open.log.published()).await?;
-        let mut turn = Turn::new();
         for event in events
             .iter()
             .filter(|event| event.turn.as_ref() == Some(turn_id))
@@ -301,7 +388,15 @@ impl Mailbox {
             turn.apply(&event.kind);
         }
         let kinds = turn.failed(code, fault_message(code));
-        self.record(turn_id, kinds).await
+        for kind in &kinds {
+            turn.apply(kind);
+        }
+        let last = live.map(|live| live.transcript.messages());
+        let last = last.and_then(delegation::last_said);
+        let result = self.parts.result_of(turn_id, &agent, &turn, last);
+        let facts = kinds.into_iter().map(|kind| (Author::System, kind));
+        self.record_by(turn_id, &agent, facts, result).await?;
+        Ok(turn)
     }
 
     /// Stops the turn, then deletes the session. The deletion is an event, so that a crash in
@@ -318,10 +413,12 @@ impl Mailbox {
         if open.closing.len() > 1 {
             return;
         }
-        if open.current.is_some() && self.parts.settings.recovery.runs_turns() {
-            self.interrupt().await;
-        } else {
-            self.finish_close().await;
+        let live = open.live.ids();
+        if live.is_empty() || !self.parts.settings.recovery.runs_turns() {
+            return self.finish_close().await;
+        }
+        for turn in live {
+            self.stop_unasked(turn).await;
         }
     }
 
@@ -384,16 +481,25 @@ impl Mailbox {
     }
 }
 
+/// A task's end, with its id.
+type Ended = Result<(Id, FinishedRun), JoinError>;
+
 /// Answers what came for a turn that is not there: nothing is open, and nothing was stopped.
 fn refuse_late(input: Input) {
     match input {
-        Input::Settle(call, _, reply) => answer(reply, Err(not_open(&call))),
-        Input::Cancel(_, reply) => answer(reply, Ok(Accepted::Cancelled { stopped: false })),
+        Input::Settle(call, _, reply) => refuse_call(&call, reply),
+        Input::Cancel(cancel) => {
+            answer(cancel.reply, Ok(Accepted::Cancelled { stopped: false }));
+        }
     }
 }
 
 fn refuse_input(input: Input, error: &Error) {
     match input {
-        Input::Settle(_, _, reply) | Input::Cancel(_, reply) => answer(reply, Err(error.clone())),
+        Input::Settle(_, _, Some(reply)) | Input::Cancel(Cancel { reply, .. }) => {
+            answer(reply, Err(error.clone()));
+        }
+        // The end of a child is in the log.
+        Input::Settle(_, _, None) => {}
     }
 }

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use samovar_core::error::FaultCode;
-use samovar_core::event::Group;
 use samovar_core::history::{MessageQuery, MessageRow, SessionRow, Speakers};
 use samovar_core::journal::{Batch, LogEntry, LogNo};
-use samovar_core::{
-    Bounds, Broken, Entry, Event, Kind, Message, MessageId, Role, Seq, SessionId, TurnId,
-};
+use samovar_core::{Broken, CallId, Event, Kind, Outcome, Seq, SessionId, TurnId};
 use samovar_locale as locale;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{Current, CurrentState, Mailbox, OpenSession};
+use super::fold::Fold;
+use super::turns::{Live, LiveState};
+use super::{Mailbox, OpenSession};
 use crate::context::{self, Transcript};
-use crate::log::{Log, LogStart, note_turn};
+use crate::log::{Keeping, Log, LogStart};
 use crate::parts::Parts;
 use crate::projection;
 use crate::projector::{read_all, read_kept};
@@ -27,8 +27,21 @@ use crate::turn::Turn;
 /// How long a session waits that a new history does not know yet.
 const REOPENING: Duration = Duration::from_secs(30);
 
+/// What turns have sent and the session has not heard, at most: more than the children that may live
+/// and what can be sent to all of them at once.
+pub(super) const MAX_FROM_TURNS: usize = 4096;
+
 /// Messages that are read besides the window's, so that one read mostly finds where it begins.
 const PAGE_MARGIN: usize = 16;
+
+/// What is to be decided about when a session comes into memory.
+#[derive(Default)]
+struct Recalled {
+    /// Turns that were running when the server stopped.
+    interrupted: Vec<(TurnId, Live, Turn)>,
+    /// Turns whose child is over and which have not heard of that.
+    ended: Vec<(TurnId, CallId, Outcome)>,
+}
 
 /// What the stores have of a session.
 struct Stored {
@@ -60,50 +73,52 @@ impl Mailbox {
         }
         found.keep_up(&parts, &id).await?;
         let last_head = found.head();
-        let turns = JoinSet::new();
+        let (to_session, from_turns) = mpsc::channel(MAX_FROM_TURNS);
         let mut mailbox = Self {
             parts,
             id,
             open: None,
             last_head,
-            turns,
-            undecided: None,
+            turns: JoinSet::new(),
+            tasks: HashMap::new(),
+            from_turns,
+            to_session,
             stop,
         };
         if found.row.is_none() && found.entry.is_none() {
             return Ok(mailbox);
         }
-        let interrupted = mailbox.take_in(found).await?;
+        let Recalled { interrupted, ended } = mailbox.take_in(found).await?;
         if !mailbox.parts.settings.recovery.runs_turns() {
             mailbox.leave(interrupted);
             return Ok(mailbox);
         }
-        for (turn_id, turn) in interrupted {
-            mailbox.found_cut(turn_id, turn).await?;
-        }
+        mailbox.found_all_cut(interrupted).await?;
+        mailbox.tell_ends(ended).await;
         // A message may have been accepted that was to end the turn, when the server stopped.
         mailbox.go_on().await;
         Ok(mailbox)
     }
 
     /// Leaves a turn that was running to whoever runs turns.
-    fn leave(&mut self, interrupted: Vec<(TurnId, Turn)>) {
+    fn leave(&mut self, interrupted: Vec<(TurnId, Live, Turn)>) {
         let Some(open) = &mut self.open else { return };
-        for (turn_id, _) in interrupted {
-            let state = CurrentState::Left;
-            open.current = Some(Current { turn_id, state });
+        for (turn_id, live, _) in interrupted {
+            open.live.put(turn_id, live);
         }
     }
 
     /// Reads the conversation again, after it was lost with a task that panicked.
     pub(super) async fn restore_transcript(&mut self) {
+        if self.parts.keeping == Keeping::Memory {
+            return self.rebuild_transcript().await;
+        }
         self.parts
             .projector
             .caught_up(self.parts.settings.read_wait)
             .await;
         let Some(open) = &self.open else { return };
-        let current = open.current.as_ref();
-        let current = current.map(|current| current.turn_id.clone());
+        let current = open.live.root().cloned();
         let from = self.parts.projector.position(open.log.number());
         let newer = read_all(&open.log, from.unwrap_or_default(), open.log.published()).await;
         let read = match newer {
@@ -131,6 +146,7 @@ impl Mailbox {
         let settings = &self.parts.settings;
         let tail_bytes = settings.tail_bytes;
         let start = LogStart {
+            keeping: self.parts.keeping,
             session,
             log,
             head,
@@ -142,12 +158,18 @@ impl Mailbox {
         Log::new(start, self.parts.journal.clone(), self.parts.clock.clone())
     }
 
-    /// Builds the session's state; gives the turns that were running.
-    async fn take_in(&mut self, found: Stored) -> Result<Vec<(TurnId, Turn)>, Broken> {
+    /// Builds the session's state; gives what is to be decided about.
+    async fn take_in(&mut self, found: Stored) -> Result<Recalled, Broken> {
         let number = found.entry.as_ref().map(|entry| entry.log);
         let is_unprojected = found.entry.as_ref().is_some_and(|entry| entry.unprojected);
         let is_deleted = found.entry.as_ref().is_some_and(|entry| entry.deleted);
         let fold = Fold::of(&found.events);
+        let max = self.parts.settings.max_history_messages;
+        let mut recalled = Recalled {
+            ended: fold.ended_children(&found.events, max),
+            ..Recalled::default()
+        };
+        let parents = fold.parents();
         let log = self.log(
             number.unwrap_or_else(|| self.parts.journal.new_log()),
             fold.open,
@@ -162,46 +184,43 @@ impl Mailbox {
         let row = projection::overlay_session(found.row.clone(), &self.id, &found.events);
         let Some(row) = row.filter(|_| !is_deleted) else {
             self.parts.projector.forget(log.number());
-            return Ok(Vec::new());
+            return Ok(Recalled::default());
         };
         let mut open = OpenSession::new(log, row.route.unwrap_or(row.model));
-        let mut interrupted = Vec::new();
-        for (turn_id, turn) in fold.turns {
-            match (fold.said.get(&turn_id), fold.started.contains(&turn_id)) {
-                (Some(said), false) => {
-                    open.queue.push(Queued {
-                        turn: turn_id,
-                        message: said.message.clone(),
-                        bounds: said.bounds,
-                        entry: said.entry,
-                    });
-                }
-                _ if turn.is_parked() => {
-                    self.parts.open_calls.note(&self.id, &turn_id, &turn);
-                    let state = CurrentState::Parked(Box::new(turn));
-                    open.current = Some(Current { turn_id, state });
-                }
-                _ => interrupted.push((turn_id, turn)),
+        for (turn_id, agent, turn) in fold.turns {
+            let waits = !fold.started.contains(&turn_id);
+            if let Some(said) = fold.said.get(&turn_id).filter(|_| waits) {
+                open.queue.push(Queued {
+                    turn: turn_id,
+                    message: said.message.clone(),
+                    bounds: said.bounds,
+                    entry: said.entry,
+                });
+                continue;
+            }
+            let parent = parents.get(&turn_id).cloned();
+            let mut live = Live::new(agent, parent, LiveState::Left);
+            if !live.is_root() {
+                live.transcript = found.conversation_of(&turn_id, max);
+                live.slot = Some(open.slots.take().0);
+            }
+            if turn.is_parked() {
+                let open_calls = &self.parts.open_calls;
+                open_calls.note(&self.id, &turn_id, &live.agent, &turn);
+                live.state = LiveState::Parked(Box::new(turn));
+                open.live.put(turn_id, live);
+            } else {
+                recalled.interrupted.push((turn_id, live, turn));
             }
         }
-        for (turn, message) in &fold.joined {
-            let of_turn = fold.said.get(turn).map(|said| Seq(said.at.0 - 1));
-            if let Some(after) = of_turn {
-                open.recent.remember(message, turn.clone(), after);
-            }
-        }
-        let has_joined = |id: &MessageId| fold.joined.iter().any(|(_, message)| message.id == *id);
-        for (turn, FirstMessage { at, message, .. }) in fold.said {
-            if !has_joined(&message.id) {
-                open.recent.remember(&message, turn, Seq(at.0 - 1));
-            }
-        }
-        let parked = open.current.as_ref().map(|current| &current.turn_id);
-        let current = parked.or(interrupted.first().map(|(turn_id, _)| turn_id));
+        open.recent.recall_all(fold.said, &fold.joined);
+        let mut cut = recalled.interrupted.iter();
+        let cut = cut.find(|(_, live, _)| live.is_root());
+        let current = open.live.root().or(cut.map(|(turn_id, ..)| turn_id));
         open.transcript = self.transcript(&found.newer(), current).await?;
         open.weigh();
         self.open = Some(open);
-        Ok(interrupted)
+        Ok(recalled)
     }
 
     /// The conversation that the session's model is shown next, or that a turn which has begun was
@@ -274,7 +293,7 @@ fn turn_starts(known: &[MessageRow], before: usize) -> Vec<usize> {
         // A chat's messages have no turn.
         let begins =
             row.turn.is_none() || earlier.map_or(before == 0, |earlier| earlier.turn != row.turn);
-        begins && row.message.role == Role::User
+        begins && row.message.is_input()
     };
     let starts = (0..known.len()).filter(is_start);
     starts.map(|at| before + at).collect()
@@ -367,6 +386,12 @@ impl Stored {
         Ok(())
     }
 
+    /// What the model of a child was shown.
+    fn conversation_of(&self, turn: &TurnId, max: usize) -> Transcript {
+        let of_turn = |event: &&Arc<Event>| event.turn.as_ref() == Some(turn);
+        Transcript::of_turn(self.events.iter().filter(of_turn), max)
+    }
+
     fn projected(&self) -> Seq {
         self.row
             .as_ref()
@@ -386,85 +411,6 @@ impl Stored {
         let projected = self.projected();
         let newer = self.events.iter().filter(|event| event.seq > projected);
         newer.cloned().collect()
-    }
-}
-
-/// The unfinished turns of a session, oldest first.
-struct Fold {
-    open: Vec<(Seq, TurnId)>,
-    turns: Vec<(TurnId, Turn)>,
-    started: HashSet<TurnId>,
-    said: HashMap<TurnId, FirstMessage>,
-    /// What joined a turn, and which.
-    joined: Vec<(TurnId, Arc<Message>)>,
-}
-
-/// What began a turn, or is to begin it.
-struct FirstMessage {
-    at: Seq,
-    message: Arc<Message>,
-    bounds: Bounds,
-    entry: Entry,
-}
-
-impl Fold {
-    fn of(events: &[Arc<Event>]) -> Self {
-        let mut open = Vec::new();
-        for event in events {
-            note_turn(&mut open, event);
-        }
-        let mut turns: Vec<_> = open
-            .iter()
-            .map(|(_, turn_id)| (turn_id.clone(), Turn::new()))
-            .collect();
-        let (mut started, mut said) = (HashSet::new(), HashMap::new());
-        let mut joined = Vec::new();
-        for event in events {
-            let Some(turn_id) = &event.turn else { continue };
-            if let Some((_, turn)) = turns.iter_mut().find(|(other, _)| other == turn_id) {
-                turn.apply(&event.kind);
-            }
-            match &event.kind {
-                Kind::TurnStarted { .. } => {
-                    started.insert(turn_id.clone());
-                }
-                Kind::MessageFinished {
-                    message,
-                    bounds,
-                    entry,
-                } if message.role == Role::User => {
-                    let first = FirstMessage {
-                        at: event.seq,
-                        message: Arc::new(message.clone()),
-                        bounds: *bounds,
-                        entry: *entry,
-                    };
-                    match entry {
-                        Entry::Own | Entry::Steers | Entry::Interrupts => {
-                            said.insert(turn_id.clone(), first);
-                        }
-                        Entry::Joined => joined.push((turn_id.clone(), first.message)),
-                    }
-                }
-                Kind::TurnUndone { .. } => {
-                    said.remove(turn_id);
-                }
-                other => match other.group() {
-                    Group::Session
-                    | Group::Turn
-                    | Group::Live(_)
-                    | Group::Message
-                    | Group::Call => {}
-                },
-            }
-        }
-        Self {
-            open,
-            turns,
-            started,
-            said,
-            joined,
-        }
     }
 }
 

@@ -6,18 +6,20 @@ use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
 use samovar_core::provider::ModelKind;
 use samovar_core::{
-    Accepted, Author, Bounds, Code, Delivery, Entry, Error, FinishReason, Kind, Limits, Message,
-    MessageId, Model, Part, Reminders, Role, Seq, TurnId,
+    Accepted, Approval, Author, Bounds, CallId, Code, Delivery, Entry, Error, FinishReason, Kind,
+    Limits, Message, MessageId, Model, Part, Reminders, Role, Seq, TurnId,
 };
 use samovar_locale as locale;
 use tokio::sync::mpsc;
 
-use super::{ContinueWhen, Current, CurrentState, MAX_INPUTS, Mailbox, OpenSession};
-use crate::log::{Draft, master};
+use super::turns::{Due, Live, LiveState};
+use super::{KEPT_INPUTS, MAX_INPUTS, Mailbox, OpenSession};
+use crate::delegation;
+use crate::log::{Draft, Keeping, master};
 use crate::parts::{Parts, refusal};
-use crate::queue::Queued;
-use crate::runner::{Continuation, Input, RetryTime, Runner, answer, not_open};
-use crate::turn::{Step, Turn};
+use crate::queue::{Queue, Queued};
+use crate::runner::{Cancel, Continuation, Input, Reply, RetryTime, Runner, answer, refuse_call};
+use crate::turn::{Place, Step, Turn};
 
 /// What is said.
 pub(super) struct Post {
@@ -132,11 +134,8 @@ impl Mailbox {
                 Err(broken) => {
                     tracing::error!(session = %self.id, %broken, "a turn could not be started");
                     if let Some(open) = &mut self.open {
-                        let state = CurrentState::Stuck(FaultCode::StoreFailed);
-                        open.current = Some(Current {
-                            turn_id: queued.turn,
-                            state,
-                        });
+                        let stuck = LiveState::Stuck(FaultCode::StoreFailed);
+                        open.live.put(queued.turn, Live::root(stuck));
                     }
                     return;
                 }
@@ -163,7 +162,7 @@ impl Mailbox {
             }
         };
         let (kinds, turn) = self.parts.begin(&model, queued.bounds);
-        self.record(&queued.turn, kinds).await?;
+        self.record(&queued.turn, &master(), kinds).await?;
         self.spawn(queued.turn.clone(), queued.message.clone(), turn, model);
         Ok(true)
     }
@@ -173,133 +172,158 @@ impl Mailbox {
         if let Some(open) = &mut self.open {
             let max = self.parts.settings.max_history_messages;
             open.transcript.begin_turn(said, max);
+            if self.parts.keeping == Keeping::Memory {
+                open.as_begun = open.transcript.clone();
+            }
             open.weigh();
         }
-        self.spawn_runner(turn_id, turn, model, None);
+        let live = Live::root(LiveState::Left);
+        self.spawn_runner(turn_id, live, turn, model, None);
     }
 
     /// Runs a turn, which a stop of the server may have cut.
     pub(super) fn spawn_runner(
         &mut self,
         turn_id: TurnId,
+        mut live: Live,
         turn: Turn,
         model: Model,
         continuation: Option<Continuation>,
     ) {
         let Some(open) = &mut self.open else { return };
-        let (sender, inbox) = mpsc::channel(MAX_INPUTS + 1);
+        let (sender, inbox) = mpsc::channel(MAX_INPUTS + KEPT_INPUTS);
+        let (transcript, queue) = if live.is_root() {
+            (std::mem::take(&mut open.transcript), open.queue.clone())
+        } else {
+            // What people say is for the session's own agent.
+            (std::mem::take(&mut live.transcript), Queue::default())
+        };
+        let definition = turn.place().definition.clone();
         let runner = Runner {
             parts: self.parts.clone(),
             log: open.log.clone(),
             turn_id: turn_id.clone(),
-            agent: master(),
+            agent: live.agent.clone(),
+            definition: definition.unwrap_or_else(|| self.parts.master.clone()),
+            parent: transcript.parent().cloned().filter(|_| !live.is_root()),
+            session: self.to_session.clone(),
+            slots: open.slots.clone(),
             turn,
             model,
-            transcript: std::mem::take(&mut open.transcript),
+            transcript,
+            held: (!live.is_root()).then(|| self.parts.memory.share()),
             inbox,
-            queue: open.queue.clone(),
+            queue,
             continuation,
             patience: RetryTime::default(),
             pending: Vec::new(),
             stopped_for: Vec::new(),
             is_stopped: false,
+            is_stopping: false,
+            result: None,
             is_waiting: false,
         };
-        open.current = Some(Current {
-            turn_id,
-            state: CurrentState::Running(sender),
-        });
+        live.state = LiveState::Running(sender);
+        open.live.put(turn_id.clone(), live);
         let running = self.parts.running.enter();
-        self.turns.spawn(async move {
+        let task = self.turns.spawn(async move {
             let _running = running;
             runner.run().await
         });
+        self.tasks.insert(task.id(), turn_id);
     }
 
     /// Gives a turn that does not run what it waited for, or its end: one that is parked, or one that
     /// was cut.
-    pub(super) async fn wake(
-        &mut self,
-        turn_id: TurnId,
-        mut turn: Box<Turn>,
-        input: Input,
-        cut: Option<ContinueWhen>,
-    ) {
-        let (kinds, reply, accepted, author) = match input {
-            Input::Settle(call, outcome, reply) => {
-                let Some(name) = turn.waiting_tool(&call).map(str::to_owned) else {
-                    answer(reply, Err(not_open(&call)));
-                    return self.park(turn_id, turn, cut);
-                };
-                let closed = Kind::CallClosed {
-                    call,
-                    name,
-                    outcome: outcome.readable(),
-                };
-                (vec![closed], reply, Accepted::Settled, Author::Host)
-            }
-            Input::Cancel(_, reply) => {
-                let kinds = turn.cancelled("the turn was stopped");
-                (
-                    kinds,
-                    reply,
-                    Accepted::Cancelled { stopped: true },
-                    Author::System,
-                )
-            }
+    pub(super) async fn wake(&mut self, turn_id: TurnId, mut live: Live, input: Input) {
+        let (LiveState::Parked(turn) | LiveState::Cut(turn, ..)) = &mut live.state else {
+            return;
         };
         let Some(open) = &mut self.open else { return };
-        let draft = |kind| Draft::new(Some(turn_id.clone()), author, kind);
-        let events = match open
-            .log
-            .append(kinds.into_iter().map(draft).collect())
-            .await
-        {
+        let due = Due::of(&input);
+        let (facts, told) = match waking(turn, input) {
+            Ok(known) => known,
+            Err((call, reply)) => {
+                refuse_call(&call, reply);
+                return open.live.put(turn_id, live);
+            }
+        };
+        let mut ahead = Turn::clone(turn);
+        for (_, kind) in &facts {
+            ahead.apply(kind);
+        }
+        let last = delegation::last_said(live.transcript.messages());
+        let result = self.parts.result_of(&turn_id, &live.agent, &ahead, last);
+        let (result, drafted) = result.unzip();
+        let draft = |(author, kind)| Draft {
+            agent: live.agent.clone(),
+            ..Draft::new(Some(turn_id.clone()), author, kind)
+        };
+        let drafts = facts.into_iter().map(draft).chain(drafted).collect();
+        let events = match open.log.append(drafts).await {
             Ok(events) => events,
             Err(broken) => {
-                answer(reply, Err(refusal(broken.clone())));
-                self.give_up_closing(&broken);
-                return self.park(turn_id, turn, cut);
+                live.due.extend(due.filter(|_| broken.may_pass()));
+                open.live.put(turn_id, live);
+                if let (Some(reply), _) = told {
+                    answer(reply, Err(refusal(broken.clone())));
+                }
+                return self.give_up_closing(&broken);
             }
         };
         self.parts.projector.mark(&open.log);
-        for event in events {
+        let transcript = if live.agent.depth() == 0 {
+            &mut open.transcript
+        } else {
+            &mut live.transcript
+        };
+        let of_turn = events
+            .iter()
+            .filter(|event| event.turn.as_ref() == Some(&turn_id));
+        for event in of_turn {
             turn.apply(&event.kind);
-            open.transcript.take(&event);
+            transcript.take(event);
         }
+        open.queue_result(result);
         open.weigh();
-        self.parts.open_calls.note(&self.id, &turn_id, &turn);
-        answer(reply, Ok(accepted));
-        if cut.is_some() && turn.next() != Step::Over {
-            return self.park(turn_id, turn, cut);
+        let open_calls = &self.parts.open_calls;
+        open_calls.note(&self.id, &turn_id, &live.agent, turn);
+        let next = turn.next();
+        if let (Some(reply), accepted) = told {
+            answer(reply, Ok(accepted));
         }
-        self.undecided = None;
-        self.parts.ledger.waits_no_more(&self.id);
-        self.resume(turn_id, turn).await;
+        if matches!(live.state, LiveState::Cut(..)) && next != Step::Over {
+            return open.live.put(turn_id, live);
+        }
+        self.parts.ledger.waits_no_more(&self.id, &turn_id);
+        self.resume(turn_id, live).await;
     }
 
-    fn park(&mut self, turn_id: TurnId, turn: Box<Turn>, cut: Option<ContinueWhen>) {
-        if let Some(open) = &mut self.open {
-            let state = match cut {
-                Some(goes) => CurrentState::Cut(turn, goes),
-                None => CurrentState::Parked(turn),
-            };
-            open.current = Some(Current { turn_id, state });
-        }
-    }
-
-    /// Continues a turn that has something to do again.
-    async fn resume(&mut self, turn_id: TurnId, turn: Box<Turn>) {
+    /// Continues a turn that may have something to do again.
+    async fn resume(&mut self, turn_id: TurnId, mut live: Live) {
+        let (LiveState::Parked(turn) | LiveState::Cut(turn, ..)) =
+            std::mem::replace(&mut live.state, LiveState::Left)
+        else {
+            return;
+        };
         match turn.next() {
-            Step::Wait => self.park(turn_id, turn, None),
+            Step::Wait => {
+                live.state = LiveState::Parked(turn);
+                if let Some(open) = &mut self.open {
+                    open.live.put(turn_id, live);
+                }
+            }
             // The turn is over: the next may start.
-            Step::Over => Box::pin(self.go_on()).await,
+            Step::Over => {
+                Box::pin(self.is_over(&turn_id, live, &turn)).await;
+                Box::pin(self.go_on()).await;
+            }
             Step::Record(_) | Step::Remind(..) | Step::CallModel { .. } | Step::CallTools(_) => {
                 match self.parts.model_of(&turn).await {
-                    Ok(model) => self.spawn_runner(turn_id, *turn, model, None),
+                    Ok(model) => self.spawn_runner(turn_id, live, *turn, model, None),
                     Err(error) => {
                         tracing::error!(session = %self.id, %error, "a parked turn lost its model");
-                        self.lose_model(turn_id).await;
+                        self.lose_model(turn_id, live).await;
                     }
                 }
             }
@@ -307,22 +331,52 @@ impl Mailbox {
     }
 
     /// Ends a turn whose model can no longer be used.
-    pub(super) async fn lose_model(&mut self, turn_id: TurnId) {
-        if self.undecided.take().is_some() {
-            self.parts.ledger.ended();
-        }
-        let state = CurrentState::Stuck(FaultCode::UnusableModel);
+    pub(super) async fn lose_model(&mut self, turn_id: TurnId, mut live: Live) {
+        live.state = LiveState::Stuck(FaultCode::UnusableModel);
         if let Some(open) = &mut self.open {
-            open.current = Some(Current { turn_id, state });
+            open.live.put(turn_id, live);
         }
         Box::pin(self.unstick()).await;
+    }
+}
+
+/// The facts that something makes for a turn that does not run, and who hears that they are kept.
+type Woken = (Vec<(Author, Kind)>, (Option<Reply>, Accepted));
+
+/// # Errors
+/// The call that is not open, and who wanted to close it.
+fn waking(turn: &Turn, input: Input) -> Result<Woken, (CallId, Option<Reply>)> {
+    match input {
+        Input::Settle(call, outcome, reply) => {
+            let (name, author) = if reply.is_some() {
+                (turn.waiting_tool(&call), Author::Host)
+            } else {
+                (turn.delegated_tool(&call), Author::System)
+            };
+            let Some(name) = name.map(str::to_owned) else {
+                return Err((call, reply));
+            };
+            let outcome = outcome.readable();
+            let closed = Kind::CallClosed {
+                call,
+                name,
+                outcome,
+            };
+            Ok((vec![(author, closed)], (reply, Accepted::Settled)))
+        }
+        Input::Cancel(Cancel { reply, .. }) => {
+            let kinds = turn.cancelled("the turn was stopped").into_iter();
+            let facts = kinds.map(|kind| (Author::System, kind)).collect();
+            let stopped = Accepted::Cancelled { stopped: true };
+            Ok((facts, (Some(reply), stopped)))
+        }
     }
 }
 
 impl OpenSession {
     /// Whether a message begins its turn at once.
     pub(super) fn is_free(&self) -> bool {
-        self.current.is_none() && self.queue.is_empty()
+        self.live.root().is_none() && self.queue.is_empty()
     }
 
     fn check(&self, delivery: Delivery, max_queue: usize) -> Result<(), Error> {
@@ -342,8 +396,8 @@ impl OpenSession {
     /// or to end.
     fn entry(&self, delivery: Delivery) -> Entry {
         match delivery {
-            Delivery::Steer if self.current.is_some() => Entry::Steers,
-            Delivery::Interrupt if self.current.is_some() => Entry::Interrupts,
+            Delivery::Steer if self.live.root().is_some() => Entry::Steers,
+            Delivery::Interrupt if self.live.root().is_some() => Entry::Interrupts,
             Delivery::Queue | Delivery::Reject | Delivery::Steer | Delivery::Interrupt => {
                 Entry::Own
             }
@@ -363,10 +417,25 @@ impl Parts {
         }
     }
 
-    /// The first facts of a turn, and the turn that knows them: they share the commit of whatever
-    /// started it (DU-4).
+    /// The first facts of a turn of the session's own agent, and the turn that knows them: they share
+    /// the commit of whatever started it (DU-4).
     pub(super) fn begin(&self, model: &Model, bounds: Bounds) -> (Vec<Kind>, Turn) {
+        self.begin_as(model, bounds, self.settings.approval, Place::default())
+    }
+
+    /// The same of a turn at a place.
+    pub(crate) fn begin_as(
+        &self,
+        model: &Model,
+        bounds: Bounds,
+        approval: Approval,
+        place: Place,
+    ) -> (Vec<Kind>, Turn) {
         let mut limits = bounds.limit(self.settings.limits);
+        if let Some(of_agent) = place.definition.as_ref().and_then(|it| it.model.as_ref()) {
+            limits.max_output_tokens = of_agent.max_tokens.unwrap_or(limits.max_output_tokens);
+            limits.temperature = of_agent.temperature.unwrap_or(limits.temperature);
+        }
         // A limit that was set is not exceeded by asking for the rest.
         limits.reminders.cut_answer &=
             limits.max_output_tokens == Limits::default().max_output_tokens;
@@ -378,9 +447,11 @@ impl Parts {
             model: model.name.clone(),
             route: model.route_beside(&model.name),
             limits,
-            approval: bounds.approval.unwrap_or(self.settings.approval),
+            approval: bounds.approval.unwrap_or(approval),
             bounds,
-            parent_call: None,
+            parent_call: place.parent_call,
+            background: place.is_background,
+            definition: place.definition,
         };
         let mut turn = Turn::new();
         turn.apply(&started);

@@ -6,35 +6,75 @@ use samovar_core::{
     Accepted, Author, Broken, Code, Error, Event, Kind, Seq, TurnId, Usage, planted,
 };
 use samovar_locale as locale;
+use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::Mailbox;
 use super::load::fault_message;
-use super::{ContinueWhen, Current, CurrentState, Mailbox};
+use super::turns::{ContinueWhen, Live, LiveState};
 use crate::answer::{Answer, Ending};
+use crate::delegation;
 use crate::projector::read_those;
 use crate::runner::Continuation;
 use crate::settings::Resume;
 use crate::turn::Turn;
 
 impl Mailbox {
-    /// Looks after a turn that was running when the server stopped, before anybody can read the
-    /// session: what its open step had said is void from here on, so that a reader that comes back
-    /// meets that before the new attempt (ADR 9).
-    pub(super) async fn found_cut(
+    /// Looks after the turns that were running when the server stopped. Those that end do so after
+    /// the others are here to hear of it, the deepest first, and with all that they wait for.
+    pub(super) async fn found_all_cut(
+        &mut self,
+        interrupted: Vec<(TurnId, Live, Turn)>,
+    ) -> Result<(), Broken> {
+        let fates: HashMap<_, _> = interrupted
+            .iter()
+            .map(|(id, live, turn)| (id.clone(), (live.parent.clone(), self.fate(turn))))
+            .collect();
+        let mut ending = Vec::new();
+        for (turn_id, live, turn) in interrupted {
+            let mut above = Some(&turn_id);
+            let mut fate = None;
+            while let Some((parent, own)) = above.and_then(|id| fates.get(id)) {
+                fate = fate.or(*own);
+                above = parent.as_ref();
+            }
+            match fate {
+                Some(code) => ending.push((turn_id, live, turn, code)),
+                None => self.found_cut(turn_id, live, turn).await?,
+            }
+        }
+        ending.sort_by_key(|(_, live, ..)| Reverse(live.agent.depth()));
+        for (turn_id, live, turn, code) in ending {
+            self.end_cut(&turn_id, live, turn, code).await?;
+        }
+        Ok(())
+    }
+
+    /// Why a turn that was cut does not continue, if it does not.
+    fn fate(&self, turn: &Turn) -> Option<FaultCode> {
+        let settings = &self.parts.settings;
+        if settings.resume == Resume::Off {
+            return Some(FaultCode::Interrupted);
+        }
+        let is_exhausted = self.in_a_row(turn) > settings.max_continuations;
+        is_exhausted.then_some(FaultCode::RecoveryExhausted)
+    }
+
+    /// Looks after a turn that continues, before a reader can see the session: what its open step had
+    /// said is void from here on, so that a reader that comes back meets that before the new attempt
+    /// (ADR 9).
+    async fn found_cut(
         &mut self,
         turn_id: TurnId,
+        live: Live,
         mut turn: Turn,
     ) -> Result<(), Broken> {
         let goes = match self.parts.settings.resume {
-            Resume::Auto => ContinueWhen::Possible,
+            Resume::Auto | Resume::Off => ContinueWhen::Possible,
             Resume::Ask => ContinueWhen::Asked,
-            Resume::Off => return self.end_cut(&turn_id, &turn, FaultCode::Interrupted).await,
         };
-        if self.in_a_row(&turn) > self.parts.settings.max_continuations {
-            let code = FaultCode::RecoveryExhausted;
-            return self.end_cut(&turn_id, &turn, code).await;
-        }
         if turn.is_asking() {
             let reset = Kind::StepReset {
                 iteration: turn.iteration(),
@@ -45,24 +85,29 @@ impl Mailbox {
             };
             turn.apply(&reset);
             planted!("no-reset-after-continuation", {
-                self.set_cut(turn_id, turn, goes);
+                self.set_cut(turn_id, live, turn, goes);
                 return Ok(());
             });
-            self.record(&turn_id, vec![reset]).await?;
+            self.record(&turn_id, &live.agent, vec![reset]).await?;
         }
-        match goes {
-            ContinueWhen::Possible => self.undecided = Some(self.parts.ledger.undecided()),
-            ContinueWhen::Asked => self.parts.ledger.waits(&self.id, &turn_id),
-        }
-        self.set_cut(turn_id, turn, goes);
+        self.set_cut(turn_id, live, turn, goes);
         Ok(())
     }
 
-    fn set_cut(&mut self, turn_id: TurnId, turn: Turn, goes: ContinueWhen) {
-        self.parts.open_calls.note(&self.id, &turn_id, &turn);
+    fn set_cut(&mut self, turn_id: TurnId, mut live: Live, turn: Turn, goes: ContinueWhen) {
+        let ledger = &self.parts.ledger;
+        let undecided = match goes {
+            ContinueWhen::Possible => Some(ledger.undecided()),
+            ContinueWhen::Asked => {
+                ledger.waits(&self.id, &turn_id);
+                None
+            }
+        };
+        let open_calls = &self.parts.open_calls;
+        open_calls.note(&self.id, &turn_id, &live.agent, &turn);
+        live.state = LiveState::Cut(Box::new(turn), goes, undecided);
         if let Some(open) = &mut self.open {
-            let state = CurrentState::Cut(Box::new(turn), goes);
-            open.current = Some(Current { turn_id, state });
+            open.live.put(turn_id, live);
         }
     }
 
@@ -75,7 +120,8 @@ impl Mailbox {
     pub(super) async fn end_cut(
         &mut self,
         turn_id: &TurnId,
-        turn: &Turn,
+        live: Live,
+        mut turn: Turn,
         code: FaultCode,
     ) -> Result<(), Broken> {
         let mut salvaged = None;
@@ -91,16 +137,23 @@ impl Mailbox {
             salvaged = said.map(Kind::finished);
         }
         // The fold sees what was said, so that the end counts with it.
-        let mut turn = turn.clone();
         if let Some(kind) = &salvaged {
             turn.apply(kind);
         }
+        let unknown_calls = turn.cut_calls().len();
         let end = turn.failed(code, fault_message(code));
+        for kind in &end {
+            turn.apply(kind);
+        }
         let said = salvaged.map(|kind| (Author::Agent, kind));
         let end = end.into_iter().map(|kind| (Author::System, kind));
-        self.record_by(turn_id, said.into_iter().chain(end)).await?;
+        let facts = said.into_iter().chain(end);
+        let last = delegation::last_said(live.transcript.messages());
+        let result = self.parts.result_of(turn_id, &live.agent, &turn, last);
+        self.record_by(turn_id, &live.agent, facts, result).await?;
         self.parts.ledger.ended();
-        self.parts.ledger.unknown_calls(turn.cut_calls().len());
+        self.parts.ledger.unknown_calls(unknown_calls);
+        self.is_over(turn_id, live, &turn).await;
         Ok(())
     }
 
@@ -121,15 +174,11 @@ impl Mailbox {
         planted!("continuation-lost", {
             return false;
         });
-        let state = self.open.as_ref().and_then(|open| open.current.as_ref());
-        let goes = matches!(
-            state,
-            Some(Current {
-                state: CurrentState::Cut(_, ContinueWhen::Possible),
-                ..
-            })
-        );
-        goes && !self.parts.stopping.is_cancelled()
+        let waits = self
+            .open
+            .as_ref()
+            .and_then(|open| open.live.find(waits_for_room));
+        waits.is_some() && !self.parts.stopping.is_cancelled()
     }
 
     /// Lets a turn go on that waits to be told so.
@@ -137,23 +186,31 @@ impl Mailbox {
         let Some(open) = &mut self.open else {
             return Err(self.missing());
         };
-        let state = open.current.as_mut().map(|current| &mut current.state);
-        let Some(CurrentState::Cut(_, goes)) = state else {
+        let mut is_one = false;
+        for state in open.live.states_mut() {
+            if let LiveState::Cut(_, goes, _) = state {
+                *goes = ContinueWhen::Possible;
+                is_one = true;
+            }
+        }
+        if !is_one {
             return Err(Error::new(Code::UnknownTurn, locale::turn::none_waits()));
-        };
-        *goes = ContinueWhen::Possible;
-        self.parts.ledger.waits_no_more(&self.id);
+        }
+        self.parts.ledger.none_waits(&self.id);
         Ok(Accepted::Continued)
     }
 
     /// Continues the turn that was cut.
     pub(super) async fn take_up(&mut self, room: OwnedSemaphorePermit) {
         let Some(open) = &mut self.open else { return };
-        let Some(Current { turn_id, state }) = open.current.take() else {
+        let Some(turn_id) = open.live.find(waits_for_room).cloned() else {
             return;
         };
-        let CurrentState::Cut(turn, _) = state else {
-            open.current = Some(Current { turn_id, state });
+        let Some(mut live) = open.live.take(&turn_id) else {
+            return;
+        };
+        let state = std::mem::replace(&mut live.state, LiveState::Left);
+        let LiveState::Cut(turn, _, undecided) = state else {
             return;
         };
         match self.parts.model_of(&turn).await {
@@ -163,14 +220,20 @@ impl Mailbox {
                 let continuation = Continuation {
                     in_a_row: self.in_a_row(&turn),
                     _room: room,
-                    undecided: self.undecided.take(),
+                    undecided,
                 };
-                self.spawn_runner(turn_id, *turn, model, Some(continuation));
+                self.spawn_runner(turn_id, live, *turn, model, Some(continuation));
             }
             Err(error) => {
                 tracing::error!(session = %self.id, %error, "a turn that was cut lost its model");
-                self.lose_model(turn_id).await;
+                self.parts.ledger.ended();
+                self.lose_model(turn_id, live).await;
             }
         }
     }
+}
+
+/// Whether a turn that was cut waits for nothing but room.
+fn waits_for_room(state: &LiveState) -> bool {
+    matches!(state, LiveState::Cut(_, ContinueWhen::Possible, _))
 }

@@ -1,8 +1,9 @@
 //! A message that comes again: from a client that did not hear whether it was accepted, over two
 //! connections at once, after a restart. It joins its turn; there is never a second one.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fmt::Display;
+use std::sync::Arc;
 
 use samovar_core::history::MessageRow;
 use samovar_core::{Accepted, Code, Error, Message, MessageId, Role, Seq, TurnId, planted};
@@ -10,6 +11,7 @@ use samovar_locale as locale;
 use sha2::{Digest, Sha256};
 
 use super::Mailbox;
+use super::fold::FirstMessage;
 use crate::parts::refusal;
 use crate::projector::Claim;
 use crate::queue::Joined;
@@ -136,6 +138,25 @@ pub(super) struct ResentMessage {
 }
 
 impl Recent {
+    /// Remembers what a log has of turns that are not over.
+    pub(super) fn recall_all(
+        &mut self,
+        said: HashMap<TurnId, FirstMessage>,
+        joined: &[(TurnId, Arc<Message>)],
+    ) {
+        for (turn, message) in joined {
+            if let Some(said) = said.get(turn) {
+                self.remember(message, turn.clone(), Seq(said.at.0 - 1));
+            }
+        }
+        let has_joined = |id: &MessageId| joined.iter().any(|(_, message)| message.id == *id);
+        for (turn, FirstMessage { at, message, .. }) in said {
+            if !has_joined(&message.id) {
+                self.remember(&message, turn, Seq(at.0 - 1));
+            }
+        }
+    }
+
     pub(super) fn remember(&mut self, message: &Message, turn: TurnId, after: Seq) {
         if self.seen.len() == MAX_RECENT {
             self.seen.pop_front();

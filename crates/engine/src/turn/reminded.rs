@@ -2,7 +2,7 @@
 
 use samovar_core::message::Reminder;
 use samovar_core::provider::is_cut;
-use samovar_core::{Effect, FinishReason, Limits, Message, Reminders, Role, Status};
+use samovar_core::{Effect, FinishReason, Limits, Message, Reminders, Status};
 
 use super::Open;
 
@@ -40,7 +40,7 @@ impl Reminded {
     pub(super) fn heard(&mut self, message: &Message) -> bool {
         let reminder = message.reminder();
         self.reminders.extend(reminder);
-        if message.role == Role::User {
+        if message.is_input() {
             (self.failed, self.has_succeeded) = (None, false);
         }
         reminder.is_some()

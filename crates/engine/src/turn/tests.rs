@@ -14,6 +14,8 @@ fn started(limits: Limits) -> Kind {
         approval: Approval::Auto,
         bounds: Bounds::default(),
         parent_call: None,
+        background: false,
+        definition: None,
     }
 }
 
@@ -316,6 +318,8 @@ fn a_turn_keeps_its_level_until_a_stricter_server_has_it_or_its_message_asked_fo
             approval,
             bounds,
             parent_call: None,
+            background: false,
+            definition: None,
         }])
     };
     assert_eq!(Turn::new().approval(Auto), ReadOnly, "nothing is known");

@@ -255,7 +255,7 @@ async fn turns_wait_in_line_for_a_place_to_ask_and_can_be_cancelled_there() {
         let message = said(session, Delivery::Queue);
         let posted = send(&rig.engine, named(session), message).await;
         waiting.push(turn_of(posted));
-        // Each stands in line before the next comes.
+        // Each waits in line before the next comes.
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
     let cancel = Action::Cancel {

@@ -122,6 +122,8 @@ pub(crate) fn started() -> Kind {
         approval: Approval::Auto,
         bounds: Bounds::default(),
         parent_call: None,
+        background: false,
+        definition: None,
     }
 }
 

@@ -1,18 +1,18 @@
 //! The engine on its real stores against a small reference model: what people say, say again, stop
 //! and wait for, while the disk fills and the process dies at any of its writes.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use proptest::prelude::*;
 use samovar_core::command::{Delivery, Text};
 use samovar_core::{
-    Accepted, Action, Approval, Bounds, Code, Error, Event, Kind, MessageId, Seq, SessionId,
-    Toolset, TurnId,
+    Accepted, Action, Approval, Bounds, Code, Error, Event, Kind, Limits, MessageId, Outcome,
+    Sender, Seq, SessionId, Toolset, TurnId,
 };
 use samovar_doubles::{CountedIds, Over, TestClock};
-use samovar_engine::{Engine, Ports, Retry, Settings, Toolbox};
+use samovar_engine::{DelegationTools, Engine, OpenCall, Ports, Retry, Settings, Toolbox};
 use samovar_stores::history::SqliteHistory;
 use samovar_stores::journal::LmdbJournal;
 use serde_json::Map;
@@ -21,7 +21,7 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
 use self::mortal::{Life, MortalHistory, MortalJournal};
-use self::world::{ModelScript, Outside, World};
+use self::world::{Definitions, ModelScript, Outside, World};
 
 mod judge;
 mod mortal;
@@ -42,7 +42,11 @@ enum Op {
     Twist(usize),
     /// Stops the turn of what was said.
     Stop(usize),
-    /// Waits for the end of a turn.
+    /// Stops the turn of one of the children that live.
+    Prune(usize),
+    /// A person answers one of the questions.
+    Answer(usize),
+    /// Waits for the end of a turn, while a person answers all questions.
     Wait(usize),
     /// So many commits find the disk full.
     Fill(u32),
@@ -53,13 +57,16 @@ enum Op {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let wish = (0..16_u8, prop::bool::weighted(0.2));
-    let wish = wish.prop_map(|(tools, fails)| ModelScript { tools, fails });
+    let tree = prop_oneof![2 => Just(0), 3 => 0..32_u8];
+    let wish = (0..16_u8, prop::bool::weighted(0.2), tree);
+    let wish = wish.prop_map(|(tools, fails, tree)| ModelScript { tools, fails, tree });
     prop_oneof![
         8 => (0..SESSIONS, wish).prop_map(|(session, wish)| Op::Say(session, wish)),
         3 => (0..20_usize).prop_map(Op::Again),
         1 => (0..20_usize).prop_map(Op::Twist),
         2 => (0..20_usize).prop_map(Op::Stop),
+        2 => (0..20_usize).prop_map(Op::Prune),
+        2 => (0..20_usize).prop_map(Op::Answer),
         4 => (0..20_usize).prop_map(Op::Wait),
         1 => (1..3_u32).prop_map(Op::Fill),
         1 => Just(Op::Kill),
@@ -167,11 +174,14 @@ impl Machine {
         let toolbox = Toolbox::default();
         let tools: Arc<dyn Toolset> = Arc::new(outside.clone());
         toolbox.add(&tools).unwrap();
+        let delegation: Arc<dyn Toolset> = Arc::new(DelegationTools);
+        toolbox.add_built_in(&delegation).unwrap();
         let ports = Ports {
             journal: Arc::new(Over(MortalJournal(journal, life.clone()))),
             history: Arc::new(Over(MortalHistory(history, life.clone()))),
             models: Arc::new(outside.model()),
             toolbox: Arc::new(toolbox),
+            agents: Arc::new(Definitions),
             clock: self.clock.clone(),
             ids: self.ids.clone(),
             damages: Arc::new(()),
@@ -179,6 +189,7 @@ impl Machine {
         let settings = Settings {
             approval: Approval::Auto,
             read_wait: PATIENCE,
+            limits: Limits::default(),
             retry: Retry {
                 first_wait: Duration::from_millis(1),
                 ..Retry::default()
@@ -208,6 +219,8 @@ impl Machine {
             Op::Again(which) => self.again(which % count),
             Op::Twist(which) => self.twist(which % count),
             Op::Stop(which) => self.stop(which % count),
+            Op::Prune(which) => self.prune(*which),
+            Op::Answer(which) => self.answer(*which),
             Op::Wait(which) => self.wait(which % count),
             Op::Fill(commits) => self.alive().life.fill(*commits),
             Op::Kill => self.die(),
@@ -285,6 +298,46 @@ impl Machine {
         }
     }
 
+    /// Stops a child, of those that readers have seen begin and not end.
+    fn prune(&self, which: usize) {
+        let mut live = BTreeSet::new();
+        {
+            let seen = self.seen.lock().unwrap();
+            let mut seen: Vec<_> = seen.iter().collect();
+            seen.sort_by_key(|(place, _)| **place);
+            for ((session, _), event) in seen {
+                let Some(turn) = &event.turn else { continue };
+                match &event.kind {
+                    Kind::TurnStarted { .. } if event.agent.depth() > 0 => {
+                        live.insert((*session, turn.clone()));
+                    }
+                    Kind::TurnFinished { .. } => drop(live.remove(&(*session, turn.clone()))),
+                    _ => {}
+                }
+            }
+        }
+        let chosen = live.iter().nth(which % live.len().max(1)).cloned();
+        if let Some((session, turn)) = chosen {
+            let turn = Some(turn);
+            let stopped = self.alive().submit(session, Action::Cancel { turn });
+            let is_well = matches!(
+                stopped,
+                None | Some(Ok(Accepted::Cancelled { .. }) | Err(_))
+            );
+            assert!(is_well, "{stopped:?}");
+        }
+    }
+
+    fn answer(&self, which: usize) {
+        let alive = self.alive();
+        alive.until_death(async {
+            let open = alive.engine.open_calls().await.unwrap_or_default();
+            if let Some(open) = open.get(which % open.len().max(1)) {
+                let _closed = alive.settle(open).await;
+            }
+        });
+    }
+
     fn wait(&self, which: usize) {
         if let Some(Post {
             session,
@@ -293,7 +346,12 @@ impl Machine {
         }) = self.posts.get(which)
         {
             let alive = self.alive();
-            alive.until_death(alive.over(*session, turn));
+            alive.until_death(async {
+                tokio::select! {
+                    () = alive.over(*session, turn) => {}
+                    () = alive.answer_all() => {}
+                }
+            });
         }
     }
 
@@ -342,6 +400,22 @@ impl Process {
             self.runtime.spawn(watch(engine, session, seen));
         }
         opened.is_some()
+    }
+
+    async fn settle(&self, open: &OpenCall) -> Result<(), Error> {
+        let (call, said) = (open.call.id.clone(), Outcome::done("yes"));
+        self.engine.settle(Sender::Embedder, call, said).await
+    }
+
+    /// Answers every question, for as long as it is asked to.
+    async fn answer_all(&self) {
+        loop {
+            for open in self.engine.open_calls().await.unwrap_or_default() {
+                // Others may be faster, and the disk may be full.
+                let _closed = self.settle(&open).await;
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
     }
 
     /// Waits until a turn is over.
@@ -395,7 +469,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    // proves DU-1, DU-3, DU-5, DU-6, SA-10
+    // proves DU-1, DU-3, DU-5, DU-6, SA-7, SA-10
     #[test]
     fn whatever_is_said_stopped_and_killed_the_engine_keeps_what_it_promised(
         ops in prop::collection::vec(op(), 1..30),
@@ -414,8 +488,12 @@ proptest! {
 #[test]
 fn a_message_that_is_sent_a_hundred_thousand_times_begins_one_turn() {
     let mut machine = Machine::new(Vec::new());
-    let (tools, fails) = (15, true);
-    machine.say(0, ModelScript { tools, fails });
+    let wish = ModelScript {
+        tools: 15,
+        fails: true,
+        tree: 23,
+    };
+    machine.say(0, wish);
     let post = machine.posts[0].clone();
     let alive = machine.alive();
     let mut clients = JoinSet::new();

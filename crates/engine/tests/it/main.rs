@@ -8,9 +8,11 @@
 
 mod again;
 mod bounds;
+mod children;
 mod cut;
 mod delivery;
 mod failing;
+mod in_memory;
 mod kept;
 mod left;
 mod machine;

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use samovar_core::agent::{AgentEntry, AgentOrigin};
 use samovar_core::command::Text;
-use samovar_core::history::{MessageQuery, SessionRow, Speakers};
+use samovar_core::history::{MessageQuery, MessageRow, SessionRow, Speakers};
 use samovar_core::{
-    Accepted, Action, Approval, Bounds, Code, Delivery, Error, Event, FinishReason, Kind,
-    MessageId, Prompt, Role, Seq, SessionId, Toolset, TurnId,
+    Accepted, Action, Agent, Agents, Approval, Bounds, CallId, Code, Delivery, Error, Event,
+    FinishReason, Kind, MessageId, Outcome, Prompt, Role, Sender, Seq, SessionId, Toolset, TurnId,
 };
-use samovar_doubles::{Disk, Reply, ScriptedModel, TestTool, World};
-use samovar_engine::{Engine, Follower, Ports, Settings, Toolbox};
-use samovar_stores::memory::MemoryJournal;
+use samovar_doubles::{Disk, MemoryJournal, Reply, ScriptedModel, TestTool, World};
+use samovar_engine::{DelegationTools, Engine, Follower, OpenCall, Ports, Settings, Toolbox};
 use serde_json::Map;
 
 /// An engine, and what outlives it.
@@ -20,7 +20,29 @@ pub(crate) struct Rig {
     pub(crate) disk: Disk,
     pub(crate) world: World,
     tools: Vec<Arc<dyn Toolset>>,
+    agents: Option<Arc<dyn Agents>>,
     settings: Settings,
+}
+
+/// Definitions that are all valid and switched on.
+struct TestAgents(Vec<Agent>);
+
+impl Agents for TestAgents {
+    fn find(&self, name: &str) -> Option<AgentEntry> {
+        let mut all = self.list().into_iter();
+        all.find(|entry| entry.agent.name.as_str() == name)
+    }
+
+    fn list(&self) -> Vec<AgentEntry> {
+        let entry = |agent: &Agent| AgentEntry {
+            agent: Arc::new(agent.clone()),
+            origin: AgentOrigin::Row,
+            enabled: true,
+            invalid: None,
+            missing: Vec::new(),
+        };
+        self.0.iter().map(entry).collect()
+    }
 }
 
 /// Stores that have nothing.
@@ -70,6 +92,20 @@ impl Rig {
         rig
     }
 
+    /// One whose session's agent may call these.
+    pub(crate) async fn delegating(
+        world: World,
+        tools: impl IntoIterator<Item = TestTool>,
+        agents: impl IntoIterator<Item = Agent>,
+        settings: Settings,
+    ) -> Self {
+        let tools: Vec<_> = tools.into_iter().map(TestTool::build).collect();
+        let agents = TestAgents(agents.into_iter().collect());
+        let rig = Self::start(disk(), world, tools, Some(Arc::new(agents)), settings).await;
+        rig.open(session()).await;
+        rig
+    }
+
     /// One on stores that have something already.
     pub(crate) async fn on(
         disk: Disk,
@@ -78,24 +114,30 @@ impl Rig {
         settings: Settings,
     ) -> Self {
         let tools: Vec<_> = tools.into_iter().map(TestTool::build).collect();
-        Self::start(disk, world, tools, settings).await
+        Self::start(disk, world, tools, None, settings).await
     }
 
     async fn start(
         disk: Disk,
         world: World,
         tools: Vec<Arc<dyn Toolset>>,
+        agents: Option<Arc<dyn Agents>>,
         settings: Settings,
     ) -> Self {
         let toolbox = Toolbox::default();
         for tool in &tools {
             toolbox.add(tool).unwrap();
         }
+        if agents.is_some() {
+            let tools: Arc<dyn Toolset> = Arc::new(DelegationTools);
+            toolbox.add_built_in(&tools).unwrap();
+        }
         let ports = Ports {
             journal: disk.boot().await,
             history: disk.history(),
             models: Arc::new(world.model.clone()),
             toolbox: Arc::new(toolbox),
+            agents: agents.clone().unwrap_or_else(|| Arc::new(())),
             clock: world.clock.clone(),
             ids: world.ids.clone(),
             damages: Arc::new(()),
@@ -106,6 +148,7 @@ impl Rig {
             disk,
             world,
             tools,
+            agents,
             settings,
         }
     }
@@ -119,7 +162,15 @@ impl Rig {
     pub(crate) async fn restart_with(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         self.engine.shutdown(Duration::ZERO).await;
         change(&mut self.settings);
-        Self::start(self.disk, self.world, self.tools, self.settings).await
+        let Self {
+            disk,
+            world,
+            tools,
+            agents,
+            settings,
+            ..
+        } = self;
+        Self::start(disk, world, tools, agents, settings).await
     }
 
     /// The next run, in which a session is damaged.
@@ -222,6 +273,35 @@ impl Rig {
             }
             tokio::task::yield_now().await;
         }
+    }
+
+    /// Waits until so many calls wait for an outside answer: those calls.
+    pub(crate) async fn calls(&self, count: usize) -> Vec<OpenCall> {
+        loop {
+            let open = self.engine.open_calls().await.unwrap();
+            if open.len() == count {
+                return open;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Closes a call from outside.
+    pub(crate) async fn settle(&self, call: CallId) {
+        let outcome = Outcome::done("yes");
+        let settled = self.engine.settle(Sender::Embedder, call, outcome);
+        settled.await.unwrap();
+    }
+
+    /// The session's messages.
+    pub(crate) async fn messages(&self, of: Speakers) -> Vec<MessageRow> {
+        let query = MessageQuery {
+            session: session(),
+            limit: 99,
+            before: None,
+            of,
+        };
+        self.engine.messages(query).await.unwrap()
     }
 
     /// The session, for readers, who need not know how far the history is.

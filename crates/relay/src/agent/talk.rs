@@ -5,20 +5,16 @@ use std::sync::Arc;
 
 use samovar_core::event::{Fault, Group};
 use samovar_core::provider::is_refusal;
-use samovar_core::{
-    Action, CallId, Delivery, Error, Event, FinishReason, Kind, Role, Seq, SessionId, TurnId,
-};
-use samovar_engine::{Engine, FollowError, Follower};
+use samovar_core::{CallId, Delivery, Error, Event, FinishReason, Kind, Role, TurnId};
+use samovar_engine::{FollowError, Follower, MemorySession};
 use samovar_locale as locale;
-use serde_json::Map;
 
 /// Bytes of what stands as the reason of a call, at most.
 const MAX_REASON_BYTES: usize = 2 * 1024;
 
-/// A session of the agent's engine while somebody may still say something in it.
+/// A session of the agent while the person may still say something in it.
 pub(super) struct Talk {
-    engine: Arc<Engine>,
-    session: SessionId,
+    session: MemorySession,
     /// The study session that it belongs to, where the host has one.
     pub(super) study: Option<String>,
     model: String,
@@ -28,30 +24,16 @@ pub(super) struct Talk {
 }
 
 impl Talk {
-    /// A new session with this model.
-    ///
-    /// # Errors
-    /// The engine's refusal.
-    pub(super) async fn open(
-        engine: Arc<Engine>,
-        session: SessionId,
-        model: String,
-        study: Option<String>,
-    ) -> Result<Self, Error> {
-        let open = Action::Open {
-            model: Some(model.clone()),
-            metadata: Map::new(),
-        };
-        engine.act(&session, open).await?;
-        Ok(Self {
-            engine,
+    /// Takes a new session, which has this model.
+    pub(super) fn new(session: MemorySession, model: String, study: Option<String>) -> Self {
+        Self {
             session,
             study,
             model,
             follower: None,
             turns: HashSet::new(),
             reasons: HashMap::new(),
-        })
+        }
     }
 
     /// Whether a turn runs or waits.
@@ -65,31 +47,13 @@ impl Talk {
     /// The engine's refusal.
     pub(super) async fn say(&mut self, text: String, model: Option<String>) -> Result<(), Error> {
         if let Some(model) = model.filter(|model| *model != self.model) {
-            let change = Action::Change {
-                model: Some(model.clone()),
-                title: None,
-            };
-            self.engine.act(&self.session, change).await?;
+            self.session.set_model(model.clone()).await?;
             self.model = model;
         }
-        let posted = self.engine.post(&self.session, text, Delivery::Steer);
-        let (turn, after) = posted.await?;
+        let (turn, after) = self.session.post(text, Delivery::Steer).await?;
         self.turns.insert(turn);
-        if self.follower.is_none() {
-            self.follow(after).await?;
-        }
-        Ok(())
-    }
-
-    async fn follow(&mut self, after: Seq) -> Result<(), Error> {
-        let follower = self.engine.follow(&self.session, after).await;
-        match follower {
-            Ok(follower) => self.follower = Some(follower),
-            Err(error) => {
-                self.turns.clear();
-                return Err(error);
-            }
-        }
+        let follow = || self.session.follow(after);
+        self.follower.get_or_insert_with(follow);
         Ok(())
     }
 
@@ -159,15 +123,6 @@ impl Talk {
             return Some(reason(""));
         }
         self.reasons.get(call).cloned()
-    }
-
-    /// Lets go of the session.
-    pub(super) async fn close(self) {
-        if let Err(error) = self.engine.act(&self.session, Action::Close).await
-            && !self.engine.is_stopping()
-        {
-            tracing::warn!(%error, "a session of a relay's agent stays");
-        }
     }
 }
 

@@ -2,8 +2,8 @@ use samovar_core::Role;
 use samovar_core::error::FaultCode;
 use samovar_core::relay::{Envelope, MessageKind, PersonDeed, RelayRole};
 use samovar_doubles::{Reply, World, call, fail, say};
+use samovar_engine::Ports;
 use samovar_movie_host::MovieHost;
-use samovar_stores::memory::MemoryJournal;
 use serde_json::{Value, json};
 
 use super::*;
@@ -72,7 +72,17 @@ struct Stage {
     ways: mpsc::Receiver<TestPeer>,
 }
 
-fn parts(world: &World, way: Box<dyn Connector>) -> AgentParts {
+async fn parts(world: &World, way: Box<dyn Connector>) -> AgentParts {
+    let ports = Ports {
+        journal: Arc::new(()),
+        history: Arc::new(()),
+        models: Arc::new(world.model.clone()),
+        toolbox: Arc::default(),
+        agents: Arc::new(()),
+        clock: world.clock.clone(),
+        ids: world.ids.clone(),
+        damages: Arc::new(()),
+    };
     AgentParts {
         room: "r".to_owned(),
         way,
@@ -81,18 +91,14 @@ fn parts(world: &World, way: Box<dyn Connector>) -> AgentParts {
             participant: None,
         },
         model: None,
-        journal: Arc::new(MemoryJournal::new()),
-        models: Arc::new(world.model.clone()),
-        clock: world.clock.clone(),
-        ids: world.ids.clone(),
-        settings: Settings::default(),
+        engine: Engine::start(ports, Settings::default()).await.unwrap(),
     }
 }
 
-fn begin(answers: impl IntoIterator<Item = Reply>) -> Stage {
+async fn begin(answers: impl IntoIterator<Item = Reply>) -> Stage {
     let world = World::answering(answers);
     let (made, ways) = mpsc::channel(1);
-    let agent = RelayAgent::begin(parts(&world, Box::new(Path(made))));
+    let agent = RelayAgent::begin(parts(&world, Box::new(Path(made))).await);
     Stage { world, agent, ways }
 }
 
@@ -116,7 +122,7 @@ impl Stage {
 async fn an_agent_looks_begins_a_study_and_does_what_the_person_says_with_the_tools_of_the_moment()
 {
     let pick = say("I take the first.").and_call("select", json!({"itemId": "m1"}));
-    let mut stage = begin([pick, say("It is done.")]);
+    let mut stage = begin([pick, say("It is done.")]).await;
     let mut far = stage.far().await;
     far.shows(Value::Null, "idle", json!([])).await;
     let start = far.hears(MessageKind::SessionStart).await;
@@ -128,7 +134,7 @@ async fn an_agent_looks_begins_a_study_and_does_what_the_person_says_with_the_to
     )
     .await;
     far.shows(Value::Null, "idle", json!([])).await;
-    assert!(stage.agent.engine.get().is_none(), "nothing began yet");
+    assert_eq!(stage.world.model.prompts().len(), 0, "nothing began yet");
 
     far.person_says("one ticket").await;
     far.shows(json!("s-1"), "movie", select()).await;
@@ -161,7 +167,7 @@ async fn an_agent_looks_begins_a_study_and_does_what_the_person_says_with_the_to
 async fn whatever_a_host_answers_a_call_has_an_outcome() {
     let go = || call("select", json!({"itemId": "m1"}));
     let answers = (0..5).map(|_| go()).chain([say("Enough.")]);
-    let mut stage = begin(answers);
+    let mut stage = begin(answers).await;
     let mut far = stage.ready().await;
     far.person_says("go").await;
     far.shows(json!("s-1"), "movie", select()).await;
@@ -217,7 +223,7 @@ fn locale_reason() -> &'static str {
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_loses_the_relay_amid_a_call_says_so_comes_back_and_looks_again() {
     let pick = || say("Pick.").and_call("select", json!({"itemId": "m1"}));
-    let mut stage = begin([pick(), pick(), say("There.")]);
+    let mut stage = begin([pick(), pick(), say("There.")]).await;
     let mut far = stage.ready().await;
     far.person_says("go").await;
     far.shows(json!("s-1"), "movie", select()).await;
@@ -243,7 +249,7 @@ async fn an_agent_that_loses_the_relay_amid_a_call_says_so_comes_back_and_looks_
 #[tokio::test(start_paused = true)]
 async fn a_call_that_its_turn_has_given_up_is_never_made_and_keeps_no_other_from_being_made() {
     let pick = |item: &str| say("Pick.").and_call("select", json!({"itemId": item}));
-    let mut stage = begin([pick("m1"), pick("m2"), pick("m3"), say("There.")]);
+    let mut stage = begin([pick("m1"), pick("m2"), pick("m3"), say("There.")]).await;
     let mut far = stage.ready().await;
     far.person_says("go").await;
     far.shows(json!("s-1"), "movie", select()).await;
@@ -272,7 +278,7 @@ async fn a_call_that_its_turn_has_given_up_is_never_made_and_keeps_no_other_from
 // proves RL-23
 #[tokio::test(start_paused = true)]
 async fn a_host_that_says_nothing_of_sessions_begins_one_once() {
-    let mut stage = begin([say("One."), say("Two.")]);
+    let mut stage = begin([say("One."), say("Two.")]).await;
     let mut far = stage.far().await;
     let silent = || state("movie", &select());
     let look = far.hears(MessageKind::SnapshotGet).await;
@@ -297,7 +303,7 @@ async fn a_host_that_says_nothing_of_sessions_begins_one_once() {
 #[tokio::test(start_paused = true)]
 async fn an_agent_waits_in_a_room_without_a_host_and_a_person_steers_the_turn_that_runs() {
     let pick = say("Pick.").and_call("select", json!({"itemId": "m1"}));
-    let mut stage = begin([pick, say("Both.")]);
+    let mut stage = begin([pick, say("Both.")]).await;
     let mut far = stage.far().await;
     far.refuses(MessageKind::SnapshotGet, "SESSION_NOT_ACTIVE")
         .await;
@@ -332,7 +338,7 @@ async fn an_agent_waits_in_a_room_without_a_host_and_a_person_steers_the_turn_th
 // proves RL-23
 #[tokio::test(start_paused = true)]
 async fn a_person_whose_host_shows_nothing_gets_an_answer() {
-    let mut stage = begin([say("I see nothing.")]);
+    let mut stage = begin([say("I see nothing.")]).await;
     let mut far = stage.far().await;
     far.refuses(MessageKind::SnapshotGet, "INVALID_MESSAGE")
         .await;
@@ -350,7 +356,7 @@ async fn a_person_whose_host_shows_nothing_gets_an_answer() {
 #[tokio::test(start_paused = true)]
 async fn the_conversation_lasts_as_long_as_the_study_session_and_a_fault_is_told() {
     let failed = fail(FaultCode::ProviderAuth, "no key");
-    let mut stage = begin([say("One."), failed, say("Three."), say(" "), say("Four.")]);
+    let mut stage = begin([say("One."), failed, say("Three."), say(" "), say("Four.")]).await;
     let mut far = stage.ready().await;
     for (text, study, answer) in [
         ("first", "s-1", "One."),
@@ -381,19 +387,17 @@ async fn the_conversation_lasts_as_long_as_the_study_session_and_a_fault_is_told
 
 #[tokio::test(start_paused = true)]
 async fn one_that_is_dropped_ends_at_once() {
-    let mut stage = begin([call("select", json!({}))]);
+    let mut stage = begin([call("select", json!({}))]).await;
     let mut far = stage.ready().await;
     far.person_says("go").await;
     far.shows(json!("s-1"), "movie", select()).await;
     far.hears_call("select").await;
-    let engine = Arc::downgrade(stage.agent.engine.get().unwrap());
     let tasks = stage.agent.tasks.clone();
 
     drop(stage.agent);
 
     tasks.close();
     tasks.wait().await;
-    assert!(engine.upgrade().is_none());
 }
 
 // proves RL-23
@@ -411,7 +415,8 @@ async fn an_agent_drives_the_movie_host_of_the_same_process() {
     let parts = parts(
         &world,
         Box::new(InProcess::new(&relay, " r ", RelayRole::Agent)),
-    );
+    )
+    .await;
     let agent = RelayAgent::begin(parts);
     let mut observer = relay.enter(Pass::Any);
     let join = object(&json!({"role": "agent", "sessionId": "r"}));

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use samovar_core::relay::{Envelope, MessageKind};
-use samovar_core::{Code, Error, Event, SessionId};
-use samovar_engine::FollowError;
+use samovar_core::{Error, Event};
+use samovar_engine::{Beginning, Conversation, Engine, FollowError, Settings};
 use samovar_locale as locale;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::AgentEngine;
 use super::state::{AgentState, Call, FollowUp, Phase};
 use super::talk::Talk;
 use super::tools::{Ask, Tools};
@@ -25,8 +24,13 @@ pub(super) struct Worker {
     pub(super) waiting: Option<Ask>,
     pub(super) talk: Option<Talk>,
     pub(super) stopping: CancellationToken,
+    /// Cancelled when a turn that still runs is given up.
+    pub(super) cut: CancellationToken,
     pub(super) is_leaving: bool,
-    pub(super) mind: AgentEngine,
+    /// The model; `None` for the current default.
+    pub(super) model: Option<String>,
+    pub(super) settings: Settings,
+    pub(super) engine: Arc<Engine>,
 }
 
 /// What the worker wakes up for.
@@ -36,6 +40,7 @@ enum WorkerEvent {
     Told(Result<Vec<Arc<Event>>, FollowError>),
     Late,
     Leave,
+    Cut,
 }
 
 impl Worker {
@@ -56,6 +61,7 @@ impl Worker {
                     self.follow_up(effect);
                 }
                 WorkerEvent::Leave => self.is_leaving = true,
+                WorkerEvent::Cut => self.talk = None,
             }
             self.call();
             self.attend().await;
@@ -85,6 +91,7 @@ impl Worker {
             told = told => WorkerEvent::Told(told),
             () = late => WorkerEvent::Late,
             () = self.stopping.cancelled(), if !self.is_leaving => WorkerEvent::Leave,
+            () = self.cut.cancelled() => WorkerEvent::Cut,
         }
     }
 
@@ -208,15 +215,13 @@ impl Worker {
         if let Some(talk) = self.talk.as_mut().filter(|talk| talk.is_busy()) {
             return talk.say(words, None).await;
         }
-        let model = match &self.mind.model {
+        let model = match &self.model {
             Some(model) => model.clone(),
-            None => self.mind.models.default_name().await?,
+            None => self.engine.models().default_name().await?,
         };
         // Another study session is another conversation.
         let study = &self.state.study;
-        if let Some(old) = self.talk.take_if(|talk| talk.study != *study) {
-            old.close().await;
-        }
+        self.talk.take_if(|talk| talk.study != *study);
         if self.talk.is_none() {
             self.talk = Some(self.open(model.clone()).await?);
         }
@@ -227,12 +232,13 @@ impl Worker {
     }
 
     async fn open(&mut self, model: String) -> Result<Talk, Error> {
-        let engine = self.mind.wake(&self.tools.toolbox).await;
-        let engine = engine.map_err(|broken| {
-            tracing::error!(%broken, "the agent of a room cannot begin");
-            Error::new(Code::Internal, locale::turn::broken())
+        let found = self.engine.models().find(&model).await?;
+        let session = self.engine.begin_in_memory(Beginning {
+            model: found.route,
+            toolbox: self.tools.toolbox.clone(),
+            settings: self.settings.clone(),
+            conversation: Conversation::default(),
         })?;
-        let session = SessionId::fresh(self.mind.ids.as_ref());
-        Talk::open(engine, session, model, self.state.study.clone()).await
+        Ok(Talk::new(session, model, self.state.study.clone()))
     }
 }

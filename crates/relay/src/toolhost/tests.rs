@@ -7,14 +7,12 @@ use samovar_core::{
     Approval, Asks, CallContext, Closer, Effect, Future, Outcome, ToolCall, ToolReply, ToolSpec,
     Toolset,
 };
-use samovar_doubles::{World, call, say, tool_spec};
+use samovar_doubles::{MemoryHistory, MemoryJournal, World, call, say, tool_spec};
 use samovar_engine::{Ports, Recovery, Settings, Toolbox};
-use samovar_stores::memory::MemoryJournal;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::memory::Memory;
 use crate::test_peer::{Path, TestPeer, asked, object};
 use crate::{HostKind, Pass, RelayConfig};
 
@@ -23,7 +21,7 @@ use crate::{HostKind, Pass, RelayConfig};
 struct Machine {
     world: World,
     journal: Arc<MemoryJournal>,
-    history: Arc<Memory>,
+    history: Arc<MemoryHistory>,
     ran: Arc<Mutex<Vec<String>>>,
 }
 
@@ -81,6 +79,7 @@ impl Machine {
             history: self.history.clone(),
             models: Arc::new(self.world.model.clone()),
             toolbox: Arc::new(toolbox),
+            agents: Arc::new(()),
             clock: self.world.clock.clone(),
             ids: self.world.ids.clone(),
             damages: Arc::new(()),

@@ -27,7 +27,7 @@ impl From<Effect> for DeclaredEffect {
 }
 
 /// An approval level, as it is typed.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum, PartialEq, Eq)]
 pub(crate) enum Level {
     #[value(help = help::approval_auto())]
     Auto,

@@ -72,7 +72,7 @@ async fn server(found: &Setup) -> (Finding, Option<Client>) {
     (finding, client)
 }
 
-/// Whether the history has all that was accepted; none when the server has gone meanwhile.
+/// Whether the history has all that was accepted; `None` if the server has ended meanwhile.
 async fn history(client: &Client) -> Option<Finding> {
     let server: ServerInfo = client.get("/api/server").await.ok()?;
     let lag = server.store.history_lag_sessions;

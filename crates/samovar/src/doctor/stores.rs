@@ -13,7 +13,7 @@ use crate::stores::is_begun;
 /// What is typed to begin with an empty store.
 const FIX: &str = "samovar doctor --fix";
 
-/// What stands in the way of the stores; nothing when another process has them.
+/// Why the stores cannot be opened; nothing while another process has them.
 pub(super) async fn examine(found: &Setup, care: Mode) -> Vec<Finding> {
     let dir = &found.config.data_dir;
     if !dir.exists() || !(is_begun(dir) || dir.join("run.json").exists()) {

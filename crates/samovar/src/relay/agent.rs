@@ -9,7 +9,7 @@ use samovar_core::relay::{Envelope, MessageKind, Payload};
 use samovar_core::{Future, Models};
 use samovar_locale as text;
 use samovar_relay::{Connector, Disconnect, Link};
-use samovar_server::{Token, models, relay_agent};
+use samovar_server::{Token, memory_engine, models, relay_agent};
 
 use super::socket::{Closed, Endpoint, Socket};
 use crate::args::Join;
@@ -50,8 +50,8 @@ pub(super) async fn agent(join: Join) -> Result<Exit, Failure> {
         first: Mutex::new(Some(first)),
         room: room.clone(),
     };
-    let settings = &found.config.settings;
-    let agent = relay_agent(room, Box::new(way), None, found.registry.clone(), settings);
+    let engine = memory_engine(found.registry.clone(), found.config.settings.clone()).await?;
+    let agent = relay_agent(room, Box::new(way), None, engine);
     stop.asked().await;
     say(text::relay_cli::leaving());
     tokio::select! {

@@ -194,7 +194,12 @@ async fn asks_in_the_chat(server: &Serving, agent: &str) {
 #[tokio::test]
 async fn every_command_of_the_pages_about_the_terminal_runs() {
     let mut tried = 0;
-    for page in ["docs/cli.md", "docs/relay.md", "README.md"] {
+    for page in [
+        "docs/cli.md",
+        "docs/agents.md",
+        "docs/relay.md",
+        "README.md",
+    ] {
         for block in blocks(page) {
             // The last one needs a person at the terminal.
             let others = ["serve", "relay agent", "relay say", "ask me my name"];
@@ -221,7 +226,7 @@ async fn every_command_of_the_pages_about_the_terminal_runs() {
             tried += 1;
         }
     }
-    assert_eq!(tried, 9);
+    assert_eq!(tried, 11);
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@
     reason = "a test that cannot go on ends there"
 )]
 
+mod agents;
 mod alike;
 mod asked;
 mod backup;

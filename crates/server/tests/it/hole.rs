@@ -64,6 +64,8 @@ async fn leave_a_hole(dir: &Path) {
         approval: samovar_core::Approval::Auto,
         bounds: Bounds::default(),
         parent_call: None,
+        background: false,
+        definition: None,
     };
     let keep = async |events| {
         let batch = Batch {

@@ -7,11 +7,13 @@
 )]
 
 mod again;
+mod agents;
 mod asking;
 mod bridge;
 mod by_hand;
 mod care;
 mod chat;
+mod children;
 mod client_tools;
 mod contract;
 mod dialects;

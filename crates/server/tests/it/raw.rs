@@ -54,7 +54,7 @@ impl Request {
             .with("host", address.to_string())
             .with("authorization", format!("Bearer {token}"))
             .with("connection", "close");
-        if verb == "POST" {
+        if verb == "POST" || verb == "PUT" {
             return request.json("{}");
         }
         request

@@ -12,9 +12,6 @@ use sqlx::sqlite::SqliteRow;
 use super::failure::Failure;
 use super::row::integer;
 
-/// What a 32-bit sum is kept in: SQL turns a larger sum of integers into a float.
-pub(super) const MASK: i64 = 0xffff_ffff;
-
 /// A checksum over columns, each with its length or with the fact that it is null.
 pub(super) struct Columns(Hasher);
 
@@ -97,12 +94,11 @@ pub(super) fn wrong() -> Failure {
     Failure::Odd("wrong checksum".to_owned())
 }
 
-/// The multipliers of the lower and the upper halves of a session's counts. They are odd, so that no
-/// flipped bit leaves the sum as it was.
-const FACTORS: [(i64, i64); 6] = [(3, 19), (5, 23), (7, 29), (11, 31), (13, 37), (17, 41)];
+/// A prime below 2^32: no flipped bit leaves a count's remainder as it was, and no sum overflows.
+const PRIME: i64 = 4_294_967_291;
 
-/// The check of a session's counts, which [`COUNTS`] computes in SQL: all sessions are added up
-/// without being read.
+/// The check of a session's counts, which [`counts_in_sql`] computes in SQL: all sessions are added
+/// up without being read.
 pub(super) fn counts(messages: u64, usage: Usage) -> i64 {
     let counts = [
         messages,
@@ -112,22 +108,15 @@ pub(super) fn counts(messages: u64, usage: Usage) -> i64 {
         usage.cache_write,
         usage.reasoning,
     ];
-    let parts = counts.into_iter().zip(FACTORS);
-    parts.fold(0, |sum, (count, (low, high))| {
-        let count = integer(count);
-        sum + low * (count & MASK) + high * (count >> 32)
-    })
+    counts.map(|count| integer(count) % PRIME).into_iter().sum()
 }
 
 /// [`counts`] over the columns of a row.
 macro_rules! counts_in_sql {
     () => {
-        "3 * (message_count & 4294967295) + 19 * (message_count >> 32) \
-         + 5 * (total_tokens_input & 4294967295) + 23 * (total_tokens_input >> 32) \
-         + 7 * (total_tokens_output & 4294967295) + 29 * (total_tokens_output >> 32) \
-         + 11 * (total_tokens_cache_read & 4294967295) + 31 * (total_tokens_cache_read >> 32) \
-         + 13 * (total_tokens_cache_write & 4294967295) + 37 * (total_tokens_cache_write >> 32) \
-         + 17 * (total_tokens_reasoning & 4294967295) + 41 * (total_tokens_reasoning >> 32)"
+        "message_count % 4294967291 + total_tokens_input % 4294967291 \
+         + total_tokens_output % 4294967291 + total_tokens_cache_read % 4294967291 \
+         + total_tokens_cache_write % 4294967291 + total_tokens_reasoning % 4294967291"
     };
 }
 pub(super) use counts_in_sql;

@@ -11,7 +11,7 @@ use sqlx::{ConnectOptions, Connection, Row, SqliteConnection};
 use super::failure::Failure;
 use super::session::Session;
 use super::turns::Turn;
-use super::{SqliteHistory, checksum, file, reader, row};
+use super::{SqliteHistory, agents, checksum, file, reader, row, spent};
 
 /// What reading a whole history told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,39 +60,16 @@ impl HistoryReport {
         if stray > 0 {
             self.odd.push(format!("rows of no session: {stray}"));
         }
-        self.read_sessions(connection).await?;
+        let sessions = self.read_rows(connection, reader::ALL_SESSIONS, "id", verify_session);
+        self.sessions = sessions.await?;
         let message = |row: &_| row::message(row).map(drop);
         let messages = self.read_rows(connection, reader::ALL_MESSAGES, "session_id", message);
         self.messages = messages.await?;
         let turn = |row: &_| Turn::read(row).map(drop);
         let turns = self.read_rows(connection, reader::ALL_TURNS, "of_session", turn);
-        turns.await.map(drop)
-    }
-
-    async fn read_sessions(&mut self, connection: &mut SqliteConnection) -> Result<(), Failure> {
-        let mut counts = BTreeMap::new();
-        let mut rows = sqlx::query(reader::ALL_COUNTS).fetch(&mut *connection);
-        while let Some(row) = rows.try_next().await? {
-            counts.insert(row.try_get::<i64, _>("key")?, row::count(&row, "there")?);
-        }
-        drop(rows);
-        let mut rows = sqlx::query(reader::ALL_SESSIONS).fetch(connection);
-        while let Some(row) = rows.try_next().await? {
-            self.sessions += 1;
-            self.count_unsealed(&row)?;
-            let session = Session::read(&row).and_then(|session| {
-                let there = counts.get(&session.key).copied().unwrap_or_default();
-                let count = session.message_count;
-                if session.is_sealed && there != count {
-                    let why = format!("{there} messages of {count} are there");
-                    return Err(Failure::Odd(why));
-                }
-                session.shown().map(drop)
-            });
-            if let Err(failure) = session {
-                self.note(&row, "id", &failure);
-            }
-        }
+        turns.await?;
+        self.odd.extend(agents::verify(connection).await?);
+        self.odd.extend(spent::verify(connection).await?);
         Ok(())
     }
 
@@ -128,4 +105,15 @@ impl HistoryReport {
             Err(_) => self.odd.push(why),
         }
     }
+}
+
+/// Verifies a session, and whether it has as many messages as its row says.
+fn verify_session(row: &SqliteRow) -> Result<(), Failure> {
+    let session = Session::read(row)?;
+    let (there, count) = (row::count(row, "there")?, session.message_count);
+    if session.is_sealed && there != count {
+        let why = format!("{there} messages of {count} are there");
+        return Err(Failure::Odd(why));
+    }
+    session.shown().map(drop)
 }

@@ -21,7 +21,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_IDLE_WAL_BYTES: &str = "16777216";
 
 /// The tables' versions, in order. Never change one that was released: add the next.
-pub(super) const VERSIONS: [Version; 5] = [
+pub(super) const VERSIONS: [Version; 7] = [
     (
         1,
         "history",
@@ -43,6 +43,12 @@ pub(super) const VERSIONS: [Version; 5] = [
         "checksums",
         include_str!("../../migrations/0005_checksums.sql"),
     ),
+    (
+        6,
+        "agents",
+        include_str!("../../migrations/0006_agents.sql"),
+    ),
+    (7, "spent", include_str!("../../migrations/0007_spent.sql")),
 ];
 
 /// How the file's connections are opened.

@@ -13,7 +13,7 @@ use sqlx::{Connection, Row, SqliteConnection};
 use super::failure::Failure;
 use super::row::{self, Content, bind_usage, integer, json};
 use super::session::{Preview, Session, session_columns};
-use super::turns::{Moment, Turn, Turns};
+use super::turns::{Turns, WAITING};
 use super::{checksum, reader};
 
 pub(super) const FIND_SESSION: &str = concat!(
@@ -60,7 +60,14 @@ pub(super) async fn write(
 ) -> Result<(), Failure> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     for projection in projections {
-        project(&mut transaction, projection).await?;
+        let is_deletion = matches!(projection.changes.last(), Some((_, Change::Close)));
+        match project(&mut transaction, projection).await {
+            // A session whose rows cannot be read can still be deleted.
+            Err(Failure::Odd(_)) if is_deletion => {
+                close(&mut transaction, &projection.session).await?;
+            }
+            done => done?,
+        }
     }
     samovar_core::failpoint!("history.commit.before");
     transaction.commit().await?;
@@ -78,13 +85,7 @@ async fn project(
     projection: &Projection,
 ) -> Result<(), Failure> {
     let id = &projection.session;
-    let mut ledger = match Ledger::find(connection, id).await {
-        // A row that cannot be read can still be deleted.
-        Err(Failure::Odd(_)) if matches!(projection.changes.last(), Some((_, Change::Close))) => {
-            return close(connection, id).await;
-        }
-        found => found?,
-    };
+    let mut ledger = Ledger::find(connection, id).await?;
     let projected = ledger
         .as_ref()
         .map_or(Seq(0), |ledger| ledger.row.projected);
@@ -162,6 +163,8 @@ fn found_by(id: &str, title: Option<&str>) -> String {
 struct Ledger {
     row: Session,
     turns: Turns,
+    /// The turn of the user's first message, if that was put just now.
+    first_in: Option<i64>,
     /// Whether another message may be the user's first by now.
     is_preview_stale: bool,
 }
@@ -170,6 +173,7 @@ impl Ledger {
     fn new(row: Session) -> Self {
         Self {
             turns: Turns::new(row.key),
+            first_in: None,
             is_preview_stale: !row.is_sealed,
             row,
         }
@@ -260,7 +264,7 @@ impl Ledger {
         connection: &mut SqliteConnection,
         projected: Seq,
     ) -> Result<(), Failure> {
-        self.turns.seal(connection).await?;
+        self.turns.save(connection).await?;
         if self.is_preview_stale {
             self.row.preview = reader::preview(connection, self.row.key).await?;
         }
@@ -294,12 +298,12 @@ impl Ledger {
                 at,
             } => {
                 self.seen(*at);
-                let moment = Moment { seq, at: *at };
-                let start = self
-                    .turns
-                    .start(connection, moment, turn, agent, parent_call.as_ref());
-                start.await?;
-                self.turn_placed();
+                if let Some(row) = self.turns.find(connection, turn, Some(agent)).await? {
+                    row.start(agent, parent_call.as_ref(), *at);
+                    row.place(connection, seq).await?;
+                    let (key, turn_seq) = (row.key, row.seq());
+                    self.turn_placed(key, turn_seq);
+                }
                 Ok(())
             }
             Change::Spent { usage, context } => {
@@ -316,11 +320,13 @@ impl Ledger {
                 at,
             } => {
                 self.seen(*at);
-                let moment = Moment { seq, at: *at };
-                self.turns
-                    .finish(connection, moment, turn, reason, *usage)
-                    .await?;
-                self.turn_placed();
+                // There is nothing to tell of one that never ran and has no message.
+                if let Some(row) = self.turns.find(connection, turn, None).await? {
+                    row.finish(reason, *usage, *at)?;
+                    row.place(connection, seq).await?;
+                    let (key, turn_seq) = (row.key, row.seq());
+                    self.turn_placed(key, turn_seq);
+                }
                 Ok(())
             }
             Change::Forget { turns, at } => {
@@ -346,12 +352,12 @@ impl Ledger {
         self.seen(message.created_at);
         self.row.usage = self.row.usage.plus(message.usage.unwrap_or_default());
         let in_turn = match turn {
-            Some(turn) => Some(self.turns.find(connection, turn, agent).await?),
+            Some(turn) => self.turns.find(connection, turn, Some(agent)).await?,
             None => None,
         };
-        let turn_seq = in_turn.map_or(integer(seq.0), Turn::seq);
-        let metadata = Some(&message.metadata).filter(|metadata| !metadata.is_empty());
-        let (parts, metadata) = (json(&message.parts)?, metadata.map(json).transpose()?);
+        let turn_key = in_turn.as_ref().map(|turn| turn.key);
+        let turn_seq = in_turn.map_or(integer(seq.0), |turn| turn.seq());
+        let (parts, metadata) = (json(&message.parts)?, known_metadata(message)?);
         let speaker = agent.to_string();
         let content = Content {
             id: message.id.as_str(),
@@ -375,7 +381,7 @@ impl Ledger {
         let put = sqlx::query(PUT_MESSAGE)
             .bind(content.id)
             .bind(self.row.key)
-            .bind(in_turn.map(|turn| turn.key))
+            .bind(turn_key)
             .bind(turn_seq)
             .bind(integer(seq.0))
             .bind(content.depth)
@@ -399,7 +405,7 @@ impl Ledger {
         let (first_put, stands_at): (i64, i64) = (row.try_get("seq")?, row.try_get("turn_seq")?);
         if first_put == integer(seq.0) {
             self.row.message_count += 1;
-            self.preview(message, agent, turn_seq);
+            self.preview(message, agent, turn_key, turn_seq);
             return Ok(());
         }
         self.is_preview_stale = true;
@@ -407,7 +413,7 @@ impl Ledger {
     }
 
     /// Takes a new message for the preview when it is the user's first.
-    fn preview(&mut self, message: &Message, agent: &AgentPath, turn_seq: i64) {
+    fn preview(&mut self, message: &Message, agent: &AgentPath, turn: Option<i64>, turn_seq: i64) {
         if message.role != Role::User || agent.depth() > 0 {
             return;
         }
@@ -415,15 +421,20 @@ impl Ledger {
             None => {
                 let text = row::preview(&message.parts);
                 self.row.preview = Some(Preview { text, turn_seq });
+                self.first_in = turn;
             }
             Some(first) => self.is_preview_stale |= turn_seq < first.turn_seq,
         }
     }
 
-    /// A turn that has got its place may have taken it before the first message, when that waits.
-    fn turn_placed(&mut self) {
-        let first = self.row.preview.as_ref();
-        self.is_preview_stale |= first.is_some_and(|first| first.turn_seq == i64::MAX);
+    /// A first message that waits gets the place of its turn. Another turn that is placed before that
+    /// may have a message that is first now.
+    fn turn_placed(&mut self, turn: i64, turn_seq: i64) {
+        match &mut self.row.preview {
+            Some(first) if first.turn_seq != WAITING => {}
+            Some(first) if self.first_in == Some(turn) => first.turn_seq = turn_seq,
+            first => self.is_preview_stale |= first.is_some(),
+        }
     }
 
     /// Moves a message to the end of a turn, where it counts no second time.
@@ -441,8 +452,8 @@ impl Ledger {
         let Some(place) = place.fetch_optional(&mut *connection).await? else {
             return Ok(());
         };
-        let to = self.turns.place_of(connection, turn).await?;
-        let turn_seq = to.map_or(integer(seq.0), Turn::seq);
+        let to = self.turns.find(connection, turn, None).await?;
+        let turn_seq = to.as_ref().map_or(integer(seq.0), |to| to.seq());
         let sum =
             |turn, turn_seq, seq| checksum::placed(turn, turn_seq).wrapping_add(checksum::at(seq));
         let old = sum(
@@ -450,7 +461,7 @@ impl Ledger {
             place.try_get("turn_seq")?,
             place.try_get("seq")?,
         );
-        let new = sum(to.map(|_| turn.as_str()), turn_seq, integer(seq.0));
+        let new = sum(to.as_ref().map(|_| turn.as_str()), turn_seq, integer(seq.0));
         let shift = sqlx::query(MOVE_MESSAGE)
             .bind(message.as_str())
             .bind(self.row.key)
@@ -472,4 +483,10 @@ async fn seal(connection: &mut SqliteConnection, message: &str, sum: i64) -> Res
     let seal = sqlx::query(SEAL_MESSAGE).bind(message).bind(sum);
     seal.execute(connection).await?;
     Ok(())
+}
+
+/// The metadata of a message as JSON, if it has any.
+fn known_metadata(message: &Message) -> Result<Option<String>, Failure> {
+    let metadata = Some(&message.metadata).filter(|metadata| !metadata.is_empty());
+    metadata.map(json).transpose()
 }

@@ -4,15 +4,15 @@ use futures_util::TryStreamExt;
 use samovar_core::history::{
     LastTurn, MessageQuery, MessageRow, SessionQuery, SessionRow, Speakers, Totals,
 };
-use samovar_core::{Damages, MessageId, Seq, SessionId, TurnId};
+use samovar_core::{Damages, MessageId, Seq, SessionId, TurnId, Usage};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection, SqlitePool};
 
 use super::checksum::counts_in_sql;
 use super::failure::Failure;
 use super::session::{Preview, Session, session_columns};
-use super::turns::turn_columns;
-use super::{checksum, ledger, row, turns};
+use super::turns::{FAMILY, Turn, turn_columns};
+use super::{checksum, ledger, row, spent};
 
 macro_rules! select_sessions {
     ($rest:literal) => {
@@ -71,7 +71,7 @@ pub(super) const LAST_TURN: &str = concat!(
 );
 /// What the user said in a turn.
 pub(super) const SAID: &str = select_messages!(
-    "WHERE m.session_key = ?1 AND m.turn_seq = ?2 AND m.turn_key = ?3 AND m.role = 'user' \
+    "WHERE m.session_key = ?1 AND m.turn_seq = ?2 AND m.turn_key = ?3 AND m.role IN ('user', 'system') \
      ORDER BY m.seq LIMIT 1"
 );
 /// Where the first message of a turn was put.
@@ -85,15 +85,18 @@ pub(super) const COUNT_MESSAGES: &str = "SELECT count(*) FROM message_rows \
 pub(super) const PLACE: &str = "SELECT m.turn_seq, m.seq FROM message_rows AS m \
                      JOIN sessions AS s ON s.key = m.session_key WHERE m.id = ?1 AND s.id = ?2";
 /// Every row, to verify all of them.
-pub(super) const ALL_SESSIONS: &str = select_sessions!("ORDER BY key");
+pub(super) const ALL_SESSIONS: &str = concat!(
+    "SELECT ",
+    session_columns!(),
+    ", (SELECT count(*) FROM message_rows AS m WHERE m.session_key = sessions.key) AS there \
+     FROM sessions ORDER BY key"
+);
 pub(super) const ALL_MESSAGES: &str = select_messages!("ORDER BY m.key");
 pub(super) const ALL_TURNS: &str = concat!(
     "SELECT s.id AS of_session, ",
     turn_columns!("t."),
     " FROM turns AS t JOIN sessions AS s ON s.key = t.session_key ORDER BY t.key"
 );
-pub(super) const ALL_COUNTS: &str =
-    "SELECT session_key AS key, count(*) AS there FROM message_rows GROUP BY session_key";
 /// How many rows lead to no session.
 pub(super) const STRAY: &str = "SELECT \
      (SELECT count(*) FROM message_rows WHERE session_key NOT IN (SELECT key FROM sessions)) + \
@@ -106,7 +109,8 @@ pub(super) const COUNT_BEFORE: &str = "SELECT count(*) FROM message_rows AS m \
 const TURN: &str = concat!(
     "SELECT ",
     turn_columns!("t."),
-    " FROM turns AS t JOIN sessions AS s ON s.key = t.session_key WHERE s.id = ?1 AND t.id = ?2"
+    " FROM turns AS t \
+     JOIN sessions AS s ON s.key = t.session_key WHERE s.id = ?1 AND t.id = ?2"
 );
 
 macro_rules! select_totals {
@@ -348,30 +352,27 @@ pub(super) async fn last_turn(
     let Some(last) = last.fetch_optional(&mut *moment).await? else {
         return Ok(None);
     };
-    let id: &str = last.try_get("id")?;
-    let session_key: i64 = last.try_get("session_key")?;
-    let turn = turns::Turn::read(&last)?;
-    let said = sqlx::query(SAID).bind(session_key);
+    let turn = Turn::read(&last)?;
+    let said = sqlx::query(SAID).bind(turn.session_key);
     let said = said.bind(turn.seq()).bind(turn.key);
     let Some(said) = said.fetch_optional(&mut *moment).await? else {
         return Ok(None);
     };
-    let family = sqlx::query(turns::FAMILY).bind(session_key).bind(id);
+    let family = sqlx::query(FAMILY).bind(turn.session_key).bind(&turn.id);
     let (mut below, mut messages) = (Vec::new(), 0);
-    for turn in family.fetch_all(&mut *moment).await? {
-        let other: &str = turn.try_get("id")?;
-        if other != id {
-            below.push(row::turn_id(other)?);
-        }
-        let turn = turns::Turn::read(&turn)?;
-        let count = sqlx::query(COUNT_MESSAGES).bind(session_key);
-        let count = count.bind(turn.seq()).bind(turn.key);
+    for row in family.fetch_all(&mut *moment).await? {
+        let other = Turn::read(&row)?;
+        let count = sqlx::query(COUNT_MESSAGES).bind(other.session_key);
+        let count = count.bind(other.seq()).bind(other.key);
         let count: i64 = count.fetch_one(&mut *moment).await?.try_get(0)?;
         messages += count.unsigned_abs();
+        if other.id != turn.id {
+            below.push(row::turn_id(&other.id)?);
+        }
     }
     moment.rollback().await?;
     Ok(Some(LastTurn {
-        turn: row::turn_id(id)?,
+        turn: row::turn_id(&turn.id)?,
         below,
         said: row::message(&said)?.message,
         messages,
@@ -386,11 +387,12 @@ pub(super) async fn is_over(
 ) -> Result<bool, Failure> {
     let found = sqlx::query(TURN).bind(session.as_str());
     let found = found.bind(turn.as_str()).fetch_optional(readers).await?;
-    let found = found.as_ref().map(turns::Turn::read).transpose()?;
-    Ok(found.is_some_and(|turn| turn.is_over))
+    let found = found.as_ref().map(Turn::read).transpose()?;
+    Ok(found.is_some_and(|turn| turn.is_over()))
 }
 
-/// Totals over all sessions, from their rows alone. A damaged one is reported and left out.
+/// Totals over all sessions, from their rows alone, with what those in memory have used. A damaged
+/// row is reported and left out.
 pub(super) async fn totals(readers: &SqlitePool, damages: &dyn Damages) -> Result<Totals, Failure> {
     let mut row = sqlx::query(TOTALS).fetch_one(readers).await?;
     if row::count(&row, "wrong")? > 0 {
@@ -400,9 +402,16 @@ pub(super) async fn totals(readers: &SqlitePool, damages: &dyn Damages) -> Resul
         }
         row = sqlx::query(SOUND_TOTALS).fetch_one(readers).await?;
     }
+    let in_memory = match spent::read(readers).await {
+        Err(Failure::Odd(why)) => {
+            damages.history(&format!("spent_in_memory: {why}"));
+            Usage::default()
+        }
+        read => read?,
+    };
     Ok(Totals {
         sessions: row::count(&row, "sessions")?,
         messages: row::count(&row, "messages")?,
-        usage: row::total_usage(&row)?,
+        usage: row::total_usage(&row)?.plus(in_memory),
     })
 }

@@ -9,12 +9,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
-use sqlx::{Row, Sqlite};
+use sqlx::{Row, Sqlite, ValueRef};
 
 use super::checksum::{self, Columns};
 use super::failure::Failure;
 
-/// The characters of a preview, at most; the same number stands in `session_columns`.
+/// The characters of a preview, at most; `session_columns` has the same number.
 const MAX_PREVIEW_CHARS: usize = 200;
 
 /// A statement with its values.
@@ -48,12 +48,41 @@ pub(super) fn count(row: &SqliteRow, column: &str) -> Result<u64, Failure> {
 
 /// The cost of all of a session's model calls.
 pub(super) fn total_usage(row: &SqliteRow) -> Result<Usage, Failure> {
+    let columns = [
+        "total_tokens_input",
+        "total_tokens_output",
+        "total_tokens_cache_read",
+        "total_tokens_cache_write",
+        "total_tokens_reasoning",
+    ];
+    usage_of(row, columns)
+}
+
+/// The cost of a message or a turn; `None` when all of its columns are null.
+pub(super) fn usage(row: &SqliteRow) -> Result<Option<Usage>, Failure> {
+    let columns = [
+        "tokens_input",
+        "tokens_output",
+        "tokens_cache_read",
+        "tokens_cache_write",
+        "tokens_reasoning",
+    ];
+    for column in columns {
+        if !row.try_get_raw(column)?.is_null() {
+            return usage_of(row, columns).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+fn usage_of(row: &SqliteRow, columns: [&str; 5]) -> Result<Usage, Failure> {
+    let [input, output, cache_read, cache_write, reasoning] = columns;
     Ok(Usage {
-        input: count(row, "total_tokens_input")?,
-        output: count(row, "total_tokens_output")?,
-        cache_read: count(row, "total_tokens_cache_read")?,
-        cache_write: count(row, "total_tokens_cache_write")?,
-        reasoning: count(row, "total_tokens_reasoning")?,
+        input: count(row, input)?,
+        output: count(row, output)?,
+        cache_read: count(row, cache_read)?,
+        cache_write: count(row, cache_write)?,
+        reasoning: count(row, reasoning)?,
     })
 }
 
@@ -160,20 +189,6 @@ fn whole_message(row: &SqliteRow, id: &str) -> Result<Message, Failure> {
         metadata: metadata.map(parse).transpose()?.unwrap_or_default(),
         created_at: Millis(row.try_get("created_at")?),
     })
-}
-
-fn usage(row: &SqliteRow) -> Result<Option<Usage>, Failure> {
-    let input: Option<i64> = row.try_get("tokens_input")?;
-    if input.is_none() {
-        return Ok(None);
-    }
-    Ok(Some(Usage {
-        input: count(row, "tokens_input")?,
-        output: count(row, "tokens_output")?,
-        cache_read: count(row, "tokens_cache_read")?,
-        cache_write: count(row, "tokens_cache_write")?,
-        reasoning: count(row, "tokens_reasoning")?,
-    }))
 }
 
 /// The beginning of a message's text, as a session's preview has it.

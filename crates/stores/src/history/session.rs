@@ -75,7 +75,6 @@ impl Session {
     }
 
     fn read_as(row: &SqliteRow, id: String) -> Result<Self, Failure> {
-        let sealed = checksum::kept(row)?;
         let text = row.try_get("preview")?;
         let preview = match row.try_get("preview_seq")? {
             Some(turn_seq) => Some(Preview { text, turn_seq }),
@@ -101,17 +100,14 @@ impl Session {
             projected: Seq(row::count(row, "projected")?),
             found_by: row.try_get("found_by")?,
             preview,
-            is_sealed: sealed.is_some(),
+            is_sealed: checksum::kept(row)?.is_some(),
         };
         let counts: Option<i64> = row.try_get("counts_check")?;
-        let is_whole = sealed.is_none_or(|sealed| {
-            sealed == i64::from(session.checksum()) && counts == Some(session.counts())
-        });
-        if is_whole {
-            Ok(session)
-        } else {
-            Err(checksum::wrong())
+        checksum::verify(row, || Ok(session.checksum()))?;
+        if session.is_sealed && counts != Some(session.counts()) {
+            return Err(checksum::wrong());
         }
+        Ok(session)
     }
 
     fn counts(&self) -> i64 {

@@ -71,7 +71,8 @@ async fn no_read_grows_with_what_it_does_not_answer() {
         ledger::FIND_SESSION,
         session::SAVE_SESSION,
         ledger::CLOSE_SESSION,
-        turns::FINISH_TURN,
+        turns::FIND_TURN,
+        turns::SAVE_TURN,
         turns::PLACE_TURN,
         turns::FORGET_MESSAGES,
         turns::FORGET_TURN,
@@ -190,24 +191,30 @@ async fn a_migration_that_is_killed_in_a_transaction_is_made_by_the_next_start()
 
 // proves DU-12
 #[tokio::test]
-async fn a_full_disk_keeps_nothing_of_the_batch_and_is_over_when_there_is_room() {
-    let (_folder, history) = history().await;
-    history.project(said("a")).await.unwrap();
-    {
-        let mut writer = history.writer.lock().await;
-        let connection = writer.connection.as_mut().unwrap();
-        let full = sqlx::raw_sql("PRAGMA max_page_count = 1");
-        full.execute(connection).await.unwrap();
+async fn a_disk_that_is_full_or_read_only_keeps_nothing_of_the_batch_until_that_is_over() {
+    let is_full: fn(&Broken) -> bool = |broken| matches!(broken, Broken::Full(_));
+    let is_read_only: fn(&Broken) -> bool = |broken| matches!(broken, Broken::ReadOnly(_));
+    for (limit, is_it) in [
+        ("PRAGMA max_page_count = 1", is_full),
+        ("PRAGMA query_only = ON", is_read_only),
+    ] {
+        let (_folder, history) = history().await;
+        history.project(said("a")).await.unwrap();
+        {
+            let mut writer = history.writer.lock().await;
+            let connection = writer.connection.as_mut().unwrap();
+            sqlx::raw_sql(limit).execute(connection).await.unwrap();
+        }
+
+        let both = [said("b"), said("c")].concat();
+        let refused = history.project(both.clone()).await.unwrap_err();
+        assert!(is_it(&refused), "{limit}: {refused:?}");
+        assert_eq!(history.totals().await.unwrap().sessions, 1);
+
+        // The limit went with the connection that met it.
+        history.project(both).await.unwrap();
+        assert_eq!(history.totals().await.unwrap().sessions, 3);
     }
-
-    let both = [said("b"), said("c")].concat();
-    let refused = history.project(both.clone()).await;
-    assert!(matches!(refused, Err(Broken::Full(_))), "{refused:?}");
-    assert_eq!(history.totals().await.unwrap().sessions, 1);
-
-    // The limit went with the connection that met it.
-    history.project(both).await.unwrap();
-    assert_eq!(history.totals().await.unwrap().sessions, 3);
 }
 
 #[tokio::test]

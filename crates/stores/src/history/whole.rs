@@ -41,7 +41,7 @@ impl SqliteHistory {
         length < number(28) * page
     }
 
-    /// What stands in the place of the history. Writes nothing, and makes no log beside the file: a
+    /// What is found where the history should be. Writes nothing, and makes no log beside the file: a
     /// log that is missing is how a start knows that it was removed.
     ///
     /// # Errors
@@ -89,9 +89,7 @@ impl SqliteHistory {
     /// # Errors
     /// [`Broken`].
     pub(crate) async fn stamp(&self, generation: &Generation) -> Result<(), Broken> {
-        let mut writer = self.writer.lock().await;
-        writer.stamp(generation).await?;
-        writer.sync().await
+        self.writer.lock().await.stamp(generation).await
     }
 
     /// Reads the whole file and whether its pages fit together.

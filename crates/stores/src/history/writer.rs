@@ -11,17 +11,21 @@
 //! more on closing.
 
 use samovar_core::history::Projection;
-use samovar_core::{Broken, SessionId};
+use samovar_core::{Broken, RowChange, SessionId, Usage};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use super::failure::Failure;
-use super::{file, ledger};
+use super::row::Statement;
+use super::{agents, file, ledger, spent};
 use crate::disk::Disk;
 use crate::generation::Generation;
 
 /// After so many changes the WAL is folded: it stays at some ten megabytes.
 const CHANGES_IN_WAL: usize = 1000;
+
+/// There is one generation, so its row is always the first.
+const STAMP: &str = "INSERT OR REPLACE INTO generation (rowid, id, checksum) VALUES (1, ?1, ?2)";
 
 /// The connection that writes.
 pub(super) struct Writer {
@@ -70,21 +74,47 @@ impl Writer {
 
     /// Removes a session without a look at its rows, durably.
     pub(super) async fn discard(&mut self, session: &SessionId) -> Result<(), Broken> {
-        let mut connection = self.take().await?;
-        self.unsynced = true;
         let close = sqlx::query(ledger::CLOSE_SESSION).bind(session.as_str());
-        let closed = close.execute(&mut connection).await;
-        let closed = closed.map(drop).map_err(Failure::from);
-        self.give_back(connection, closed).await?;
-        self.sync().await
+        self.change(close).await
     }
 
-    /// Writes the generation, not synced.
-    pub(super) async fn stamp(&mut self, generation: &Generation) -> Result<(), Broken> {
+    /// Changes a definition of an agent, durably.
+    pub(super) async fn change_agent(
+        &mut self,
+        change: &agents::Change<'_>,
+    ) -> Result<RowChange, Broken> {
+        self.disk.check()?;
         let mut connection = self.take().await?;
         self.unsynced = true;
-        let stamped = write_generation(&mut connection, generation).await;
-        self.give_back(connection, stamped).await
+        let (changed, written) = match agents::write(&mut connection, change).await {
+            Ok(changed) => (changed, Ok(())),
+            Err(failure) => (RowChange::Stale(None), Err(failure)),
+        };
+        self.give_back(connection, written).await?;
+        self.sync().await?;
+        Ok(changed)
+    }
+
+    /// Adds what sessions in memory have used, durably.
+    pub(super) async fn spend(&mut self, usage: Usage) -> Result<(), Broken> {
+        self.disk.check()?;
+        self.change(spent::add(usage)).await
+    }
+
+    /// Writes the generation, durably.
+    pub(super) async fn stamp(&mut self, generation: &Generation) -> Result<(), Broken> {
+        let checksum = crc32fast::hash(generation.0.as_bytes());
+        let stamp = sqlx::query(STAMP).bind(&generation.0);
+        self.change(stamp.bind(i64::from(checksum))).await
+    }
+
+    async fn change(&mut self, statement: Statement<'_>) -> Result<(), Broken> {
+        let mut connection = self.take().await?;
+        self.unsynced = true;
+        let changed = statement.execute(&mut connection).await;
+        let changed = changed.map(drop).map_err(Failure::from);
+        self.give_back(connection, changed).await?;
+        self.sync().await
     }
 
     /// Makes all that was projected durable.
@@ -146,20 +176,6 @@ impl Writer {
         }
         Err(broken)
     }
-}
-
-async fn write_generation(
-    connection: &mut SqliteConnection,
-    generation: &Generation,
-) -> Result<(), Failure> {
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-    let clear = sqlx::query("DELETE FROM generation");
-    clear.execute(&mut *transaction).await?;
-    let write = sqlx::query("INSERT INTO generation (id, checksum) VALUES (?1, ?2)")
-        .bind(&generation.0)
-        .bind(i64::from(crc32fast::hash(generation.0.as_bytes())));
-    write.execute(&mut *transaction).await?;
-    Ok(transaction.commit().await?)
 }
 
 /// Commits one change with an fsync of the WAL.

@@ -69,6 +69,48 @@ async fn a_damaged_row_is_named_by_whoever_reads_it_and_by_nobody_else() {
 
 // proves DU-13
 #[tokio::test]
+async fn a_walk_names_the_session_of_what_is_damaged_or_else_the_log_or_the_table() {
+    type Hurt = fn(&Tables, &mut heed::RwTxn<'_>) -> heed::Result<()>;
+    let rows: [(Hurt, &[&str], &[&str]); 4] = [
+        (|_, _| Ok(()), &["s"], &[]),
+        (|tables, txn| tables.logs.put(txn, &1, b"?"), &["s"], &[]),
+        (
+            |tables, txn| tables.sessions.delete(txn, "s").map(drop),
+            &[],
+            &["log 1"],
+        ),
+        (
+            |tables, txn| {
+                let no_text = tables.sessions.remap_key_type::<heed::types::Bytes>();
+                no_text.put(txn, b"\xff", &1)
+            },
+            &[],
+            &["log 1", "sessions"],
+        ),
+    ];
+    let dir = TempDir::new().unwrap();
+    let (journal, log) = written(dir.path()).await;
+    assert_eq!(log, LogNo(1));
+    damage(&journal, RowKey::new(log, Seq(3)));
+    journal.close().await.unwrap();
+    drop(journal);
+    for (hurt, damaged, odd) in rows {
+        let tables = Tables::open(&dir.path().join("journal"), &Settings::default());
+        let tables = tables.map_err(Broken::from).unwrap();
+        let mut txn = tables.env.write_txn().unwrap();
+        hurt(&tables, &mut txn).unwrap();
+        txn.commit().unwrap();
+        drop(tables);
+
+        let walked = walk(dir.path()).unwrap();
+
+        let told = [&walked.damaged, &walked.odd].map(|told| told.keys().collect::<Vec<_>>());
+        assert_eq!(told, [damaged, odd], "{walked:?}");
+    }
+}
+
+// proves DU-13
+#[tokio::test]
 async fn rows_that_went_missing_are_noticed_by_whoever_reads_past_them() {
     let dir = TempDir::new().unwrap();
     let (journal, log) = written(dir.path()).await;

@@ -162,10 +162,40 @@ async fn a_fix_that_fails_leaves_the_start_refused() {
         let held = data_dir(&dir);
         let failed = mend(&held, &Reports::open(&held)).await.unwrap_err();
 
-        let is_of_journal = matches!(failed, OpenError::Journal { .. });
-        assert_eq!(is_of_journal, gone != "history.db", "{failed}");
+        assert!(matches!(failed, OpenError::Mending { .. }), "{failed}");
+        assert!(
+            !failed.to_string().contains("it was not changed"),
+            "{failed}"
+        );
         let lack = lack(opened(&dir).await).map(|missing| missing.lack);
         assert_eq!(lack, Some(Lack::Gone), "{gone}");
+    }
+}
+
+// proves DU-13
+#[tokio::test]
+async fn what_is_left_of_a_store_is_in_the_folder_that_its_report_names() {
+    for (gone, left) in [
+        ("history.db", "history.db"),
+        ("history.db", "history.db-wal"),
+        ("journal/data.mdb", "journal/data.mdb"),
+        ("journal/data.mdb", "spool/rest"),
+    ] {
+        let dir = TempDir::new().unwrap();
+        served(&dir).await;
+        remove(&dir.path().join(gone));
+        fs::create_dir_all(dir.path().join("spool")).unwrap();
+        fs::write(dir.path().join(left), "garbage".repeat(1000)).unwrap();
+        let held = data_dir(&dir);
+        if gone != left {
+            mend(&held, &Reports::open(&held)).await.unwrap();
+        }
+
+        served(&dir).await;
+
+        let kept_in = Reports::open(&held).list().pop().unwrap().kept_in;
+        let kept = dir.path().join(kept_in.unwrap()).join(left);
+        assert_eq!(fs::read_to_string(kept).unwrap(), "garbage".repeat(1000));
     }
 }
 

@@ -1,7 +1,9 @@
 //! A stored message, as `getMessages` returns it (AS-17).
 
 use samovar_core::history::MessageRow;
-use samovar_core::{CallId, Message, MessageId, Millis, Part, Role, SessionId, Status, ToolCall};
+use samovar_core::{
+    AgentPath, CallId, Message, MessageId, Millis, Part, Role, SessionId, Status, ToolCall,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -104,13 +106,13 @@ pub enum MessagePart {
 
 impl From<&MessageRow> for AgentMessage {
     fn from(row: &MessageRow) -> Self {
-        Self::of(&row.session, &row.message)
+        Self::of(&row.session, &row.message, &row.agent)
     }
 }
 
 impl AgentMessage {
-    /// A message of a session.
-    pub fn of(session: &SessionId, message: &Message) -> Self {
+    /// A message of a session, and whose it is.
+    pub fn of(session: &SessionId, message: &Message, agent: &AgentPath) -> Self {
         let (tool_call_id, name, is_error) = match answer_of(message) {
             Some((call, name, is_error)) => (Some(call), Some(name), Some(is_error)),
             None => (None, None, None),
@@ -127,9 +129,31 @@ impl AgentMessage {
             token_usage: message.usage.map_or(0, |usage| usage.total()),
             created_at: message.created_at,
             parts: message.parts.iter().map(MessagePart::from).collect(),
-            metadata: message.metadata.clone(),
+            metadata: metadata(message, agent),
         }
     }
+}
+
+/// The metadata of a message, with the agent that it belongs to (SA-8).
+fn metadata(message: &Message, agent: &AgentPath) -> Map<String, Value> {
+    let depth = agent.depth();
+    let mut about = Map::new();
+    let mut put = |key: &str, value: Value| about.insert(key.to_owned(), value);
+    put("kind", if depth == 0 { "master" } else { "sub" }.into());
+    put("name", agent.name().into());
+    put("displayName", agent.name().into());
+    put("depth", depth.into());
+    put("path", agent.names().collect());
+    if let Some(parent) = &message.parent {
+        put("parentMessageId", parent.as_str().into());
+    }
+    let mut metadata = message.metadata.clone();
+    // What the engine knows besides: the name for people, and the call that it answers.
+    if let Some(Value::Object(known)) = metadata.remove("agent") {
+        about.extend(known);
+    }
+    metadata.insert("agent".to_owned(), about.into());
+    metadata
 }
 
 /// The call that a message of role `tool` answers, its tool, and whether it failed.

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use samovar_core::agent::MASTER;
 use samovar_core::event::Fragment;
 use samovar_core::{
-    CallId, Closer, Event, Kind, Message, Part, Role, SessionId, ToolCall, TurnId, Usage,
+    AgentPath, CallId, Closer, Event, Kind, Message, Part, Role, SessionId, ToolCall, TurnId, Usage,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -88,6 +89,7 @@ pub enum ResumedEvent<'a> {
 #[derive(Clone, Debug)]
 pub struct SnapshotFold {
     turn: TurnId,
+    agent: AgentPath,
     snapshot: Snapshot,
     messages: VecDeque<(usize, AgentMessage)>,
     bytes: usize,
@@ -139,6 +141,7 @@ impl SnapshotFold {
                 ..idle
             },
             turn,
+            agent: AgentPath::root(MASTER),
             messages: VecDeque::new(),
             bytes: 0,
             text: BTreeMap::new(),
@@ -151,6 +154,7 @@ impl SnapshotFold {
     pub fn take(&mut self, event: &Event) {
         self.snapshot.after = Some(event.id().to_string());
         if event.turn.as_ref() == Some(&self.turn) {
+            self.agent.clone_from(&event.agent);
             self.apply(event);
         }
     }
@@ -265,7 +269,7 @@ impl SnapshotFold {
 
     /// Adds a message, and drops the oldest while they are too long together.
     fn push(&mut self, message: &Message) {
-        let message = AgentMessage::of(&self.snapshot.session_id, message);
+        let message = AgentMessage::of(&self.snapshot.session_id, message, &self.agent);
         let bytes = serde_json::to_vec(&message).map_or(0, |json| json.len());
         self.bytes += bytes;
         self.messages.push_back((bytes, message));

@@ -140,7 +140,7 @@ fn a_message_has_its_text_its_calls_and_its_parts_without_what_only_the_provider
                 {"type": "call", "id": "c1", "name": "look", "args": {"at": "c1"}},
                 {"type": "data", "name": "chart", "data": [1]},
             ],
-            "metadata": {"origin": "page"},
+            "metadata": {"origin": "page", "agent": of_master()},
         }),
     );
 }
@@ -192,7 +192,7 @@ fn a_result_is_a_message_of_role_tool_that_says_whether_the_call_failed() {
                 "tokenUsage": 0,
                 "createdAt": 2000,
                 "parts": [part],
-                "metadata": {},
+                "metadata": {"agent": of_master()},
             }),
         );
     }
@@ -349,4 +349,11 @@ fn every_event_of_a_stream_is_read_back_as_it_was_written() {
         let read: AgentStreamEvent<'static> = serde_json::from_value(said.clone()).unwrap();
         assert_eq!(serde_json::to_value(read).unwrap(), said);
     }
+}
+
+/// What the metadata of a message of the session's own agent says of it.
+fn of_master() -> Value {
+    json!({
+        "kind": "master", "name": "master", "displayName": "master", "depth": 0, "path": ["master"],
+    })
 }

@@ -63,6 +63,8 @@ pub(crate) fn started_for(parent_call: Option<CallId>) -> Kind {
         approval: samovar_core::Approval::Auto,
         bounds: Bounds::default(),
         parent_call,
+        background: false,
+        definition: None,
     }
 }
 

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use samovar_core::journal::Batch;
 use samovar_core::{AgentPath, Author, Epoch, Kind, Millis, SessionId};
-use samovar_stores::memory::MemoryJournal;
+use samovar_doubles::MemoryJournal;
 
 use super::*;
 

@@ -15,6 +15,7 @@ pub(super) fn judge(machine: &Machine) {
         let log = log_of(machine, session);
         check_log(machine, session, &log);
         check_calls(&log);
+        check_tree(&log);
         check_history(machine, session);
         begun.extend(log.iter().filter_map(|event| match &event.kind {
             Kind::CallStarted { call, .. } => Some(call.clone()),
@@ -29,18 +30,30 @@ fn log_of(machine: &Machine, session: usize) -> Vec<Arc<Event>> {
     let alive = machine.alive();
     let posts = || of_session(machine, session);
     let mut open: HashSet<TurnId> = posts().filter_map(|post| post.turn.clone()).collect();
+    let mut over = HashSet::new();
     let read = async {
         let mut reader = alive.engine.follow(&named(session), Seq(0)).await.unwrap();
         let mut log = Vec::new();
         while log.is_empty() || !open.is_empty() {
             for event in reader.next().await.unwrap() {
-                if let (Kind::TurnFinished { .. }, Some(turn)) = (&event.kind, &event.turn) {
-                    open.remove(turn);
+                match (&event.kind, &event.turn) {
+                    (Kind::TurnFinished { .. }, Some(turn)) => {
+                        open.remove(turn);
+                        over.insert(turn.clone());
+                    }
+                    (_, Some(turn)) if !over.contains(turn) => drop(open.insert(turn.clone())),
+                    _ => {}
                 }
                 log.push(event);
             }
         }
         log
+    };
+    let read = async {
+        tokio::select! {
+            log = read => log,
+            () = alive.answer_all() => unreachable!("it answers for ever"),
+        }
     };
     alive.until_death(read).unwrap()
 }
@@ -63,7 +76,9 @@ fn check_log(machine: &Machine, session: usize, log: &[Arc<Event>]) {
         }
     }
     let said = |event: &Arc<Event>| match &event.kind {
-        Kind::MessageFinished { message, .. } if message.role == Role::User => {
+        Kind::MessageFinished { message, .. }
+            if message.role == Role::User && event.agent.depth() == 0 =>
+        {
             Some((message.id.clone(), event.turn.clone()))
         }
         _ => None,
@@ -131,6 +146,54 @@ fn check_calls(log: &[Arc<Event>]) {
     }
 }
 
+/// Every turn that began ended once, the turns that it waited for before it; and no call began two.
+fn check_tree(log: &[Arc<Event>]) {
+    let mut calls: HashMap<&CallId, &TurnId> = HashMap::new();
+    let mut live: HashMap<&TurnId, Option<&TurnId>> = HashMap::new();
+    let (mut answered, mut spawned) = (HashSet::new(), HashSet::new());
+    for event in log {
+        let Some(turn) = &event.turn else { continue };
+        match &event.kind {
+            Kind::TurnStarted {
+                parent_call,
+                background,
+                ..
+            } => {
+                let parent = parent_call.as_ref().map(|call| calls[call]);
+                let is_first = parent_call
+                    .as_ref()
+                    .is_none_or(|call| answered.insert(call));
+                assert!(is_first, "a call began two children");
+                assert!(parent.is_none_or(|parent| live.contains_key(parent)));
+                let awaited = parent.filter(|_| !background);
+                if *background {
+                    spawned.insert(turn.as_str());
+                }
+                assert!(live.insert(turn, awaited).is_none(), "{turn} began twice");
+            }
+            Kind::CallStarted { call, .. } => drop(calls.insert(call, turn)),
+            Kind::TurnFinished { .. } => {
+                let below = live.values().filter(|parent| **parent == Some(turn));
+                assert_eq!(
+                    below.count(),
+                    0,
+                    "{turn} ended before those that it waited for"
+                );
+                live.remove(turn);
+            }
+            Kind::MessageFinished { message, .. } => {
+                let of = message.metadata.get("background");
+                if let Some(of) = of.and_then(|about| about["turnId"].as_str()) {
+                    assert!(spawned.remove(of), "{of} left something twice");
+                }
+            }
+            _ => {}
+        }
+    }
+    assert!(live.is_empty(), "{live:?} never ended");
+    assert!(spawned.is_empty(), "{spawned:?} left nothing");
+}
+
 /// What must not happen twice has not, and nothing happened that was not announced.
 fn check_effects(machine: &Machine, begun: &HashSet<CallId>) {
     for (call, (effect, times)) in machine.world.ran.lock().unwrap().iter() {
@@ -158,6 +221,7 @@ fn check_history(machine: &Machine, session: usize) {
         .unwrap()
         .unwrap();
     let of_user = rows.iter().filter(|row| row.message.role == Role::User);
+    let of_user = of_user.filter(|row| row.agent.depth() == 0);
     let mut stored: Vec<_> = of_user.map(|row| row.message.id.clone()).collect();
     let accepted = of_session(machine, session).filter(|post| post.turn.is_some());
     let mut accepted: Vec<_> = accepted.map(|post| post.id.clone()).collect();

@@ -4,11 +4,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use samovar_core::agent::{AgentEntry, AgentOrigin, SubAgents};
 use samovar_core::error::FaultCode;
 use samovar_core::tool::Origin;
 use samovar_core::{
-    Asks, CallContext, CallId, Effect, Future, Outcome, Probed, ToolCall, ToolReply, ToolSpec,
-    Toolset,
+    Agent, AgentName, Agents, Asks, CallContext, CallId, Closer, Effect, Future, Outcome, Probed,
+    ToolCall, ToolReply, ToolSpec, Toolset,
 };
 use samovar_doubles::{Gate, ScriptedModel, results, say, tool_spec, user};
 use serde_json::{Value, json};
@@ -39,21 +40,41 @@ pub(super) struct ModelScript {
     pub(super) tools: u8,
     /// Whether its first answer breaks off.
     pub(super) fails: bool,
+    /// Which agents it calls: [`CALLS_A`], [`CALLS_B`], and what they do.
+    pub(super) tree: u8,
 }
+
+/// The session's agent calls the agent `a`.
+const CALLS_A: u8 = 1;
+/// It calls `b`, too.
+const CALLS_B: u8 = 2;
+/// Those call `c`.
+const CALLS_C: u8 = 4;
+/// `c`, or else those, ask a person.
+const ASKS: u8 = 8;
+/// `c` works in the background, too.
+const SPAWNS: u8 = 16;
 
 impl ModelScript {
     pub(super) fn text(self, number: usize) -> String {
-        format!("{number} {} {}", self.tools, u8::from(self.fails))
+        format!(
+            "{number} {} {} {}",
+            self.tools,
+            u8::from(self.fails),
+            self.tree
+        )
     }
 
     fn read(text: &str) -> Self {
         let mut words = text
             .split(' ')
             .skip(1)
+            .take(3)
             .map(|word| word.parse::<u8>().unwrap());
         Self {
             tools: words.next().unwrap(),
             fails: words.next().unwrap() == 1,
+            tree: words.next().unwrap(),
         }
     }
 }
@@ -69,11 +90,17 @@ impl Outside {
             if outside.1.is_dead() {
                 return say("").hold(&Gate::default());
             }
-            outside.answer(&user(prompt), results(prompt) > 0)
+            let own = prompt.layers.iter().find(|layer| layer.name == "agent");
+            let who = own.map_or("master", |own| own.text.as_ref());
+            outside.answer(who, &user(prompt), results(prompt) > 0)
         })
     }
 
-    fn answer(&self, text: &str, has_results: bool) -> samovar_doubles::Reply {
+    fn answer(&self, who: &str, text: &str, has_results: bool) -> samovar_doubles::Reply {
+        // What a child in the background has left begins a turn that has nothing to do.
+        if !text.starts_with(|first: char| first.is_ascii_digit()) {
+            return say("noted");
+        }
         let wish = ModelScript::read(text);
         if has_results {
             return say("it is done");
@@ -89,9 +116,69 @@ impl Outside {
         }
         let called = TOOLS.iter().enumerate();
         let called = called.filter(|(bit, _)| wish.tools & (1 << bit) != 0);
-        called.fold(say("an answer"), |reply, (_, (name, _))| {
+        let reply = called.fold(say("an answer"), |reply, (_, (name, _))| {
             reply.and_call(name, json!({}))
-        })
+        });
+        let agents = wish.calls(who).into_iter();
+        let reply = agents.fold(reply, |reply, name| {
+            let task = format!("{text} {who}-{name}");
+            reply.and_call("subAgent", json!({"name": name, "task": task}))
+        });
+        let spawns = who == "master" && wish.tree & SPAWNS != 0;
+        let reply = if spawns {
+            let task = format!("{text} spawned");
+            reply.and_call("spawn", json!({"agent": "c", "task": task}))
+        } else {
+            reply
+        };
+        let is_deepest = wish.tree & CALLS_C == 0 || who == "c";
+        if who != "master" && wish.tree & ASKS != 0 && is_deepest {
+            return reply.and_call("ask", json!({}));
+        }
+        reply
+    }
+}
+
+impl ModelScript {
+    fn calls(self, who: &str) -> Vec<&'static str> {
+        let has = |bit| self.tree & bit != 0;
+        match who {
+            "master" => {
+                let all = [("a", has(CALLS_A)), ("b", has(CALLS_B))].into_iter();
+                all.filter(|(_, calls)| *calls)
+                    .map(|(name, _)| name)
+                    .collect()
+            }
+            "a" | "b" if has(CALLS_C) => vec!["c"],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The agents: each has all tools, and the first two may call the third.
+pub(super) struct Definitions;
+
+impl Agents for Definitions {
+    fn find(&self, name: &str) -> Option<AgentEntry> {
+        let mut all = self.list().into_iter();
+        all.find(|entry| entry.agent.name.as_str() == name)
+    }
+
+    fn list(&self) -> Vec<AgentEntry> {
+        let entry = |name: &str, calls: &str| AgentEntry {
+            agent: Arc::new(Agent {
+                name: AgentName::new(name).unwrap(),
+                display_name: name.to_owned(),
+                system_prompt: name.to_owned(),
+                sub_agents: SubAgents::Only(AgentName::new(calls).into_iter().collect()),
+                ..Agent::master()
+            }),
+            origin: AgentOrigin::Code,
+            enabled: true,
+            invalid: None,
+            missing: Vec::new(),
+        };
+        vec![entry("a", "c"), entry("b", "c"), entry("c", "")]
     }
 }
 
@@ -105,11 +192,21 @@ impl Toolset for Outside {
                 ..tool_spec(name)
             })
         };
-        TOOLS.map(spec).to_vec()
+        let ask = ToolSpec {
+            effect: Effect::Idempotent,
+            closer: Closer::Person,
+            ..tool_spec("ask")
+        };
+        let mut specs = TOOLS.map(spec).to_vec();
+        specs.push(Arc::new(ask));
+        specs
     }
 
     fn call(&self, call: ToolCall, context: CallContext) -> Future<'static, ToolReply> {
         let Self(world, life) = self.clone();
+        if call.name == "ask" {
+            return Box::pin(std::future::ready(ToolReply::Open));
+        }
         Box::pin(async move {
             if life.is_dead() {
                 std::future::pending::<()>().await;

@@ -76,7 +76,7 @@ async fn a_message_is_shown_with_its_calls_its_results_and_what_it_cost() {
     let said = |text: &str| json!({"type": "text", "text": text});
     let user = json!({
         "role": "user", "content": "tea?", "tokenUsage": 0,
-        "parts": [said("tea?")], "metadata": {},
+        "parts": [said("tea?")], "metadata": of_master(),
     });
     assert_eq!(fixed(&rows[0]), user);
 
@@ -94,13 +94,13 @@ async fn a_message_is_shown_with_its_calls_its_results_and_what_it_cost() {
     };
     let asking = json!({
         "role": "assistant", "content": "let me see", "tokenUsage": 15, "toolCalls": asked,
-        "parts": [said("let me see"), part(&asked[0]), part(&asked[1])], "metadata": {},
+        "parts": [said("let me see"), part(&asked[0]), part(&asked[1])], "metadata": of_master(),
     });
     assert_eq!(fixed(&rows[1]), asking);
 
     let good = json!({
         "role": "tool", "content": "echo of \"tea\"", "toolCallId": first, "name": "echo",
-        "isError": false, "tokenUsage": 0, "metadata": {},
+        "isError": false, "tokenUsage": 0, "metadata": of_master(),
         "parts": [{
             "type": "outcome", "call": first, "name": "echo", "status": "done",
             "text": "echo of \"tea\"", "data": {"letters": 3},
@@ -109,7 +109,7 @@ async fn a_message_is_shown_with_its_calls_its_results_and_what_it_cost() {
     assert_eq!(fixed(row(&rows, "name", "echo")), good);
     let failed = json!({
         "role": "tool", "content": "it is broken", "toolCallId": second, "name": "broken",
-        "isError": true, "tokenUsage": 0, "metadata": {},
+        "isError": true, "tokenUsage": 0, "metadata": of_master(),
         "parts": [{
             "type": "outcome", "call": second, "name": "broken", "status": "failed",
             "text": "it is broken",
@@ -256,4 +256,12 @@ async fn the_tools_are_listed_with_their_schemas_as_the_model_is_told_of_them() 
     let told = prompt.body()["tools"].as_array().unwrap().iter();
     let told: Vec<_> = told.map(|tool| &tool["function"]["name"]).collect();
     assert_eq!(told, names);
+}
+
+/// The metadata of a message of the session's own agent.
+fn of_master() -> Value {
+    let agent = json!({
+        "kind": "master", "name": "master", "displayName": "master", "depth": 0, "path": ["master"],
+    });
+    json!({ "agent": agent })
 }

@@ -113,6 +113,7 @@ fn the_routes_are_those_of_agents_and_of_the_server_and_no_other_service_hides_a
         .collect();
     let known = [
         "agent/ws",
+        "api/agents",
         "api/backup",
         "api/calls",
         "api/damage",
@@ -124,6 +125,7 @@ fn the_routes_are_those_of_agents_and_of_the_server_and_no_other_service_hides_a
         "api/tickets",
         "api/tokens",
         "api/tools",
+        "api/turns",
         "chat/history",
         "chat/state",
         "chat/stream",

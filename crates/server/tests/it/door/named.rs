@@ -28,7 +28,7 @@ async fn ask(api: &Api, verb: &str, path: &str) -> Answer {
     let verb: Method = verb.parse().unwrap();
     let request = api.request(verb.clone(), path);
     let request = match verb {
-        Method::POST => request.json(&json!({})),
+        Method::POST | Method::PUT => request.json(&json!({})),
         _ => request,
     };
     api.answer(request).await

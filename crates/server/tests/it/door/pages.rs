@@ -87,7 +87,7 @@ async fn a_preflight_of_an_allowed_page_needs_no_token() {
         );
         assert!(may_read(&response), "{path}");
         for (name, value) in [
-            ("access-control-allow-methods", "GET, POST, DELETE"),
+            ("access-control-allow-methods", "GET, POST, PUT, DELETE"),
             (
                 "access-control-allow-headers",
                 "authorization,last-event-id",

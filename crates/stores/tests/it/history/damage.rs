@@ -8,7 +8,8 @@ use samovar_core::{Broken, Role};
 use samovar_stores::history::SqliteHistory;
 use tempfile::TempDir;
 
-use super::{TestHistory, asked, damage, last, master, message, message_id, open, put, session_id};
+use super::{TestHistory, asked, damage, finished, last, master, message, message_id, open};
+use super::{put, session_id, started, turn_id};
 
 /// The bytes of a history with some content.
 async fn bytes() -> Vec<u8> {
@@ -173,4 +174,61 @@ async fn a_session_row_that_makes_no_sense_is_named_and_not_overwritten() {
     place.project("s", vec![(3, Change::Close)]).await;
     let deleted = place.history.session(&session_id("s")).await;
     assert!(deleted.unwrap().is_none());
+}
+
+// proves DU-13
+#[tokio::test]
+async fn a_turns_row_that_changed_while_it_ran_is_found_and_not_sealed_again() {
+    for flip in [
+        "agent = 'mastes'",
+        "agent = CAST(x'ff' AS TEXT)",
+        "turn_seq = turn_seq + 1",
+        "started_at = started_at + 1",
+        "tokens_output = 0",
+        "checksum = checksum + 1",
+    ] {
+        let place = TestHistory::new().await;
+        let log = [open(), asked("a", Some("t")), started("t")];
+        place.project("s", (1..).zip(log).collect()).await;
+        let flip = sqlx::AssertSqlSafe(format!("UPDATE turns SET {flip}"));
+        sqlx::query(flip)
+            .execute(&mut place.sql().await)
+            .await
+            .unwrap();
+
+        for change in [asked("b", Some("t")), started("t"), finished("t")] {
+            let more = super::projection("s", vec![(4, change)]);
+            let why = damage("written", place.history.project(vec![more]).await);
+            assert!(why.contains("turn t"), "{why}");
+            let (session, turn) = (session_id("s"), turn_id("t"));
+            damage("read", place.history.is_over(&session, &turn).await);
+        }
+        // Its session can be deleted all the same.
+        place
+            .project("s", vec![(4, finished("t")), (5, Change::Close)])
+            .await;
+        let deleted = place.history.session(&session_id("s")).await;
+        assert!(deleted.unwrap().is_none());
+        assert_eq!(place.asked("SELECT id FROM turns").await, [""; 0]);
+    }
+}
+
+// proves DU-13
+#[tokio::test]
+async fn a_message_whose_row_is_gone_is_missed() {
+    let place = TestHistory::new().await;
+    let log = [open(), asked("a", None), asked("b", None)];
+    place.project("s", (1..).zip(log).collect()).await;
+    let gone = "DELETE FROM message_rows WHERE id = 'a'";
+    sqlx::query(gone)
+        .execute(&mut place.sql().await)
+        .await
+        .unwrap();
+
+    let lacks = "session s: 1 messages of 2 are there";
+    let why = damage("read", place.history.messages(last("s", 9)).await);
+    assert!(why.contains(lacks), "{why}");
+    let read = SqliteHistory::read_all(&place.folder.path().join("history.db")).await;
+    let damaged = read.unwrap().damaged;
+    assert!(lacks.ends_with(&damaged["s"]), "{damaged:?}");
 }

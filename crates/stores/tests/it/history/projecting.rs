@@ -87,6 +87,28 @@ async fn every_message_of_every_role_counts_and_every_model_call_costs() {
     }
 }
 
+// proves AS-18
+#[tokio::test]
+async fn what_sessions_in_memory_use_is_added_to_the_totals() {
+    for place in TestHistory::every().await {
+        let usage = Usage {
+            input: 1000,
+            output: 100,
+            cache_read: 10,
+            cache_write: 5,
+            reasoning: 1,
+        };
+        for _ in 0..2 {
+            place.history.spend(usage).await.unwrap();
+        }
+        let totals = Totals {
+            usage: usage.plus(usage),
+            ..Totals::default()
+        };
+        assert_eq!(place.history.totals().await.unwrap(), totals);
+    }
+}
+
 // proves AS-15
 #[tokio::test]
 async fn the_limit_of_a_model_is_forgotten_when_the_model_is_set() {

@@ -178,6 +178,31 @@ async fn listed(place: &TestHistory, query: SessionQuery) -> (Vec<String>, u64) 
 
 // proves AS-18
 #[tokio::test]
+async fn a_preview_is_of_the_first_message_in_the_order_in_which_turns_ran() {
+    let said = |text: &str, turn| put(message(text, Role::User, text), Some(turn), master());
+    let log = [
+        open(),
+        said("first", "t1"),
+        said("second", "t2"),
+        started("t2"),
+        started("t1"),
+        finished("t2"),
+    ];
+    for cut in 1..log.len() {
+        let place = TestHistory::new().await;
+        let mut before: Vec<_> = (1..).zip(log.clone()).collect();
+        let after = before.split_off(cut);
+        place.project("s", before).await;
+        place.verifies().await;
+        place.project("s", after).await;
+        place.verifies().await;
+        let preview = place.session("s").await.preview;
+        assert_eq!(preview.as_deref(), Some("second"), "{cut}");
+    }
+}
+
+// proves AS-18
+#[tokio::test]
 async fn sessions_are_listed_from_the_one_that_changed_last() {
     for place in TestHistory::every().await {
         for (at, id) in [(30, "b"), (10, "a"), (40, "d"), (20, "c")] {

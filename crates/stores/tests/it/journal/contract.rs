@@ -6,8 +6,8 @@ use std::sync::Arc;
 use samovar_core::event::Kind;
 use samovar_core::journal::LogEntry;
 use samovar_core::{Broken, Epoch, Event, Journal, Millis, Seq, SessionId};
+use samovar_doubles::MemoryJournal;
 use samovar_stores::journal::LmdbJournal;
-use samovar_stores::memory::MemoryJournal;
 use tempfile::TempDir;
 
 use super::{Log, SMALL, all, delta, fact, finished, opened, seqs, turn_finished, turn_started};

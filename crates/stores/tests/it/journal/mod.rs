@@ -7,7 +7,6 @@ mod cut;
 mod durability;
 mod flip;
 mod kill;
-mod memory;
 mod spool;
 mod sweep;
 
@@ -229,6 +228,8 @@ fn turn_started() -> Kind {
         approval: samovar_core::Approval::Auto,
         bounds: Bounds::default(),
         parent_call: None,
+        background: false,
+        definition: None,
     }
 }
 

@@ -47,6 +47,7 @@ const TABLE: &[Row] = &[
     row("points", &[], &[]),
     row("descriptors", &[], &[]),
     row("config", &[], &[]),
+    row("agents", &["core"], &[]),
     row("engine", &["core"], &["doubles", "stores"]),
     row("chat", &["core", "engine"], &["doubles", "stores"]),
     row(
@@ -66,6 +67,7 @@ const TABLE: &[Row] = &[
         "server",
         &[
             "core",
+            "agents",
             "chat",
             "relay",
             "movie-host",
@@ -83,6 +85,7 @@ const TABLE: &[Row] = &[
     row(
         "samovar",
         &[
+            "agents",
             "config",
             "core",
             "engine",

@@ -18,7 +18,8 @@ mod tests;
 pub(super) const ENGLISH: &str = "locales/en.json";
 
 /// The crates that speak from the catalogue.
-const CRATES: [&str; 9] = [
+const CRATES: [&str; 10] = [
+    "agents",
     "config",
     "core",
     "engine",

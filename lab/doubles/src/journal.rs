@@ -1,5 +1,4 @@
-//! A journal in memory, for an engine whose sessions end with the process (CH-1): the same port,
-//! with the same answers, as long as the process lives.
+//! A journal in memory: the same port as the real one, with the same answers, as long as a test lives.
 //!
 //! It is bounded by what is in use: a log holds its unfinished turns, what the history lacks, and
 //! what has finished since the last sweep. A deleted session leaves nothing once the history knows

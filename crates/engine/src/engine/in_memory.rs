@@ -1,0 +1,161 @@
+//! Sessions in memory: of the same engine, and of one owner, who has the only way to them.
+
+use std::sync::Arc;
+
+use samovar_core::command::Text;
+use samovar_core::{
+    Accepted, Action, Bounds, CallId, Code, Command, ContextLimit, Delivery, Error, Message,
+    Outcome, Sender, Seq, SessionId, TurnId,
+};
+use samovar_locale as locale;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Engine, MAX_LETTERS, Mail, stopping};
+use crate::log::{Follower, Log};
+use crate::open_calls::CallWatch;
+use crate::parts::Parts;
+use crate::runner::not_open;
+use crate::session::{Letter, Mailbox};
+use crate::settings::Settings;
+use crate::toolbox::Toolbox;
+
+/// How a session in memory begins.
+pub struct Beginning {
+    /// The name that leads to the provider of its model.
+    pub model: String,
+    /// All the tools that its turns have.
+    pub toolbox: Arc<Toolbox>,
+    /// How its turns run. What concerns stores is ignored.
+    pub settings: Settings,
+    /// What was said before.
+    pub conversation: Conversation,
+}
+
+/// The end of a conversation that an owner has elsewhere.
+#[derive(Default)]
+pub struct Conversation {
+    /// How many messages stand before these.
+    pub before: usize,
+    /// Messages, oldest first.
+    pub messages: Vec<Arc<Message>>,
+    /// What is known about the window of the model.
+    pub limit: Option<ContextLimit>,
+}
+
+/// A session that memory alone has. It writes nothing but the tokens that it uses, is in no list, and
+/// ends when its owner drops this, or with the engine.
+pub struct MemorySession {
+    parts: Arc<Parts>,
+    id: SessionId,
+    mail: Mail,
+    log: Log,
+}
+
+impl Engine {
+    /// Begins a session in memory.
+    ///
+    /// # Errors
+    /// [`Code::Unavailable`] while the server stops, [`Code::Busy`] when its memory is used up.
+    pub fn begin_in_memory(&self, beginning: Beginning) -> Result<MemorySession, Error> {
+        let parts = Arc::new(self.parts.in_memory(beginning.toolbox, beginning.settings));
+        let id = SessionId::fresh(parts.ids.as_ref());
+        let open = Action::Open {
+            model: None,
+            metadata: serde_json::Map::new(),
+        };
+        parts.check(&command(&id, open))?;
+        let (mut mailbox, log) = Mailbox::in_memory(
+            parts.clone(),
+            id.clone(),
+            beginning.model,
+            beginning.conversation,
+        );
+        let (mail, mut letters) = mpsc::channel(MAX_LETTERS);
+        let running = async move { mailbox.run(&mut letters).await };
+        self.bus.tasks.spawn(running);
+        Ok(MemorySession {
+            parts,
+            id,
+            mail,
+            log,
+        })
+    }
+}
+
+impl MemorySession {
+    /// Posts text. Returns the turn that answers it, and the position after which that turn can be
+    /// followed.
+    ///
+    /// # Errors
+    /// The refusal, with its code; the text may be blank or too long.
+    pub async fn post(&self, text: String, delivery: Delivery) -> Result<(TurnId, Seq), Error> {
+        let post = Action::Post {
+            message: None,
+            text: Text::new(text)?,
+            bounds: Bounds::default(),
+            delivery,
+        };
+        let Accepted::Posted { turn, after, .. } = self.act(post).await? else {
+            return Err(Error::new(Code::Internal, locale::turn::broken()));
+        };
+        Ok((turn, after))
+    }
+
+    /// Changes its model, from the next turn on.
+    ///
+    /// # Errors
+    /// The refusal, with its code.
+    pub async fn set_model(&self, model: String) -> Result<(), Error> {
+        let (model, title) = (Some(model), None);
+        self.act(Action::Change { model, title }).await.map(drop)
+    }
+
+    /// Closes a call that waits to be settled from outside.
+    ///
+    /// # Errors
+    /// [`Code::UnknownCall`] when it does not wait, or no more.
+    pub async fn settle(&self, call: CallId, outcome: Outcome) -> Result<(), Error> {
+        let gone = not_open(&call);
+        match self.act(Action::Settle { call, outcome }).await {
+            Err(error) if error.code == Code::UnknownSession => Err(gone),
+            settled => settled.map(drop),
+        }
+    }
+
+    /// Reads its events after a position, as they come. What it has read, and no open turn needs,
+    /// leaves memory: a second reader may lose its place.
+    pub fn follow(&self, after: Seq) -> Follower {
+        self.log.follow(after).until(self.parts.stop.clone())
+    }
+
+    /// Watches its calls that wait to be settled from outside.
+    pub fn watch_calls(&self) -> CallWatch {
+        CallWatch::new(self.parts.open_calls.clone(), self.parts.stop.clone())
+    }
+
+    async fn act(&self, action: Action) -> Result<Accepted, Error> {
+        let _here = self.parts.running.enter();
+        let command = command(&self.id, action);
+        self.parts.check(&command)?;
+        let (reply, accepted) = oneshot::channel();
+        let letter = Letter::Command(Box::new(command), reply);
+        self.mail.try_send(letter).map_err(|error| match error {
+            TrySendError::Full(_) => {
+                let why = locale::session::requests_wait(&self.id, MAX_LETTERS as u64);
+                Error::new(Code::Busy, why)
+            }
+            TrySendError::Closed(_) => stopping(),
+        })?;
+        accepted.await.map_err(|_| stopping())?
+    }
+}
+
+fn command(session: &SessionId, action: Action) -> Command {
+    let (by, session) = (Sender::Embedder, session.clone());
+    Command {
+        by,
+        session,
+        action,
+    }
+}

@@ -1,0 +1,193 @@
+//! Turns below other turns: they begin, they are stopped with the turn that waits for them, and at
+//! their end that turn hears of it (SA-7).
+
+use std::sync::Arc;
+
+use samovar_core::{
+    Accepted, AgentPath, Author, Bounds, CallId, Entry, Kind, Message, MessageId, Outcome, TurnId,
+};
+use serde_json::json;
+
+use super::turns::{Live, LiveState};
+use super::{Mailbox, OpenSession};
+use crate::delegation;
+use crate::log::Draft;
+use crate::parts::Parts;
+use crate::queue::Queued;
+use crate::runner::{Cancel, FromTurn, Input, Newborn, answer};
+use crate::turn::Turn;
+
+impl Mailbox {
+    /// Takes in all that turns have sent while they ran.
+    pub(super) async fn hear_all(&mut self) {
+        while let Ok(said) = self.from_turns.try_recv() {
+            Box::pin(self.hear(said)).await;
+        }
+    }
+
+    pub(super) async fn hear(&mut self, said: FromTurn) {
+        match said {
+            FromTurn::Born(newborn) => self.begin_child(*newborn).await,
+            FromTurn::Stopping(turn, cancel) => self.stop_children_first(turn, cancel).await,
+        }
+    }
+
+    /// Runs a child whose start was kept with the call of its parent.
+    async fn begin_child(&mut self, newborn: Newborn) {
+        let Some(open) = &mut self.open else { return };
+        let Newborn {
+            turn_id,
+            agent,
+            parent,
+            turn,
+            model,
+            said,
+            slot,
+        } = newborn;
+        let is_awaited = !turn.place().is_background;
+        let is_stopped = !open.closing.is_empty()
+            || is_awaited
+                && open
+                    .live
+                    .get(&parent)
+                    .is_none_or(|parent| parent.is_stopping);
+        let mut live = Live::new(agent, is_awaited.then_some(parent), LiveState::Left);
+        let max = self.parts.settings.max_history_messages;
+        live.transcript.begin_turn(said, max);
+        live.slot = Some(slot);
+        self.spawn_runner(turn_id.clone(), live, turn, model, None);
+        if is_stopped {
+            self.stop_unasked(turn_id).await;
+        }
+    }
+
+    /// Stops a turn that does not run, or that has passed this back: those that it waits for first, so
+    /// that what they say comes before its end.
+    pub(super) async fn stop_children_first(&mut self, turn: TurnId, mut cancel: Cancel) {
+        let Some(open) = &mut self.open else { return };
+        let children = open.live.children(&turn);
+        if children.is_empty() {
+            cancel.is_last = true;
+            return Box::pin(self.forward(&turn, Input::Cancel(cancel))).await;
+        }
+        if let Some(live) = open.live.get_mut(&turn) {
+            live.is_stopping = true;
+            if !cancel.reply.is_closed() {
+                live.stopping.push(cancel);
+            }
+        }
+        for child in children {
+            self.stop_unasked(child).await;
+        }
+    }
+
+    /// What follows from the end of a turn that is no more among those that live.
+    pub(super) async fn is_over(&mut self, turn_id: &TurnId, live: Live, turn: &Turn) {
+        for Cancel { reply, .. } in live.stopping {
+            answer(reply, Ok(Accepted::Cancelled { stopped: true }));
+        }
+        let orphans = self.open.as_ref().map(|open| open.live.children(turn_id));
+        for orphan in orphans.unwrap_or_default() {
+            self.stop_unasked(orphan).await;
+        }
+        let (Some(end), Some(call)) = (turn.outcome(), &turn.place().parent_call) else {
+            return;
+        };
+        let last = delegation::last_said(live.transcript.messages());
+        let outcome = delegation::outcome(end, last);
+        drop(live.slot);
+        if let Some(parent) = live.parent {
+            self.tell_parent(&parent, call.clone(), outcome).await;
+        }
+    }
+
+    /// Tells turns again what there was no room to keep.
+    pub(super) async fn tell_due(&mut self) {
+        let due = self.open.as_mut().map(|open| open.live.take_due());
+        for (turn, due) in due.unwrap_or_default() {
+            Box::pin(self.forward(&turn, due.into())).await;
+        }
+    }
+
+    /// Tells turns of children that were over when the server stopped.
+    pub(super) async fn tell_ends(&mut self, ended: Vec<(TurnId, CallId, Outcome)>) {
+        for (parent, call, outcome) in ended {
+            self.tell_parent(&parent, call, outcome).await;
+        }
+    }
+
+    /// Closes the call that a child has answered; a parent that is to be stopped is stopped after the
+    /// last of its children instead.
+    async fn tell_parent(&mut self, parent: &TurnId, call: CallId, outcome: Outcome) {
+        let Some(open) = &mut self.open else { return };
+        let has_children = !open.live.children(parent).is_empty();
+        let Some(live) = open.live.get_mut(parent) else {
+            return;
+        };
+        if !live.is_stopping {
+            let input = Input::Settle(call, outcome, None);
+            return Box::pin(self.forward(parent, input)).await;
+        }
+        if has_children {
+            return;
+        }
+        // At its end all hear of it that wait for that.
+        let last = Cancel {
+            is_last: true,
+            ..Cancel::unasked()
+        };
+        Box::pin(self.forward(parent, Input::Cancel(last))).await;
+    }
+}
+
+impl OpenSession {
+    /// Lets what a child in the background has left wait for its turn.
+    pub(super) fn queue_result(&mut self, result: Option<Queued>) {
+        if let Some(queued) = result {
+            self.queue.push(queued);
+            self.weigh();
+        }
+    }
+}
+
+impl Parts {
+    /// The message that a child in the background leaves at its end, with the turn that it begins.
+    pub(crate) fn result_of(
+        &self,
+        turn_id: &TurnId,
+        agent: &AgentPath,
+        turn: &Turn,
+        last: Option<&Message>,
+    ) -> Option<(Queued, Draft)> {
+        let end = turn.outcome().filter(|_| turn.place().is_background)?;
+        let about = json!({
+            "turnId": turn_id.as_str(),
+            "path": agent.names().collect::<Vec<_>>(),
+            "toolCallId": turn.place().parent_call.as_ref().map(CallId::as_str),
+        });
+        let said = delegation::outcome(end, last).text;
+        let name = turn.place().definition.as_ref();
+        let name = name.map_or_else(|| agent.name(), |agent| agent.display_name.as_str());
+        let text = format!("The background task {name:?} is over: {said}");
+        let id = MessageId::fresh(self.ids.as_ref());
+        let message = Message::of_background(id, text, about, self.clock.now());
+        let queued = Queued {
+            turn: TurnId::fresh(self.ids.as_ref()),
+            message: Arc::new(message),
+            // What bound the child binds the turn that reads its words.
+            bounds: Bounds {
+                approval: turn.bounds().approval,
+                no_input: turn.bounds().no_input,
+                ..Bounds::default()
+            },
+            entry: Entry::Own,
+        };
+        let kind = Kind::MessageFinished {
+            message: Message::clone(&queued.message),
+            bounds: queued.bounds,
+            entry: queued.entry,
+        };
+        let draft = Draft::new(Some(queued.turn.clone()), Author::System, kind);
+        Some((queued, draft))
+    }
+}

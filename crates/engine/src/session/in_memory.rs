@@ -1,0 +1,71 @@
+//! A session that memory alone has: it begins with what its owner says, and cannot be read again.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use samovar_core::{Event, Seq, SessionId};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::load::MAX_FROM_TURNS;
+use super::{Mailbox, OpenSession};
+use crate::context::Transcript;
+use crate::engine::Conversation;
+use crate::log::Log;
+use crate::parts::Parts;
+use crate::projector::read_all;
+
+impl Mailbox {
+    /// A session with a conversation, and its log.
+    pub(crate) fn in_memory(
+        parts: Arc<Parts>,
+        id: SessionId,
+        model: String,
+        conversation: Conversation,
+    ) -> (Self, Log) {
+        let (to_session, from_turns) = mpsc::channel(MAX_FROM_TURNS);
+        let (stop, max) = (parts.stop.clone(), parts.settings.max_history_messages);
+        let mut mailbox = Self {
+            parts,
+            id,
+            open: None,
+            last_head: Seq::default(),
+            turns: JoinSet::new(),
+            tasks: HashMap::new(),
+            from_turns,
+            to_session,
+            stop,
+        };
+        let log = mailbox.new_log();
+        let mut open = OpenSession::new(log.clone(), model);
+        let Conversation {
+            before,
+            messages,
+            limit,
+        } = conversation;
+        open.transcript = Transcript::beginning_with(before, messages, limit, max);
+        open.weigh();
+        mailbox.open = Some(open);
+        (mailbox, log)
+    }
+
+    /// Puts the conversation together again after it was lost with a task that panicked: what it was
+    /// when the turn began, and what the log has of that.
+    pub(super) async fn rebuild_transcript(&mut self) {
+        let Some(open) = &mut self.open else { return };
+        let mut transcript = open.as_begun.clone();
+        if let Some(root) = open.live.root()
+            && let Some(first) = open.log.first_of(root)
+        {
+            let events = read_all(&open.log, Seq(first.0 - 1), open.log.published()).await;
+            // All of an open turn is in memory.
+            let events = events.unwrap_or_default();
+            let of_turn = |event: &&Arc<Event>| event.turn.as_ref() == Some(root);
+            for event in events.iter().filter(of_turn).skip(1) {
+                transcript.take(event);
+            }
+        }
+        open.transcript = transcript;
+        open.weigh();
+    }
+}

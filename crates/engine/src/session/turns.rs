@@ -1,0 +1,223 @@
+//! The turns of a session that have begun and are not over: one of the session's own agent, and those
+//! below it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use samovar_core::error::FaultCode;
+use samovar_core::{AgentPath, CallId, Outcome, TurnId};
+use tokio::sync::mpsc;
+
+use crate::context::Transcript;
+use crate::log::master;
+use crate::recovered::OpenDecision;
+use crate::runner::{Cancel, Input};
+use crate::turn::Turn;
+
+/// All of them, by id; ids are made in the order of time.
+#[derive(Default)]
+pub(super) struct LiveTurns(BTreeMap<TurnId, Live>);
+
+/// A turn that has begun and is not over.
+pub(super) struct Live {
+    pub(super) agent: AgentPath,
+    /// The turn that waits for it.
+    pub(super) parent: Option<TurnId>,
+    pub(super) state: LiveState,
+    /// What a child's model is shown, while it does not run; the session has the conversation of its
+    /// own agent.
+    pub(super) transcript: Transcript,
+    /// Whether it is to be stopped once its children are over, and who waits for that.
+    pub(super) is_stopping: bool,
+    pub(super) stopping: Vec<Cancel>,
+    /// A child's place among those that live.
+    pub(super) slot: Option<Slot>,
+    /// What it is to be told again, since there was no room to keep it.
+    pub(super) due: Vec<Due>,
+}
+
+/// What no client waits for and no turn may miss.
+pub(super) enum Due {
+    /// A child has answered a call.
+    End(CallId, Outcome),
+    /// It is to be stopped.
+    Stop,
+}
+
+impl Due {
+    /// What is due with an input, if no client waits for it.
+    pub(super) fn of(input: &Input) -> Option<Self> {
+        match input {
+            Input::Settle(call, outcome, None) => Some(Self::End(call.clone(), outcome.clone())),
+            Input::Cancel(cancel) if cancel.reply.is_closed() => Some(Self::Stop),
+            Input::Settle(..) | Input::Cancel(_) => None,
+        }
+    }
+}
+
+impl From<Due> for Input {
+    fn from(due: Due) -> Self {
+        match due {
+            Due::End(call, outcome) => Self::Settle(call, outcome, None),
+            Due::Stop => Self::Cancel(Cancel::unasked()),
+        }
+    }
+}
+
+pub(super) enum LiveState {
+    /// It runs; this reaches it.
+    Running(mpsc::Sender<Input>),
+    /// It waits for a client, or for a child.
+    Parked(Box<Turn>),
+    /// A stop of the server cut it. The decision about it is open until it continues.
+    Cut(Box<Turn>, ContinueWhen, Option<OpenDecision>),
+    /// Its task is gone and its end could not be kept yet, for this reason.
+    Stuck(FaultCode),
+    /// It is left to another run: a former one left it and here no turn ends or continues, or this
+    /// one stops.
+    Left,
+}
+
+/// When an interrupted turn continues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ContinueWhen {
+    /// As soon as there is room.
+    Possible,
+    /// When a client asks for it.
+    Asked,
+}
+
+impl Live {
+    /// A turn of the session's own agent.
+    pub(super) fn root(state: LiveState) -> Self {
+        Self::new(master(), None, state)
+    }
+
+    pub(super) fn new(agent: AgentPath, parent: Option<TurnId>, state: LiveState) -> Self {
+        Self {
+            agent,
+            parent,
+            state,
+            transcript: Transcript::default(),
+            is_stopping: false,
+            stopping: Vec::new(),
+            slot: None,
+            due: Vec::new(),
+        }
+    }
+
+    pub(super) fn is_root(&self) -> bool {
+        self.agent.depth() == 0
+    }
+
+    /// Whether nothing of it needs memory.
+    fn is_idle(&self) -> bool {
+        let is_still = matches!(
+            self.state,
+            LiveState::Parked(_) | LiveState::Cut(_, ContinueWhen::Asked, _)
+        );
+        is_still && self.due.is_empty()
+    }
+}
+
+impl LiveTurns {
+    /// The turn of the session's own agent.
+    pub(super) fn root(&self) -> Option<&TurnId> {
+        let mut all = self.0.iter();
+        all.find(|(_, live)| live.is_root()).map(|(id, _)| id)
+    }
+
+    pub(super) fn get(&self, turn: &TurnId) -> Option<&Live> {
+        self.0.get(turn)
+    }
+
+    pub(super) fn get_mut(&mut self, turn: &TurnId) -> Option<&mut Live> {
+        self.0.get_mut(turn)
+    }
+
+    pub(super) fn put(&mut self, turn: TurnId, live: Live) {
+        self.0.insert(turn, live);
+    }
+
+    pub(super) fn take(&mut self, turn: &TurnId) -> Option<Live> {
+        self.0.remove(turn)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn ids(&self) -> Vec<TurnId> {
+        self.0.keys().cloned().collect()
+    }
+
+    /// The turns that a turn waits for.
+    pub(super) fn children(&self, parent: &TurnId) -> Vec<TurnId> {
+        let below = self.0.iter();
+        let below = below.filter(|(_, live)| live.parent.as_ref() == Some(parent));
+        below.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// The first whose state is one of these.
+    pub(super) fn find(&self, is_wanted: impl Fn(&LiveState) -> bool) -> Option<&TurnId> {
+        let mut all = self.0.iter();
+        all.find(|(_, live)| is_wanted(&live.state))
+            .map(|(id, _)| id)
+    }
+
+    pub(super) fn states_mut(&mut self) -> impl Iterator<Item = &mut LiveState> {
+        self.0.values_mut().map(|live| &mut live.state)
+    }
+
+    /// Takes out what turns are to be told again.
+    pub(super) fn take_due(&mut self) -> Vec<(TurnId, Due)> {
+        let all = self.0.iter_mut();
+        all.flat_map(|(id, live)| live.due.drain(..).map(|due| (id.clone(), due)))
+            .collect()
+    }
+
+    /// Whether a turn is to be told something again.
+    pub(super) fn has_due(&self) -> bool {
+        self.0.values().any(|live| !live.due.is_empty())
+    }
+
+    /// How much memory the conversations of children take that do not run, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let all = self.0.values();
+        all.map(|live| live.transcript.bytes()).sum()
+    }
+
+    /// Whether nothing of them needs memory.
+    pub(super) fn are_idle(&self) -> bool {
+        self.0.values().all(Live::is_idle)
+    }
+
+    /// Whether the session has the conversation of its own agent now.
+    pub(super) fn root_runs(&self) -> bool {
+        let mut all = self.0.values();
+        all.any(|live| live.is_root() && matches!(live.state, LiveState::Running(_)))
+    }
+}
+
+/// How many children of a session live.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Slots(Arc<AtomicUsize>);
+
+/// A child's place among those that live, given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Slot(Arc<AtomicUsize>);
+
+impl Slots {
+    /// Takes a place: how many were taken before.
+    pub(crate) fn take(&self) -> (Slot, usize) {
+        let before = self.0.fetch_add(1, Ordering::Relaxed);
+        (Slot(self.0.clone()), before)
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,125 @@
+//! What others ask of a turn: its place among the turns of its session, its calls, its bounds, its
+//! end.
+
+use std::sync::Arc;
+
+use samovar_core::event::Fault;
+use samovar_core::{Agent, Approval, Bounds, CallId, FinishReason, Limits, MessageId, ToolCall};
+
+use super::{CallState, Open, Phase, Turn};
+
+/// Where a turn stands among the turns of its session.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Place {
+    /// The call that it answers; `None` for a turn of the session's own agent.
+    pub parent_call: Option<CallId>,
+    /// Whether its parent does not wait for it (SA-11).
+    pub is_background: bool,
+    /// Its agent, if that is not the server's own master.
+    pub definition: Option<Arc<Agent>>,
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct End {
+    /// The reason.
+    pub reason: FinishReason,
+    /// The fault, if there was one.
+    pub fault: Option<Fault>,
+}
+
+impl Place {
+    pub(super) fn new(
+        parent_call: Option<&CallId>,
+        is_background: bool,
+        definition: Option<&Arc<Agent>>,
+    ) -> Self {
+        Self {
+            parent_call: parent_call.cloned(),
+            is_background,
+            definition: definition.cloned(),
+        }
+    }
+}
+
+impl Turn {
+    /// The tool of an open call that a child's turn closes.
+    pub fn delegated_tool(&self, id: &CallId) -> Option<&str> {
+        let is_it = |open: &&Open| open.call.id == *id && open.state == CallState::Child;
+        let found = self.calls.iter().find(is_it);
+        found.map(|open| open.call.name.as_str())
+    }
+
+    /// The open calls that children's turns close.
+    pub fn delegated_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        let of_child = |open: &&Open| open.state == CallState::Child;
+        self.calls.iter().filter(of_child).map(|open| &open.call)
+    }
+
+    /// The message with the model's last answer.
+    pub fn answer(&self) -> Option<&MessageId> {
+        self.answer.as_ref()
+    }
+
+    /// What its message set.
+    pub(crate) fn bounds(&self) -> &Bounds {
+        &self.bounds
+    }
+
+    /// Where it stands among the turns of its session.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// How it ended; `None` while it lives.
+    pub fn outcome(&self) -> Option<&End> {
+        self.end.as_ref()
+    }
+
+    /// Whether it is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.phase == Phase::Over
+    }
+
+    /// Whether the call has its outcome.
+    pub fn is_closed(&self, id: &CallId) -> bool {
+        let closed = |open: &Open| open.call.id == *id && open.state == CallState::Closed;
+        self.calls.iter().any(closed)
+    }
+
+    /// How much is asked before its calls run on a server of this level: what its message asked for,
+    /// else the stricter of that level and the one that it began with.
+    pub fn approval(&self, server: Approval) -> Approval {
+        self.bounds.approval.unwrap_or(self.approval.max(server))
+    }
+
+    /// Whether its message said that no person can answer or read along.
+    pub(crate) fn has_no_input(&self) -> bool {
+        self.bounds.no_input
+    }
+
+    /// The attempt of the current iteration, from 1.
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// How often a model's server has failed the turn, over all its iterations (AS-14).
+    pub fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// How often the current iteration got an empty answer.
+    pub fn empty_answers(&self) -> u32 {
+        self.empty_answers
+    }
+
+    /// The current iteration of the loop.
+    pub fn iteration(&self) -> u32 {
+        self.iteration
+    }
+
+    /// How far it may go.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+}

@@ -1,0 +1,197 @@
+//! `samovar agents`.
+
+use serde_json::{Value, json};
+
+use crate::setup::{ended_with, program};
+
+/// The one document that a command printed.
+fn document(stdout: &str) -> Value {
+    serde_json::from_str(stdout).unwrap()
+}
+
+// proves SA-2, SA-4, FC-1
+#[tokio::test]
+async fn an_agent_of_ones_own_is_added_shown_edited_and_removed() {
+    let program = program();
+    program.file("prompt.md", "You test on {{date}}.\n");
+    let added = program
+        .run([
+            "agents",
+            "add",
+            "tester",
+            "--prompt",
+            "@prompt.md",
+            "--tools",
+            "read_file, open-url",
+            "--agents",
+            "browser",
+            "--max-steps",
+            "7",
+            "--display-name",
+            "The tester",
+            "--model",
+            "openai/gpt-5",
+        ])
+        .await;
+    assert_eq!(added.code, Some(0), "{added:?}");
+    assert_eq!(
+        added.stdout,
+        "tester can be called from the next delegation on\n"
+    );
+
+    let edited = program
+        .run([
+            "agents",
+            "edit",
+            "tester",
+            "--max-depth",
+            "2",
+            "--agents",
+            "",
+        ])
+        .await;
+    assert_eq!(edited.code, Some(0), "{edited:?}");
+    assert!(edited.stdout.contains("version 2"), "{edited:?}");
+    let shown = program.run(["agents", "show", "tester", "--json"]).await;
+    let mut shown = document(&shown.stdout);
+    assert!(shown["updatedAt"].is_i64(), "{shown}");
+    shown["updatedAt"] = Value::Null;
+    let wanted = json!({
+        "schema": "samovar.agent/1", "name": "tester", "displayName": "The tester",
+        "systemPrompt": "You test on {{date}}.\n",
+        "model": {"provider": "openai", "modelId": "gpt-5", "params": {}},
+        "toolKeys": ["open_url", "read_file"], "allowedSubAgents": [], "maxDepth": 2, "maxSteps": 7,
+        "enabled": true, "pageIds": [], "version": 2, "origin": "row", "updatedAt": null,
+        "missing": ["open_url"],
+    });
+    assert_eq!(shown, wanted);
+    let text = program.run(["agents", "show", "tester"]).await.stdout;
+    for part in [
+        "openai/gpt-5",
+        "open_url, read_file",
+        "You test on {{date}}.",
+        "missing tools",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+// proves SA-4
+#[tokio::test]
+async fn an_added_agent_is_listed_until_it_is_removed() {
+    let program = program();
+    let added = ["agents", "add", "tester", "--display-name", "The tester"];
+    program.run(added).await;
+    let list = program.run(["agents", "list"]).await.stdout;
+    let tester = list
+        .lines()
+        .find(|line| line.starts_with("tester"))
+        .unwrap();
+    let words: Vec<_> = tester.split_whitespace().collect();
+    assert_eq!(words, ["tester", "row", "on", "The", "tester"]);
+    let removed = program.run(["agents", "remove", "tester"]).await;
+    assert_eq!(
+        (removed.code, removed.stdout.as_str()),
+        (Some(0), "tester was removed\n")
+    );
+    let gone = program.run(["agents", "show", "tester"]).await;
+    ended_with(&gone, 2, "unknown_agent");
+}
+
+// proves SA-2
+#[tokio::test]
+async fn doctor_counts_the_files_that_define_agents_and_names_those_that_do_not() {
+    let program = program();
+    program.run(["agents", "add", "first"]).await;
+    let agents = program.store().join("agents");
+    std::fs::create_dir_all(&agents).unwrap();
+    std::fs::write(agents.join("good.md"), "---\nmaxSteps: 3\n---\n").unwrap();
+    let all_good = program.run(["doctor"]).await.stdout;
+    assert!(
+        all_good.contains("1 agent is defined in a file"),
+        "{all_good}"
+    );
+    std::fs::write(agents.join("bad.md"), "---\nmaxSteps: 0\n---\n").unwrap();
+    let broken = program.run(["doctor"]).await;
+    assert_eq!(broken.code, Some(3), "{broken:?}");
+    assert!(
+        broken
+            .stdout
+            .contains("bad.md: maxSteps must be between 1 and 1000"),
+        "{broken:?}"
+    );
+    assert!(!broken.stdout.contains("good.md"), "{broken:?}");
+}
+
+// proves SA-3, SA-4
+#[tokio::test]
+async fn what_cannot_be_done_to_an_agent_says_so_in_its_exit_code() {
+    let program = program();
+    let rows = [
+        (&["agents", "add", "browser"][..], "agent_conflict"),
+        (
+            &["agents", "add", "x", "--tools", "raed_file"],
+            "invalid_params",
+        ),
+        (&["agents", "add", "x", "--agents", "x"], "invalid_params"),
+        (
+            &["agents", "add", "x", "--prompt", "{{moon}}"],
+            "invalid_params",
+        ),
+        (
+            &["agents", "add", "x", "--prompt", "@nothing.md"],
+            "invalid_params",
+        ),
+        (&["agents", "edit", "x"], "invalid_params"),
+        (
+            &["agents", "edit", "x", "--enabled", "false"],
+            "unknown_agent",
+        ),
+        (
+            &["agents", "edit", "master", "--enabled", "false"],
+            "agent_conflict",
+        ),
+        (&["agents", "remove", "master"], "agent_conflict"),
+    ];
+    for (args, code) in rows {
+        let ended = program.run(args).await;
+        ended_with(&ended, 2, code);
+    }
+}
+
+// proves SA-4, SA-19
+#[tokio::test]
+async fn the_graph_is_a_tree_of_who_may_call_which_agent() {
+    let program = program();
+    for (name, calls) in [("a", "b"), ("b", "c"), ("c", "a")] {
+        program
+            .run(["agents", "add", name, "--agents", calls, "--max-depth", "8"])
+            .await;
+    }
+    program
+        .run(["agents", "add", "off", "--enabled", "false"])
+        .await;
+    let graph = program.run(["agents", "graph"]).await;
+    assert_eq!(graph.code, Some(0), "{graph:?}");
+    let expected = "\
+master
+  a
+    b
+      c
+  b
+    c
+      a
+  browser
+  c
+    a
+      b
+";
+    assert!(graph.stdout.starts_with(expected), "{}", graph.stdout);
+    assert!(graph.stdout.ends_with("\noff (off)\n"), "{}", graph.stdout);
+    let json = document(&program.run(["agents", "graph", "--json"]).await.stdout);
+    assert_eq!(
+        json["items"][1],
+        json!({"name": "a", "depth": 1, "cycle": false})
+    );
+    assert_eq!(json["cut"], false);
+}

@@ -1,0 +1,123 @@
+//! Agents below the session's own, as clients see them.
+
+use std::collections::BTreeSet;
+
+use reqwest::Method;
+use samovar_model_server::{Gate, say};
+use samovar_testkit::{App, EventStream};
+use serde_json::{Value, json};
+
+fn asks_browser() -> samovar_model_server::Reply {
+    let order = json!({"name": "browser", "task": "look up tea"});
+    say("I ask. ").and_call("subAgent", order)
+}
+
+/// A server on which the browser agent has answered.
+async fn answered() -> (App, String) {
+    let app = App::start([asks_browser(), say("tea is a leaf"), say("a leaf")]).await;
+    let session = app.session().await;
+    (app, session)
+}
+
+fn items(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+// proves SA-8, SA-9
+#[tokio::test]
+async fn a_child_is_told_apart_live_and_after_a_reload_and_the_default_stream_shows_none_of_it() {
+    let (app, session) = answered().await;
+    let path = "/services/agent/sendMessage/stream?profile=full";
+    let body = json!({"sessionId": session, "content": "tea?"});
+    let request = app.request(Method::POST, path).json(&body);
+    let frames = EventStream::new(request.send().await.unwrap()).rest().await;
+
+    let of = |path: &str| {
+        let events = frames.iter().map(|frame| &frame.data);
+        let events = events.filter(|event| event["agent"] == path);
+        let texts = events.filter_map(|event| event["fragment"]["text"].as_str());
+        texts.collect::<String>()
+    };
+    assert_eq!(of("master"), "I ask. a leaf");
+    assert_eq!(of("master/browser"), "tea is a leaf");
+
+    let rows = app.ok("getMessages", json!({"sessionId": session})).await;
+    let said = items(&rows)
+        .iter()
+        .find(|row| row["content"] == "tea is a leaf")
+        .unwrap();
+    let agent = &said["metadata"]["agent"];
+    assert_eq!(agent["path"], json!(["master", "browser"]));
+    assert_eq!(
+        (&agent["kind"], &agent["depth"]),
+        (&json!("sub"), &json!(1))
+    );
+    assert_eq!(agent["displayName"], "Browser");
+    let caller = items(&rows)
+        .iter()
+        .find(|row| row["id"] == agent["parentMessageId"])
+        .unwrap();
+    assert_eq!(caller["content"], "I ask. ");
+    assert_eq!(caller["toolCalls"][0]["id"], agent["toolCallId"]);
+    let result = items(&rows)
+        .iter()
+        .find(|row| row["toolCallId"] == agent["toolCallId"])
+        .unwrap();
+    let told: Value = serde_json::from_str(result["content"].as_str().unwrap()).unwrap();
+    assert_eq!(
+        (&told["ok"], &told["messageId"]),
+        (&json!(true), &said["id"])
+    );
+
+    let (app, session) = answered().await;
+    let frames = app.turn(&session, "tea?").await;
+    let shown: String = frames
+        .iter()
+        .filter_map(|frame| frame.data["content"].as_str())
+        .collect();
+    assert_eq!(shown, "I ask. a leaf");
+}
+
+// proves SA-7, SA-11
+#[tokio::test]
+async fn turns_are_listed_as_a_tree_and_a_branch_is_stopped_alone() {
+    let never = say("half of it").hold_after(1, &Gate::new("never"));
+    let app = App::start([asks_browser(), never, say("it was stopped")]).await;
+    let session = app.session().await;
+    let mut stream = app.say(&session, "tea?").await;
+    app.model.prompt(1).await.unwrap();
+
+    let path = format!("/api/turns?sessionId={session}");
+    let turns = app.get(&path).await.body;
+    let [master, browser] = items(&turns) else {
+        panic!("{turns}")
+    };
+    assert_eq!(browser["parentTurnId"], master["turnId"]);
+    assert_eq!(browser["path"], json!(["master", "browser"]));
+    let states: BTreeSet<_> = items(&turns)
+        .iter()
+        .map(|turn| turn["state"].as_str())
+        .collect();
+    assert_eq!(states, BTreeSet::from([Some("running")]));
+
+    let cancel = format!("/api/turns/{}/cancel", browser["turnId"].as_str().unwrap());
+    let stopped = app
+        .answer(app.request(Method::POST, &cancel).json(&json!({})))
+        .await;
+    assert_eq!(stopped.body, json!({"cancelled": true}));
+    stream.rest().await;
+    let again = app
+        .answer(app.request(Method::POST, &cancel).json(&json!({})))
+        .await;
+    assert_eq!(again.body, json!({"cancelled": false}));
+    let turns = app.get(&path).await.body;
+    let reasons = |turn: &Value| turn["finishReason"].as_str().map(str::to_owned);
+    let ends: Vec<_> = items(&turns).iter().map(reasons).collect();
+    assert_eq!(ends[1].as_deref(), Some("cancelled"));
+    assert!(ends[0].is_some(), "{turns}");
+    let unknown = app
+        .request(Method::POST, "/api/turns/nope/cancel")
+        .json(&json!({}));
+    let refused = app.answer(unknown).await;
+    assert_eq!((refused.status, refused.code()), (404, "unknown_turn"));
+}

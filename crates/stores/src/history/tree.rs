@@ -1,0 +1,69 @@
+//! Turns for readers: the turn that called each, and the tokens that it has used.
+
+use samovar_core::history::{TurnQuery, TurnRow};
+use samovar_core::{AgentPath, CallId, Millis, SessionId, Usage};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row, SqlitePool};
+
+use super::failure::Failure;
+use super::row::{self, odd, parse};
+use super::turns::{Turn, turn_columns};
+
+/// The parent is the turn of the message that the turn's first one names. The tokens of a turn that
+/// lives are those of its messages.
+pub(super) const TURNS: &str = concat!(
+    "SELECT ",
+    turn_columns!("t."),
+    ", s.id AS session_id, ( \
+    SELECT p.id FROM message_rows AS m \
+    JOIN message_rows AS c ON c.id = m.parent_message_id \
+    JOIN turns AS p ON p.key = c.turn_key \
+    WHERE m.session_key = t.session_key AND m.turn_key = t.key \
+    AND m.turn_seq = coalesce(t.turn_seq, 9223372036854775807) \
+    AND m.parent_message_id IS NOT NULL LIMIT 1) AS parent, ( \
+    SELECT json_array(coalesce(sum(m.tokens_input), 0), coalesce(sum(m.tokens_output), 0)) \
+    FROM message_rows AS m WHERE t.finished_at IS NULL AND m.session_key = t.session_key \
+    AND m.turn_key = t.key AND m.turn_seq = coalesce(t.turn_seq, 9223372036854775807)) AS so_far \
+    FROM turns AS t JOIN sessions AS s ON s.key = t.session_key \
+    WHERE (?1 IS NULL OR s.id = ?1) AND (?2 IS NULL OR t.id = ?2) \
+    ORDER BY coalesce(t.turn_seq, 9223372036854775807) DESC, t.key DESC LIMIT ?3"
+);
+
+/// The last turns, oldest first.
+pub(super) async fn turns(
+    readers: &SqlitePool,
+    query: &TurnQuery,
+) -> Result<Vec<TurnRow>, Failure> {
+    let turns = sqlx::query(TURNS)
+        .bind(query.session.as_ref().map(SessionId::as_str))
+        .bind(query.turn.as_ref().map(samovar_core::TurnId::as_str))
+        .bind(query.limit);
+    let newest_first = turns.fetch_all(readers).await?;
+    newest_first.iter().rev().map(shown).collect()
+}
+
+fn shown(row: &SqliteRow) -> Result<TurnRow, Failure> {
+    let turn = Turn::read(row)?;
+    let parent: Option<String> = row.try_get("parent")?;
+    let (input, output) = parse(&row.try_get::<String, _>("so_far")?)?;
+    let so_far = Usage {
+        input,
+        output,
+        ..Usage::default()
+    };
+    Ok(TurnRow {
+        turn: row::turn_id(&turn.id)?,
+        session: SessionId::new(row.try_get("session_id")?).map_err(odd)?,
+        agent: AgentPath::read(&turn.agent),
+        parent: parent.as_deref().map(row::turn_id).transpose()?,
+        parent_call: turn
+            .parent_call
+            .as_deref()
+            .map(CallId::new)
+            .transpose()
+            .map_err(odd)?,
+        started_at: turn.started_at.map(Millis),
+        end: turn.end()?,
+        usage: turn.usage.unwrap_or(so_far),
+    })
+}

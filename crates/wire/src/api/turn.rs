@@ -1,0 +1,111 @@
+//! Turns as people see them: a tree of agents at work (SA-11).
+
+use samovar_core::history::TurnRow;
+use samovar_core::{AgentPath, CallId, Millis, SessionId, TurnId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which turns are listed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TurnsParams {
+    /// Those of this session; by default of all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub session_id: Option<SessionId>,
+    /// The last so many, at most 200; by default 50.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+}
+
+/// Whether a turn was stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TurnCancelled {
+    /// False if it was over already.
+    pub cancelled: bool,
+}
+
+/// A turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TurnInfo {
+    /// The turn.
+    #[schemars(with = "String")]
+    pub turn_id: TurnId,
+    /// Its session.
+    #[schemars(with = "String")]
+    pub session_id: SessionId,
+    /// The agent's name.
+    pub name: String,
+    /// The agents from the session's own down to this one.
+    pub path: Vec<String>,
+    /// How many agents are above it.
+    pub depth: u32,
+    /// The turn that called it; absent for one of the session's own agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub parent_turn_id: Option<TurnId>,
+    /// The call that it answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub tool_call_id: Option<CallId>,
+    /// How far it is.
+    pub state: TurnProgress,
+    /// Why it ended, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish_reason: Option<String>,
+    /// When it started, in milliseconds since 1970; absent while it waits for its turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<i64>")]
+    pub started_at: Option<Millis>,
+    /// How long it took, or has taken so far, in milliseconds.
+    pub elapsed_ms: u64,
+    /// Tokens of its own model calls, so far or of all.
+    pub tokens: u64,
+}
+
+/// How far a turn is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnProgress {
+    /// Its message waits for earlier turns.
+    Queued,
+    /// It works, or an agent that it called does.
+    Running,
+    /// It waits for an outside answer.
+    Waiting,
+    /// It is over.
+    Finished,
+}
+
+impl TurnInfo {
+    /// A turn at a moment; `is_asking`: whether calls of it wait for an outside answer.
+    pub fn of(row: TurnRow, is_asking: bool, now: Millis) -> Self {
+        let state = match (&row.end, row.started_at) {
+            (Some(_), _) => TurnProgress::Finished,
+            (None, None) => TurnProgress::Queued,
+            (None, Some(_)) if is_asking => TurnProgress::Waiting,
+            (None, Some(_)) => TurnProgress::Running,
+        };
+        let end = row.end.as_ref().map_or(now, |(_, at)| *at);
+        let elapsed = row.started_at.map_or(0, |start| end.0 - start.0);
+        Self {
+            name: row.agent.name().to_owned(),
+            path: names(&row.agent),
+            depth: u32::try_from(row.agent.depth()).unwrap_or(u32::MAX),
+            turn_id: row.turn,
+            session_id: row.session,
+            parent_turn_id: row.parent,
+            tool_call_id: row.parent_call,
+            state,
+            finish_reason: row.end.map(|(reason, _)| reason.as_str().to_owned()),
+            started_at: row.started_at,
+            elapsed_ms: u64::try_from(elapsed).unwrap_or(0),
+            tokens: row.usage.total(),
+        }
+    }
+}
+
+fn names(path: &AgentPath) -> Vec<String> {
+    path.names().map(str::to_owned).collect()
+}
