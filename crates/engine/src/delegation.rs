@@ -271,6 +271,9 @@ pub(crate) fn shown(spec: &ToolSpec, agent: &Agent, agents: &dyn Agents) -> Opti
         return None;
     }
     let mut description = spec.description.clone();
+    if !callable.is_empty() {
+        description.push_str(" Agents:");
+    }
     for entry in &callable {
         let Agent {
             name, display_name, ..
@@ -327,6 +330,16 @@ pub(crate) fn outcome(end: &End, last: Option<&Message>) -> Outcome {
     Outcome::new(status, said.to_string()).with_data(said)
 }
 
+/// What a caller hears of a child that the stores have lost.
+pub(crate) fn lost() -> Outcome {
+    let said = json!({
+        "ok": false,
+        "code": "SUBAGENT_LOST",
+        "error": "the server has lost what it did, so that may have happened or not"
+    });
+    Outcome::new(Status::Unknown, said.to_string()).with_data(said)
+}
+
 /// Notes in a child's message what its path does not say: its name for people, and the call that it
 /// answers (SA-8).
 pub(crate) fn describe(message: &mut Message, display_name: &str, call: &CallId) {
@@ -367,7 +380,7 @@ impl Toolset for DelegationTools {
             DELEGATE,
             "Hands a task to another agent and waits for its answer. It knows nothing of this \
              conversation: put all that it needs into the task or the context. Several calls in one \
-             answer run in parallel. Agents:",
+             answer run in parallel.",
             &json!({
                 "name": {"type": "string", "description": "The agent."},
                 "task": {"type": "string", "minLength": 1, "description": "What it is to do."},
@@ -383,7 +396,7 @@ impl Toolset for DelegationTools {
         let spawn = spec(
             SPAWN,
             "Starts a task in the background and returns at once. Its result comes later as a message \
-             of the system. Without an agent it has your tools, but cannot call agents. Agents:",
+             of the system. Without an agent it has your tools, but cannot call agents.",
             &json!({
                 "task": {"type": "string", "minLength": 1, "description": "What is to be done."},
                 "agent": {"type": "string", "description": "The agent."},

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::event::Entry;
-use samovar_core::{Bounds, Message, Seq, TurnId, planted};
+use samovar_core::{Bounds, Message, Role, Seq, TurnId, planted};
 
 use crate::log::weight;
 
@@ -101,6 +101,13 @@ impl Queue {
     pub(crate) fn len(&self) -> usize {
         let waiting = self.lock();
         waiting.queued.len() + waiting.joining.len()
+    }
+
+    /// How many of them are results of children in the background.
+    pub(crate) fn results(&self) -> usize {
+        let waiting = self.lock();
+        let all = waiting.queued.iter();
+        all.filter(|one| one.message.role == Role::System).count()
     }
 
     /// How much memory those that wait take, in bytes.

@@ -54,6 +54,8 @@ pub(crate) enum FromTurn {
     Born(Box<Newborn>),
     /// It is to be stopped, and has children that come first.
     Stopping(TurnId, Cancel),
+    /// It has stopped, and there is no room to keep that.
+    EndNotKept(TurnId),
 }
 
 /// A wish to stop a turn.
@@ -199,6 +201,7 @@ impl Runner {
                 Step::Remind(reminder, words) => {
                     let id = MessageId::fresh(self.parts.ids.as_ref());
                     let message = Message::of_reminder(id, reminder, words, self.now());
+                    let message = self.described(message);
                     self.note_by(Author::System, Kind::finished(message));
                 }
                 Step::CallModel { max_tokens } => {
@@ -440,13 +443,19 @@ impl Runner {
         self.parts.clock.now()
     }
 
-    fn note_message(&mut self, mut message: Message) {
+    fn note_message(&mut self, message: Message) {
+        let message = self.described(message);
+        self.note(Kind::finished(message));
+    }
+
+    /// A message of this turn; of a child's it says which call it answers (SA-8).
+    fn described(&self, mut message: Message) -> Message {
         if let (Some(parent), Some(call)) = (&self.parent, &self.turn.place().parent_call) {
             message.parent = Some(parent.clone());
             let name = &self.definition.display_name;
             delegation::describe(&mut message, name, call);
         }
-        self.note(Kind::finished(message));
+        message
     }
 }
 

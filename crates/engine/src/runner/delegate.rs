@@ -43,12 +43,13 @@ impl Runner {
     async fn conceive(&mut self, call: &ToolCall, spec: &ToolSpec) -> Result<Newborn, Refusal> {
         let order = Order::read(call)?;
         let is_background = spec.name == delegation::SPAWN;
-        let (slot, in_tree) = self.slots.take();
+        let (slot, taken) = self.slots.take(Some(self.turn_id.clone()));
         let caller = Caller {
             agent: &self.definition,
             path: &self.agent,
-            children: self.turn.delegated_calls().count(),
-            in_tree,
+            children: taken.of_turn,
+            // What a child in the background has left takes its place until it begins a turn.
+            in_tree: taken.in_tree + self.queue.results(),
         };
         let agents = self.parts.agents.as_ref();
         let mut definition = delegation::admit(&caller, &order, is_background, agents)?;
@@ -136,8 +137,9 @@ impl Runner {
                 .approval
                 .map_or(level, |ceiling| level.max(ceiling))
         });
+        let steps = [bounds.max_iterations, definition.max_steps];
         Bounds {
-            max_iterations: definition.max_steps,
+            max_iterations: steps.into_iter().flatten().min(),
             budget_tokens: None,
             approval: level,
             no_input: bounds.no_input,

@@ -4,7 +4,7 @@
 use samovar_core::{Broken, Code, Error};
 use samovar_locale as locale;
 
-use super::{Input, Reply, Runner, answer};
+use super::{FromTurn, Input, Reply, Runner, answer};
 use crate::log::Draft;
 use crate::parts::refusal;
 
@@ -55,6 +55,13 @@ impl Runner {
             // It has stopped; that this will be found after a crash cannot be promised yet.
             let why = locale::turn::end_not_kept();
             answer(reply, Err(Error::new(Code::StoreFull, why)));
+        }
+        if self.is_stopped && self.agent.depth() > 0 {
+            // The next moment tells it again.
+            drop(
+                self.session
+                    .try_send(FromTurn::EndNotKept(self.turn_id.clone())),
+            );
         }
         self.is_waiting = true;
         let room = &self.parts.disk_space;

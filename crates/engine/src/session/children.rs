@@ -4,8 +4,10 @@
 use std::sync::Arc;
 
 use samovar_core::{
-    Accepted, AgentPath, Author, Bounds, CallId, Entry, Kind, Message, MessageId, Outcome, TurnId,
+    Accepted, AgentPath, Author, Bounds, CallId, Code, Entry, Error, Kind, Message, MessageId,
+    Outcome, TurnId,
 };
+use samovar_locale as locale;
 use serde_json::json;
 
 use super::turns::{Live, LiveState};
@@ -29,6 +31,7 @@ impl Mailbox {
         match said {
             FromTurn::Born(newborn) => self.begin_child(*newborn).await,
             FromTurn::Stopping(turn, cancel) => self.stop_children_first(turn, cancel).await,
+            FromTurn::EndNotKept(turn) => self.end_is_not_kept(&turn),
         }
     }
 
@@ -78,6 +81,20 @@ impl Mailbox {
         }
         for child in children {
             self.stop_unasked(child).await;
+        }
+    }
+
+    /// Answers those that stop a turn above one whose end cannot be kept yet, as at the end of any
+    /// other turn.
+    fn end_is_not_kept(&mut self, turn: &TurnId) {
+        let Some(open) = &mut self.open else { return };
+        let mut above = open.live.get(turn).and_then(|live| live.parent.clone());
+        while let Some(live) = above.and_then(|parent| open.live.get_mut(&parent)) {
+            for Cancel { reply, .. } in live.stopping.drain(..) {
+                let why = locale::turn::end_not_kept();
+                answer(reply, Err(Error::new(Code::StoreFull, why)));
+            }
+            above = live.parent.clone();
         }
     }
 

@@ -202,7 +202,7 @@ impl Mailbox {
             let mut live = Live::new(agent, parent, LiveState::Left);
             if !live.is_root() {
                 live.transcript = found.conversation_of(&turn_id, max);
-                live.slot = Some(open.slots.take().0);
+                live.slot = Some(open.slots.take(live.parent.clone()).0);
             }
             if turn.is_parked() {
                 let open_calls = &self.parts.open_calls;

@@ -28,6 +28,7 @@ impl Mailbox {
         &mut self,
         interrupted: Vec<(TurnId, Live, Turn)>,
     ) -> Result<(), Broken> {
+        let interrupted = self.with_those_that_wait(interrupted);
         let fates: HashMap<_, _> = interrupted
             .iter()
             .map(|(id, live, turn)| (id.clone(), (live.parent.clone(), self.fate(turn))))
@@ -50,6 +51,27 @@ impl Mailbox {
             self.end_cut(&turn_id, live, turn, code).await?;
         }
         Ok(())
+    }
+
+    /// Where no turn continues after a stop, those that wait for one which was cut end with it.
+    fn with_those_that_wait(
+        &mut self,
+        mut cut: Vec<(TurnId, Live, Turn)>,
+    ) -> Vec<(TurnId, Live, Turn)> {
+        let is_off = self.parts.settings.resume == Resume::Off;
+        let Some(open) = self.open.as_mut().filter(|_| is_off) else {
+            return cut;
+        };
+        let mut at = 0;
+        while let Some((_, live, _)) = cut.get(at) {
+            if let Some(parent) = live.parent.clone()
+                && let Some((live, turn)) = open.live.take_parked(&parent)
+            {
+                cut.push((parent, live, turn));
+            }
+            at += 1;
+        }
+        cut
     }
 
     /// Why a turn that was cut does not continue, if it does not.

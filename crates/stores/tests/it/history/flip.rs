@@ -135,6 +135,15 @@ fn flipped(value: &sqlx::sqlite::SqliteRow, random: usize) -> Option<String> {
     }
 }
 
+const TABLES: [&str; 6] = [
+    "sessions",
+    "message_rows",
+    "turns",
+    "syncs",
+    "generation",
+    "spent_in_memory",
+];
+
 // proves DU-13
 #[tokio::test]
 async fn a_bit_that_flips_in_any_column_of_any_table_is_without_effect_or_reported() {
@@ -153,15 +162,7 @@ async fn a_bit_that_flips_in_any_column_of_any_table_is_without_effect_or_report
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         seed >> 33
     };
-    let tables = [
-        "sessions",
-        "message_rows",
-        "turns",
-        "syncs",
-        "generation",
-        "spent_in_memory",
-    ];
-    for table in tables {
+    for table in TABLES {
         let columns = sqlx::query_scalar("SELECT name FROM pragma_table_info(?1)").bind(table);
         let columns: Vec<String> = columns.fetch_all(&mut place.sql().await).await.unwrap();
         let (mut flips, mut reported) = (0, 0);
