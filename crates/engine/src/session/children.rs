@@ -89,12 +89,12 @@ impl Mailbox {
     fn end_is_not_kept(&mut self, turn: &TurnId) {
         let Some(open) = &mut self.open else { return };
         let mut above = open.live.get(turn).and_then(|live| live.parent.clone());
-        while let Some(live) = above.and_then(|parent| open.live.get_mut(&parent)) {
+        while let Some(live) = above.as_ref().and_then(|parent| open.live.get_mut(parent)) {
             for Cancel { reply, .. } in live.stopping.drain(..) {
                 let why = locale::turn::end_not_kept();
                 answer(reply, Err(Error::new(Code::StoreFull, why)));
             }
-            above = live.parent.clone();
+            above.clone_from(&live.parent);
         }
     }
 

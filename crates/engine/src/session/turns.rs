@@ -146,15 +146,12 @@ impl LiveTurns {
     /// Takes a turn out if it is parked.
     pub(super) fn take_parked(&mut self, turn: &TurnId) -> Option<(Live, Turn)> {
         let live = self.0.remove(turn)?;
-        match live.state {
-            LiveState::Parked(parked) => {
-                let state = LiveState::Left;
-                Some((Live { state, ..live }, *parked))
-            }
-            _ => {
-                self.0.insert(turn.clone(), live);
-                None
-            }
+        if let LiveState::Parked(parked) = live.state {
+            let state = LiveState::Left;
+            Some((Live { state, ..live }, *parked))
+        } else {
+            self.0.insert(turn.clone(), live);
+            None
         }
     }
 
