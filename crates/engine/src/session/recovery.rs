@@ -120,7 +120,7 @@ impl Mailbox {
     pub(super) async fn end_cut(
         &mut self,
         turn_id: &TurnId,
-        live: Live,
+        mut live: Live,
         mut turn: Turn,
         code: FaultCode,
     ) -> Result<(), Broken> {
@@ -134,6 +134,9 @@ impl Mailbox {
             };
             let said = Answer::kept(of_turn, turn.asked_model());
             let said = said.and_then(|said| said.salvage(ending, self.parts.clock.now()));
+            if let Some(said) = said.clone().filter(|_| !live.is_root()) {
+                live.transcript.push(Arc::new(said));
+            }
             salvaged = said.map(Kind::finished);
         }
         // The fold sees what was said, so that the end counts with it.
