@@ -536,4 +536,5 @@ async fn what_a_child_had_begun_to_say_when_it_was_given_up_is_its_summary() {
     assert!(!left.text().is_empty());
     assert_eq!(said["summary"], left.text());
     assert_eq!(said["messageId"], left.id.as_str());
+    assert!(left.parent.is_some() && left.metadata["agent"]["toolCallId"].is_string());
 }

@@ -45,7 +45,7 @@ pub(super) fn called() -> Vec<Broken> {
             }
         }),
         check(Broken::AnswerLost, |day| {
-            change(day, "k1", FULL, DEEPER, "")
+            change(day, "k1", FULL, DEEPER, "");
         }),
         check(Broken::StuckTurn, |day| day.turns[2].is_over = false),
         check(Broken::StuckTurn, |day| {

@@ -99,7 +99,7 @@ fn background(observed: &mut Observed) {
         &shown("c20", "spawn", &spawned),
     );
     log.below("t21", "master/background", |log| {
-        start(log, "k21", "b1-b1", "c20", true)
+        start(log, "k21", "b1-b1", "c20", true);
     });
     speak(&mut log, "a21", "b1", 2);
     let of_call = Some("c20".to_owned());
