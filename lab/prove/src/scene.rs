@@ -77,12 +77,12 @@ fn edited_file(message: &str) -> String {
 /// One of the scenes. What may join another's turn does not bring that to its end.
 pub(crate) fn choose(dice: &mut Dice, delivery: Delivery) -> Scene {
     match dice.within(0..=99) {
-        0..=19 => Scene::Text,
-        20..=40 => Scene::Tools,
-        41..=62 => Scene::Questions,
-        63..=70 => Scene::Fault,
-        71..=79 => Scene::Long,
-        80..=95 => Scene::Tree,
+        0..=17 => Scene::Text,
+        18..=37 => Scene::Tools,
+        38..=58 => Scene::Questions,
+        59..=65 => Scene::Fault,
+        66..=73 => Scene::Long,
+        74..=95 => Scene::Tree,
         _ if delivery == Delivery::Steer => Scene::Text,
         _ => Scene::Refused,
     }
