@@ -140,7 +140,8 @@ impl Transcript {
         self.push(message);
     }
 
-    fn push(&mut self, message: Arc<Message>) {
+    /// Adds what was said last.
+    pub(crate) fn push(&mut self, message: Arc<Message>) {
         self.bytes += weight::of_message(&message);
         self.messages.push(message);
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use samovar_core::{
     Agent, AgentPath, Approval, Author, Bounds, Kind, Message, MessageId, Model, Outcome, Part,
-    Role, ToolCall, ToolSpec, TurnId,
+    Role, ToolCall, ToolSpec, TurnId, planted,
 };
 use serde_json::json;
 
@@ -37,6 +37,20 @@ impl Runner {
         spec: &ToolSpec,
     ) -> Result<Newborn, Outcome> {
         let newborn = self.conceive(call, spec).await;
+        planted!("child-starts-twice", {
+            let born = newborn.as_ref().ok().map(|newborn| &newborn.turn_id);
+            let drafts = self.pending.iter();
+            let of_child = drafts.filter(|draft| born.is_some() && draft.turn.as_ref() == born);
+            let mut drafts: Vec<_> = of_child.cloned().collect();
+            let again = TurnId::fresh(self.parts.ids.as_ref());
+            for draft in &mut drafts {
+                draft.turn = Some(again.clone());
+                if let Kind::MessageFinished { message, .. } = &mut draft.kind {
+                    message.id = MessageId::fresh(self.parts.ids.as_ref());
+                }
+            }
+            self.pending.extend(drafts);
+        });
         newborn.map_err(|refusal| refusal.outcome())
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use samovar_core::{
     Accepted, AgentPath, Author, Bounds, CallId, Code, Entry, Error, Kind, Message, MessageId,
-    Outcome, TurnId,
+    Outcome, TurnId, failpoint, planted,
 };
 use samovar_locale as locale;
 use serde_json::json;
@@ -114,6 +114,7 @@ impl Mailbox {
         let outcome = delegation::outcome(end, last);
         drop(live.slot);
         if let Some(parent) = live.parent {
+            failpoint!("child.end.after");
             self.tell_parent(&parent, call.clone(), outcome).await;
         }
     }
@@ -128,6 +129,9 @@ impl Mailbox {
 
     /// Tells turns of children that were over when the server stopped.
     pub(super) async fn tell_ends(&mut self, ended: Vec<(TurnId, CallId, Outcome)>) {
+        planted!("child-end-forgotten", {
+            return;
+        });
         for (parent, call, outcome) in ended {
             self.tell_parent(&parent, call, outcome).await;
         }
@@ -142,6 +146,18 @@ impl Mailbox {
             return;
         };
         if !live.is_stopping {
+            planted!("child-answer-swapped", {
+                let other = match &live.state {
+                    LiveState::Parked(turn) => {
+                        let mut open = turn.delegated_calls();
+                        open.find(|open| open.id != call)
+                            .map(|open| open.id.clone())
+                    }
+                    _ => None,
+                };
+                let input = Input::Settle(other.unwrap_or(call), outcome, None);
+                return Box::pin(self.forward(parent, input)).await;
+            });
             let input = Input::Settle(call, outcome, None);
             return Box::pin(self.forward(parent, input)).await;
         }
@@ -177,6 +193,9 @@ impl Parts {
         last: Option<&Message>,
     ) -> Option<(Queued, Draft)> {
         let end = turn.outcome().filter(|_| turn.place().is_background)?;
+        planted!("background-result-lost", {
+            return None;
+        });
         let about = json!({
             "turnId": turn_id.as_str(),
             "path": agent.names().collect::<Vec<_>>(),

@@ -3,7 +3,7 @@
 
 use samovar_core::error::FaultCode;
 use samovar_core::{
-    Accepted, Author, Broken, Code, Error, Event, Kind, Seq, TurnId, Usage, planted,
+    Accepted, Author, Broken, Code, Error, Event, Kind, Message, Seq, TurnId, Usage, planted,
 };
 use samovar_locale as locale;
 use std::cmp::Reverse;
@@ -142,7 +142,7 @@ impl Mailbox {
     pub(super) async fn end_cut(
         &mut self,
         turn_id: &TurnId,
-        live: Live,
+        mut live: Live,
         mut turn: Turn,
         code: FaultCode,
     ) -> Result<(), Broken> {
@@ -156,6 +156,7 @@ impl Mailbox {
             };
             let said = Answer::kept(of_turn, turn.asked_model());
             let said = said.and_then(|said| said.salvage(ending, self.parts.clock.now()));
+            let said = said.map(|said| live.takes_in(said, &turn));
             salvaged = said.map(Kind::finished);
         }
         // The fold sees what was said, so that the end counts with it.
@@ -252,6 +253,19 @@ impl Mailbox {
                 self.lose_model(turn_id, live).await;
             }
         }
+    }
+}
+
+impl Live {
+    /// Adds what a child's turn has said to its conversation; the message, which says whose it is.
+    fn takes_in(&mut self, mut said: Message, turn: &Turn) -> Message {
+        let place = turn.place();
+        if let (Some(call), Some(agent)) = (&place.parent_call, &place.definition) {
+            said.parent = self.transcript.parent().cloned();
+            delegation::describe(&mut said, &agent.display_name, call);
+            self.transcript.push(Arc::new(said.clone()));
+        }
+        said
     }
 }
 

@@ -1,7 +1,7 @@
 //! The ends of turns below turns: with those that wait for them, within their bounds, and where
 //! something of them is lost.
 
-use samovar_core::{Action, Code, Delivery, FinishReason, Outcome, ToolReply};
+use samovar_core::{Action, Code, Delivery, FinishReason, Kind, Outcome, Role, ToolReply};
 use samovar_doubles::{Gate, TestTool, call, say};
 use samovar_engine::Resume;
 use serde_json::json;
@@ -150,4 +150,39 @@ async fn a_stop_that_waits_for_a_child_hears_that_its_end_cannot_be_kept() {
     rig.disk.full_journal().set(false);
 
     assert_eq!(rig.over(&turn).await, FinishReason::Cancelled);
+}
+
+// proves SA-5
+#[tokio::test]
+async fn what_a_child_had_begun_to_say_when_it_was_given_up_is_its_summary() {
+    let held = Gate::default();
+    let world = world(move |who, _, results| match (who, results) {
+        ("master", 0) => call("subAgent", delegate("a", "look")),
+        ("a", _) => say("half of it").hold_after(2, &held),
+        _ => say("done"),
+    });
+    let rig = Rig::delegating(world, [], [agent("a", &[], &[])], settings()).await;
+    let turn = rig.post("go").await;
+    rig.sees(|event| matches!(event.kind, Kind::Delta { .. }))
+        .await;
+
+    let rig = rig
+        .restart_with(|settings| settings.max_continuations = 0)
+        .await;
+
+    let log = log(&rig, &turn).await;
+    let [said] = &outcomes(&log, &turn)[..] else {
+        panic!("{log:#?}")
+    };
+    let left = log.iter().find_map(|event| match &event.kind {
+        Kind::MessageFinished { message, .. } if message.role == Role::Assistant => {
+            Some(message).filter(|_| event.agent.depth() == 1)
+        }
+        _ => None,
+    });
+    let left = left.unwrap();
+    assert!(!left.text().is_empty());
+    assert_eq!(said["summary"], left.text());
+    assert_eq!(said["messageId"], left.id.as_str());
+    assert!(left.parent.is_some() && left.metadata["agent"]["toolCallId"].is_string());
 }

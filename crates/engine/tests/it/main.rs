@@ -19,6 +19,7 @@ mod left;
 mod machine;
 mod memory;
 mod races;
+mod resumed;
 mod retries;
 mod rig;
 mod tools;
