@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::rig::{Rig, said, session, settings, texts_of, turn_of};
 
-fn agent(name: &str, tools: &[&str], agents: &[&str]) -> Agent {
+pub(crate) fn agent(name: &str, tools: &[&str], agents: &[&str]) -> Agent {
     let names =
         |all: &[&str]| -> BTreeSet<String> { all.iter().map(ToString::to_string).collect() };
     let agents = agents.iter().map(|name| AgentName::new(name).unwrap());
@@ -29,12 +29,12 @@ fn agent(name: &str, tools: &[&str], agents: &[&str]) -> Agent {
     }
 }
 
-fn delegate(name: &str, task: &str) -> Value {
+pub(crate) fn delegate(name: &str, task: &str) -> Value {
     json!({"name": name, "task": task})
 }
 
 /// A model that looks at who it is, what it was told last, and how many results it has.
-fn world(answer: impl Fn(&str, &str, usize) -> Reply + Send + Sync + 'static) -> World {
+pub(crate) fn world(answer: impl Fn(&str, &str, usize) -> Reply + Send + Sync + 'static) -> World {
     World::with(ScriptedModel::by(move |prompt| {
         answer(&who(prompt), &user(prompt), results(prompt))
     }))

@@ -24,3 +24,4 @@ mod tools;
 mod turns;
 mod undo;
 mod window;
+mod words;
