@@ -72,6 +72,16 @@ export interface CreateSessionParams {
   sessionId?: string;
   /** Metadata to store with the session. */
   metadata?: Record<string, unknown>;
+  /**
+   * The session's agent, by its name; by default `master`. Unless `model` is given, its model
+   * is the session's.
+   */
+  agent?: string;
+  /**
+   * What to tell the session's agent besides its own prompt: at most 64 KiB, without control
+   * characters but tabs and line ends.
+   */
+  systemPrompt?: string;
 }
 
 /** Parameters of `sendMessage` and `sendMessage/stream`. */
@@ -201,6 +211,8 @@ export interface SessionInfo {
   title?: string;
   /** The model, by the name that was requested. */
   model: string;
+  /** The session's agent. */
+  agent: string;
   /** The creation time, in milliseconds since 1970. */
   createdAt: number;
   /** The time of the last change, in milliseconds since 1970. */

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use samovar_core::Agent;
 use samovar_core::agent::{SubAgents, TEMPLATE_NAMES, ToolKeys};
+use samovar_core::instructions::MAX_PROMPT_BYTES;
 use samovar_locale::agent as text;
 use samovar_locale::quoted;
 
@@ -23,9 +24,6 @@ pub const KNOWN_TOOLS: [&str; 12] = [
     "web_search",
     "write_file",
 ];
-
-/// Maximum length of a system prompt, in bytes.
-const MAX_PROMPT_BYTES: usize = 64 * 1024;
 
 /// Maximum length of a display name and of a model's name, in bytes.
 const MAX_NAME_BYTES: usize = 256;

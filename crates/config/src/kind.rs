@@ -18,6 +18,11 @@ pub enum Kind {
         /// Characters, at most.
         max: u64,
     },
+    /// Text of so many characters, with lines but without other control characters.
+    Prose {
+        /// Characters, at most.
+        max: u64,
+    },
     /// The path of a folder: relative ones begin where they are written, `~/` at home.
     Folder,
     /// An IP address.
@@ -79,6 +84,9 @@ impl Kind {
                     max: schema["maxLength"].as_u64()?,
                 })
             }
+            ("string", None) if schema["contentMediaType"] == "text/plain" => Some(Self::Prose {
+                max: schema["maxLength"].as_u64()?,
+            }),
             ("string", None) => Some(Self::Text {
                 min: schema["minLength"].as_u64()?,
                 max: schema["maxLength"].as_u64()?,
@@ -106,6 +114,7 @@ impl Kind {
         let value = match (self, raw) {
             (
                 Self::Text { .. }
+                | Self::Prose { .. }
                 | Self::Folder
                 | Self::Address
                 | Self::Choice(_)
@@ -126,6 +135,7 @@ impl Kind {
             (Self::List { .. }, Raw::List(texts)) => Value::from(texts.as_slice()),
             (
                 Self::Text { .. }
+                | Self::Prose { .. }
                 | Self::Folder
                 | Self::Address
                 | Self::Integer { .. }
@@ -148,9 +158,11 @@ impl Kind {
     /// A value that a variable or a flag gives, where everything is text.
     pub(crate) fn parse(&self, text: &str) -> Result<Value, ValueError> {
         let raw = match self {
-            Self::Text { .. } | Self::Address | Self::Choice(_) | Self::Json { .. } => {
-                Raw::Text(text.trim().to_owned())
-            }
+            Self::Text { .. }
+            | Self::Prose { .. }
+            | Self::Address
+            | Self::Choice(_)
+            | Self::Json { .. } => Raw::Text(text.trim().to_owned()),
             Self::Folder => Raw::Text(text.to_owned()),
             Self::Integer { .. } => Raw::Integer(whole(text.trim())?),
             Self::Number { .. } => Raw::Float(text.trim().parse().map_err(|_| ValueError::Type)?),
@@ -168,6 +180,12 @@ impl Kind {
         let text = value.as_str().unwrap_or_default();
         let is_right = match self {
             Self::Text { min, max } => is_text(text, *min, *max),
+            Self::Prose { max } => {
+                let has_lines = |c: char| matches!(c, '\n' | '\r' | '\t');
+                text.chars().count() as u64 <= *max
+                    && text.chars().any(|c| !c.is_whitespace())
+                    && text.chars().all(|c| !c.is_control() || has_lines(c))
+            }
             Self::Folder => !text.trim().is_empty() && is_plain(text),
             Self::Address => text.parse::<IpAddr>().is_ok(),
             Self::Integer { min, max } => value
@@ -198,6 +216,7 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&match self {
             Self::Text { min, max } => locale::config::kind_text(min, max),
+            Self::Prose { max } => locale::config::kind_prose(max),
             Self::Folder => locale::config::kind_folder().to_owned(),
             Self::Address => locale::config::kind_address().to_owned(),
             Self::Integer { min, max } => locale::config::kind_integer(min, max),

@@ -32,6 +32,10 @@ pub struct Settings {
     pub log: String,
     /// The defaults of a session.
     pub defaults: Defaults,
+    /// What agents may not use while the person does something, by the name of the mode: 1 to 64
+    /// letters, digits, `_` and `-`.
+    #[schemars(extend("x-name" = "NAME"))]
+    pub agent_modes: BTreeMap<String, AgentMode>,
     /// The model providers, by the name before the `/` in `openai/gpt-5-mini`.
     #[schemars(extend("x-name" = "NAME"))]
     pub providers: BTreeMap<String, Provider>,
@@ -83,6 +87,30 @@ pub struct Defaults {
     /// The most iterations of the agent loop in a turn.
     #[schemars(range(min = 1, max = 1_000), extend("x-widens" = false))]
     pub max_iterations: u32,
+    /// What to tell every agent besides its own prompt, in every session.
+    // It opens something: whoever writes it speaks to each agent as the operator.
+    #[schemars(
+        with = "String", example = &"Answer in English.",
+        length(min = 1, max = 16_384),
+        extend("contentMediaType" = "text/plain", "x-widens" = true)
+    )]
+    pub system_prompt: Option<String>,
+}
+
+/// One mode.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct AgentMode {
+    /// The tools that no agent has in this mode; `settings` never has `open_url`.
+    // A folder that says less to a person who said more opens something.
+    #[schemars(
+        with = "Vec<String>",
+        length(max = 128),
+        inner(length(min = 1, max = 128))
+    )]
+    #[schemars(extend("x-widens" = true, "examples" = [["open_url"]]))]
+    pub deny: Option<Vec<String>>,
 }
 
 /// One provider.
@@ -497,6 +525,7 @@ impl Default for Settings {
             language: None,
             log: "warn".to_owned(),
             defaults: Defaults::default(),
+            agent_modes: BTreeMap::new(),
             providers: BTreeMap::new(),
             models: Models::default(),
             session: Session::default(),
@@ -520,6 +549,7 @@ impl Default for Defaults {
             max_tokens: 4096,
             temperature: 0.7,
             max_iterations: 20,
+            system_prompt: None,
         }
     }
 }

@@ -221,6 +221,12 @@ impl Agent {
             version: 0,
         }
     }
+
+    /// An approval level of one of its turns, within its ceiling.
+    #[must_use]
+    pub fn within_ceiling(&self, level: Approval) -> Approval {
+        self.approval.map_or(level, |ceiling| level.max(ceiling))
+    }
 }
 
 /// Where a definition comes from. Of several with one name the first of this order counts (SA-2).

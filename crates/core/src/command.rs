@@ -5,9 +5,11 @@ use std::sync::Arc;
 use samovar_locale as locale;
 use serde_json::{Map, Value};
 
+use crate::agent::AgentName;
 use crate::error::{Code, Error};
 use crate::event::Bounds;
 use crate::id::{CallId, MessageId, Seq, SessionId, TurnId};
+use crate::instructions::SystemPrompt;
 use crate::message::Outcome;
 use crate::title::Title;
 
@@ -42,6 +44,10 @@ pub enum Action {
         model: Option<String>,
         /// The client's metadata.
         metadata: Map<String, Value>,
+        /// Its agent; `None` for the master.
+        agent: Option<AgentName>,
+        /// What its agent is told besides its own prompt.
+        system_prompt: Option<SystemPrompt>,
     },
     /// Send a message: starts a turn, or waits in the queue for its own.
     Post {

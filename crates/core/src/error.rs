@@ -95,6 +95,8 @@ codes! {
     UnsupportedMediaType = "unsupported_media_type", 415;
     /// No provider has the model, or its provider has no key.
     UnusableModel = "unusable_model", 422;
+    /// The definition of the agent is invalid, or switched off.
+    UnusableAgent = "unusable_agent", 422;
     /// The folder is not a complete backup, or a backup cannot be made there.
     BackupUnusable = "backup_unusable", 422;
     /// A queue is full; try again after `Retry-After`.
@@ -144,6 +146,8 @@ pub enum FaultCode {
     EmptyAnswer,
     /// The provider can no longer be used: its key or its row is gone.
     UnusableModel,
+    /// The session's agent can no longer be used: its definition is gone, invalid or switched off.
+    UnusableAgent,
     /// The store could not keep an event.
     StoreFailed,
     /// The turn was resumed too often after server stops, without progress (DU-6).
@@ -169,6 +173,7 @@ impl FaultCode {
             Self::BadResponse => "bad_response",
             Self::EmptyAnswer => "empty_answer",
             Self::UnusableModel => "unusable_model",
+            Self::UnusableAgent => "unusable_agent",
             Self::StoreFailed => "store_failed",
             Self::RecoveryExhausted => "recovery_exhausted",
             Self::Internal => "internal",
@@ -191,6 +196,7 @@ impl FaultCode {
             | Self::EmptyAnswer => true,
             Self::Interrupted
             | Self::UnusableModel
+            | Self::UnusableAgent
             | Self::StoreFailed
             | Self::RecoveryExhausted
             | Self::Internal => false,

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::agent::Agent;
 use crate::error::FaultCode;
 use crate::id::{AgentPath, CallId, Epoch, EventId, MessageId, Seq, TurnId};
+use crate::instructions::SystemPrompt;
 use crate::message::{Message, Outcome, Part, Role, Usage};
 use crate::ports::Millis;
 use crate::title::Title;
@@ -73,6 +74,9 @@ pub enum Kind {
         /// The client's metadata.
         #[serde(default)]
         metadata: Map<String, Value>,
+        /// What its client tells its agent, which the event's path names.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        system_prompt: Option<SystemPrompt>,
     },
     /// The session's model or title changed.
     SessionChanged {

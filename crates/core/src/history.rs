@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use crate::Future;
 use crate::event::{ContextLimit, FinishReason};
 use crate::id::{AgentPath, CallId, MessageId, Seq, SessionId, TurnId};
+use crate::instructions::SystemPrompt;
 use crate::journal::{Broken, done};
 use crate::message::{Message, Usage};
 use crate::ports::Millis;
@@ -35,6 +36,8 @@ pub enum Change {
         route: Option<String>,
         /// The session's own agent.
         agent: String,
+        /// What its client tells that agent.
+        system_prompt: Option<SystemPrompt>,
         /// The client's metadata.
         metadata: Map<String, Value>,
         /// When.
@@ -122,6 +125,8 @@ pub struct SessionRow {
     pub title: Option<Title>,
     /// The session's own agent.
     pub agent: String,
+    /// What its client tells that agent.
+    pub system_prompt: Option<SystemPrompt>,
     /// The client's metadata.
     pub metadata: Map<String, Value>,
     /// When it was made.

@@ -16,6 +16,7 @@ pub mod error;
 pub mod event;
 pub mod history;
 pub mod id;
+pub mod instructions;
 pub mod journal;
 pub mod json;
 pub mod message;
@@ -35,6 +36,7 @@ pub use event::{
 };
 pub use history::History;
 pub use id::{AgentPath, CallId, Epoch, EventId, MessageId, Seq, SessionId, TurnId};
+pub use instructions::SystemPrompt;
 pub use journal::{Broken, Journal};
 pub use message::{Message, Outcome, Part, Role, Status, ToolCall, Usage};
 pub use ports::{Clock, Damages, Ids, Millis};

@@ -28,7 +28,7 @@ pub(crate) const SPAWN: &str = "spawn";
 const NOT_IN_BACKGROUND: [&str; 4] = [SPAWN, DELEGATE, "ask_user", "post_message"];
 
 /// The name of a child in the background that is given no agent.
-const BACKGROUND: &str = "background";
+pub(crate) const BACKGROUND: &str = "background";
 /// The deepest level at which an agent runs, unless a definition says otherwise (SA-19).
 pub(crate) const DEFAULT_DEPTH: u32 = 3;
 /// The most children of one turn that live at once.

@@ -12,6 +12,7 @@ mod delegation;
 mod disk_space;
 mod edges;
 mod engine;
+mod folder;
 pub mod gate;
 mod log;
 mod memory;
@@ -32,6 +33,7 @@ pub use engine::{
     Attendance, Beginning, Conversation, Engine, MemorySession, Ports, ReaderPosition, ResumeFrom,
     Resumption, TurnChoice,
 };
+pub use folder::{Folder, FolderFile};
 pub use log::{FollowError, Follower};
 pub use open_calls::{CallWatch, OpenCall};
 pub use projector::Lag;

@@ -30,6 +30,7 @@ pub(crate) use places::TurnPlace;
 
 pub(crate) use samovar_core::agent::MASTER;
 
+/// The path of the agent that a session runs unless it names another.
 pub(crate) fn master() -> AgentPath {
     AgentPath::root(MASTER)
 }
@@ -38,7 +39,8 @@ pub(crate) fn master() -> AgentPath {
 #[derive(Clone, Debug)]
 pub(crate) struct Draft {
     pub(crate) turn: Option<TurnId>,
-    pub(crate) agent: AgentPath,
+    /// `None` for the session's own agent.
+    pub(crate) agent: Option<AgentPath>,
     pub(crate) author: Author,
     pub(crate) kind: Kind,
 }
@@ -56,6 +58,8 @@ pub(crate) enum Keeping {
 pub(crate) struct LogStart {
     pub(crate) keeping: Keeping,
     pub(crate) session: SessionId,
+    /// The session's own agent.
+    pub(crate) own: AgentPath,
     pub(crate) log: LogNo,
     /// The last position that was ever given out.
     pub(crate) head: Seq,
@@ -87,6 +91,7 @@ impl WeakLog {
 
 struct Shared {
     session: SessionId,
+    own: AgentPath,
     log: LogNo,
     keeping: Keeping,
     journal: Arc<dyn Journal>,
@@ -150,6 +155,7 @@ impl Log {
         let (published, _) = watch::channel(start.head);
         let shared = Shared {
             session: start.session,
+            own: start.own,
             log: start.log,
             keeping: start.keeping,
             journal,
@@ -165,6 +171,11 @@ impl Log {
 
     pub(crate) fn session(&self) -> &SessionId {
         &self.shared.session
+    }
+
+    /// The session's own agent.
+    pub(crate) fn own(&self) -> &AgentPath {
+        &self.shared.own
     }
 
     pub(crate) fn number(&self) -> LogNo {
@@ -341,7 +352,7 @@ impl Shared {
                 epoch,
                 at,
                 turn,
-                agent,
+                agent: agent.unwrap_or_else(|| self.own.clone()),
                 author,
                 kind,
             });
@@ -421,10 +432,15 @@ impl Draft {
     pub(crate) fn new(turn: Option<TurnId>, author: Author, kind: Kind) -> Self {
         Self {
             turn,
-            agent: master(),
+            agent: None,
             author,
             kind,
         }
+    }
+
+    /// The number of agents above the one whose event it is to be.
+    pub(crate) fn depth(&self) -> usize {
+        self.agent.as_ref().map_or(0, AgentPath::depth)
     }
 
     /// What an event was made from that was not kept.
@@ -438,7 +454,7 @@ impl Draft {
         } = Arc::unwrap_or_clone(event);
         Self {
             turn,
-            agent,
+            agent: Some(agent),
             author,
             kind,
         }

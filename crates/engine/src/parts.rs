@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::disk_space::SpaceWatch;
 use crate::engine::Ports;
+use crate::folder::Folder;
 use crate::log::Keeping;
 use crate::memory::Memory;
 use crate::open_calls::OpenCalls;
@@ -106,6 +107,9 @@ impl Parts {
             keeping: Keeping::Memory,
             settings: Settings {
                 recovery: Recovery::EverySession,
+                // What it is told is its owner's business.
+                system_prompt: None,
+                folder: Folder::default(),
                 ..settings
             },
             journal: Arc::new(()),

@@ -52,6 +52,7 @@ pub(crate) fn reopening(events: &[Arc<Event>]) -> (Seq, Change) {
             .and_then(|event| event.agent.names().next())
             .unwrap_or(MASTER)
             .to_owned(),
+        system_prompt: None,
         metadata: Map::from_iter([("recovered".to_owned(), true.into())]),
         at: first.map(|event| event.at).unwrap_or_default(),
     };
@@ -65,10 +66,12 @@ fn change(event: &Event) -> Option<Change> {
             model,
             route,
             metadata,
+            system_prompt,
         } => Some(Change::Open {
             model: model.clone(),
             route: route.clone(),
             agent: agent.name().to_owned(),
+            system_prompt: system_prompt.clone(),
             metadata: metadata.clone(),
             at,
         }),
@@ -181,6 +184,7 @@ pub(crate) fn overlay_session(
                 model,
                 route,
                 agent,
+                system_prompt,
                 metadata,
                 at,
             } => {
@@ -190,6 +194,7 @@ pub(crate) fn overlay_session(
                     route,
                     title: Title::of_metadata(&metadata),
                     agent,
+                    system_prompt,
                     metadata,
                     created_at: at,
                     updated_at: at,

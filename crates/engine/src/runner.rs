@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use samovar_core::error::FaultCode;
-use samovar_core::provider::Layer;
 use samovar_core::{
     Accepted, Agent, AgentPath, Author, Bounds, Broken, CallId, Closer, Code, ContextLimit, Entry,
     Error, FinishReason, Kind, Message, MessageId, Millis, Model, Outcome, Prompt, Seq, ToolCall,
@@ -14,6 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use self::ask::AskEnd;
 use self::calls::Calls;
+use self::layers::Told;
 use crate::context::Transcript;
 use crate::log::{Draft, Keeping, Log};
 use crate::memory::Held;
@@ -27,6 +27,7 @@ mod ask;
 mod calls;
 mod delegate;
 mod keep;
+pub(crate) mod layers;
 mod recovery;
 mod retry;
 mod stop;
@@ -34,11 +35,6 @@ mod stop;
 pub(crate) use delegate::Newborn;
 pub(crate) use recovery::Continuation;
 pub(crate) use retry::RetryTime;
-
-/// Who the agent is, by default.
-const SOUL: &str = include_str!("prompt/SOUL.md");
-/// How it works, by default.
-const AGENTS: &str = include_str!("prompt/AGENTS.md");
 
 /// What reaches a turn while it runs.
 pub(crate) enum Input {
@@ -128,6 +124,8 @@ pub(crate) struct Runner {
     pub(crate) agent: AgentPath,
     /// What its agent may do.
     pub(crate) definition: Arc<Agent>,
+    /// What its agent is told besides its own prompt.
+    pub(crate) told: Told,
     /// The message with the call that a child answers.
     pub(crate) parent: Option<MessageId>,
     /// The way to its session.
@@ -161,6 +159,7 @@ pub(crate) struct Runner {
 impl Runner {
     /// Runs the turn.
     pub(crate) async fn run(mut self) -> FinishedRun {
+        self.told.folder = self.parts.settings.folder.read().await;
         let how = match self.drive().await {
             Ok(how) => how,
             Err(broken) => {
@@ -296,7 +295,7 @@ impl Runner {
     fn draft(&self, author: Author, kind: Kind) -> Draft {
         Draft {
             turn: Some(self.turn_id.clone()),
-            agent: self.agent.clone(),
+            agent: Some(self.agent.clone()),
             author,
             kind,
         }
@@ -344,7 +343,7 @@ impl Runner {
     fn prompt_within(&self, limit: Option<&ContextLimit>, max_tokens: u32) -> Prompt {
         let frame = Prompt {
             model: self.model.endpoint_name.clone(),
-            layers: layers(&self.definition, &self.parts.settings.workspace_note),
+            layers: layers::layers(&self.definition, &self.parts.settings, &self.told),
             tools: self.offered(),
             messages: Vec::new(),
             max_tokens,
@@ -497,22 +496,4 @@ pub(crate) fn refuse_call(call: &CallId, reply: Option<Reply>) {
     if let Some(reply) = reply {
         answer(reply, Err(not_open(call)));
     }
-}
-
-/// The layers of the system prompt, the stable ones first (MD-7). An agent with words of its own has
-/// those instead of the server's.
-pub(crate) fn layers(agent: &Agent, workspace_note: &str) -> Vec<Layer> {
-    let layer = |name, text: &str| Layer {
-        name,
-        text: text.trim().into(),
-    };
-    let mut layers = if agent.system_prompt.trim().is_empty() {
-        vec![layer("soul", SOUL), layer("agents", AGENTS)]
-    } else {
-        vec![layer("agent", &agent.system_prompt)]
-    };
-    if !workspace_note.trim().is_empty() {
-        layers.push(layer("workspace", workspace_note));
-    }
-    layers
 }

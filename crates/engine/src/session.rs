@@ -8,10 +8,9 @@ use std::time::Duration;
 use samovar_core::event::Fault;
 use samovar_core::{
     Accepted, Action, AgentPath, Author, Broken, Code, Command, Error, Event, FinishReason, Kind,
-    Role, Seq, SessionId, Title, TurnId, Usage, failpoint,
+    Role, Seq, SessionId, SystemPrompt, Title, TurnId, Usage, failpoint,
 };
 use samovar_locale as locale;
-use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
@@ -34,6 +33,7 @@ mod current;
 mod fold;
 mod in_memory;
 pub(crate) mod load;
+mod own;
 mod post;
 mod recovery;
 mod resent;
@@ -95,6 +95,8 @@ struct OpenSession {
     log: Log,
     /// The name that leads to the provider of its model.
     model: String,
+    /// What its client tells its own agent.
+    system_prompt: Option<SystemPrompt>,
     queue: Queue,
     live: LiveTurns,
     /// How many children of turns live.
@@ -232,8 +234,13 @@ impl Mailbox {
 
     async fn decide(&mut self, action: Action, reply: Reply) {
         match action {
-            Action::Open { model, metadata } => {
-                let opened = self.create(model, metadata).await;
+            Action::Open {
+                model,
+                metadata,
+                agent,
+                system_prompt,
+            } => {
+                let opened = self.create(model, metadata, agent, system_prompt).await;
                 answer(reply, opened.map(|()| Accepted::Opened));
             }
             Action::Post {
@@ -271,40 +278,6 @@ impl Mailbox {
 
     fn missing(&self) -> Error {
         unknown(&self.id)
-    }
-
-    async fn create(
-        &mut self,
-        model: Option<String>,
-        metadata: Map<String, Value>,
-    ) -> Result<(), Error> {
-        if let Some(open) = &self.open {
-            if open.closing.is_empty() {
-                return Ok(());
-            }
-            return Err(Error::new(Code::Busy, locale::session::closing()));
-        }
-        let model = match model {
-            Some(model) => {
-                self.parts.models.look_for(&model).await;
-                self.parts.models.claim(&model).map(|()| model)?
-            }
-            None => self.parts.models.default_name().await?,
-        };
-        let found = self.parts.models.resolve(&model).ok();
-        let route = found.and_then(|found| found.route_beside(&model));
-        let log = self.new_log();
-        let opened = Kind::SessionOpened {
-            model: model.clone(),
-            route: route.clone(),
-            metadata,
-        };
-        let draft = Draft::new(None, Author::User, opened);
-        log.append(vec![draft]).await.map_err(refusal)?;
-        self.parts.projector.begin(&log, self.last_head);
-        self.parts.projector.mark(&log);
-        self.open = Some(OpenSession::new(log, route.unwrap_or(model)));
-        Ok(())
     }
 
     /// Keeps a change. A turn that has begun goes on with the model that it began with.
@@ -405,7 +378,9 @@ impl Mailbox {
             usage,
             fault,
         };
-        self.record(turn, &master(), vec![kind]).await
+        let open = self.open.as_ref();
+        let own = open.map_or_else(master, |open| open.log.own().clone());
+        self.record(turn, &own, vec![kind]).await
     }
 
     /// Keeps facts about a turn that does not run.
@@ -430,7 +405,7 @@ impl Mailbox {
             return Ok(());
         };
         let draft = |(author, kind)| Draft {
-            agent: agent.clone(),
+            agent: Some(agent.clone()),
             ..Draft::new(Some(turn.clone()), author, kind)
         };
         let (result, drafted) = result.unzip();
@@ -455,10 +430,11 @@ impl Mailbox {
 }
 
 impl OpenSession {
-    fn new(log: Log, model: String) -> Self {
+    fn new(log: Log, model: String, system_prompt: Option<SystemPrompt>) -> Self {
         Self {
             log,
             model,
+            system_prompt,
             queue: Queue::default(),
             live: LiveTurns::default(),
             slots: Slots::default(),
@@ -475,7 +451,10 @@ impl OpenSession {
     fn weigh(&self) {
         let below = self.live.bytes();
         let conversation = (!self.live.root_runs()).then(|| self.transcript.bytes() + below);
-        self.log.has(conversation, Some(self.queue.bytes()));
+        let prompt = self.system_prompt.as_ref();
+        let prompt = prompt.map_or(0, |prompt| prompt.as_str().len());
+        self.log
+            .has(conversation, Some(self.queue.bytes() + prompt));
     }
 
     /// Sets the route to the session's model from these events on, and forgets the context limit of

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use samovar_core::{Approval, Limits, Reminders};
+use samovar_core::{Approval, Limits, Reminders, SystemPrompt};
+
+use crate::folder::Folder;
 
 /// How the engine behaves. Everything that grows has its bound here.
 #[derive(Clone, Debug)]
@@ -51,6 +53,10 @@ pub struct Settings {
     /// What the model is told about its work in every session, as a part of the system prompt; empty
     /// for nothing. The same in every folder and on every day, so that the prompt stays cached.
     pub workspace_note: String,
+    /// What the operator tells every agent, in every session in the stores.
+    pub system_prompt: Option<SystemPrompt>,
+    /// The folder that agents of sessions in the stores work in.
+    pub folder: Folder,
     /// Tools that the model is not offered: calls of them run as any other.
     pub unoffered: Vec<String>,
     /// Tools that are hidden in a turn with `no_input` ([`Bounds::no_input`](samovar_core::Bounds)).
@@ -93,6 +99,8 @@ impl Default for Settings {
             continuing_at_once: 64,
             asking_at_once: 4096,
             workspace_note: String::new(),
+            system_prompt: None,
+            folder: Folder::default(),
             unoffered: Vec::new(),
             for_people: Vec::new(),
         }

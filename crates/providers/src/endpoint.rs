@@ -220,6 +220,7 @@ impl Endpoint {
             | FaultCode::EmptyAnswer
             | FaultCode::Interrupted
             | FaultCode::UnusableModel
+            | FaultCode::UnusableAgent
             | FaultCode::StoreFailed
             | FaultCode::RecoveryExhausted
             | FaultCode::Internal => None,

@@ -269,6 +269,7 @@ fn meaning(code: FaultCode) -> &'static str {
         | FaultCode::EmptyAnswer
         | FaultCode::Interrupted
         | FaultCode::UnusableModel
+        | FaultCode::UnusableAgent
         | FaultCode::StoreFailed
         | FaultCode::RecoveryExhausted
         | FaultCode::Internal => locale::provider::failed(),

@@ -258,7 +258,7 @@ impl AgentFields {
 }
 
 /// What is typed, or the text of the file after an `@`.
-fn prompt(typed: &str) -> Result<String, Failure> {
+pub(crate) fn prompt(typed: &str) -> Result<String, Failure> {
     let Some(path) = typed.strip_prefix('@') else {
         return Ok(typed.to_owned());
     };

@@ -16,7 +16,7 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 use samovar_locale::help;
 
-pub(crate) use self::agents::{AgentFields, Agents, ChangeAgent};
+pub(crate) use self::agents::{AgentFields, Agents, ChangeAgent, SessionAgent};
 pub(crate) use self::chat_global::ChatGlobal;
 pub(crate) use self::relay::{Demo, Join, Logs, Relay};
 pub(crate) use self::token::Token;
@@ -139,6 +139,8 @@ pub(crate) struct Talk {
         value_parser = |typed: &str| whole(typed, 1, u64::MAX),
     )]
     pub(crate) budget_tokens: Option<u64>,
+    #[command(flatten)]
+    pub(crate) session_agent: SessionAgent,
     #[arg(short, long, help = help::verbose())]
     pub(crate) verbose: bool,
 }

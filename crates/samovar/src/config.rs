@@ -14,7 +14,7 @@ use std::time::Duration;
 use samovar_config::{
     ConfigError, Flag, Folders, Origin, ProviderNames, Resolved, Settings, Sources,
 };
-use samovar_core::Approval;
+use samovar_core::{Approval, SystemPrompt};
 use samovar_engine::Resume;
 use samovar_locale as text;
 use samovar_server::providers::{
@@ -399,6 +399,9 @@ fn serve(config: &mut Config, settings: &Settings) {
     config.settings.retry.count = settings.models.retries;
     config.settings.retry.within = seconds(settings.models.retry_seconds);
     config.settings.fallback.clone_from(&defaults.fallback);
+    let prompt = defaults.system_prompt.as_deref();
+    // What configuration lets pass is one.
+    config.settings.system_prompt = prompt.and_then(|prompt| SystemPrompt::new(prompt).ok());
 }
 
 fn resume(choice: samovar_config::Resume) -> Resume {

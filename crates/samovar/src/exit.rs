@@ -147,6 +147,7 @@ impl From<Error> for Failure {
             | Code::UnknownToken
             | Code::UnknownRoom
             | Code::UnknownAgent
+            | Code::UnusableAgent
             | Code::UnknownStudy
             | Code::WrongVerb
             | Code::MessageConflict

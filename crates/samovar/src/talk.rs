@@ -446,15 +446,20 @@ impl Talk {
         told?.show(view)
     }
 
-    /// Begins another session with the same model.
+    /// Begins another session with the same model and agent.
     ///
     /// # Errors
     /// As [`Talk::ask`].
     pub(crate) async fn begin_new(&mut self, found: &Setup) -> Result<(), Failure> {
         let fresh = Home::fresh_session();
-        let model = self.session.model.clone();
-        let begin =
-            async |client: &Client| enter::new_session(client, &fresh, Some(&model), found).await;
+        let SessionInfo { model, agent, .. } = &self.session;
+        let (model, agent) = (model.clone(), agent.clone());
+        let like = enter::NewSession {
+            model: Some(&model),
+            agent: Some(&agent),
+            system_prompt: None,
+        };
+        let begin = async |client: &Client| enter::new_session(client, &fresh, like, found).await;
         let entered = self.way.ask(Repeat::Harmless, begin).await?;
         self.switch(entered.session).await;
         self.begun = Some(fresh);

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::Response;
 use samovar_core::history::{MessageQuery, SessionQuery, SessionRow};
-use samovar_core::{Accepted, Action, Approval, Code, Command, Error, Seq, SessionId, TurnId};
+use samovar_core::{
+    Accepted, Action, AgentName, Approval, Code, Command, Error, Seq, SessionId, TurnId,
+};
 use samovar_engine::{Attendance, Engine, TurnChoice};
 use samovar_locale as locale;
 use samovar_wire::agent::{
@@ -118,6 +120,15 @@ fn check_same(asked: &CreateSessionParams, row: &SessionRow) -> Result<(), Error
     {
         let (model, other) = (locale::quoted(&row.model), locale::quoted(model.as_str()));
         return conflict("model", locale::session::other_model(id, model, other));
+    }
+    if let Some(agent) = asked.agent.as_ref().map(AgentName::as_str)
+        && agent != row.agent
+    {
+        let why = locale::session::other_agent(id, &row.agent, agent);
+        return conflict("agent", why);
+    }
+    if asked.system_prompt.is_some() && asked.system_prompt != row.system_prompt {
+        return conflict("systemPrompt", locale::session::other_prompt(id));
     }
     for (key, value) in asked.metadata.iter().flatten() {
         // The server shows the model there, too.

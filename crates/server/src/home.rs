@@ -1,7 +1,7 @@
 //! An opened data directory with its engine: what every way in shares, with a socket or without.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use samovar_agents::Catalogue;
 use samovar_chat::{ASK_USER, Chat, POST_MESSAGE};
 use samovar_core::{Broken, MessageId, Models, SessionId, Toolset, failpoint};
 use samovar_egress::Client;
-use samovar_engine::{DelegationTools, Engine, Ports, Toolbox};
+use samovar_engine::{DelegationTools, Engine, Folder, Ports, Toolbox};
 use samovar_providers::Registry;
 use samovar_relay::Relay;
-use samovar_sandbox::{DirLock, Jail, Protected, SmallFiles};
+use samovar_sandbox::{DirLock, SmallFiles};
 use samovar_stores::damage::Reports;
 use samovar_stores::disk::Disk;
 use samovar_stores::{Options, Stores, backup};
@@ -26,31 +26,18 @@ use crate::address::{Address, AddressFile};
 use crate::api;
 use crate::chatting::Chatting;
 use crate::clock::{SystemClock, UuidV7};
-use crate::config::{Config, FileAccess, Token};
+use crate::config::{Config, Token};
 use crate::data_dir;
 use crate::definitions::Definitions;
 use crate::engine_cell::{EngineCell, Filler};
 use crate::error::OpenError;
+use crate::folder;
 use crate::names::Names;
 use crate::registered::{self, RegisteredTools};
 use crate::relaying::Relaying;
 use crate::router::{self, Shared};
 use crate::token::{self, TokenHash};
 use crate::tokens::{self, Tokens};
-
-/// What lies in a workspace and is trusted: by the server, which reads it, or by the person's own
-/// git, which runs what stands there. No tool may write it (TL-18).
-const TRUSTED_NAMES: [&str; 9] = [
-    ".git",
-    "samovar.toml",
-    "SOUL.md",
-    "USER.md",
-    "AGENTS.md",
-    "MEMORY.md",
-    "skills",
-    "agents",
-    "memory",
-];
 
 /// A data directory that is held, and not opened yet. What is asked meanwhile waits (AS-22).
 pub struct Opening {
@@ -188,7 +175,8 @@ impl Opening {
         config.settings.for_people.extend(for_people);
         let asking = config.budget().asking;
         config.settings.asking_at_once = config.settings.asking_at_once.min(asking);
-        let toolbox = toolbox(&config, self.shared.api.tools.client())?;
+        let (toolbox, folder) = toolbox(&config, self.shared.api.tools.client())?;
+        config.settings.folder = folder;
         let of_chat = toolbox.add_built_in(&self.shared.chatting.tools());
         of_chat.map_err(OpenError::Tools)?;
         let furnished = self.shared.api.tools.furnish(&toolbox, &config.tools);
@@ -469,29 +457,14 @@ async fn close(engine: &Engine, stores: &Stores, shared: &Shared, drain: Duratio
     stores.closed();
 }
 
-/// The built-in tools, those on files for the workspace, and those of the embedding program.
+/// The built-in tools, those on files for the workspace, and those of the embedding program; and what
+/// the workspace tells agents.
 ///
 /// # Errors
 /// The workspace cannot be used, or a name is taken.
-fn toolbox(config: &Config, client: &Client) -> Result<Toolbox, OpenError> {
-    let workspace = &config.workspace;
-    // Before the first start there is no data directory: only `doctor` asks then.
-    let private = config.private.iter().chain([&config.data_dir]);
-    let there = private.filter(|folder| folder.is_dir());
-    // What is made later has no identity to be known by yet, so its path is kept shut as well.
-    let guarded = config.guarded.iter().chain(&config.private).cloned();
-    let protected = Protected {
-        hidden: there.cloned().collect(),
-        read_only: TRUSTED_NAMES
-            .map(PathBuf::from)
-            .into_iter()
-            .chain(guarded)
-            .collect(),
-    };
-    let jail = Arc::new(match config.reach {
-        FileAccess::Workspace => Jail::open(workspace, &protected)?,
-        FileAccess::System => Jail::open_to_system(workspace, &protected)?,
-    });
+fn toolbox(config: &Config, client: &Client) -> Result<(Toolbox, Folder), OpenError> {
+    let jail = folder::jail(config)?;
+    let instructions = folder::instructions(jail.clone());
     let toolbox = Toolbox::default();
     let client = client.clone();
     for toolset in samovar_tools::catalog(&Resources { jail, client }) {
@@ -504,5 +477,5 @@ fn toolbox(config: &Config, client: &Client) -> Result<Toolbox, OpenError> {
     for toolset in &config.toolsets {
         toolbox.add(toolset).map_err(OpenError::Tools)?;
     }
-    Ok(toolbox)
+    Ok((toolbox, instructions))
 }

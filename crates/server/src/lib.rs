@@ -40,6 +40,7 @@ mod door;
 mod endpoint;
 mod engine_cell;
 mod error;
+mod folder;
 mod home;
 mod listener;
 pub mod models;

@@ -97,6 +97,7 @@ impl Session {
             model,
             route,
             agent,
+            system_prompt,
             metadata,
             at,
         } = change
@@ -109,6 +110,7 @@ impl Session {
             route,
             title: Title::of_metadata(&metadata),
             agent,
+            system_prompt,
             metadata,
             created_at: at,
             updated_at: at,

@@ -62,6 +62,8 @@ impl Rig {
         let open = Action::Open {
             model: None,
             metadata: Map::new(),
+            agent: None,
+            system_prompt: None,
         };
         rig.submit(open).await.unwrap();
         rig

@@ -99,6 +99,11 @@ fn tries(key: &Key) -> Vec<Value> {
             let text = |long: u64| json!("ф".repeat(usize::try_from(long).unwrap()));
             tries.extend([*min, *max, min - 1, max + 1].map(text));
         }
+        Kind::Prose { max } => {
+            let text = |long: u64| json!("ф".repeat(usize::try_from(long).unwrap()));
+            tries.extend([1, *max, 0, max + 1].map(text));
+            tries.push(json!("two\nlines"));
+        }
         Kind::Choice(words) => {
             tries.extend(words.iter().map(|word| json!(word)));
             tries.push(json!("bogus"));

@@ -63,6 +63,8 @@ impl Engine {
         let open = Action::Open {
             model: None,
             metadata: serde_json::Map::new(),
+            agent: None,
+            system_prompt: None,
         };
         parts.check(&command(&id, open))?;
         let (mut mailbox, log) = Mailbox::in_memory(

@@ -57,6 +57,7 @@ fn fresh(tail_bytes: usize) -> (Arc<Over<SlowJournal>>, Log) {
     let start = LogStart {
         keeping: Keeping::Durable,
         session,
+        own: AgentPath::root("master"),
         log: LogNo(1),
         head: Seq(0),
         open: Vec::new(),
@@ -74,7 +75,7 @@ fn draft(kind: Kind) -> Draft {
     let turn = Some(TurnId::new("t").unwrap());
     Draft {
         turn,
-        agent: AgentPath::root("master"),
+        agent: Some(AgentPath::root("master")),
         author: Author::Agent,
         kind,
     }
@@ -354,7 +355,7 @@ fn live_event(seq: u64, (kind, part, text, later): (u8, u16, String, i64)) -> Ar
         epoch: samovar_core::Epoch(1),
         at: Millis(later),
         turn,
-        agent,
+        agent: agent.unwrap(),
         author,
         kind,
     })

@@ -32,7 +32,14 @@ pub(super) fn of_event(event: &Arc<Event>) -> usize {
             prompt.unwrap_or_default()
         }
         Kind::StateChanged { state } => of_value(state),
-        Kind::SessionOpened { metadata, .. } => of_map(metadata),
+        Kind::SessionOpened {
+            metadata,
+            system_prompt,
+            ..
+        } => {
+            let prompt = system_prompt.as_ref().map(|prompt| prompt.as_str().len());
+            of_map(metadata) + prompt.unwrap_or_default()
+        }
         Kind::CallStarted { probe, .. } => probe.as_ref().map_or(0, of_value),
         Kind::TurnUndone { below, .. } => size_of_val(below.as_slice()),
         Kind::StepReset { reason, .. } => reason.len(),

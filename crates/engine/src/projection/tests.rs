@@ -28,6 +28,7 @@ fn opened() -> Kind {
         model: "m".to_owned(),
         route: None,
         metadata: Map::new(),
+        system_prompt: None,
     }
 }
 

@@ -99,7 +99,7 @@ impl Runner {
         for (author, kind) in [first].into_iter().chain(start) {
             self.pending.push(Draft {
                 turn: Some(turn_id.clone()),
-                agent: agent.clone(),
+                agent: Some(agent.clone()),
                 author,
                 kind,
             });
@@ -146,11 +146,8 @@ impl Runner {
     /// What the caller's own message set holds below it too, within the child's ceiling.
     fn bounds_below(&self, definition: &Agent) -> Bounds {
         let bounds = self.turn.bounds();
-        let level = bounds.approval.map(|level| {
-            definition
-                .approval
-                .map_or(level, |ceiling| level.max(ceiling))
-        });
+        let level = bounds.approval;
+        let level = level.map(|level| definition.within_ceiling(level));
         let steps = [bounds.max_iterations, definition.max_steps];
         Bounds {
             max_iterations: steps.into_iter().flatten().min(),

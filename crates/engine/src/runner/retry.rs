@@ -275,6 +275,7 @@ fn may_pass(code: FaultCode) -> bool {
         | FaultCode::ModelNotFound
         | FaultCode::BadResponse
         | FaultCode::UnusableModel
+        | FaultCode::UnusableAgent
         | FaultCode::Interrupted
         | FaultCode::StoreFailed
         | FaultCode::RecoveryExhausted

@@ -32,10 +32,10 @@ impl Runner {
         let depth = self.agent.depth();
         let is_unborn = |draft: &mut Draft| match &draft.kind {
             Kind::CallStarted { call, .. } | Kind::CallClosed { call, .. } => starts.contains(call),
-            _ => draft.agent.depth() > depth,
+            _ => draft.depth() > depth,
         };
         for draft in self.pending.extract_if(.., is_unborn) {
-            if draft.agent.depth() == depth {
+            if draft.depth() == depth {
                 self.turn.take_back(&draft.kind);
             }
         }

@@ -11,7 +11,7 @@ use super::load::MAX_FROM_TURNS;
 use super::{Mailbox, OpenSession};
 use crate::context::Transcript;
 use crate::engine::Conversation;
-use crate::log::Log;
+use crate::log::{Log, master};
 use crate::parts::Parts;
 use crate::projector::read_all;
 
@@ -36,8 +36,8 @@ impl Mailbox {
             to_session,
             stop,
         };
-        let log = mailbox.new_log();
-        let mut open = OpenSession::new(log.clone(), model);
+        let log = mailbox.new_log(master());
+        let mut open = OpenSession::new(log.clone(), model, None);
         let Conversation {
             before,
             messages,

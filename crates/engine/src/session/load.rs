@@ -7,7 +7,7 @@ use std::time::Duration;
 use samovar_core::error::FaultCode;
 use samovar_core::history::{MessageQuery, MessageRow, SessionRow, Speakers};
 use samovar_core::journal::{Batch, LogEntry, LogNo};
-use samovar_core::{Broken, CallId, Event, Kind, Outcome, Seq, SessionId, TurnId};
+use samovar_core::{AgentPath, Broken, CallId, Event, Kind, Outcome, Seq, SessionId, TurnId};
 use samovar_locale as locale;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -17,7 +17,7 @@ use super::fold::Fold;
 use super::turns::{Live, LiveState};
 use super::{Mailbox, OpenSession};
 use crate::context::{self, Transcript};
-use crate::log::{Keeping, Log, LogStart};
+use crate::log::{Keeping, Log, LogStart, MASTER};
 use crate::parts::Parts;
 use crate::projection;
 use crate::projector::{read_all, read_kept};
@@ -137,17 +137,18 @@ impl Mailbox {
     }
 
     /// A log for a session that is about to begin.
-    pub(super) fn new_log(&self) -> Log {
-        self.log(self.parts.journal.new_log(), Vec::new())
+    pub(super) fn new_log(&self, own: AgentPath) -> Log {
+        self.log(own, self.parts.journal.new_log(), Vec::new())
     }
 
-    fn log(&self, log: LogNo, open: Vec<(Seq, TurnId)>) -> Log {
+    fn log(&self, own: AgentPath, log: LogNo, open: Vec<(Seq, TurnId)>) -> Log {
         let (session, head) = (self.id.clone(), self.last_head);
         let settings = &self.parts.settings;
         let tail_bytes = settings.tail_bytes;
         let start = LogStart {
             keeping: self.parts.keeping,
             session,
+            own,
             log,
             head,
             open,
@@ -170,7 +171,11 @@ impl Mailbox {
             ..Recalled::default()
         };
         let parents = fold.parents();
+        let row = projection::overlay_session(found.row.clone(), &self.id, &found.events);
+        let row = row.filter(|_| !is_deleted);
+        let own = row.as_ref().map_or(MASTER, |row| row.agent.as_str());
         let log = self.log(
+            AgentPath::root(own),
             number.unwrap_or_else(|| self.parts.journal.new_log()),
             fold.open,
         );
@@ -181,12 +186,11 @@ impl Mailbox {
         if is_unprojected {
             self.parts.projector.mark(&log);
         }
-        let row = projection::overlay_session(found.row.clone(), &self.id, &found.events);
-        let Some(row) = row.filter(|_| !is_deleted) else {
+        let Some(row) = row else {
             self.parts.projector.forget(log.number());
             return Ok(Recalled::default());
         };
-        let mut open = OpenSession::new(log, row.route.unwrap_or(row.model));
+        let mut open = OpenSession::new(log, row.route.unwrap_or(row.model), row.system_prompt);
         for (turn_id, agent, turn) in fold.turns {
             let waits = !fold.started.contains(&turn_id);
             if let Some(said) = fold.said.get(&turn_id).filter(|_| waits) {
@@ -421,6 +425,7 @@ pub(super) fn fault_message(code: FaultCode) -> &'static str {
         FaultCode::StoreFailed => locale::turn::store_failed(),
         FaultCode::RecoveryExhausted => locale::turn::recovery_exhausted(),
         FaultCode::UnusableModel => locale::turn::model_unusable(),
+        FaultCode::UnusableAgent => locale::turn::agent_unusable(),
         FaultCode::ProviderUnreachable
         | FaultCode::ProviderTimeout
         | FaultCode::ProviderAuth

@@ -12,12 +12,14 @@ use samovar_core::{
 use samovar_locale as locale;
 use tokio::sync::mpsc;
 
+use super::own::is_told;
 use super::turns::{Due, Live, LiveState};
 use super::{KEPT_INPUTS, MAX_INPUTS, Mailbox, OpenSession};
 use crate::delegation;
-use crate::log::{Draft, Keeping, master};
+use crate::log::{Draft, Keeping};
 use crate::parts::{Parts, refusal};
 use crate::queue::{Queue, Queued};
+use crate::runner::layers::Told;
 use crate::runner::{Cancel, Continuation, Input, Reply, RetryTime, Runner, answer, refuse_call};
 use crate::turn::{Place, Step, Turn};
 
@@ -52,8 +54,9 @@ impl Mailbox {
         let max_queue = self.parts.settings.max_queue;
         let open = self.open.as_mut().filter(|open| open.closing.is_empty());
         let open = open.ok_or(missing)?;
-        // A model that cannot be used is refused before anything is kept (AS-18).
-        let model = self.parts.models.find(&open.model).await?;
+        // What cannot be used is refused before anything is kept (AS-18).
+        let equipped = self.parts.equip(open).await;
+        let (model, agent) = equipped.map_err(|(_, error)| error)?;
         open.check(post.delivery, max_queue)?;
         let turn = TurnId::fresh(self.parts.ids.as_ref());
         let message = Arc::new(self.parts.user_message(post.id, post.text));
@@ -78,7 +81,8 @@ impl Mailbox {
         });
         let said = draft(finished, Author::User);
         let mut drafts: Vec<_> = routed.into_iter().chain([said]).collect();
-        let begun = open.is_free().then(|| self.parts.begin(&model, bounds));
+        let begin = || self.parts.begin(&model, bounds, &agent);
+        let begun = open.is_free().then(begin);
         if let Some((kinds, _)) = &begun {
             drafts.extend(kinds.iter().map(|kind| draft(kind.clone(), Author::System)));
         }
@@ -135,7 +139,8 @@ impl Mailbox {
                     tracing::error!(session = %self.id, %broken, "a turn could not be started");
                     if let Some(open) = &mut self.open {
                         let stuck = LiveState::Stuck(FaultCode::StoreFailed);
-                        open.live.put(queued.turn, Live::root(stuck));
+                        let own = open.log.own().clone();
+                        open.live.put(queued.turn, Live::root(&own, stuck));
                     }
                     return;
                 }
@@ -143,41 +148,38 @@ impl Mailbox {
         }
     }
 
-    /// Whether the turn runs now; one whose model is gone has ended instead.
+    /// Whether the turn runs now; one whose model or agent is gone has ended instead.
     async fn start(&mut self, queued: &Queued) -> Result<bool, samovar_core::Broken> {
         let Some(open) = &self.open else {
             return Ok(false);
         };
-        let model = match self.parts.models.find(&open.model).await {
-            Ok(model) => model,
-            Err(error) => {
+        let own = open.log.own().clone();
+        let (model, agent) = match self.parts.equip(open).await {
+            Ok(equipped) => equipped,
+            Err((code, error)) => {
                 let message = error.message.into_owned();
-                let fault = Fault {
-                    code: FaultCode::UnusableModel,
-                    message,
-                };
+                let fault = Fault { code, message };
                 self.end_unstarted(&queued.turn, FinishReason::Error, Some(fault))
                     .await?;
                 return Ok(false);
             }
         };
-        let (kinds, turn) = self.parts.begin(&model, queued.bounds);
-        self.record(&queued.turn, &master(), kinds).await?;
+        let (kinds, turn) = self.parts.begin(&model, queued.bounds, &agent);
+        self.record(&queued.turn, &own, kinds).await?;
         self.spawn(queued.turn.clone(), queued.message.clone(), turn, model);
         Ok(true)
     }
 
     /// Runs a turn that has just begun.
     pub(super) fn spawn(&mut self, turn_id: TurnId, said: Arc<Message>, turn: Turn, model: Model) {
-        if let Some(open) = &mut self.open {
-            let max = self.parts.settings.max_history_messages;
-            open.transcript.begin_turn(said, max);
-            if self.parts.keeping == Keeping::Memory {
-                open.as_begun = open.transcript.clone();
-            }
-            open.weigh();
+        let Some(open) = &mut self.open else { return };
+        let max = self.parts.settings.max_history_messages;
+        open.transcript.begin_turn(said, max);
+        if self.parts.keeping == Keeping::Memory {
+            open.as_begun = open.transcript.clone();
         }
-        let live = Live::root(LiveState::Left);
+        open.weigh();
+        let live = Live::root(open.log.own(), LiveState::Left);
         self.spawn_runner(turn_id, live, turn, model, None);
     }
 
@@ -203,6 +205,10 @@ impl Mailbox {
             parts: self.parts.clone(),
             log: open.log.clone(),
             turn_id: turn_id.clone(),
+            told: Told {
+                session: open.system_prompt.clone().filter(|_| is_told(&live.agent)),
+                folder: None,
+            },
             agent: live.agent.clone(),
             definition: definition.unwrap_or_else(|| self.parts.master.clone()),
             parent: transcript.parent().cloned().filter(|_| !live.is_root()),
@@ -256,7 +262,7 @@ impl Mailbox {
         let result = self.parts.result_of(&turn_id, &live.agent, &ahead, last);
         let (result, drafted) = result.unzip();
         let draft = |(author, kind)| Draft {
-            agent: live.agent.clone(),
+            agent: Some(live.agent.clone()),
             ..Draft::new(Some(turn_id.clone()), author, kind)
         };
         let drafts = facts.into_iter().map(draft).chain(drafted).collect();
@@ -417,13 +423,7 @@ impl Parts {
         }
     }
 
-    /// The first facts of a turn of the session's own agent, and the turn that knows them: they share
-    /// the commit of whatever started it (DU-4).
-    pub(super) fn begin(&self, model: &Model, bounds: Bounds) -> (Vec<Kind>, Turn) {
-        self.begin_as(model, bounds, self.settings.approval, Place::default())
-    }
-
-    /// The same of a turn at a place.
+    /// The first facts of a turn at a place, and the turn that knows them.
     pub(crate) fn begin_as(
         &self,
         model: &Model,
@@ -435,6 +435,9 @@ impl Parts {
         if let Some(of_agent) = place.definition.as_ref().and_then(|it| it.model.as_ref()) {
             limits.max_output_tokens = of_agent.max_tokens.unwrap_or(limits.max_output_tokens);
             limits.temperature = of_agent.temperature.unwrap_or(limits.temperature);
+        }
+        if let Some(most) = place.definition.as_ref().and_then(|it| it.max_steps) {
+            limits.max_iterations = bounds.max_iterations.map_or(most, |asked| asked.min(most));
         }
         // A limit that was set is not exceeded by asking for the rest.
         limits.reminders.cut_answer &=

@@ -9,7 +9,6 @@ use samovar_core::{AgentPath, CallId, Outcome, TurnId};
 use tokio::sync::mpsc;
 
 use crate::context::Transcript;
-use crate::log::master;
 use crate::recovered::OpenDecision;
 use crate::runner::{Cancel, Input};
 use crate::turn::Turn;
@@ -89,8 +88,8 @@ pub(super) enum ContinueWhen {
 
 impl Live {
     /// A turn of the session's own agent.
-    pub(super) fn root(state: LiveState) -> Self {
-        Self::new(master(), None, state)
+    pub(super) fn root(own: &AgentPath, state: LiveState) -> Self {
+        Self::new(own.clone(), None, state)
     }
 
     pub(super) fn new(agent: AgentPath, parent: Option<TurnId>, state: LiveState) -> Self {

@@ -207,7 +207,13 @@ async fn a_session_stays_with_the_provider_that_its_model_was_found_at() {
         let named = Some("gpt".to_owned());
         let model = named.clone().filter(|_| given != Given::ByAChange);
         let metadata = serde_json::Map::new();
-        rig.submit(Action::Open { model, metadata }).await.unwrap();
+        let open = Action::Open {
+            model,
+            metadata,
+            agent: None,
+            system_prompt: None,
+        };
+        rig.submit(open).await.unwrap();
         let (model, title) = (named, None);
         match given {
             Given::AtItsOpening => {}

@@ -314,7 +314,13 @@ async fn a_turn_continues_with_the_provider_that_it_began_with_or_fell_back_to()
         };
         let rig = Rig::on(disk(), world, [], settings).await;
         let (model, metadata) = (Some("gpt".to_owned()), serde_json::Map::new());
-        rig.submit(Action::Open { model, metadata }).await.unwrap();
+        let open = Action::Open {
+            model,
+            metadata,
+            agent: None,
+            system_prompt: None,
+        };
+        rig.submit(open).await.unwrap();
         let turn = rig.post("go").await;
         models.seen(asked.len() - 1).await;
 

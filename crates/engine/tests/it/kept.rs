@@ -102,6 +102,7 @@ pub(crate) fn opened() -> Kind {
         model: "scripted".to_owned(),
         route: None,
         metadata: Map::new(),
+        system_prompt: None,
     }
 }
 

@@ -396,6 +396,8 @@ impl Process {
         let open = Action::Open {
             model: None,
             metadata: Map::new(),
+            agent: None,
+            system_prompt: None,
         };
         let opened = self.submit(session, open);
         if let Some(opened) = &opened {

@@ -26,3 +26,4 @@ mod tools;
 mod turns;
 mod undo;
 mod window;
+mod words;

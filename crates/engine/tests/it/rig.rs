@@ -1,6 +1,6 @@
 //! An engine on stores in memory, which a test can make fail and which outlive it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use samovar_core::agent::{AgentEntry, AgentOrigin};
@@ -20,12 +20,12 @@ pub(crate) struct Rig {
     pub(crate) disk: Disk,
     pub(crate) world: World,
     tools: Vec<Arc<dyn Toolset>>,
-    agents: Option<Arc<dyn Agents>>,
+    agents: Option<Arc<TestAgents>>,
     settings: Settings,
 }
 
 /// Definitions that are all valid and switched on.
-struct TestAgents(Vec<Agent>);
+struct TestAgents(Mutex<Vec<Agent>>);
 
 impl Agents for TestAgents {
     fn find(&self, name: &str) -> Option<AgentEntry> {
@@ -41,7 +41,7 @@ impl Agents for TestAgents {
             invalid: None,
             missing: Vec::new(),
         };
-        self.0.iter().map(entry).collect()
+        self.0.lock().unwrap().iter().map(entry).collect()
     }
 }
 
@@ -99,11 +99,28 @@ impl Rig {
         agents: impl IntoIterator<Item = Agent>,
         settings: Settings,
     ) -> Self {
-        let tools: Vec<_> = tools.into_iter().map(TestTool::build).collect();
-        let agents = TestAgents(agents.into_iter().collect());
-        let rig = Self::start(disk(), world, tools, Some(Arc::new(agents)), settings).await;
+        let rig = Self::with_agents(world, tools, agents, settings).await;
         rig.open(session()).await;
         rig
+    }
+
+    /// The same without a session.
+    pub(crate) async fn with_agents(
+        world: World,
+        tools: impl IntoIterator<Item = TestTool>,
+        agents: impl IntoIterator<Item = Agent>,
+        settings: Settings,
+    ) -> Self {
+        let tools: Vec<_> = tools.into_iter().map(TestTool::build).collect();
+        let agents = TestAgents(Mutex::new(agents.into_iter().collect()));
+        Self::start(disk(), world, tools, Some(Arc::new(agents)), settings).await
+    }
+
+    /// Replaces the definitions of agents, from here on.
+    pub(crate) fn define(&self, agents: impl IntoIterator<Item = Agent>) {
+        if let Some(known) = &self.agents {
+            *known.0.lock().unwrap() = agents.into_iter().collect();
+        }
     }
 
     /// One on stores that have something already.
@@ -121,7 +138,7 @@ impl Rig {
         disk: Disk,
         world: World,
         tools: Vec<Arc<dyn Toolset>>,
-        agents: Option<Arc<dyn Agents>>,
+        agents: Option<Arc<TestAgents>>,
         settings: Settings,
     ) -> Self {
         let toolbox = Toolbox::default();
@@ -137,7 +154,10 @@ impl Rig {
             history: disk.history(),
             models: Arc::new(world.model.clone()),
             toolbox: Arc::new(toolbox),
-            agents: agents.clone().unwrap_or_else(|| Arc::new(())),
+            agents: match &agents {
+                Some(agents) => agents.clone(),
+                None => Arc::new(()),
+            },
             clock: world.clock.clone(),
             ids: world.ids.clone(),
             damages: Arc::new(()),
@@ -353,6 +373,8 @@ pub(crate) fn opening() -> Action {
     Action::Open {
         model: None,
         metadata: Map::new(),
+        agent: None,
+        system_prompt: None,
     }
 }
 

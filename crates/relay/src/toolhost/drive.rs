@@ -161,6 +161,8 @@ impl Driver {
         let open = Action::Open {
             model: Some(self.model.clone()),
             metadata: Map::new(),
+            agent: None,
+            system_prompt: None,
         };
         self.engine.act(&self.session, open).await?;
         let said = json!({ "toolName": wanted.tool, "params": wanted.params });

@@ -50,6 +50,15 @@ pub(crate) struct ChangeAgent {
     pub(crate) common: Common,
 }
 
+/// The agent of a new session, and what it is told.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct SessionAgent {
+    #[arg(long, value_name = "NAME", help = help::session_agent(), conflicts_with_all = ["session", "continue_last"])]
+    pub(crate) agent: Option<String>,
+    #[arg(long, value_name = "TEXT|@FILE", help = help::system_prompt(), conflicts_with_all = ["session", "continue_last"])]
+    pub(crate) system_prompt: Option<String>,
+}
+
 /// The parts of a definition; what is not given stays, or has its default.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 pub(crate) struct AgentFields {

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::{Bounds, LAST_WORDS, Talk, TurnEnd, until, without_nulls};
 use crate::access::Purpose;
+use crate::agents::prompt;
 use crate::answer::Person;
 use crate::args;
 use crate::client::Client;
@@ -126,7 +127,16 @@ async fn session(
                 session,
             })
         }
-        None => new_session(client, fresh, None, found).await,
+        None => {
+            let asked = &talk.session_agent;
+            let prompt = asked.system_prompt.as_deref().map(prompt).transpose()?;
+            let like = NewSession {
+                model: None,
+                agent: asked.agent.as_deref(),
+                system_prompt: prompt.as_deref(),
+            };
+            new_session(client, fresh, like, found).await
+        }
     }
 }
 
@@ -176,27 +186,45 @@ async fn last_session(client: &Client, found: &Setup) -> Result<SessionInfo, Fai
     })
 }
 
-/// Makes a session with this id, and with the model of another session, else with that of this shell.
+/// How a session begins.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct NewSession<'a> {
+    /// The model of another session; `None` for that of this shell.
+    pub(super) model: Option<&'a str>,
+    /// Its agent; `None` for the master.
+    pub(super) agent: Option<&'a str>,
+    /// What its agent is told.
+    pub(super) system_prompt: Option<&'a str>,
+}
+
+/// Makes a session with this id. An agent's own model comes before that of this shell, unless it was
+/// typed.
 ///
 /// # Errors
 /// The refusal.
 pub(super) async fn new_session(
     client: &Client,
     fresh: &SessionId,
-    of_other: Option<&str>,
+    like: NewSession<'_>,
     found: &Setup,
 ) -> Result<Entered, Failure> {
     let asked = found.registry.asked();
-    let asked = asked.filter(|_| found.model_from.is_somebody());
-    let line = match (of_other, asked) {
-        (Some(name), _) => model::line_of_session(name),
-        (None, Some(name)) => text::model::line(name, model::asked(&found.model_from)),
-        (None, None) => line_of_chosen(client, found).await?,
+    let is_asked = match like.agent {
+        Some(_) => found.model_from == ModelFrom::Flag,
+        None => found.model_from.is_somebody(),
     };
-    let named = of_other.or(asked);
+    let asked = asked.filter(|_| is_asked);
+    let line = match (like.model, asked) {
+        (Some(name), _) => Some(model::line_of_session(name)),
+        (None, Some(name)) => Some(text::model::line(name, model::asked(&found.model_from))),
+        (None, None) if like.agent.is_some() => None,
+        (None, None) => Some(line_of_chosen(client, found).await?),
+    };
     let params = without_nulls(json!({
         "sessionId": fresh,
-        "model": named,
+        "model": like.model.or(asked),
+        "agent": like.agent,
+        "systemPrompt": like.system_prompt,
         "metadata": { "source": "cli", "workspace": folder(found) },
     }));
     let last = json!({ "limit": 1 });
@@ -204,7 +232,7 @@ pub(super) async fn new_session(
     let session: SessionInfo = client.agent("createSession", &params).await?;
     let last = last.items.first();
     Ok(Entered {
-        model_line: line,
+        model_line: line.unwrap_or_else(|| model::line_of_session(&session.model)),
         is_model_news: last.is_none_or(|last| last.model != session.model),
         is_first: last.is_none(),
         session,

@@ -56,6 +56,7 @@ async fn leave_a_hole(dir: &Path) {
         model: MODEL.to_owned(),
         route: None,
         metadata: Map::new(),
+        system_prompt: None,
     };
     let started = Kind::TurnStarted {
         model: MODEL.to_owned(),

@@ -40,3 +40,4 @@ mod tools;
 mod turns;
 mod typescript;
 mod webhooks;
+mod words;

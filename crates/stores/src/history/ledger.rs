@@ -98,6 +98,7 @@ async fn project(
                 model,
                 route,
                 agent,
+                system_prompt,
                 metadata,
                 at,
             } => {
@@ -106,6 +107,7 @@ async fn project(
                     None => Ledger::open(connection, id, model, agent, *at).await?,
                 };
                 opened.describe(model, route.as_deref(), agent, metadata)?;
+                opened.row.system_prompt = system_prompt.clone().map(String::from);
                 opened.seen(*at);
                 ledger = Some(opened);
             }
@@ -213,6 +215,7 @@ impl Ledger {
             route: None,
             title: None,
             agent: agent.to_owned(),
+            system_prompt: None,
             metadata: String::new(),
             created_at: at,
             updated_at: Millis(i64::MIN),

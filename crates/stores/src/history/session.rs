@@ -2,7 +2,7 @@
 
 use samovar_core::history::SessionRow;
 use samovar_core::message::Usage;
-use samovar_core::{ContextLimit, Millis, Seq, SessionId, Title};
+use samovar_core::{ContextLimit, Millis, Seq, SessionId, SystemPrompt, Title};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
@@ -13,7 +13,8 @@ use super::row::{self, bind_usage, integer, odd, parse};
 /// The columns of a session, with the preview as a subselect for a row that has none yet.
 macro_rules! session_columns {
     () => {
-        "key, id, model, route, title, agent, metadata, created_at, updated_at, message_count, \
+        "key, id, model, route, title, agent, system_prompt, metadata, created_at, updated_at, \
+         message_count, \
          total_tokens_input, total_tokens_output, total_tokens_cache_read, \
          total_tokens_cache_write, total_tokens_reasoning, context, projected, found_by, \
          preview_seq, counts_check, checksum, \
@@ -30,7 +31,8 @@ pub(super) const SAVE_SESSION: &str = "\
     updated_at = ?7, message_count = ?8, context = ?9, projected = ?10, found_by = ?11, \
     preview = ?12, preview_seq = ?13, counts_check = ?14, checksum = ?15, \
     total_tokens_input = ?16, total_tokens_output = ?17, total_tokens_cache_read = ?18, \
-    total_tokens_cache_write = ?19, total_tokens_reasoning = ?20 WHERE key = ?1";
+    total_tokens_cache_write = ?19, total_tokens_reasoning = ?20, system_prompt = ?21 \
+    WHERE key = ?1";
 
 /// Where a session's preview comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +52,7 @@ pub(super) struct Session {
     pub(super) route: Option<String>,
     pub(super) title: Option<String>,
     pub(super) agent: String,
+    pub(super) system_prompt: Option<String>,
     /// JSON.
     pub(super) metadata: String,
     pub(super) created_at: Millis,
@@ -91,6 +94,7 @@ impl Session {
             route: row.try_get("route")?,
             title: row.try_get("title")?,
             agent: row.try_get("agent")?,
+            system_prompt: row.try_get("system_prompt")?,
             metadata: row.try_get("metadata")?,
             created_at: Millis(row.try_get("created_at")?),
             updated_at: Millis(row.try_get("updated_at")?),
@@ -116,7 +120,7 @@ impl Session {
 
     fn checksum(&self) -> u32 {
         let preview = self.preview.as_ref();
-        Columns::of(b's')
+        let columns = Columns::of(b's')
             .text(&self.id)
             .text(&self.model)
             .maybe_text(self.route.as_deref())
@@ -131,8 +135,12 @@ impl Session {
             .number(integer(self.projected.0))
             .text(&self.found_by)
             .maybe_number(preview.map(|preview| preview.turn_seq))
-            .maybe_text(preview.and_then(|preview| preview.text.as_deref()))
-            .sum()
+            .maybe_text(preview.and_then(|preview| preview.text.as_deref()));
+        // Rows that are older than the column have checksums without it.
+        match &self.system_prompt {
+            Some(prompt) => columns.text(prompt).sum(),
+            None => columns.sum(),
+        }
     }
 
     /// Writes all of it into its row.
@@ -158,7 +166,7 @@ impl Session {
             .bind(turn_seq)
             .bind(counts)
             .bind(i64::from(checksum));
-        let save = bind_usage(save, Some(self.usage));
+        let save = bind_usage(save, Some(self.usage)).bind(self.system_prompt);
         save.execute(connection).await?;
         Ok(())
     }
@@ -174,6 +182,7 @@ impl Session {
         let title = self.title.as_deref().map(Title::new);
         let title = title.transpose().map_err(odd)?;
         let context = self.context.as_deref().map(parse::<ContextLimit>);
+        let system_prompt = self.system_prompt.as_deref().map(SystemPrompt::new);
         Ok(SessionRow {
             id: SessionId::new(&self.id).map_err(odd)?,
             title: title.filter(|title| !title.is_empty()),
@@ -182,6 +191,7 @@ impl Session {
             model: self.model,
             route: self.route,
             agent: self.agent,
+            system_prompt: system_prompt.transpose().map_err(odd)?,
             created_at: self.created_at,
             updated_at: self.updated_at,
             message_count: self.message_count,

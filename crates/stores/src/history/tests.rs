@@ -24,6 +24,7 @@ fn said(session: &str) -> Vec<Projection> {
         model: "demo".to_owned(),
         route: None,
         agent: "master".to_owned(),
+        system_prompt: None,
         metadata: serde_json::Map::new(),
         at: Millis(1),
     };

@@ -175,6 +175,7 @@ fn open_with(metadata: Map<String, Value>, at: i64) -> Change {
         model: "demo".to_owned(),
         route: Some("first".to_owned()),
         agent: "master".to_owned(),
+        system_prompt: samovar_core::SystemPrompt::new("Be brief.\nSpeak French.").ok(),
         metadata,
         at: Millis(at),
     }

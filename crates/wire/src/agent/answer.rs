@@ -24,6 +24,8 @@ pub struct SessionInfo {
     pub title: Option<Title>,
     /// The model, by the name that was requested.
     pub model: String,
+    /// The session's agent.
+    pub agent: String,
     /// The creation time, in milliseconds since 1970.
     #[schemars(with = "i64")]
     pub created_at: Millis,
@@ -50,6 +52,7 @@ impl From<&SessionRow> for SessionInfo {
             session_id: row.id.clone(),
             title: row.title.clone(),
             model: row.model.clone(),
+            agent: row.agent.clone(),
             created_at: row.created_at,
             updated_at: row.updated_at,
             message_count: row.message_count,

@@ -5,7 +5,10 @@ use std::fmt;
 
 use samovar_core::command::{self, Text};
 use samovar_core::history::{MessageQuery, SessionQuery, Speakers};
-use samovar_core::{Action, Approval, Bounds, Code, Error, MessageId, SessionId, Title, TurnId};
+use samovar_core::{
+    Action, AgentName, Approval, Bounds, Code, Error, MessageId, SessionId, SystemPrompt, Title,
+    TurnId,
+};
 use samovar_locale as locale;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Unexpected, Visitor};
@@ -41,6 +44,16 @@ pub struct CreateSessionParams {
     /// Metadata to store with the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Map<String, Value>>,
+    /// The session's agent, by its name; by default `master`. Unless `model` is given, its model is
+    /// the session's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub agent: Option<AgentName>,
+    /// What to tell the session's agent besides its own prompt: at most 64 KiB, without control
+    /// characters but tabs and line ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub system_prompt: Option<SystemPrompt>,
 }
 
 impl CreateSessionParams {
@@ -49,6 +62,8 @@ impl CreateSessionParams {
         let action = Action::Open {
             model: self.model,
             metadata: self.metadata.unwrap_or_default(),
+            agent: self.agent,
+            system_prompt: self.system_prompt,
         };
         (self.session_id, action)
     }

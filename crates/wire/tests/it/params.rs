@@ -38,6 +38,7 @@ fn an_object_of_parameters_and_one_under_the_key_params_are_read_alike() {
         model: Some("gpt-x".to_owned()),
         session_id: None,
         metadata: json!({"source": "page"}).as_object().cloned(),
+        ..CreateSessionParams::default()
     };
     for body in [
         r#"{"model":"gpt-x","metadata":{"source":"page"}}"#,
@@ -292,7 +293,7 @@ fn calls_that_change_something_become_commands() {
     assert_eq!(session.unwrap().as_str(), "s");
     assert!(matches!(
         action,
-        Action::Open { model: Some(model), metadata } if model == "m" && metadata["a"] == 1
+        Action::Open { model: Some(model), metadata, agent: None, system_prompt: None } if model == "m" && metadata["a"] == 1
     ));
 
     let update: UpdateSessionParams =

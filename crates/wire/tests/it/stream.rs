@@ -202,6 +202,7 @@ fn an_old_client_sees_nothing_but_the_six_types() {
             model: "hidden".to_owned(),
             route: None,
             metadata: serde_json::Map::new(),
+            system_prompt: None,
         },
         speaks("m1"),
         delta("m1", 0, Fragment::Reasoning("hidden".to_owned())),

@@ -15,7 +15,7 @@ const BASE: &str = "/services/agent/";
 fn samples(session: &str) -> Vec<(&'static str, Value, &'static str)> {
     let of_session = || json!({"sessionId": session});
     let message = || json!({"sessionId": session, "content": "hello"});
-    let info = "createdAt id messageCount metadata model sessionId tokens updatedAt";
+    let info = "agent createdAt id messageCount metadata model sessionId tokens updatedAt";
     let turn = "events finishReason messageId text turnId usage";
     let row = "[content createdAt id metadata parts role sessionId tokenUsage]";
     vec![

@@ -237,6 +237,7 @@ async fn a_session_is_read_back_exactly() {
             route: Some("first".to_owned()),
             title: None,
             agent: "master".to_owned(),
+            system_prompt: samovar_core::SystemPrompt::new("Be brief.\nSpeak French.").ok(),
             metadata,
             created_at: Millis(-5),
             updated_at: Millis(-5),

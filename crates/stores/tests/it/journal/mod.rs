@@ -217,6 +217,7 @@ fn opened() -> Kind {
         model: "test/model".to_owned(),
         route: None,
         metadata: serde_json::Map::new(),
+        system_prompt: None,
     }
 }
 

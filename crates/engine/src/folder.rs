@@ -1,0 +1,45 @@
+//! What the folder that agents work in tells them: read when a turn begins or resumes, never stored.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A file of the folder that tells agents how to work there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FolderFile {
+    /// Its name, such as `AGENTS.md`.
+    pub name: String,
+    /// Its text, or the beginning of it.
+    pub text: String,
+    /// How many bytes of it were left out at the end.
+    pub left_out: u64,
+}
+
+/// Reads that file, if there is one. It may block for a moment.
+type ReadFile = dyn Fn() -> Option<FolderFile> + Send + Sync;
+
+/// The folder that agents work in; by default one that tells them nothing.
+#[derive(Clone, Default)]
+pub struct Folder(Option<Arc<ReadFile>>);
+
+impl Folder {
+    /// A folder whose file this function reads.
+    pub fn new(read: impl Fn() -> Option<FolderFile> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(read)))
+    }
+
+    /// What it says now.
+    pub(crate) async fn read(&self) -> Option<FolderFile> {
+        let read = self.0.clone()?;
+        let read = tokio::task::spawn_blocking(move || read()).await;
+        read.unwrap_or_else(|error| {
+            tracing::error!(%error, "the folder's instructions could not be read");
+            None
+        })
+    }
+}
+
+impl fmt::Debug for Folder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Folder(tells: {})", self.0.is_some())
+    }
+}

@@ -1,0 +1,136 @@
+//! A session begins with its own agent, which is looked up again for each of its turns.
+
+use std::sync::Arc;
+
+use samovar_core::error::FaultCode;
+use samovar_core::{
+    Agent, AgentName, AgentPath, Author, Bounds, Code, Error, Kind, Model, SystemPrompt,
+};
+use samovar_locale as locale;
+use serde_json::{Map, Value};
+
+use super::{Mailbox, OpenSession};
+use crate::delegation;
+use crate::log::{Draft, MASTER};
+use crate::parts::{Parts, refusal};
+use crate::turn::{Place, Turn};
+
+impl Mailbox {
+    /// Creates the session, unless it exists.
+    pub(super) async fn create(
+        &mut self,
+        model: Option<String>,
+        metadata: Map<String, Value>,
+        agent: Option<AgentName>,
+        system_prompt: Option<SystemPrompt>,
+    ) -> Result<(), Error> {
+        if let Some(open) = &self.open {
+            if open.closing.is_empty() {
+                return Ok(());
+            }
+            return Err(Error::new(Code::Busy, locale::session::closing()));
+        }
+        let own = agent.as_ref().map_or(MASTER, AgentName::as_str);
+        let of_agent = self.parts.own_agent(own)?.model.clone();
+        let model = match model.or(of_agent.map(|model| model.name)) {
+            Some(model) => {
+                self.parts.models.look_for(&model).await;
+                self.parts.models.claim(&model).map(|()| model)?
+            }
+            None => self.parts.models.default_name().await?,
+        };
+        let found = self.parts.models.resolve(&model).ok();
+        let route = found.and_then(|found| found.route_beside(&model));
+        let log = self.new_log(AgentPath::root(own));
+        let opened = Kind::SessionOpened {
+            model: model.clone(),
+            route: route.clone(),
+            metadata,
+            system_prompt: system_prompt.clone(),
+        };
+        let draft = Draft::new(None, Author::User, opened);
+        log.append(vec![draft]).await.map_err(refusal)?;
+        self.parts.projector.begin(&log, self.last_head);
+        self.parts.projector.mark(&log);
+        let model = route.unwrap_or(model);
+        self.open = Some(OpenSession::new(log, model, system_prompt));
+        Ok(())
+    }
+}
+
+impl Parts {
+    /// The definition of a session's own agent as it is now.
+    ///
+    /// # Errors
+    /// [`Code::UnknownAgent`] when there is none of this name, [`Code::UnusableAgent`] when it is
+    /// invalid or switched off.
+    pub(super) fn own_agent(&self, name: &str) -> Result<Arc<Agent>, Error> {
+        if name == MASTER {
+            return Ok(self.master.clone());
+        }
+        let Some(entry) = self.agents.find(name) else {
+            let why = locale::agent::unknown(locale::quoted(name));
+            return Err(Error::new(Code::UnknownAgent, why));
+        };
+        let unusable = match entry.invalid {
+            Some(why) => why,
+            None if !entry.enabled => locale::agent::switched_off().to_owned(),
+            None => return Ok(entry.agent),
+        };
+        let why = locale::agent::not_usable(name, unusable);
+        Err(Error::new(Code::UnusableAgent, why))
+    }
+
+    /// What the next turn of a session's own agent works with.
+    ///
+    /// # Errors
+    /// Why it cannot begin, as the refusal of a message and as the fault of a turn.
+    pub(super) async fn equip(
+        &self,
+        open: &OpenSession,
+    ) -> Result<(Model, Arc<Agent>), (FaultCode, Error)> {
+        let agent = self.own_agent(open.log.own().name());
+        let agent = agent.map_err(|error| (FaultCode::UnusableAgent, error))?;
+        let model = self.models.find(&open.model).await;
+        let model = model.map_err(|error| (FaultCode::UnusableModel, error))?;
+        Ok((model, agent))
+    }
+
+    /// The first facts of a turn of the session's own agent, and the turn that knows them: they share
+    /// the commit of whatever started it (DU-4).
+    pub(super) fn begin(
+        &self,
+        model: &Model,
+        asked: Bounds,
+        agent: &Arc<Agent>,
+    ) -> (Vec<Kind>, Turn) {
+        let bounds = Bounds {
+            approval: asked.approval.map(|level| agent.within_ceiling(level)),
+            ..asked
+        };
+        let approval = agent.within_ceiling(self.settings.approval);
+        let place = Place {
+            definition: self.definition_of(agent),
+            ..Place::default()
+        };
+        self.begin_as(model, bounds, approval, place)
+    }
+
+    /// The definition that is stored with a turn; `None` for the server's own master.
+    fn definition_of(&self, agent: &Arc<Agent>) -> Option<Arc<Agent>> {
+        if Arc::ptr_eq(agent, &self.master) {
+            return None;
+        }
+        let prompt = delegation::filled(&agent.system_prompt, &agent.name, self.clock.now());
+        Some(Arc::new(Agent {
+            system_prompt: prompt,
+            ..Agent::clone(agent)
+        }))
+    }
+}
+
+/// Whether the client that created the session tells this agent, too, what it tells the session's own:
+/// that agent itself, and its copies in the background.
+pub(super) fn is_told(agent: &AgentPath) -> bool {
+    agent.depth() == 0 || agent.depth() == 1 && agent.name() == delegation::BACKGROUND
+}

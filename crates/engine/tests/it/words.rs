@@ -1,0 +1,210 @@
+//! What agents are told, and which agent a session runs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use samovar_core::agent::AgentModel;
+use samovar_core::error::FaultCode;
+use samovar_core::event::Fault;
+use samovar_core::{
+    Action, Agent, AgentName, Approval, Code, Delivery, FinishReason, Kind, Prompt, SystemPrompt,
+};
+use samovar_doubles::{Gate, TestTool, World, call, say};
+use samovar_engine::{Beginning, Conversation, Folder, FolderFile, Toolbox};
+use serde_json::Map;
+
+use crate::children::{agent, delegate, world};
+use crate::rig::{Rig, said, settings, turn_of, well};
+
+/// A session of an agent, which is told this.
+fn open(agent: &str, prompt: Option<&str>) -> Action {
+    Action::Open {
+        model: None,
+        metadata: Map::new(),
+        agent: Some(AgentName::new(agent).unwrap()),
+        system_prompt: prompt.map(|prompt| SystemPrompt::new(prompt).unwrap()),
+    }
+}
+
+fn layers(prompt: &Prompt) -> Vec<(&'static str, String)> {
+    let layers = prompt.layers.iter();
+    layers
+        .map(|layer| (layer.name, layer.text.to_string()))
+        .collect()
+}
+
+fn tools(prompt: &Prompt) -> Vec<String> {
+    prompt.tools.iter().map(|tool| tool.name.clone()).collect()
+}
+
+/// A folder whose file says how often it was read.
+fn counting() -> Folder {
+    let reads = AtomicU64::new(0);
+    Folder::new(move || {
+        Some(FolderFile {
+            name: "AGENTS.md".to_owned(),
+            text: format!("read {}", 1 + reads.fetch_add(1, Ordering::Relaxed)),
+            left_out: 0,
+        })
+    })
+}
+
+// proves SA-1, SA-4
+#[tokio::test]
+async fn a_session_runs_the_agent_that_it_names_within_its_limits_also_after_a_restart() {
+    let tester = Agent {
+        system_prompt: "You are {{agent.name}}.".to_owned(),
+        model: Some(AgentModel {
+            name: "scripted".to_owned(),
+            temperature: Some(0.25),
+            max_tokens: Some(77),
+        }),
+        max_steps: Some(3),
+        approval: Some(Approval::ReadOnly),
+        ..agent("tester", &["look"], &["helper"])
+    };
+    let agents = [tester.clone(), agent("helper", &[], &[])];
+    let tool = |name| TestTool::new(name, |_, _| std::future::pending());
+    let world = world(|_, _, _| say("fine"));
+    let rig = Rig::with_agents(world, [tool("look"), tool("write")], agents, settings()).await;
+    rig.submit(open("tester", None)).await.unwrap();
+    assert_eq!(rig.row().await.agent, "tester");
+
+    let mut action = said("one", Delivery::Queue);
+    if let Action::Post { bounds, .. } = &mut action {
+        bounds.approval = Some(Approval::Auto);
+        bounds.max_iterations = Some(9);
+    }
+    let turn = turn_of(rig.submit(action).await);
+    let log = rig.log_of(&turn).await;
+
+    let started = log.iter().find_map(|kind| match kind {
+        Kind::TurnStarted {
+            limits, approval, ..
+        } => Some((*limits, *approval)),
+        _ => None,
+    });
+    let (limits, approval) = started.unwrap();
+    assert_eq!((limits.max_iterations, approval), (3, Approval::ReadOnly));
+    assert_eq!((limits.max_output_tokens, limits.temperature), (77, 0.25));
+    let rig = rig.restart().await;
+    assert_eq!(rig.turn("two").await, well());
+    for prompt in rig.world.model.prompts() {
+        let own = [("agent", "You are tester.".to_owned())];
+        assert_eq!(layers(&prompt), own);
+        assert_eq!(tools(&prompt), ["look", "subAgent"]);
+    }
+    let speakers = rig.messages(samovar_core::history::Speakers::Master).await;
+    assert!(speakers.iter().all(|row| row.agent.to_string() == "tester"));
+
+    // A change counts from the next turn on.
+    rig.define([Agent {
+        system_prompt: "You are new.".to_owned(),
+        ..tester
+    }]);
+    assert_eq!(rig.turn("three").await, well());
+    let last = rig.world.model.prompts().pop().unwrap();
+    assert_eq!(layers(&last)[0].1, "You are new.");
+}
+
+// proves SA-1
+#[tokio::test]
+async fn an_agent_that_is_not_there_opens_no_session_and_one_that_is_gone_begins_no_turn() {
+    let held = Gate::default();
+    let gate = held.clone();
+    let world = world(move |_, said, _| match said {
+        "first" => say("slow").hold_after(1, &gate),
+        _ => say("fine"),
+    });
+    let rig = Rig::with_agents(world, [], [agent("tester", &[], &[])], settings()).await;
+    assert_eq!(rig.refused(open("nobody", None)).await, Code::UnknownAgent);
+    rig.submit(open("tester", None)).await.unwrap();
+    let first = rig.post("first").await;
+    rig.speaks(&first).await;
+    let waiting = rig.post("second").await;
+
+    rig.define([]);
+    let refused = rig.refused(said("third", Delivery::Queue)).await;
+    held.open();
+
+    assert_eq!(refused, Code::UnknownAgent);
+    assert_eq!(rig.over(&first).await, well(), "it keeps its definition");
+    let log = rig.log_of(&waiting).await;
+    let Some(Kind::TurnFinished {
+        reason: FinishReason::Error,
+        fault: Some(Fault { code, .. }),
+        ..
+    }) = log.last()
+    else {
+        panic!("{log:?}");
+    };
+    assert_eq!(*code, FaultCode::UnusableAgent);
+    rig.define([agent("tester", &[], &[])]);
+    assert_eq!(rig.turn("fourth").await, well());
+}
+
+// proves MD-27
+#[tokio::test]
+async fn what_the_server_the_session_and_the_folder_say_reaches_the_agents_that_it_is_for() {
+    let world = world(|who, said, results| match (who, said, results) {
+        ("master", "go", 0) => call("subAgent", delegate("helper", "look")),
+        _ => say("fine"),
+    });
+    let mut settings = settings();
+    settings.system_prompt = SystemPrompt::new("Be brief.").ok();
+    settings.folder = counting();
+    let rig = Rig::with_agents(world, [], [agent("helper", &[], &[])], settings).await;
+    rig.submit(open("master", Some("Speak French.")))
+        .await
+        .unwrap();
+
+    assert_eq!(rig.turn("go").await, well());
+    let rig = rig.restart().await;
+    assert_eq!(rig.turn("again").await, well());
+
+    let of = |prompt: &Prompt| {
+        let mut layers = layers(prompt);
+        let folder = layers.pop().unwrap();
+        assert_eq!(folder.0, "folder");
+        let names: Vec<_> = layers.iter().map(|(name, _)| *name).collect();
+        (
+            names.join(" "),
+            folder.1.rsplit(' ').next().unwrap().to_owned(),
+        )
+    };
+    let prompts: Vec<_> = rig.world.model.prompts().iter().map(of).collect();
+    let own = |reads: &str| ("soul agents server session".to_owned(), reads.to_owned());
+    let helper = ("agent server".to_owned(), "2".to_owned());
+    assert_eq!(prompts, [own("1"), helper, own("3"), own("4")]);
+    assert_eq!(
+        rig.row().await.system_prompt.unwrap().as_str(),
+        "Speak French."
+    );
+}
+
+// proves MD-27
+#[tokio::test]
+async fn a_session_in_memory_is_told_nothing_by_the_server_or_the_folder() {
+    let mut settings = settings();
+    settings.system_prompt = SystemPrompt::new("Be brief.").ok();
+    settings.folder = counting();
+    let world = World::answering([say("fine")]);
+    let rig = Rig::with(world, [], settings).await;
+    let session = rig.engine.begin_in_memory(Beginning {
+        model: "scripted".to_owned(),
+        toolbox: Arc::new(Toolbox::default()),
+        settings: rig.engine.settings().clone(),
+        conversation: Conversation::default(),
+    });
+    let session = session.unwrap();
+
+    session
+        .post("hello".to_owned(), Delivery::Queue)
+        .await
+        .unwrap();
+    rig.world.model.seen(1).await;
+
+    let prompt = rig.world.model.prompts().pop().unwrap();
+    let names: Vec<_> = prompt.layers.iter().map(|layer| layer.name).collect();
+    assert_eq!(names, ["soul", "agents"]);
+}

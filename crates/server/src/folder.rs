@@ -1,0 +1,102 @@
+//! The workspace as the server sees it: what tools may not touch there, and what it tells agents.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use samovar_engine::{Folder, FolderFile};
+use samovar_sandbox::{Jail, JailError, Protected};
+
+use crate::config::{Config, FileAccess};
+
+/// What lies in a workspace and is trusted: by the server, which reads it, or by the person's own
+/// git, which runs what stands there. No tool may write it (TL-18).
+const TRUSTED_NAMES: [&str; 10] = [
+    ".git",
+    "samovar.toml",
+    "SOUL.md",
+    "USER.md",
+    "AGENTS.md",
+    "CLAUDE.md",
+    "MEMORY.md",
+    "skills",
+    "agents",
+    "memory",
+];
+
+/// The files that tell agents how to work in a folder; the first that can be read counts (MD-27).
+const INSTRUCTIONS: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
+
+/// Bytes of such a file that agents are told, at most.
+const MAX_INSTRUCTION_BYTES: usize = 32 * 1024;
+
+/// The workspace, held open.
+///
+/// # Errors
+/// It cannot be used.
+pub(crate) fn jail(config: &Config) -> Result<Arc<Jail>, JailError> {
+    let workspace = &config.workspace;
+    // Before the first start there is no data directory: only `doctor` asks then.
+    let private = config.private.iter().chain([&config.data_dir]);
+    let there = private.filter(|folder| folder.is_dir());
+    // What is made later has no identity to be known by yet, so its path is kept shut as well.
+    let guarded = config.guarded.iter().chain(&config.private).cloned();
+    let protected = Protected {
+        hidden: there.cloned().collect(),
+        read_only: TRUSTED_NAMES
+            .map(PathBuf::from)
+            .into_iter()
+            .chain(guarded)
+            .collect(),
+    };
+    let jail = match config.reach {
+        FileAccess::Workspace => Jail::open(workspace, &protected)?,
+        FileAccess::System => Jail::open_to_system(workspace, &protected)?,
+    };
+    Ok(Arc::new(jail))
+}
+
+/// What the workspace tells agents: read each time, never through a link.
+pub(crate) fn instructions(jail: Arc<Jail>) -> Folder {
+    Folder::new(move || INSTRUCTIONS.iter().find_map(|name| read(&jail, name)))
+}
+
+fn read(jail: &Jail, name: &str) -> Option<FolderFile> {
+    let read = jail.place(name).and_then(|place| {
+        let file = jail.open_file(&place)?;
+        let bytes = file.read_at(0, MAX_INSTRUCTION_BYTES)?;
+        Ok((bytes, file.len()))
+    });
+    let (bytes, length) = match read {
+        Ok(read) => read,
+        Err(JailError::NotFound { .. }) => return None,
+        Err(error) => {
+            tracing::warn!(file = name, %error, "the folder's instructions are not read");
+            return None;
+        }
+    };
+    let left_out = length.saturating_sub(bytes.len() as u64);
+    let text = whole_text(bytes, left_out > 0);
+    let text = text.or_else(|| {
+        tracing::warn!(file = name, "the folder's instructions are not UTF-8 text");
+        None
+    })?;
+    Some(FolderFile {
+        name: name.to_owned(),
+        text,
+        left_out,
+    })
+}
+
+/// The bytes as text; of a file that was cut, without the character that the cut divides.
+fn whole_text(bytes: Vec<u8>, is_cut: bool) -> Option<String> {
+    match String::from_utf8(bytes) {
+        Ok(text) => Some(text),
+        Err(error) => {
+            let end = error.utf8_error().valid_up_to();
+            let is_tail = is_cut && error.utf8_error().error_len().is_none();
+            let mut bytes = error.into_bytes();
+            bytes.truncate(end);
+            String::from_utf8(bytes).ok().filter(|_| is_tail)
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The agent of a session and what it is told, over the routes.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use samovar_core::SystemPrompt;
+use samovar_model_server::{Rule, say};
+use samovar_testkit::App;
+use serde_json::json;
+
+async fn start() -> App {
+    App::start(Vec::<Rule>::new()).await
+}
+
+// proves SA-1
+#[tokio::test]
+async fn a_session_has_the_agent_and_the_prompt_that_its_client_asks_for() {
+    let app = start().await;
+    let asked = json!({"sessionId": "s", "agent": "browser", "systemPrompt": "Speak\n\tFrench."});
+    let made = app.ok("createSession", asked.clone()).await;
+    assert_eq!(made["agent"], "browser");
+    assert_eq!(app.ok("createSession", asked).await["agent"], "browser");
+    let plain = app.ok("createSession", json!({"sessionId": "s"})).await;
+    assert_eq!(plain["agent"], "browser");
+
+    let megabyte = "x".repeat(1 << 20);
+    for (params, status, code) in [
+        (json!({"agent": "nobody"}), 404, "unknown_agent"),
+        (json!({"agent": "adaptive"}), 404, "unknown_agent"),
+        (json!({"agent": "no name"}), 400, "invalid_params"),
+        (json!({"agent": 7}), 400, "invalid_params"),
+        (json!({"systemPrompt": " \n"}), 400, "invalid_params"),
+        (json!({"systemPrompt": "a\u{0}b"}), 400, "invalid_params"),
+        (
+            json!({"systemPrompt": &megabyte[..70_000]}),
+            400,
+            "invalid_params",
+        ),
+        (json!({"systemPrompt": megabyte}), 413, "body_too_large"),
+        (
+            json!({"sessionId": "s", "agent": "master"}),
+            409,
+            "session_conflict",
+        ),
+        (
+            json!({"sessionId": "s", "systemPrompt": "Else."}),
+            409,
+            "session_conflict",
+        ),
+    ] {
+        let refused = app.call("createSession", params).await;
+        assert_eq!((refused.status, refused.code()), (status, code));
+    }
+}
+
+// proves SA-1, SA-2
+#[tokio::test]
+async fn an_agent_that_is_invalid_or_switched_off_opens_no_session() {
+    let app = start().await;
+    let folder = app.data_dir().join("agents");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("off.md"), "---\nenabled: false\n---\nWork.").unwrap();
+    fs::write(
+        folder.join("bad.md"),
+        "---\ntoolKeys: [no_such_tool]\n---\nWork.",
+    )
+    .unwrap();
+    let app = app.restart().await;
+    for agent in ["off", "bad"] {
+        let refused = app.call("createSession", json!({"agent": agent})).await;
+        assert_eq!((refused.status, refused.code()), (422, "unusable_agent"));
+    }
+}
+
+/// What the model was told as its system prompt.
+fn told(app: &App) -> String {
+    let requests = app.model.requests();
+    let last = requests.last().unwrap();
+    let texts = last.body()["messages"].as_array().unwrap().iter();
+    let system = texts.filter(|message| message["role"] == "system");
+    system
+        .map(|message| message["content"].to_string())
+        .collect()
+}
+
+// proves MD-27
+#[tokio::test]
+async fn the_folders_own_file_instructs_from_the_next_turn_on_and_no_link_leads_out() {
+    let app = App::start(vec![say("ok"); 5]).await;
+    let app = app
+        .restart_with(|config| config.settings.system_prompt = SystemPrompt::new("Be brief.").ok())
+        .await;
+    let session = app.session().await;
+    let at = |name: &str| app.workspace().join(name);
+    app.turn(&session, "none").await;
+    assert!(told(&app).contains("Be brief.") && !told(&app).contains("CLAUDE"));
+
+    fs::write(at("CLAUDE.md"), "Use spaces.").unwrap();
+    app.turn(&session, "the second name").await;
+    assert!(told(&app).contains("CLAUDE.md") && told(&app).contains("Use spaces."));
+
+    let secret = app.data_dir().join("secret.md");
+    fs::write(&secret, "The secret.").unwrap();
+    symlink(&secret, at("AGENTS.md")).unwrap();
+    app.turn(&session, "a link").await;
+    assert!(!told(&app).contains("secret") && told(&app).contains("Use spaces."));
+
+    fs::remove_file(at("AGENTS.md")).unwrap();
+    fs::write(at("AGENTS.md"), "é".repeat(40_000)).unwrap();
+    app.turn(&session, "a long one").await;
+    let long = told(&app);
+    assert!(long.contains("47232 more bytes of AGENTS.md") && !long.contains("Use spaces."));
+
+    fs::write(at("AGENTS.md"), [0xff, 0xfe]).unwrap();
+    app.turn(&session, "no text").await;
+    assert!(told(&app).contains("Use spaces."));
+}
