@@ -95,6 +95,8 @@ codes! {
     UnsupportedMediaType = "unsupported_media_type", 415;
     /// No provider has the model, or its provider has no key.
     UnusableModel = "unusable_model", 422;
+    /// A budget in money was set, and the model's price is unknown.
+    UnpricedModel = "unpriced_model", 422;
     /// The folder is not a complete backup, or a backup cannot be made there.
     BackupUnusable = "backup_unusable", 422;
     /// A queue is full; try again after `Retry-After`.

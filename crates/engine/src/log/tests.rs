@@ -87,6 +87,7 @@ fn durable() -> Draft {
         reserved_tokens: 1,
         model: None,
         route: None,
+        quote: None,
     })
 }
 
@@ -324,6 +325,7 @@ fn finished() -> Draft {
         iterations: 1,
         usage: samovar_core::Usage::default(),
         fault: None,
+        bill: samovar_core::Bill::default(),
     })
 }
 

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::fold::Fold;
 use super::turns::{Live, LiveState};
 use super::{Mailbox, OpenSession};
+use crate::budget;
 use crate::context::{self, Transcript};
 use crate::log::{Keeping, Log, LogStart};
 use crate::parts::Parts;
@@ -170,6 +171,7 @@ impl Mailbox {
             ..Recalled::default()
         };
         let parents = fold.parents();
+        let purses = budget::replay(&found.events);
         let log = self.log(
             number.unwrap_or_else(|| self.parts.journal.new_log()),
             fold.open,
@@ -200,6 +202,10 @@ impl Mailbox {
             }
             let parent = parents.get(&turn_id).cloned();
             let mut live = Live::new(agent, parent, LiveState::Left);
+            live.purse = purses.get(&turn_id).cloned();
+            if let Some(purse) = &live.purse {
+                self.parts.purses.join(&turn_id, purse);
+            }
             if !live.is_root() {
                 live.transcript = found.conversation_of(&turn_id, max);
                 live.slot = Some(open.slots.take().0);

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::rig::{Rig, said, session, settings, texts_of, turn_of};
 
-fn agent(name: &str, tools: &[&str], agents: &[&str]) -> Agent {
+pub(crate) fn agent(name: &str, tools: &[&str], agents: &[&str]) -> Agent {
     let names =
         |all: &[&str]| -> BTreeSet<String> { all.iter().map(ToString::to_string).collect() };
     let agents = agents.iter().map(|name| AgentName::new(name).unwrap());
@@ -29,12 +29,12 @@ fn agent(name: &str, tools: &[&str], agents: &[&str]) -> Agent {
     }
 }
 
-fn delegate(name: &str, task: &str) -> Value {
+pub(crate) fn delegate(name: &str, task: &str) -> Value {
     json!({"name": name, "task": task})
 }
 
 /// A model that looks at who it is, what it was told last, and how many results it has.
-fn world(answer: impl Fn(&str, &str, usize) -> Reply + Send + Sync + 'static) -> World {
+pub(crate) fn world(answer: impl Fn(&str, &str, usize) -> Reply + Send + Sync + 'static) -> World {
     World::with(ScriptedModel::by(move |prompt| {
         answer(&who(prompt), &user(prompt), results(prompt))
     }))
@@ -48,7 +48,7 @@ fn who(prompt: &Prompt) -> String {
 }
 
 /// Everything up to the end of a turn.
-async fn log(rig: &Rig, turn: &TurnId) -> Vec<Arc<Event>> {
+pub(crate) async fn log(rig: &Rig, turn: &TurnId) -> Vec<Arc<Event>> {
     let mut reader = rig.engine.follow(&session(), Seq(0)).await.unwrap();
     let mut log = Vec::new();
     loop {
@@ -64,7 +64,7 @@ async fn log(rig: &Rig, turn: &TurnId) -> Vec<Arc<Event>> {
 }
 
 /// The results that the turn's own model was given, as JSON.
-fn outcomes(log: &[Arc<Event>], turn: &TurnId) -> Vec<Value> {
+pub(crate) fn outcomes(log: &[Arc<Event>], turn: &TurnId) -> Vec<Value> {
     let of_turn = log.iter().filter(|event| event.turn.as_ref() == Some(turn));
     let closed = of_turn.filter_map(|event| match &event.kind {
         Kind::CallClosed { outcome, .. } => Some(serde_json::from_str(&outcome.text).unwrap()),

@@ -8,6 +8,7 @@
 
 mod again;
 mod bounds;
+mod budgets;
 mod children;
 mod cut;
 mod delivery;
