@@ -255,7 +255,7 @@ pub(crate) fn is_smaller(one: &Prompt, other: &Prompt) -> bool {
 }
 
 /// The estimated size of a prompt, in tokens.
-fn size(prompt: &Prompt) -> u64 {
+pub(crate) fn size(prompt: &Prompt) -> u64 {
     size_of_frame(prompt)
         + prompt
             .messages
@@ -274,7 +274,8 @@ fn size_of_frame(prompt: &Prompt) -> u64 {
     layers.chain(tools).map(in_tokens).sum()
 }
 
-fn tokens(message: &Message) -> u64 {
+/// The estimated size of a message, in tokens.
+pub(crate) fn tokens(message: &Message) -> u64 {
     let parts = message.parts.iter().map(|part| match part {
         Part::Text { text } => text.len(),
         Part::Reasoning {

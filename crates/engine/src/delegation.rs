@@ -8,8 +8,8 @@ use samovar_core::agent::{AgentEntry, SubAgents, ToolKeys};
 use samovar_core::message::Status;
 use samovar_core::tool::{Origin, Sharing};
 use samovar_core::{
-    Agent, AgentName, AgentPath, Agents, CallContext, CallId, Closer, Effect, FinishReason, Future,
-    Message, Millis, Outcome, Role, ToolCall, ToolReply, ToolSpec, Toolset,
+    Agent, AgentName, AgentPath, Agents, BudgetLimit, CallContext, CallId, Closer, Effect,
+    FinishReason, Future, Message, Millis, Outcome, Role, ToolCall, ToolReply, ToolSpec, Toolset,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -71,6 +71,11 @@ pub(crate) struct Refusal {
 impl Refusal {
     fn new(code: &'static str, why: String) -> Self {
         Self { code, why }
+    }
+
+    /// The tree's budget has no room for a child.
+    pub(crate) fn of_budget(why: String) -> Self {
+        Self::new("SUBAGENT_BUDGET", why)
     }
 
     /// The refusal as the caller's model reads it.
@@ -294,7 +299,11 @@ pub(crate) fn outcome(end: &End, last: Option<&Message>) -> Outcome {
     let error = match &end.reason {
         FinishReason::Model(_) => None,
         FinishReason::Cancelled => Some(("SUBAGENT_CANCELLED", "it was stopped".to_owned())),
-        FinishReason::Budget => Some(("SUBAGENT_BUDGET", "its budget is used up".to_owned())),
+        FinishReason::Budget => Some((
+            "SUBAGENT_BUDGET",
+            end.limit
+                .map_or_else(|| "its budget is used up".to_owned(), no_room),
+        )),
         FinishReason::MaxIterations => Some((
             "SUBAGENT_STEPS",
             "it took as many steps as it may".to_owned(),
@@ -338,6 +347,17 @@ pub(crate) fn lost() -> Outcome {
         "error": "the server has lost what it did, so that may have happened or not"
     });
     Outcome::new(Status::Unknown, said.to_string()).with_data(said)
+}
+
+/// Which limit of a budget leaves no room, for a model.
+pub(crate) fn no_room(limit: BudgetLimit) -> String {
+    let what = match limit {
+        BudgetLimit::Steps => "steps",
+        BudgetLimit::Tokens => "tokens",
+        BudgetLimit::Cost => "money",
+        BudgetLimit::Wall => "time",
+    };
+    format!("the budget has no {what} left")
 }
 
 /// Notes in a child's message what its path does not say: its name for people, and the call that it

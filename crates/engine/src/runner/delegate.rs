@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use samovar_core::{
-    Agent, AgentPath, Approval, Author, Bounds, Kind, Message, MessageId, Model, Outcome, Part,
-    Role, ToolCall, ToolSpec, TurnId, planted,
+    Agent, AgentPath, Approval, Author, Bounds, Budget, Kind, Message, MessageId, Model, Outcome,
+    Part, Role, ToolCall, ToolSpec, TurnId, planted,
 };
 use serde_json::json;
 
 use super::Runner;
+use crate::budget::Purse;
 use crate::delegation::{self, Caller, Order, Refusal};
 use crate::gate;
 use crate::log::Draft;
@@ -27,6 +28,8 @@ pub(crate) struct Newborn {
     /// The message that it begins with.
     pub(crate) said: Arc<Message>,
     pub(crate) slot: Slot,
+    /// The account that it draws from.
+    pub(crate) purse: Option<Purse>,
 }
 
 impl Runner {
@@ -75,7 +78,9 @@ impl Runner {
         let agent = self.agent.child(definition.name.as_str());
         let turn_id = TurnId::fresh(self.parts.ids.as_ref());
         let said = Arc::new(self.task(call, &definition, &order));
-        let bounds = self.bounds_below(&definition);
+        let budget = self.allot(&model, is_background)?;
+        let bounds = self.bounds_below(&definition, budget);
+        let purse = self.purse_of(&turn_id, budget, is_background);
         let approval = definition.approval.unwrap_or(Approval::Auto);
         let approval = approval.max(self.turn.approval(self.parts.settings.approval));
         let place = Place {
@@ -83,7 +88,9 @@ impl Runner {
             is_background,
             definition: Some(Arc::new(definition)),
         };
-        let (kinds, turn) = self.parts.begin_as(&model, bounds, approval, place);
+        let (kinds, turn) = self
+            .parts
+            .begin_as(&model, bounds, approval, place, purse.as_ref());
         self.note(Kind::CallStarted {
             call: call.id.clone(),
             name: call.name.clone(),
@@ -93,17 +100,7 @@ impl Runner {
             deadline: None,
             probe: Some(json!({"turn": turn_id.as_str()})),
         });
-        let finished = Kind::finished(Message::clone(&said));
-        let first = (Author::Agent, finished);
-        let start = kinds.into_iter().map(|kind| (Author::System, kind));
-        for (author, kind) in [first].into_iter().chain(start) {
-            self.pending.push(Draft {
-                turn: Some(turn_id.clone()),
-                agent: Some(agent.clone()),
-                author,
-                kind,
-            });
-        }
+        self.note_first(&turn_id, &agent, &said, kinds);
         if is_background {
             let said = json!({"ok": true, "turnId": turn_id.as_str()});
             self.note(Kind::CallClosed {
@@ -120,7 +117,22 @@ impl Runner {
             model,
             said,
             slot,
+            purse,
         })
+    }
+
+    /// Notes the first facts of a child: its message, then its start.
+    fn note_first(&mut self, turn: &TurnId, agent: &AgentPath, said: &Message, kinds: Vec<Kind>) {
+        let first = (Author::Agent, Kind::finished(said.clone()));
+        let start = kinds.into_iter().map(|kind| (Author::System, kind));
+        for (author, kind) in [first].into_iter().chain(start) {
+            self.pending.push(Draft {
+                turn: Some(turn.clone()),
+                agent: Some(agent.clone()),
+                author,
+                kind,
+            });
+        }
     }
 
     /// The child's model: the one that the caller wants, else its own, else the caller's.
@@ -144,14 +156,14 @@ impl Runner {
     }
 
     /// What the caller's own message set holds below it too, within the child's ceiling.
-    fn bounds_below(&self, definition: &Agent) -> Bounds {
+    fn bounds_below(&self, definition: &Agent, budget: Budget) -> Bounds {
         let bounds = self.turn.bounds();
         let level = bounds.approval;
         let level = level.map(|level| definition.within_ceiling(level));
         let steps = [bounds.max_iterations, definition.max_steps];
         Bounds {
             max_iterations: steps.into_iter().flatten().min(),
-            budget_tokens: None,
+            budget,
             approval: level,
             no_input: bounds.no_input,
         }

@@ -1,7 +1,7 @@
 //! A turn that finds the store full: it holds its unsaved events, waits, and continues when there
 //! is room (DU-12).
 
-use samovar_core::{Broken, Code, Error};
+use samovar_core::{Broken, Code, Error, Kind};
 use samovar_locale as locale;
 
 use super::{FromTurn, Input, Reply, Runner, answer};
@@ -100,6 +100,9 @@ impl Runner {
         for draft in self.pending.extract_if(.., is_unbegun) {
             if draft.turn.as_ref() == Some(&own) {
                 self.turn.take_back(&draft.kind);
+                if let (Kind::StepStarted { .. }, Some(purse)) = (&draft.kind, &self.purse) {
+                    purse.lock().give_back(&own);
+                }
             }
         }
         // What was about to join begins a turn of its own.

@@ -46,6 +46,7 @@ impl Mailbox {
             model,
             said,
             slot,
+            purse,
         } = newborn;
         let is_awaited = !turn.place().is_background;
         let is_stopped = !open.closing.is_empty()
@@ -58,6 +59,7 @@ impl Mailbox {
         let max = self.parts.settings.max_history_messages;
         live.transcript.begin_turn(said, max);
         live.slot = Some(slot);
+        live.purse = purse;
         self.spawn_runner(turn_id.clone(), live, turn, model, None);
         if is_stopped {
             self.stop_unasked(turn_id).await;
@@ -214,6 +216,10 @@ impl Parts {
             bounds: Bounds {
                 approval: turn.bounds().approval,
                 no_input: turn.bounds().no_input,
+                budget: self
+                    .purses
+                    .left(turn_id, self.clock.now())
+                    .unwrap_or_default(),
                 ..Bounds::default()
             },
             entry: Entry::Own,

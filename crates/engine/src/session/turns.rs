@@ -8,6 +8,7 @@ use samovar_core::error::FaultCode;
 use samovar_core::{AgentPath, CallId, Outcome, TurnId};
 use tokio::sync::mpsc;
 
+use crate::budget::Purse;
 use crate::context::Transcript;
 use crate::recovered::OpenDecision;
 use crate::runner::{Cancel, Input};
@@ -31,6 +32,8 @@ pub(super) struct Live {
     pub(super) stopping: Vec<Cancel>,
     /// A child's place among those that live.
     pub(super) slot: Option<Slot>,
+    /// The account of its tree, if that has a budget.
+    pub(super) purse: Option<Purse>,
     /// What it is to be told again, since there was no room to keep it.
     pub(super) due: Vec<Due>,
 }
@@ -101,6 +104,7 @@ impl Live {
             is_stopping: false,
             stopping: Vec::new(),
             slot: None,
+            purse: None,
             due: Vec::new(),
         }
     }

@@ -9,6 +9,7 @@
 mod again;
 mod bounds;
 mod branches;
+mod budgets;
 mod children;
 mod cut;
 mod delivery;

@@ -6,8 +6,8 @@ use std::fmt;
 use samovar_core::command::{self, Text};
 use samovar_core::history::{MessageQuery, SessionQuery, Speakers};
 use samovar_core::{
-    Action, AgentName, Approval, Bounds, Code, Error, MessageId, SessionId, SystemPrompt, Title,
-    TurnId,
+    Action, AgentName, Approval, Bounds, Budget, Code, Error, MessageId, SessionId, SystemPrompt,
+    Title, TurnId,
 };
 use samovar_locale as locale;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -138,7 +138,10 @@ impl SendMessageParams {
     pub fn into_action(self) -> Result<(SessionId, Action), Error> {
         let bounds = Bounds {
             max_iterations: self.max_iterations.map(Within::get),
-            budget_tokens: self.budget_tokens.map(|tokens| tokens.get().into()),
+            budget: Budget {
+                tokens: self.budget_tokens.map(|tokens| tokens.get().into()),
+                ..Budget::default()
+            },
             approval: self.approval,
             no_input: self.no_input,
         };

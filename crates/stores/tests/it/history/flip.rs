@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use samovar_core::history::{MessageQuery, SessionQuery, Speakers};
+use samovar_core::history::{MessageQuery, SessionQuery, Speakers, TurnQuery};
 use samovar_core::{Damages, History, Role, SessionId};
 use samovar_stores::disk::Disk;
 use samovar_stores::history::SqliteHistory;
@@ -66,6 +66,13 @@ async fn served(folder: &TempDir, of: Speakers) -> (Vec<String>, bool) {
     }
     let totals = history.totals().await;
     note(totals.map(|totals| format!("{totals:?}")));
+    let query = TurnQuery {
+        session: None,
+        turn: None,
+        limit: 99,
+    };
+    let turns = history.turns(query).await;
+    note(turns.map(|turns| format!("{turns:?}")));
     for session in ["s0", "s1", "s2"] {
         let row = history.session(&session_id(session)).await;
         note(row.map(|row| format!("{row:?}")));
