@@ -474,6 +474,17 @@ pub struct Bounds {
     /// Whether no person can answer or read along: the model is not offered the tools for that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_input: bool,
+    /// How many tasks in the background have led to it, each from the result of the one before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub spawned: u32,
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the shape that serde calls"
+)]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Bounds {

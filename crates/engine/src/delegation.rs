@@ -35,6 +35,9 @@ pub(crate) const DEFAULT_DEPTH: u32 = 3;
 pub(crate) const MAX_CHILDREN: usize = 8;
 /// The most children of one session that live at once.
 pub(crate) const MAX_TREE: usize = 64;
+/// The most tasks in the background of which each begins in the turn that read the result of the one
+/// before, with no message of a person between them: so recursion is bounded there, too (SA-21).
+pub(crate) const MAX_SPAWNED: u32 = 16;
 /// The most characters of a child's last text that its caller reads.
 const MAX_SUMMARY_CHARS: usize = 2_000;
 
@@ -337,6 +340,15 @@ pub(crate) fn outcome(end: &End, last: Option<&Message>) -> Outcome {
     said.insert("summary".to_owned(), summary(&text).into());
     let said = Value::Object(said);
     Outcome::new(status, said.to_string()).with_data(said)
+}
+
+/// Why the result of a task in the background does not begin another one.
+pub(crate) fn too_long_a_chain() -> Refusal {
+    let why = format!(
+        "{MAX_SPAWNED} tasks in the background have followed one another since a person last spoke; \
+         that is the limit"
+    );
+    Refusal::new("SUBAGENT_DEPTH", why)
 }
 
 /// What a caller hears of a child that the stores have lost.

@@ -60,6 +60,9 @@ impl Runner {
     async fn conceive(&mut self, call: &ToolCall, spec: &ToolSpec) -> Result<Newborn, Refusal> {
         let order = Order::read(call)?;
         let is_background = spec.name == delegation::SPAWN;
+        if is_background && self.turn.bounds().spawned >= delegation::MAX_SPAWNED {
+            return Err(delegation::too_long_a_chain());
+        }
         let (slot, taken) = self.slots.take(Some(self.turn_id.clone()));
         let caller = Caller {
             agent: &self.definition,
@@ -79,7 +82,8 @@ impl Runner {
         let turn_id = TurnId::fresh(self.parts.ids.as_ref());
         let said = Arc::new(self.task(call, &definition, &order));
         let budget = self.allot(&model, is_background)?;
-        let bounds = self.bounds_below(&definition, budget);
+        let mut bounds = self.bounds_below(&definition, budget);
+        bounds.spawned += u32::from(is_background);
         let purse = self.purse_of(&turn_id, budget, is_background);
         let approval = definition.approval.unwrap_or(Approval::Auto);
         let approval = approval.max(self.turn.approval(self.parts.settings.approval));
@@ -166,6 +170,7 @@ impl Runner {
             budget,
             approval: level,
             no_input: bounds.no_input,
+            spawned: bounds.spawned,
         }
     }
 }

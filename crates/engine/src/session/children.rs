@@ -216,6 +216,7 @@ impl Parts {
             bounds: Bounds {
                 approval: turn.bounds().approval,
                 no_input: turn.bounds().no_input,
+                spawned: turn.bounds().spawned,
                 budget: self
                     .purses
                     .left(turn_id, self.clock.now())

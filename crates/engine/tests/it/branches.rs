@@ -1,8 +1,8 @@
 //! The ends of turns below turns: with those that wait for them, within their bounds, and where
 //! something of them is lost.
 
-use samovar_core::{Action, Code, Delivery, FinishReason, Kind, Outcome, Role, ToolReply};
-use samovar_doubles::{Gate, TestTool, call, say};
+use samovar_core::{Action, Code, Delivery, Event, FinishReason, Kind, Outcome, Role, ToolReply};
+use samovar_doubles::{Gate, TestTool, call, say, user};
 use samovar_engine::Resume;
 use serde_json::json;
 
@@ -185,4 +185,26 @@ async fn what_a_child_had_begun_to_say_when_it_was_given_up_is_its_summary() {
     assert_eq!(said["summary"], left.text());
     assert_eq!(said["messageId"], left.id.as_str());
     assert!(left.parent.is_some() && left.metadata["agent"]["toolCallId"].is_string());
+}
+
+// proves SA-21
+#[tokio::test]
+async fn tasks_in_the_background_follow_one_another_only_so_often_without_a_person() {
+    let world = world(|_, said, results| match results {
+        _ if said == "look" => say("seen"),
+        0 => call("spawn", json!({"task": "look"})),
+        _ => say("well"),
+    });
+    let rig = Rig::delegating(world, [], [], settings()).await;
+    rig.post("go").await;
+
+    let refused = |event: &Event| match &event.kind {
+        Kind::CallClosed { outcome, .. } => outcome.text.contains("SUBAGENT_DEPTH"),
+        _ => false,
+    };
+    rig.sees(refused).await;
+
+    let prompts = rig.world.model.prompts();
+    let tasks = prompts.iter().filter(|prompt| user(prompt) == "look");
+    assert_eq!(tasks.count(), 16);
 }

@@ -170,7 +170,7 @@ mod tests {
     fn session(id: &str, title: &str, preview: &str) -> SessionInfo {
         serde_json::from_value(json!({
             "id": id, "sessionId": id, "title": Some(title).filter(|title| !title.is_empty()),
-            "preview": preview, "model": "demo", "createdAt": 0, "updatedAt": 0,
+            "preview": preview, "agent": "master", "model": "demo", "createdAt": 0, "updatedAt": 0,
             "messageCount": 1, "tokens": {"total": 0, "input": 0, "output": 0}, "metadata": {},
         }))
         .unwrap()

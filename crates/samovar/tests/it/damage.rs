@@ -1,5 +1,6 @@
 //! Stores that a bad disk has changed while no server ran.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -162,10 +163,23 @@ impl KilledData {
             let record = &bytes[at..bytes.len().min(at + 60)];
             copies.entry(record).or_default().push(at);
         }
-        let places = copies.into_values().flatten().enumerate();
+        let mut copies: Vec<_> = copies.into_iter().collect();
+        // The last of each session are of the turns that hang: those are read again.
+        copies.sort_by_key(|(record, _)| Reverse(seq(record)));
+        let places = copies
+            .into_iter()
+            .flat_map(|(_, places)| places)
+            .enumerate();
         let places = places.map(|(number, at)| at + number % 60);
         self.flip(places.take(flips).collect()).await
     }
+}
+
+/// The position in a record that begins with its name.
+fn seq(record: &[u8]) -> usize {
+    let digits = record.iter().skip(b"\"seq\":".len());
+    let digits = digits.map_while(|digit| char::from(*digit).to_digit(10));
+    digits.fold(0, |number, digit| number * 10 + digit as usize)
 }
 
 fn copy_all(from: &Path, to: &Path) {

@@ -144,6 +144,7 @@ impl SendMessageParams {
             },
             approval: self.approval,
             no_input: self.no_input,
+            ..Bounds::default()
         };
         if self.delivery == Delivery::Steer && !bounds.is_empty() {
             let why = locale::request::steers_with_bounds();

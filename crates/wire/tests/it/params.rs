@@ -260,6 +260,7 @@ fn a_message_sets_bounds_for_its_turn_and_they_have_bounds_themselves() {
             budget: samovar_core::Budget::of_tokens(1),
             approval: Some(Approval::ReadOnly),
             no_input: true,
+            ..Bounds::default()
         }
     );
     for level in Approval::ALL {
