@@ -10,12 +10,11 @@ use samovar_core::{
     Status, TurnId,
 };
 use samovar_doubles::{Gate, Reply, ScriptedModel, TestTool, World, call, results, say, user};
-use samovar_engine::Resume;
 use serde_json::{Value, json};
 
 use crate::rig::{Rig, said, session, settings, texts_of, turn_of};
 
-fn agent(name: &str, tools: &[&str], agents: &[&str]) -> Agent {
+pub(crate) fn agent(name: &str, tools: &[&str], agents: &[&str]) -> Agent {
     let names =
         |all: &[&str]| -> BTreeSet<String> { all.iter().map(ToString::to_string).collect() };
     let agents = agents.iter().map(|name| AgentName::new(name).unwrap());
@@ -29,12 +28,12 @@ fn agent(name: &str, tools: &[&str], agents: &[&str]) -> Agent {
     }
 }
 
-fn delegate(name: &str, task: &str) -> Value {
+pub(crate) fn delegate(name: &str, task: &str) -> Value {
     json!({"name": name, "task": task})
 }
 
 /// A model that looks at who it is, what it was told last, and how many results it has.
-fn world(answer: impl Fn(&str, &str, usize) -> Reply + Send + Sync + 'static) -> World {
+pub(crate) fn world(answer: impl Fn(&str, &str, usize) -> Reply + Send + Sync + 'static) -> World {
     World::with(ScriptedModel::by(move |prompt| {
         answer(&who(prompt), &user(prompt), results(prompt))
     }))
@@ -48,7 +47,7 @@ fn who(prompt: &Prompt) -> String {
 }
 
 /// Everything up to the end of a turn.
-async fn log(rig: &Rig, turn: &TurnId) -> Vec<Arc<Event>> {
+pub(crate) async fn log(rig: &Rig, turn: &TurnId) -> Vec<Arc<Event>> {
     let mut reader = rig.engine.follow(&session(), Seq(0)).await.unwrap();
     let mut log = Vec::new();
     loop {
@@ -64,7 +63,7 @@ async fn log(rig: &Rig, turn: &TurnId) -> Vec<Arc<Event>> {
 }
 
 /// The results that the turn's own model was given, as JSON.
-fn outcomes(log: &[Arc<Event>], turn: &TurnId) -> Vec<Value> {
+pub(crate) fn outcomes(log: &[Arc<Event>], turn: &TurnId) -> Vec<Value> {
     let of_turn = log.iter().filter(|event| event.turn.as_ref() == Some(turn));
     let closed = of_turn.filter_map(|event| match &event.kind {
         Kind::CallClosed { outcome, .. } => Some(serde_json::from_str(&outcome.text).unwrap()),
@@ -73,7 +72,7 @@ fn outcomes(log: &[Arc<Event>], turn: &TurnId) -> Vec<Value> {
     closed.collect()
 }
 
-fn ends(log: &[Arc<Event>]) -> Vec<(String, FinishReason)> {
+pub(crate) fn ends(log: &[Arc<Event>]) -> Vec<(String, FinishReason)> {
     let ends = log.iter().filter_map(|event| match &event.kind {
         Kind::TurnFinished { reason, .. } => Some((event.agent.to_string(), reason.clone())),
         _ => None,
@@ -478,63 +477,4 @@ async fn a_result_of_the_background_begins_a_turn_with_the_bounds_of_the_message
         panic!("{second:?}");
     };
     assert_eq!((*approval, bounds.no_input), (Approval::ReadOnly, true));
-}
-
-// proves DU-6, SA-7
-#[tokio::test]
-async fn a_turn_that_may_not_continue_ends_after_the_children_that_it_waits_for() {
-    let held = Gate::default();
-    let world = world(move |who, _, results| match (who, results) {
-        ("master", 0) => call("subAgent", delegate("a", "look")).and_call("x", json!({})),
-        ("a", _) => say("half of it").hold_after(1, &held),
-        _ => say("done"),
-    });
-    let never = TestTool::new("x", |_, _| std::future::pending());
-    let rig = Rig::delegating(world, [never], [agent("a", &[], &[])], settings()).await;
-    let turn = rig.post("go").await;
-    rig.world.model.seen(2).await;
-
-    let rig = rig
-        .restart_with(|settings| settings.resume = Resume::Off)
-        .await;
-
-    let log = log(&rig, &turn).await;
-    let ends = ends(&log);
-    let expected = ["master/a", "master"].map(|path| (path.to_owned(), FinishReason::Error));
-    assert_eq!(ends, expected);
-}
-
-// proves SA-5
-#[tokio::test]
-async fn what_a_child_had_begun_to_say_when_it_was_given_up_is_its_summary() {
-    let held = Gate::default();
-    let world = world(move |who, _, results| match (who, results) {
-        ("master", 0) => call("subAgent", delegate("a", "look")),
-        ("a", _) => say("half of it").hold_after(2, &held),
-        _ => say("done"),
-    });
-    let rig = Rig::delegating(world, [], [agent("a", &[], &[])], settings()).await;
-    let turn = rig.post("go").await;
-    rig.sees(|event| matches!(event.kind, Kind::Delta { .. }))
-        .await;
-
-    let rig = rig
-        .restart_with(|settings| settings.resume = Resume::Off)
-        .await;
-
-    let log = log(&rig, &turn).await;
-    let [said] = &outcomes(&log, &turn)[..] else {
-        panic!("{log:#?}")
-    };
-    let left = log.iter().find_map(|event| match &event.kind {
-        Kind::MessageFinished { message, .. } if message.role == Role::Assistant => {
-            Some(message).filter(|_| event.agent.depth() == 1)
-        }
-        _ => None,
-    });
-    let left = left.unwrap();
-    assert!(!left.text().is_empty());
-    assert_eq!(said["summary"], left.text());
-    assert_eq!(said["messageId"], left.id.as_str());
-    assert!(left.parent.is_some() && left.metadata["agent"]["toolCallId"].is_string());
 }
