@@ -416,10 +416,10 @@ impl Booking<'_> {
         };
         Next::Ask(
             said,
-            Call {
+            vec![Call {
                 tool: tool.to_owned(),
                 args,
-            },
+            }],
         )
     }
 

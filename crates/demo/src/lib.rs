@@ -170,7 +170,7 @@ impl Reply {
     /// The whole answer.
     fn end(mut self, next: Next, prompt: &Prompt) -> Vec<ProviderEvent> {
         match next {
-            Next::Ask(said, call) => self.ask(&said, call),
+            Next::Ask(said, calls) => self.ask(&said, calls),
             Next::Say(said) => self.say(&said),
         }
         self.complete(input_bytes(prompt))
@@ -191,17 +191,26 @@ impl Reply {
         self.written += end;
     }
 
-    /// Asks for a call, unless it is longer than the answer may be.
-    fn ask(&mut self, said: &str, Call { tool, args }: Call) {
-        let args = Value::Object(args);
-        let args_json = args.to_string();
-        if args_json.len() > self.max_bytes {
-            return self.say(&say(self.language, "no_room", &[("tool", &tool)]));
+    /// Asks for calls, unless they are longer than the answer may be.
+    fn ask(&mut self, said: &str, calls: Vec<Call>) {
+        let calls = calls.into_iter();
+        let calls = calls.map(|call| (call.tool, Value::Object(call.args)));
+        let calls: Vec<_> = calls
+            .map(|(tool, args)| (tool, args.to_string(), args))
+            .collect();
+        let length: usize = calls.iter().map(|(_, args_json, _)| args_json.len()).sum();
+        if let Some((tool, ..)) = calls.first().filter(|_| length > self.max_bytes) {
+            return self.say(&say(self.language, "no_room", &[("tool", tool)]));
         }
         self.say(said);
-        self.written += args_json.len();
+        self.written += length;
         self.finish_reason = "tool_calls";
-        let (id, name) = ("demo-1".to_owned(), tool);
+        for (place, call) in (1..).zip(calls) {
+            self.call(format!("demo-{place}"), call);
+        }
+    }
+
+    fn call(&mut self, id: String, (name, args_json, args): (String, String, Value)) {
         self.events.extend([
             ProviderEvent::ToolCallStart {
                 id: id.clone(),

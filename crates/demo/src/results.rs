@@ -42,10 +42,19 @@ pub(crate) fn read(
             "id",
             text.trim().rsplit(' ').next().unwrap_or_default(),
         ),
+        "subAgent" => agent(args, text, values),
         "=" => sum(args, values),
         _ => put(values, "result", text),
     }
     Ok(())
+}
+
+/// What another agent has said last.
+fn agent(args: &Map<String, Value>, text: &str, values: &mut Values) {
+    let said: Value = serde_json::from_str(text).unwrap_or_default();
+    let name = args.get("name").and_then(Value::as_str);
+    put(values, "agent", name.unwrap_or_default());
+    put(values, "lines", said["summary"].as_str().unwrap_or(text));
 }
 
 fn put(values: &mut Values, name: &str, value: impl Into<String>) {

@@ -43,6 +43,9 @@ pub(crate) struct Step {
     pub(crate) tool: Option<String>,
     #[serde(default)]
     pub(crate) args: Map<String, Value>,
+    /// Whether the next step's call is asked for together with its own.
+    #[serde(default)]
+    pub(crate) beside: bool,
     /// Keys of sentences, or templates with braces.
     #[serde(default)]
     pub(crate) report: Vec<String>,

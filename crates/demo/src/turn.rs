@@ -21,8 +21,8 @@ pub(crate) struct Call {
 /// The next step.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Next {
-    /// Ask for a call, with a word about what it is for.
-    Ask(String, Call),
+    /// Ask for calls, with a word about what they are for.
+    Ask(String, Vec<Call>),
     /// Say something and be done.
     Say(String),
 }
@@ -107,19 +107,32 @@ impl Request {
         }
         self.default_values(tools);
         let mut told = Vec::new();
-        for step in &self.intent.steps {
+        for (place, step) in self.intent.steps.iter().enumerate() {
             match self.step(step, outcomes) {
                 Ok(()) => {}
                 Err(Next::Say(why)) => {
                     told.push(why);
                     break;
                 }
-                Err(ask @ Next::Ask(..)) => return ask,
+                Err(Next::Ask(said, calls)) => return self.with_next(place, said, calls),
             }
             told.extend(step.report.iter().filter_map(|line| self.line(line)));
             self.values.insert("told".to_owned(), told.join("\n"));
         }
         Next::Say(told.join("\n"))
+    }
+
+    /// The calls of a step, with those that stand beside it.
+    fn with_next(&self, place: usize, mut said: String, mut calls: Vec<Call>) -> Next {
+        let steps = self.intent.steps[place..].windows(2);
+        for pair in steps.take_while(|pair| pair[0].beside) {
+            if let Some((tool, args)) = pair[1].tool.as_ref().zip(self.args(&pair[1])) {
+                said = format!("{said} {}", self.before(tool, &args));
+                let tool = tool.clone();
+                calls.push(Call { tool, args });
+            }
+        }
+        Next::Ask(said, calls)
     }
 
     fn default_values(&mut self, tools: &[&str]) {
@@ -162,13 +175,8 @@ impl Request {
             String::new()
         } else {
             let Some((_, outcome)) = outcomes.find(|(name, _)| name == tool) else {
-                return Err(Next::Ask(
-                    self.before(tool, &args),
-                    Call {
-                        tool: tool.clone(),
-                        args,
-                    },
-                ));
+                let (said, tool) = (self.before(tool, &args), tool.clone());
+                return Err(Next::Ask(said, vec![Call { tool, args }]));
             };
             if outcome.is_error() {
                 let result = results::bounded(outcome.text.trim_end());

@@ -15,7 +15,8 @@ use crate::model::MODEL;
 use crate::program::Program;
 use crate::sample::{Sample, milliseconds};
 use crate::{
-    cancelled, children, commits, crowded, killed, memory, posted, relayed, repeated, soak, stalled,
+    called, cancelled, children, commits, crowded, killed, memory, posted, relayed, repeated, soak,
+    stalled,
 };
 
 /// One row of the table.
@@ -221,6 +222,25 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
             told("the same kill until all 1,000 turns have resumed", "ms"),
         ],
         measure: |program| killed::measure(program).boxed_local(),
+    },
+    Experiment {
+        figures: &[within(
+            "first word of a called agent to its reader, p50",
+            "ms",
+            5.0,
+        )],
+        measure: |program| called::first_word(program).boxed_local(),
+    },
+    Experiment {
+        figures: &[
+            within(
+                "CPU per delta of a called agent at depth 3, to the master's",
+                "×",
+                1.3,
+            ),
+            told("the latter", "µs"),
+        ],
+        measure: |program| called::per_delta(program).boxed_local(),
     },
     Experiment {
         figures: &[within(

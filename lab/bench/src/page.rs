@@ -88,7 +88,7 @@ impl Row {
             let value = sample.map(|sample| format!("{:.1} {unit}", value(sample)));
             value.unwrap_or_else(|| NOTHING.to_owned())
         };
-        let budget = budget.map(|budget| format!("≤ {budget:.0} {unit}"));
+        let budget = budget.map(|budget| format!("≤ {budget} {unit}"));
         [
             (*name).to_owned(),
             budget.unwrap_or_else(|| NOTHING.to_owned()),

@@ -43,7 +43,7 @@ impl Driver {
             self.say(&message, &mut readers).await;
             let may_queue = self.dice.percent(60) && readers.len() < MOST_QUEUED;
             if !may_queue {
-                if !self.is_beside && self.dice.percent(15) {
+                if !self.is_beside && self.dice.percent(18) {
                     self.cancel(&message).await;
                 }
                 while readers.join_next().await.is_some() {}
@@ -174,6 +174,10 @@ impl Driver {
     /// runs.
     async fn cancel(&mut self, message: &str) {
         tokio::time::sleep(self.dice.millis(0..=120)).await;
+        let called = self.stage.called_by(message);
+        if let Some(turn) = self.dice.one_of(&called).filter(|_| self.dice.percent(50)) {
+            return self.cancel_branch(turn).await;
+        }
         let at = self.stage.server().await;
         let turn = self.stage.turn_of(message);
         let turn = turn.filter(|_| self.dice.percent(70));
@@ -191,6 +195,22 @@ impl Driver {
             Err(ServerGone) => self.stage.is_over(at.life).await,
         }
         self.stage.has_stopped(place, is_confirmed);
+    }
+
+    /// Stops the turn of a called agent, and not that of its caller.
+    async fn cancel_branch(&mut self, turn: &str) {
+        let at = self.stage.server().await;
+        let path = format!("/api/turns/{turn}/cancel");
+        let place = self.stage.will_stop_branch(turn.to_owned());
+        match self.stage.client.give(&at, &path, &json!({})).await {
+            Ok(Ok(answer)) if answer.value["cancelled"] == true => {
+                self.stage.has_stopped_branch(place);
+            }
+            Ok(Ok(_)) => {}
+            Ok(Err(refusal)) if self.stage.is_put_off(&refusal) => {}
+            Ok(Err(refusal)) => self.refused(&path, &refusal.body),
+            Err(ServerGone) => self.stage.is_over(at.life).await,
+        }
     }
 
     fn reader(&mut self, subject: &Subject) -> Reader {

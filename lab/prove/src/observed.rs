@@ -10,7 +10,7 @@ pub(crate) use chat::{
     AnswerRoute, AnswerStatus, Chat, ChatAgent, ChatConnection, ChatMessage, Open, Reply,
 };
 pub(crate) use relay::{Ending, Envelope, Link, LogFile, Relay, SentMessage};
-pub(crate) use trees::ListedTurn;
+pub(crate) use trees::{BranchStop, ListedTurn};
 
 /// A moment, by its place among all that were noted in one arena.
 pub(crate) type Tick = u64;
@@ -27,6 +27,8 @@ pub(crate) struct Observed {
     pub(crate) retold: Vec<ReaderConnection>,
     /// Stops that were asked for, in order.
     pub(crate) stops: Vec<Stop>,
+    /// Stops of called agents alone.
+    pub(crate) branch_stops: Vec<BranchStop>,
     /// What `getMessages` answered in the end.
     pub(crate) stored: Vec<Stored>,
     /// What `getSession` answered in the end, by session.

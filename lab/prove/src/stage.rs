@@ -15,8 +15,8 @@ use tokio::sync::watch;
 
 use crate::client::{Address, Client, Refusal};
 use crate::observed::{
-    Frame, Incident, ListedTurn, Observed, Post, Profile, ReaderConnection, Scene, Stop, Stored,
-    Totals,
+    BranchStop, Frame, Incident, ListedTurn, Observed, Post, Profile, ReaderConnection, Scene,
+    Stop, Stored, Totals,
 };
 use crate::scene;
 use crate::ticker::Ticker;
@@ -40,6 +40,8 @@ struct Notes {
     observed: Observed,
     /// The turns of messages, as far as somebody has read of them.
     turns: HashMap<String, String>,
+    /// The turns of agents that were called in them.
+    called: HashMap<String, Vec<String>>,
 }
 
 impl Stage {
@@ -160,6 +162,33 @@ impl Stage {
         self.notes().turns.get(message).cloned()
     }
 
+    /// The turns of agents that were called in a message's turn, as far as somebody has read of them.
+    pub(crate) fn called_by(&self, message: &str) -> Vec<String> {
+        self.notes()
+            .called
+            .get(message)
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    /// Notes, before it is asked, that a called agent is to be stopped, and gives the place of that.
+    pub(crate) fn will_stop_branch(&self, turn: String) -> usize {
+        let mut notes = self.notes();
+        let is_confirmed = false;
+        notes
+            .observed
+            .branch_stops
+            .push(BranchStop { turn, is_confirmed });
+        notes.observed.branch_stops.len() - 1
+    }
+
+    /// Notes that the server said that it has stopped a called agent.
+    pub(crate) fn has_stopped_branch(&self, place: usize) {
+        if let Some(stop) = self.notes().observed.branch_stops.get_mut(place) {
+            stop.is_confirmed = true;
+        }
+    }
+
     /// Notes what a connection has shown.
     pub(crate) fn saw(&self, reading: ReaderConnection) {
         let mut notes = self.notes();
@@ -223,8 +252,16 @@ impl Stage {
         if profile != Profile::Full {
             return;
         }
-        if let Some(turn) = begun(frame) {
-            self.notes().turns.insert(message.to_owned(), turn);
+        match begun(frame) {
+            Some((turn, false)) => drop(self.notes().turns.insert(message.to_owned(), turn)),
+            Some((turn, true)) => {
+                let mut notes = self.notes();
+                let called = notes.called.entry(message.to_owned()).or_default();
+                if !called.contains(&turn) {
+                    called.push(turn);
+                }
+            }
+            None => {}
         }
         if let Some(answer) = answer(frame) {
             let prompts = self.model.prompt_count();
@@ -247,15 +284,16 @@ impl Stage {
     }
 }
 
-/// The turn of which a frame shows that it was accepted or begins.
-fn begun(frame: &Frame) -> Option<String> {
+/// The turn of which a frame shows that it was accepted or begins, and whether it is that of a called
+/// agent.
+fn begun(frame: &Frame) -> Option<(String, bool)> {
     let is_first =
         |data: &&String| data.contains("\"turn_started\"") || data.contains("\"role\":\"user\"");
     let event: Value = Some(&frame.data)
         .filter(is_first)
         .and_then(|data| serde_json::from_str(data).ok())?;
-    let turn = event["turn"].as_str().filter(|_| !is_of_called(&event));
-    turn.map(str::to_owned)
+    let turn = event["turn"].as_str()?.to_owned();
+    Some((turn, is_of_called(&event)))
 }
 
 /// The answer of the model that a frame shows as finished.

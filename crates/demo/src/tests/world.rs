@@ -10,7 +10,7 @@ use samovar_core::{
     ToolCall,
 };
 use samovar_doubles::TestTool;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::Demo;
 
@@ -21,8 +21,8 @@ pub(super) const TOOLS: &[&str] = &[
     "search_files",
     "write_file",
 ];
-/// The tools with which a turn reaches the person.
-pub(super) const CHAT_TOOLS: &[&str] = &["ask_user", "post_message"];
+/// The tools with which a turn reaches the person, and other agents.
+pub(super) const CHAT_TOOLS: &[&str] = &["ask_user", "post_message", "subAgent"];
 /// What the tool `read_file` shows at once.
 const MAX_LINES: usize = 100;
 /// A turn that asks more often than this asks without end.
@@ -138,16 +138,21 @@ pub(crate) fn run(tools: &mut impl Tools, messages: Vec<Arc<Message>>) -> Turn {
         let events = ask(prompt(&names, turn.messages.clone()));
         turn.said.push(text(&events));
         assert!(turn.last().starts_with("[demo"), "{}", turn.last());
-        let [(name, args)] = &calls(&events)[..] else {
+        let made = calls(&events);
+        if made.is_empty() {
             return turn;
-        };
-        assert!(names.contains(&name.as_str()), "{name} is not there");
-        let id = format!("call-{step}");
-        let made = vec![call(&id, name, args.clone())];
-        turn.messages.push(message(Role::Assistant, made));
-        let came = tools.answer(turn.calls.len(), name, args);
-        turn.messages.push(outcome(&id, name, &came));
-        turn.calls.push((name.clone(), args.clone()));
+        }
+        let id = |place: usize| format!("call-{step}-{place}");
+        let parts = made.iter().enumerate();
+        let parts = parts.map(|(place, (name, args))| call(&id(place), name, args.clone()));
+        turn.messages
+            .push(message(Role::Assistant, parts.collect()));
+        for (place, (name, args)) in made.into_iter().enumerate() {
+            assert!(names.contains(&name.as_str()), "{name} is not there");
+            let came = tools.answer(turn.calls.len(), &name, &args);
+            turn.messages.push(outcome(&id(place), &name, &came));
+            turn.calls.push((name, args));
+        }
     }
     panic!("asks without end: {:?}", turn.calls);
 }
@@ -216,6 +221,10 @@ impl World {
             "ask_user" => {
                 assert!(!arg("question").trim().is_empty(), "a blank question");
                 Ok(self.answers.pop_front().unwrap_or_default())
+            }
+            "subAgent" => {
+                let summary = format!("{} did: {}", arg("name"), arg("task"));
+                Ok(json!({"ok": true, "messageId": "m", "summary": summary}).to_string())
             }
             _ => Ok("posted as message 41".to_owned()),
         }

@@ -1,4 +1,4 @@
-//! Turns as the server lists them.
+//! Turns as the server lists them, and those of called agents that a client stops alone.
 
 /// A turn of a session, as the list of turns shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,4 +11,12 @@ pub(crate) struct ListedTurn {
     pub(crate) is_over: bool,
     /// How it ended.
     pub(crate) reason: String,
+}
+
+/// A stop of a called agent's turn, which leaves its caller at work.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BranchStop {
+    pub(crate) turn: String,
+    /// Whether the server said that it has stopped it.
+    pub(crate) is_confirmed: bool,
 }

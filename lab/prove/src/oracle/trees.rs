@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::turns::{CONTINUATIONS, SAID_ALL, whole_answers};
 use super::{CUT_TOO_OFTEN, Streams, Verdict, by_session, count, stops};
-use crate::observed::{Observed, Post, Stored};
+use crate::observed::{BranchStop, Observed, Post, Stored};
 use crate::scene::{DELEGATE, HEARD, SPAWN};
 use crate::turn_record::{Call, Message, TurnEnd, TurnRecord};
 use crate::violation::Broken;
@@ -126,7 +126,8 @@ impl<'t> Tree<'t> {
         if let TurnEnd::Model(_) = end {
             whole_answers(place, called, verdict);
         }
-        if !self.is_right(called, end) {
+        let was_stopped = self.stops(called).any(|stop| stop.is_confirmed);
+        if !self.is_right(called, end) || was_stopped && *end != TurnEnd::Cancelled {
             verdict.find(Broken::EndedWrong, place, format!("{end:?}"));
         }
     }
@@ -141,7 +142,10 @@ impl<'t> Tree<'t> {
             // between this end and those above it; and a turn that gives up stops those below it.
             TurnEnd::Cancelled => {
                 stops::may_be_stopped(self.post, self.root, self.observed)
-                    || self.above(called).any(is_cut_short)
+                    || self.stops(called).next().is_some()
+                    || self
+                        .above(called)
+                        .any(|above| is_cut_short(above) || self.stops(above).next().is_some())
             }
             TurnEnd::Fault(code) => {
                 let gave_up = gave_up(called) || self.above(called).any(gave_up);
@@ -149,6 +153,13 @@ impl<'t> Tree<'t> {
             }
             TurnEnd::Other(word) => has_given_up(called, word),
         }
+    }
+
+    /// The stops of a called agent alone.
+    fn stops(&self, called: &'t TurnRecord) -> impl Iterator<Item = &'t BranchStop> + use<'t> {
+        let turn = called.turn.as_deref();
+        let stops = self.observed.branch_stops.iter();
+        stops.filter(move |stop| Some(stop.turn.as_str()) == turn)
     }
 
     /// The result of a call is what the agent said last, and its end is before that.

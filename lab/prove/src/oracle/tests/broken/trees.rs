@@ -1,7 +1,7 @@
 //! What can go wrong with called agents.
 
 use super::super::{FULL, change, check, found, good_day};
-use crate::observed::{Observed, Profile};
+use crate::observed::{BranchStop, Observed, Profile};
 use crate::violation::Broken;
 
 /// The call of the deeper agent, as it is closed.
@@ -54,6 +54,13 @@ pub(super) fn called() -> Vec<Broken> {
                     |data: &str| data.contains("turn_finished") && data.contains("/deeper");
                 one.frames.retain(|frame| !is_end(&frame.data));
             }
+        }),
+        check(Broken::EndedWrong, |day| {
+            // It was stopped, it was said, and it went on.
+            day.branch_stops.push(BranchStop {
+                turn: "t12".to_owned(),
+                is_confirmed: true,
+            });
         }),
         check(Broken::EndedWrong, |day| {
             // Nobody has stopped it.
