@@ -108,6 +108,17 @@ export interface SendMessageParams {
    * then not offered `ask_user` and `post_message`. By default false.
    */
   noInput?: boolean;
+  /**
+   * What the client's UI shows to the person, for its turn alone: at most 64 KiB as JSON. Its
+   * turn's agents read it as text from outside.
+   */
+  context?: 
+    | Context;
+  /**
+   * What the person is doing, by the name of a mode, which takes tools away from agents; by
+   * default the kind of `context.activeTab` if a mode has that name, else `default`.
+   */
+  agentMode?: string;
 }
 
 /** What happens to a message when another turn is running. */
@@ -124,6 +135,31 @@ export type Delivery =
   | "interrupt"
   /** It is refused with `session_busy`. */
   | "reject";
+
+/** What a client's UI shows to the person. */
+export interface Context {
+  /** The workspace of the UI. */
+  workspaceId?: string;
+  /** The page of the UI. */
+  pageId?: string;
+  /** The tab that the person looks at. */
+  activeTab?: 
+    | Tab;
+  /** The open tabs. */
+  tabs?: Tab[];
+}
+
+/** A tab of a client's UI. */
+export interface Tab {
+  /** Its id. */
+  id?: string;
+  /** The address of what it shows. */
+  url?: string;
+  /** Its title. */
+  title?: string;
+  /** What kind of tab it is, such as `settings`. */
+  kind?: string;
+}
 
 /** Parameters for reading a stream again. */
 export interface ResumeParams {

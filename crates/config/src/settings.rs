@@ -14,6 +14,8 @@ use samovar_locale::{self as locale, Language};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::modes::AgentMode;
+
 /// All settings, with their defaults.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -95,22 +97,6 @@ pub struct Defaults {
         extend("contentMediaType" = "text/plain", "x-widens" = true)
     )]
     pub system_prompt: Option<String>,
-}
-
-/// One mode.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[schemars(inline)]
-pub struct AgentMode {
-    /// The tools that no agent has in this mode; `settings` never has `open_url`.
-    // A folder that says less to a person who said more opens something.
-    #[schemars(
-        with = "Vec<String>",
-        length(max = 128),
-        inner(length(min = 1, max = 128))
-    )]
-    #[schemars(extend("x-widens" = true, "examples" = [["open_url"]]))]
-    pub deny: Option<Vec<String>>,
 }
 
 /// One provider.

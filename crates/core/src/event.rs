@@ -11,6 +11,7 @@ use crate::id::{AgentPath, CallId, Epoch, EventId, MessageId, Seq, TurnId};
 use crate::instructions::SystemPrompt;
 use crate::message::{Message, Outcome, Part, Role, Usage};
 use crate::ports::Millis;
+use crate::situation::Situation;
 use crate::title::Title;
 use crate::tool::{Approval, Closer, Effect};
 
@@ -195,6 +196,9 @@ pub enum Kind {
         /// How the user's message enters the conversation.
         #[serde(default, skip_serializing_if = "Entry::is_own")]
         entry: Entry,
+        /// The situation of the turn that it starts; `None` where nothing is known of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        situation: Option<Arc<Situation>>,
     },
     /// An approval decision about a call.
     CallApproved {
@@ -267,11 +271,17 @@ pub enum Kind {
 impl Kind {
     /// A complete message that sets no bounds.
     pub fn finished(message: Message) -> Self {
+        Self::begun_by(message, None)
+    }
+
+    /// The same of a message that starts a turn in this situation.
+    pub fn begun_by(message: Message, situation: Option<Arc<Situation>>) -> Self {
         let (bounds, entry) = (Bounds::default(), Entry::Own);
         Self::MessageFinished {
             message,
             bounds,
             entry,
+            situation,
         }
     }
 

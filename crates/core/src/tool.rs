@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::Future;
 use crate::id::{AgentPath, CallId, SessionId, TurnId};
 use crate::message::{Outcome, ToolCall};
+use crate::situation::PostedContext;
 
 /// What a call does to the world, and so what to do with a call that a crash interrupted (DU-5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -161,6 +162,8 @@ pub struct CallContext {
     pub agent: AgentPath,
     /// The idempotency key: the same for every attempt of this call, across crashes.
     pub key: CallId,
+    /// What the client's UI shows to the person; `None` if no UI said so for this turn.
+    pub posted: Option<Arc<PostedContext>>,
 }
 
 /// The immediate result of a call.

@@ -21,7 +21,7 @@ use crate::parts::{Parts, refusal};
 use crate::queue::{Queue, Queued};
 use crate::session::Slots;
 use crate::turn::{Step, Turn};
-use crate::{delegation, projection};
+use crate::{delegation, posted, projection};
 
 mod ask;
 mod calls;
@@ -238,6 +238,7 @@ impl Runner {
                 message: Message::clone(&queued.message),
                 bounds: Bounds::default(),
                 entry: Entry::Joined,
+                situation: None,
             };
             // The end comes second: where only a part can be kept, it is never without the message.
             self.pending.push(self.draft(Author::User, joined));
@@ -346,14 +347,23 @@ impl Runner {
             max_tokens,
             temperature: self.turn.limits().temperature,
         };
-        self.transcript.show_in(frame, limit)
+        self.transcript.show_in(frame, limit, self.aside())
+    }
+
+    /// What is shown before the message that began the turn. A child has tools to look at it instead.
+    fn aside(&self) -> Option<String> {
+        let posted = self.turn.posted().filter(|_| self.agent.depth() == 0)?;
+        posted::as_part(posted)
     }
 
     fn offered(&self) -> Arc<[Arc<ToolSpec>]> {
         let (specs, settings) = (self.parts.toolbox.specs(), &self.parts.settings);
         let for_people = settings.for_people.iter();
         let for_people = for_people.filter(|_| self.turn.has_no_input());
-        let hidden: Vec<_> = settings.unoffered.iter().chain(for_people).collect();
+        let for_ui = settings.for_ui.iter();
+        let for_ui = for_ui.filter(|_| self.turn.posted().is_none());
+        let hidden = settings.unoffered.iter().chain(for_people).chain(for_ui);
+        let hidden: Vec<_> = hidden.collect();
         let has = |spec: &ToolSpec| {
             delegation::has_tool(&self.definition, &spec.name) && !hidden.contains(&&spec.name)
         };
@@ -365,7 +375,8 @@ impl Runner {
         let shown = specs.filter_map(|spec| {
             if delegates(spec) {
                 let agents = self.parts.agents.as_ref();
-                delegation::shown(spec, &self.definition, agents)
+                let posted = self.turn.posted().map(AsRef::as_ref);
+                delegation::shown(spec, &self.definition, posted, agents)
             } else {
                 Some(spec.clone())
             }

@@ -9,7 +9,7 @@ use samovar_core::message::Reminder;
 use samovar_core::provider::PAUSED;
 use samovar_core::{
     Approval, Bounds, CallId, Closer, Effect, FinishReason, Kind, Limits, Message, MessageId,
-    Outcome, Role, Status, ToolCall, Usage, planted,
+    Outcome, Status, ToolCall, Usage, planted,
 };
 use serde_json::Value;
 
@@ -182,7 +182,8 @@ impl Turn {
                 background,
                 definition,
             } => {
-                self.place = Place::new(parent_call.as_ref(), *background, definition.as_ref());
+                self.place
+                    .start(parent_call.as_ref(), *background, definition.as_ref());
                 self.asked.began(model, route.as_ref());
                 (self.limits, self.approval) = (*limits, *approval);
                 self.bounds = *bounds;
@@ -207,9 +208,9 @@ impl Turn {
             }
             Kind::StepReset { usage, code, .. } => self.void(*usage, *code),
             Kind::TurnContinued { in_a_row } => self.go_on(*in_a_row),
-            Kind::MessageFinished { message, .. } if message.role == Role::Assistant => {
-                self.answered(message);
-            }
+            Kind::MessageFinished {
+                message, situation, ..
+            } => self.said(message, situation.as_ref()),
             Kind::CallStarted {
                 call,
                 effect,
@@ -226,7 +227,6 @@ impl Turn {
             }
             Kind::CallClosed { call, outcome, .. } => self.close(call, outcome.status),
             Kind::TurnFinished { reason, fault, .. } => self.finish(reason, fault.as_ref()),
-            Kind::MessageFinished { message, .. } => self.heard(message),
             Kind::SessionOpened { .. }
             | Kind::SessionChanged { .. }
             | Kind::TurnUndone { .. }

@@ -15,7 +15,7 @@ use samovar_config::{
     ConfigError, Flag, Folders, Origin, ProviderNames, Resolved, Settings, Sources,
 };
 use samovar_core::{Approval, SystemPrompt};
-use samovar_engine::Resume;
+use samovar_engine::{AgentModes, Resume};
 use samovar_locale as text;
 use samovar_server::providers::{
     DemoUse, Probing, ProviderConfig, Registry, SPECS, Secret, UNBUILT, Unbuilt, registry,
@@ -400,6 +400,12 @@ fn serve(config: &mut Config, settings: &Settings) {
     config.settings.retry.within = seconds(settings.models.retry_seconds);
     config.settings.fallback.clone_from(&defaults.fallback);
     let prompt = defaults.system_prompt.as_deref();
+    let modes = settings.agent_modes.iter();
+    let modes = modes.map(|(name, mode)| {
+        let denied = mode.deny.iter().flatten().cloned();
+        (name.clone(), denied.collect())
+    });
+    config.settings.agent_modes = AgentModes::new(modes);
     // What configuration lets pass is one.
     config.settings.system_prompt = prompt.and_then(|prompt| SystemPrompt::new(prompt).ok());
 }

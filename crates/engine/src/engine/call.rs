@@ -155,6 +155,7 @@ impl Engine {
             turn: TurnId::fresh(ids),
             agent: master(),
             key: call.id.clone(),
+            posted: None,
         };
         let spec = tool.spec.clone();
         let mut task = JoinSet::new();

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use samovar_core::{
-    Accepted, AgentPath, Author, Bounds, CallId, Entry, Kind, Message, MessageId, Outcome, TurnId,
+    Accepted, AgentPath, Author, Bounds, CallId, Entry, Kind, Message, MessageId, Outcome,
+    Situation, TurnId,
 };
 use serde_json::json;
 
@@ -181,11 +182,21 @@ impl Parts {
                 ..Bounds::default()
             },
             entry: Entry::Own,
+            // What the person sees by then is not known, and what they do is not less delicate.
+            situation: turn.place().mode().and_then(|mode| {
+                let mode = Some(mode.clone());
+                Situation {
+                    context: None,
+                    mode,
+                }
+                .shared()
+            }),
         };
         let kind = Kind::MessageFinished {
             message: Message::clone(&queued.message),
             bounds: queued.bounds,
             entry: queued.entry,
+            situation: queued.situation.clone(),
         };
         let draft = Draft::new(Some(queued.turn.clone()), Author::System, kind);
         Some((queued, draft))

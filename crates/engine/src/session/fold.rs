@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use samovar_core::event::Group;
-use samovar_core::{AgentPath, Bounds, CallId, Entry, Event, Kind, Message, Outcome, Seq, TurnId};
+use samovar_core::{
+    AgentPath, Bounds, CallId, Entry, Event, Kind, Message, Outcome, Seq, Situation, TurnId,
+};
 
 use crate::context::Transcript;
 use crate::delegation;
@@ -27,6 +29,7 @@ pub(super) struct FirstMessage {
     pub(super) message: Arc<Message>,
     pub(super) bounds: Bounds,
     pub(super) entry: Entry,
+    pub(super) situation: Option<Arc<Situation>>,
 }
 
 impl Fold {
@@ -55,12 +58,14 @@ impl Fold {
                     message,
                     bounds,
                     entry,
+                    situation,
                 } if message.is_input() => {
                     let first = FirstMessage {
                         at: event.seq,
                         message: Arc::new(message.clone()),
                         bounds: *bounds,
                         entry: *entry,
+                        situation: situation.clone(),
                     };
                     match entry {
                         Entry::Own | Entry::Steers | Entry::Interrupts => {

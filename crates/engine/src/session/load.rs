@@ -199,6 +199,7 @@ impl Mailbox {
                     message: said.message.clone(),
                     bounds: said.bounds,
                     entry: said.entry,
+                    situation: said.situation.clone(),
                 });
                 continue;
             }

@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use samovar_core::error::FaultCode;
 use samovar_core::{
-    Agent, AgentName, AgentPath, Author, Bounds, Code, Error, Kind, Model, SystemPrompt,
+    Agent, AgentName, AgentPath, Author, Bounds, Code, Delivery, Error, Kind, Model, Situation,
+    SystemPrompt,
 };
 use samovar_locale as locale;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use super::post::Post;
 use super::{Mailbox, OpenSession};
 use crate::delegation;
 use crate::log::{Draft, MASTER};
 use crate::parts::{Parts, refusal};
+use crate::posted::Filling;
 use crate::turn::{Place, Turn};
 
 impl Mailbox {
@@ -103,6 +106,7 @@ impl Parts {
         model: &Model,
         asked: Bounds,
         agent: &Arc<Agent>,
+        situation: Option<Arc<Situation>>,
     ) -> (Vec<Kind>, Turn) {
         let bounds = Bounds {
             approval: asked.approval.map(|level| agent.within_ceiling(level)),
@@ -110,22 +114,52 @@ impl Parts {
         };
         let approval = agent.within_ceiling(self.settings.approval);
         let place = Place {
-            definition: self.definition_of(agent),
+            definition: self.definition_of(agent, situation.as_deref()),
+            situation,
             ..Place::default()
         };
         self.begin_as(model, bounds, approval, place)
     }
 
     /// The definition that is stored with a turn; `None` for the server's own master.
-    fn definition_of(&self, agent: &Arc<Agent>) -> Option<Arc<Agent>> {
-        if Arc::ptr_eq(agent, &self.master) {
+    fn definition_of(
+        &self,
+        agent: &Arc<Agent>,
+        situation: Option<&Situation>,
+    ) -> Option<Arc<Agent>> {
+        let mode = situation.and_then(|situation| situation.mode.as_ref());
+        let denied = mode.map(|mode| mode.denied.clone()).unwrap_or_default();
+        if Arc::ptr_eq(agent, &self.master) && denied.is_empty() {
             return None;
         }
-        let prompt = delegation::filled(&agent.system_prompt, &agent.name, self.clock.now());
+        let filling = Filling {
+            agent: &agent.name,
+            now: self.clock.now(),
+            situation,
+        };
         Some(Arc::new(Agent {
-            system_prompt: prompt,
+            system_prompt: filling.fill(&agent.system_prompt),
+            denied: &agent.denied | &denied,
             ..Agent::clone(agent)
         }))
+    }
+
+    /// The situation that a message brings its turn.
+    ///
+    /// # Errors
+    /// [`Code::InvalidParams`] when its mode is unknown, or when it may join another turn, which has
+    /// its own.
+    pub(super) fn situation(&self, post: &Post) -> Result<Option<Arc<Situation>>, Error> {
+        if post.delivery == Delivery::Steer && !post.posted.is_empty() {
+            let details = json!({"parameter": "delivery"});
+            let why = locale::request::steers_with_context();
+            return Err(Error::new(Code::InvalidParams, why).with_details(details));
+        }
+        let situation = Situation {
+            context: post.posted.context().cloned(),
+            mode: self.settings.agent_modes.decide(&post.posted)?,
+        };
+        Ok(situation.shared())
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
 use samovar_core::provider::ModelKind;
+use samovar_core::situation::Posted;
 use samovar_core::{
     Accepted, Approval, Author, Bounds, CallId, Code, Delivery, Entry, Error, FinishReason, Kind,
     Limits, Message, MessageId, Model, Part, Reminders, Role, Seq, TurnId,
@@ -30,6 +31,7 @@ pub(super) struct Post {
     pub(super) text: String,
     pub(super) bounds: Bounds,
     pub(super) delivery: Delivery,
+    pub(super) posted: Posted,
 }
 
 impl Mailbox {
@@ -58,6 +60,7 @@ impl Mailbox {
         let equipped = self.parts.equip(open).await;
         let (model, agent) = equipped.map_err(|(_, error)| error)?;
         open.check(post.delivery, max_queue)?;
+        let situation = self.parts.situation(&post)?;
         let turn = TurnId::fresh(self.parts.ids.as_ref());
         let message = Arc::new(self.parts.user_message(post.id, post.text));
         let (bounds, entry) = (post.bounds, open.entry(post.delivery));
@@ -65,6 +68,7 @@ impl Mailbox {
             message: Message::clone(&message),
             bounds,
             entry,
+            situation: situation.clone(),
         };
         let draft = |kind, author| Draft::new(Some(turn.clone()), author, kind);
         // No provider could be used when the session was opened, or its log is older than routes.
@@ -81,8 +85,8 @@ impl Mailbox {
         });
         let said = draft(finished, Author::User);
         let mut drafts: Vec<_> = routed.into_iter().chain([said]).collect();
-        let begin = || self.parts.begin(&model, bounds, &agent);
-        let begun = open.is_free().then(begin);
+        let first = || self.parts.begin(&model, bounds, &agent, situation.clone());
+        let begun = open.is_free().then(first);
         if let Some((kinds, _)) = &begun {
             drafts.extend(kinds.iter().map(|kind| draft(kind.clone(), Author::System)));
         }
@@ -109,6 +113,7 @@ impl Mailbox {
                 message,
                 bounds,
                 entry,
+                situation,
             });
             open.weigh();
             if entry == Entry::Interrupts {
@@ -164,7 +169,8 @@ impl Mailbox {
                 return Ok(false);
             }
         };
-        let (kinds, turn) = self.parts.begin(&model, queued.bounds, &agent);
+        let situation = queued.situation.clone();
+        let (kinds, turn) = self.parts.begin(&model, queued.bounds, &agent, situation);
         self.record(&queued.turn, &own, kinds).await?;
         self.spawn(queued.turn.clone(), queued.message.clone(), turn, model);
         Ok(true)
@@ -457,6 +463,7 @@ impl Parts {
             definition: place.definition,
         };
         let mut turn = Turn::new();
+        turn.situate(place.situation);
         turn.apply(&started);
         let mut kinds = vec![started];
         if let Step::Record(kind) = turn.next() {

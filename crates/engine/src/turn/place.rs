@@ -4,7 +4,10 @@
 use std::sync::Arc;
 
 use samovar_core::event::Fault;
-use samovar_core::{Agent, Approval, Bounds, CallId, FinishReason, Limits, MessageId, ToolCall};
+use samovar_core::{
+    Agent, AgentMode, Approval, Bounds, CallId, FinishReason, Limits, Message, MessageId,
+    PostedContext, Role, Situation, ToolCall,
+};
 
 use super::{CallState, Open, Phase, Turn};
 
@@ -17,6 +20,8 @@ pub struct Place {
     pub is_background: bool,
     /// Its agent, if that is not the server's own master.
     pub definition: Option<Arc<Agent>>,
+    /// The situation that its first message brought.
+    pub situation: Option<Arc<Situation>>,
 }
 
 /// How a turn ended.
@@ -29,16 +34,20 @@ pub struct End {
 }
 
 impl Place {
-    pub(super) fn new(
+    pub(super) fn start(
+        &mut self,
         parent_call: Option<&CallId>,
         is_background: bool,
         definition: Option<&Arc<Agent>>,
-    ) -> Self {
-        Self {
-            parent_call: parent_call.cloned(),
-            is_background,
-            definition: definition.cloned(),
-        }
+    ) {
+        self.parent_call = parent_call.cloned();
+        self.is_background = is_background;
+        self.definition = definition.cloned();
+    }
+
+    /// The mode of its turn, if it takes anything away.
+    pub(crate) fn mode(&self) -> Option<&AgentMode> {
+        self.situation.as_ref()?.mode.as_ref()
     }
 }
 
@@ -69,6 +78,27 @@ impl Turn {
     /// Where it stands among the turns of its session.
     pub fn place(&self) -> &Place {
         &self.place
+    }
+
+    /// Takes in a message: an answer of its model, or one that its model reads.
+    pub(super) fn said(&mut self, message: &Message, situation: Option<&Arc<Situation>>) {
+        if message.role == Role::Assistant {
+            return self.answered(message);
+        }
+        self.heard(message);
+        self.situate(situation.cloned());
+    }
+
+    /// Takes in the situation that its first message brings.
+    pub(crate) fn situate(&mut self, situation: Option<Arc<Situation>>) {
+        if situation.is_some() {
+            self.place.situation = situation;
+        }
+    }
+
+    /// What the client's UI showed when its message was sent.
+    pub(crate) fn posted(&self) -> Option<&Arc<PostedContext>> {
+        self.place.situation.as_ref()?.context.as_ref()
     }
 
     /// How it ended; `None` while it lives.

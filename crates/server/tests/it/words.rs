@@ -115,3 +115,51 @@ async fn the_folders_own_file_instructs_from_the_next_turn_on_and_no_link_leads_
     app.turn(&session, "no text").await;
     assert!(told(&app).contains("Use spaces."));
 }
+
+// proves SA-16, SA-17
+#[tokio::test]
+async fn a_context_is_taken_with_a_message_and_a_wrong_one_is_refused() {
+    let app = App::start([say("ok"), say("ok")]).await;
+    let session = app.session().await;
+    let said = |more: serde_json::Value| {
+        let mut params = json!({"sessionId": session, "content": "hello"});
+        params
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        params
+    };
+    let long = "x".repeat(64 * 1024);
+    for (more, status) in [
+        (json!({"context": {"tabs": [{"title": long}]}}), 400),
+        (
+            json!({"context": {"tabs": [{"title": long.repeat(16)}]}}),
+            413,
+        ),
+        (json!({"context": 7}), 400),
+        (json!({"context": {"tabs": {}}}), 400),
+        (json!({"context": {"activeTab": {"id": 7}}}), 400),
+        (json!({"agentMode": "gone"}), 400),
+        (json!({"agentMode": ["settings"]}), 400),
+        (json!({"context": {}, "delivery": "steer"}), 400),
+        (json!({"agentMode": "settings", "delivery": "steer"}), 400),
+    ] {
+        let refused = app.call("sendMessage", said(more)).await;
+        assert_eq!(refused.status, status, "{}", refused.body);
+    }
+
+    let tab = json!({"id": "1", "url": "https://example.com", "kind": "page", "later": true});
+    let context = json!({"workspaceId": "w", "pageId": "p", "activeTab": tab, "tabs": [tab]});
+    app.ok(
+        "sendMessage",
+        said(json!({"context": context, "agentMode": "settings"})),
+    )
+    .await;
+    let prompt = app.model.prompts().pop().unwrap();
+    assert!(
+        prompt.last_user().contains(r#""pageId":"p""#),
+        "{}",
+        prompt.last_user()
+    );
+    assert!(!told(&app).contains("example.com"));
+}

@@ -116,6 +116,7 @@ impl Yard {
             turn: TurnId::new("turn").unwrap(),
             agent: AgentPath::root("master"),
             key,
+            posted: None,
         };
         (tool.clone(), call, context)
     }

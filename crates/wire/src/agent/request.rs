@@ -5,9 +5,10 @@ use std::fmt;
 
 use samovar_core::command::{self, Text};
 use samovar_core::history::{MessageQuery, SessionQuery, Speakers};
+use samovar_core::situation::{self, Posted};
 use samovar_core::{
-    Action, AgentName, Approval, Bounds, Code, Error, MessageId, SessionId, SystemPrompt, Title,
-    TurnId,
+    Action, AgentName, Approval, Bounds, Code, Error, MessageId, PostedContext, SessionId,
+    SystemPrompt, Title, TurnId,
 };
 use samovar_locale as locale;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -100,6 +101,77 @@ pub struct SendMessageParams {
     /// not offered `ask_user` and `post_message`. By default false.
     #[serde(default)]
     pub no_input: bool,
+    /// What the client's UI shows to the person, for its turn alone: at most 64 KiB as JSON. Its turn's
+    /// agents read it as text from outside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Context>,
+    /// What the person is doing, by the name of a mode, which takes tools away from agents; by default
+    /// the kind of `context.activeTab` if a mode has that name, else `default`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_mode: Option<String>,
+}
+
+/// What a client's UI shows to the person.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Context {
+    /// The workspace of the UI.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_id: Option<String>,
+    /// The page of the UI.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_id: Option<String>,
+    /// The tab that the person looks at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_tab: Option<Tab>,
+    /// The open tabs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tabs: Vec<Tab>,
+}
+
+/// A tab of a client's UI.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tab {
+    /// Its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The address of what it shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Its title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What kind of tab it is, such as `settings`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+}
+
+impl From<Tab> for situation::Tab {
+    fn from(tab: Tab) -> Self {
+        let Tab {
+            id,
+            url,
+            title,
+            kind,
+        } = tab;
+        Self {
+            id,
+            url,
+            title,
+            kind,
+        }
+    }
+}
+
+impl From<Context> for PostedContext {
+    fn from(context: Context) -> Self {
+        Self {
+            workspace_id: context.workspace_id,
+            page_id: context.page_id,
+            active_tab: context.active_tab.map(Into::into),
+            tabs: context.tabs.into_iter().map(Into::into).collect(),
+        }
+    }
 }
 
 /// What happens to a message when another turn is running.
@@ -134,7 +206,7 @@ impl SendMessageParams {
     ///
     /// # Errors
     /// [`Code::BlankContent`] if the text is blank, and [`Code::InvalidParams`] if a message that
-    /// may join another turn sets bounds.
+    /// may join another turn sets bounds, or the context is too long.
     pub fn into_action(self) -> Result<(SessionId, Action), Error> {
         let bounds = Bounds {
             max_iterations: self.max_iterations.map(Within::get),
@@ -152,6 +224,7 @@ impl SendMessageParams {
             text: Text::new(self.content)?,
             bounds,
             delivery: self.delivery.into(),
+            posted: Posted::new(self.context.map(Into::into), self.agent_mode)?,
         };
         Ok((self.session_id, action))
     }

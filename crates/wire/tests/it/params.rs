@@ -237,7 +237,7 @@ fn a_blank_message_is_refused_before_it_becomes_a_command() {
     assert_eq!(session.as_str(), "s");
     assert!(matches!(
         action,
-        Action::Post { message: Some(id), text, bounds, delivery: Delivery::Queue }
+        Action::Post { message: Some(id), text, bounds, delivery: Delivery::Queue, .. }
             if id == message_id("u1") && text.as_str() == " hi " && bounds.is_empty()
     ));
 }

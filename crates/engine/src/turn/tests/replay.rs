@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use proptest::prelude::*;
-use samovar_core::Seq;
+use samovar_core::{Role, Seq};
 use samovar_core::event::Fragment;
 
 use super::*;
