@@ -97,6 +97,8 @@ codes! {
     UnusableModel = "unusable_model", 422;
     /// The definition of the agent is invalid, or switched off.
     UnusableAgent = "unusable_agent", 422;
+    /// A budget in money was set, and the model's price is unknown.
+    UnpricedModel = "unpriced_model", 422;
     /// The folder is not a complete backup, or a backup cannot be made there.
     BackupUnusable = "backup_unusable", 422;
     /// A queue is full; try again after `Retry-After`.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::agent::Agent;
+use crate::budget::{Bill, Budget, Quote};
 use crate::error::FaultCode;
 use crate::id::{AgentPath, CallId, Epoch, EventId, MessageId, Seq, TurnId};
 use crate::instructions::SystemPrompt;
@@ -133,6 +134,9 @@ pub enum Kind {
         /// As in [`Kind::TurnStarted`], of `model`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         route: Option<String>,
+        /// What the call may cost; `None` if that is unknown and no budget asks for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        quote: Option<Quote>,
     },
     /// The output of the current attempt is void; another attempt follows.
     StepReset {
@@ -256,6 +260,9 @@ pub enum Kind {
         /// The fault, if `reason` is [`FinishReason::Error`].
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fault: Option<Fault>,
+        /// What its model calls cost, and the limit of the budget that ended it.
+        #[serde(default, skip_serializing_if = "Bill::is_empty")]
+        bill: Bill,
     },
     /// The turn was taken back after its end: its messages leave the conversation, and their ids
     /// are free. Its token usage and the effects of its tools remain.
@@ -418,8 +425,9 @@ pub struct Limits {
     pub max_iterations: u32,
     /// The most tokens in one answer.
     pub max_output_tokens: u32,
-    /// The most tokens that all model calls together may use; `None` for no limit.
-    pub budget_tokens: Option<u64>,
+    /// What it and the turns that it waits for may use together (SA-12).
+    #[serde(flatten)]
+    pub budget: Budget,
     /// The sampling temperature to request.
     pub temperature: f32,
     /// When to prompt the model once more before the turn ends.
@@ -453,7 +461,7 @@ impl Default for Limits {
         Self {
             max_iterations,
             max_output_tokens,
-            budget_tokens: None,
+            budget: Budget::default(),
             temperature,
             reminders: Reminders::default(),
         }
@@ -467,10 +475,9 @@ pub struct Bounds {
     /// The most iterations, at least 1; `None` for the server's setting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_iterations: Option<u32>,
-    /// The most tokens that all model calls together may use, at least 1; `None` for the server's
-    /// setting.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub budget_tokens: Option<u64>,
+    /// What the turn and those that it waits for may use together; `None` for the server's setting.
+    #[serde(flatten, skip_serializing_if = "Budget::is_empty")]
+    pub budget: Budget,
     /// Which calls need approval; `None` for the server's level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Approval>,
@@ -490,7 +497,7 @@ impl Bounds {
     pub fn limit(&self, limits: Limits) -> Limits {
         Limits {
             max_iterations: self.max_iterations.unwrap_or(limits.max_iterations),
-            budget_tokens: self.budget_tokens.or(limits.budget_tokens),
+            budget: self.budget.or(limits.budget),
             ..limits
         }
     }

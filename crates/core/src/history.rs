@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::Future;
+use crate::budget::{Bill, Budget, Used};
 use crate::event::{ContextLimit, FinishReason};
 use crate::id::{AgentPath, CallId, MessageId, Seq, SessionId, TurnId};
 use crate::instructions::SystemPrompt;
@@ -80,6 +81,8 @@ pub enum Change {
         agent: AgentPath,
         /// The call that it answers.
         parent_call: Option<CallId>,
+        /// What it and the turns that it waits for may use together.
+        budget: Budget,
         /// When.
         at: Millis,
     },
@@ -98,6 +101,10 @@ pub enum Change {
         reason: FinishReason,
         /// The token usage.
         usage: Usage,
+        /// The number of iterations.
+        iterations: u32,
+        /// What its model calls cost, and the limit that ended it.
+        bill: Bill,
         /// When.
         at: Millis,
     },
@@ -194,6 +201,34 @@ pub struct TurnRow {
     pub end: Option<(FinishReason, Millis)>,
     /// The token usage, so far or of all.
     pub usage: Usage,
+    /// The number of iterations; 0 while it lives.
+    pub iterations: u32,
+    /// What its model calls cost, and the limit that ended it; empty while it lives.
+    pub bill: Bill,
+    /// What it and the turns that it waits for may use together; empty for one that draws from its
+    /// caller's budget.
+    pub budget: Budget,
+    /// What is left of `budget`; `None` if there is none, or before it started.
+    pub left: Option<Budget>,
+}
+
+impl TurnRow {
+    /// What it used itself.
+    pub fn used(&self) -> Used {
+        Used {
+            steps: self.iterations,
+            tokens: self.tokens(),
+            cost: self.bill.cost.unwrap_or_default(),
+            wall_ms: 0,
+        }
+    }
+
+    /// The tokens of its own model calls, with those that no provider counted.
+    pub fn tokens(&self) -> u64 {
+        self.usage
+            .total()
+            .saturating_add(self.bill.estimated_tokens)
+    }
 }
 
 /// Which turns are queried: the last ones, oldest first.

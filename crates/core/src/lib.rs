@@ -10,6 +10,7 @@
 
 pub mod agent;
 pub mod agent_rows;
+pub mod budget;
 pub mod chat;
 pub mod command;
 pub mod error;
@@ -29,6 +30,7 @@ pub mod tool;
 
 pub use agent::{Agent, AgentName, Agents};
 pub use agent_rows::{AgentRow, AgentRows, RowChange};
+pub use budget::{Bill, Budget, BudgetLimit, Price, Quote, Usd};
 pub use chat::{ChatMessage, ChatMeta, ChatRole, PendingInput};
 pub use command::{Accepted, Action, Command, Delivery, Sender};
 pub use error::{Code, Error};

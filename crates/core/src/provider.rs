@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Future;
+use crate::budget::Price;
 use crate::error::{Error, FaultCode};
 use crate::message::{Message, Usage};
 use crate::tool::ToolSpec;
@@ -211,6 +212,11 @@ pub trait Models: Send + Sync {
     /// a name that is about to be stored.
     fn look_for<'a>(&'a self, _name: &'a str) -> Future<'a, ()> {
         Box::pin(std::future::ready(()))
+    }
+
+    /// What a model costs, by its canonical name; `None` if nobody knows.
+    fn price(&self, _name: &str) -> Option<Price> {
+        None
     }
 
     /// As [`Models::resolve`]; first asks the model servers of this machine if they never were, or

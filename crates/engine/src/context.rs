@@ -140,7 +140,8 @@ impl Transcript {
         self.push(message);
     }
 
-    fn push(&mut self, message: Arc<Message>) {
+    /// Adds what was said last.
+    pub(crate) fn push(&mut self, message: Arc<Message>) {
         self.bytes += weight::of_message(&message);
         self.messages.push(message);
     }
@@ -266,7 +267,7 @@ pub(crate) fn is_smaller(one: &Prompt, other: &Prompt) -> bool {
 }
 
 /// The estimated size of a prompt, in tokens.
-fn size(prompt: &Prompt) -> u64 {
+pub(crate) fn size(prompt: &Prompt) -> u64 {
     size_of_frame(prompt)
         + prompt
             .messages
@@ -285,7 +286,8 @@ fn size_of_frame(prompt: &Prompt) -> u64 {
     layers.chain(tools).map(in_tokens).sum()
 }
 
-fn tokens(message: &Message) -> u64 {
+/// The estimated size of a message, in tokens.
+pub(crate) fn tokens(message: &Message) -> u64 {
     let parts = message.parts.iter().map(|part| match part {
         Part::Text { text } => text.len(),
         Part::Reasoning {

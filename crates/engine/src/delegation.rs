@@ -8,8 +8,9 @@ use samovar_core::agent::{AgentEntry, SubAgents, ToolKeys};
 use samovar_core::message::Status;
 use samovar_core::tool::{Origin, Sharing};
 use samovar_core::{
-    Agent, AgentName, AgentPath, Agents, CallContext, CallId, Closer, Effect, FinishReason, Future,
-    Message, Outcome, PostedContext, Role, ToolCall, ToolReply, ToolSpec, Toolset,
+    Agent, AgentName, AgentPath, Agents, BudgetLimit, CallContext, CallId, Closer, Effect,
+    FinishReason, Future, Message, Outcome, PostedContext, Role, ToolCall, ToolReply, ToolSpec,
+    Toolset,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -75,6 +76,11 @@ pub(crate) struct Refusal {
 impl Refusal {
     fn new(code: &'static str, why: String) -> Self {
         Self { code, why }
+    }
+
+    /// The tree's budget has no room for a child.
+    pub(crate) fn of_budget(why: String) -> Self {
+        Self::new("SUBAGENT_BUDGET", why)
     }
 
     /// The refusal as the caller's model reads it.
@@ -276,6 +282,9 @@ pub(crate) fn shown(
         return None;
     }
     let mut description = spec.description.clone();
+    if !callable.is_empty() {
+        description.push_str(" Agents:");
+    }
     for entry in &callable {
         let Agent {
             name, display_name, ..
@@ -296,7 +305,11 @@ pub(crate) fn outcome(end: &End, last: Option<&Message>) -> Outcome {
     let error = match &end.reason {
         FinishReason::Model(_) => None,
         FinishReason::Cancelled => Some(("SUBAGENT_CANCELLED", "it was stopped".to_owned())),
-        FinishReason::Budget => Some(("SUBAGENT_BUDGET", "its budget is used up".to_owned())),
+        FinishReason::Budget => Some((
+            "SUBAGENT_BUDGET",
+            end.limit
+                .map_or_else(|| "its budget is used up".to_owned(), no_room),
+        )),
         FinishReason::MaxIterations => Some((
             "SUBAGENT_STEPS",
             "it took as many steps as it may".to_owned(),
@@ -330,6 +343,27 @@ pub(crate) fn outcome(end: &End, last: Option<&Message>) -> Outcome {
     said.insert("summary".to_owned(), summary(&text).into());
     let said = Value::Object(said);
     Outcome::new(status, said.to_string()).with_data(said)
+}
+
+/// What a caller hears of a child that the stores have lost.
+pub(crate) fn lost() -> Outcome {
+    let said = json!({
+        "ok": false,
+        "code": "SUBAGENT_LOST",
+        "error": "the server has lost what it did, so that may have happened or not"
+    });
+    Outcome::new(Status::Unknown, said.to_string()).with_data(said)
+}
+
+/// Which limit of a budget leaves no room, for a model.
+pub(crate) fn no_room(limit: BudgetLimit) -> String {
+    let what = match limit {
+        BudgetLimit::Steps => "steps",
+        BudgetLimit::Tokens => "tokens",
+        BudgetLimit::Cost => "money",
+        BudgetLimit::Wall => "time",
+    };
+    format!("the budget has no {what} left")
 }
 
 /// Notes in a child's message what its path does not say: its name for people, and the call that it
@@ -372,7 +406,7 @@ impl Toolset for DelegationTools {
             DELEGATE,
             "Hands a task to another agent and waits for its answer. It knows nothing of this \
              conversation: put all that it needs into the task or the context. Several calls in one \
-             answer run in parallel. Agents:",
+             answer run in parallel.",
             &json!({
                 "name": {"type": "string", "description": "The agent."},
                 "task": {"type": "string", "minLength": 1, "description": "What it is to do."},
@@ -388,7 +422,7 @@ impl Toolset for DelegationTools {
         let spawn = spec(
             SPAWN,
             "Starts a task in the background and returns at once. Its result comes later as a message \
-             of the system. Without an agent it has your tools, but cannot call agents. Agents:",
+             of the system. Without an agent it has your tools, but cannot call agents.",
             &json!({
                 "task": {"type": "string", "minLength": 1, "description": "What is to be done."},
                 "agent": {"type": "string", "description": "The agent."},

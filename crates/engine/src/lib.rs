@@ -7,6 +7,7 @@
 //! protocol, any provider or tool.
 
 mod answer;
+mod budget;
 mod context;
 mod delegation;
 mod disk_space;

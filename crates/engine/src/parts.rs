@@ -10,6 +10,7 @@ use samovar_locale as locale;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::budget::Purses;
 use crate::disk_space::SpaceWatch;
 use crate::engine::Ports;
 use crate::folder::Folder;
@@ -44,6 +45,8 @@ pub(crate) struct Parts {
     pub(crate) disk_space: SpaceWatch,
     /// Held by a turn that goes on after a stop, until the world has answered it.
     pub(crate) continuing: Arc<Semaphore>,
+    /// The budgets of the trees of turns that live.
+    pub(crate) purses: Purses,
     /// Held by a turn while it asks a model.
     pub(crate) asking: Arc<Semaphore>,
     /// What became of the turns that a former run left.
@@ -92,6 +95,7 @@ impl Parts {
             memory: Memory::new(settings.memory),
             disk_space: SpaceWatch::default(),
             continuing: places(settings.continuing_at_once),
+            purses: Purses::default(),
             asking: places(settings.asking_at_once),
             ledger: Ledger::new(),
             stopping: CancellationToken::new(),
@@ -127,6 +131,7 @@ impl Parts {
             memory: self.memory.clone(),
             disk_space: SpaceWatch::default(),
             continuing: self.continuing.clone(),
+            purses: Purses::default(),
             asking: self.asking.clone(),
             ledger: Ledger::new(),
             stopping: self.stopping.clone(),

@@ -86,12 +86,7 @@ fn change(event: &Event) -> Option<Change> {
             at,
         }),
         Kind::SessionClosed => Some(Change::Close),
-        Kind::TurnStarted { parent_call, .. } => Some(Change::TurnStarted {
-            turn: event.turn.clone()?,
-            agent,
-            parent_call: parent_call.clone(),
-            at,
-        }),
+        Kind::TurnStarted { .. } | Kind::TurnFinished { .. } => of_turn(event),
         Kind::StepReset { usage, context, .. } => Some(spent(*usage, context.as_ref())),
         Kind::MessageFinished {
             message,
@@ -110,12 +105,6 @@ fn change(event: &Event) -> Option<Change> {
                 agent,
             })
         }
-        Kind::TurnFinished { reason, usage, .. } => Some(Change::TurnFinished {
-            turn: event.turn.clone()?,
-            reason: reason.clone(),
-            usage: *usage,
-            at,
-        }),
         Kind::TurnUndone { below, .. } => {
             let turns = event.turn.iter().chain(below).cloned().collect();
             Some(Change::Forget { turns, at })
@@ -129,6 +118,39 @@ fn change(event: &Event) -> Option<Change> {
         | Kind::TurnContinued { .. }
         | Kind::EventsLost { .. }
         | Kind::StateChanged { .. } => None,
+    }
+}
+
+/// What the start or the end of a turn changes.
+fn of_turn(event: &Event) -> Option<Change> {
+    let (at, agent) = (event.at, event.agent.clone());
+    match &event.kind {
+        Kind::TurnStarted {
+            parent_call,
+            limits,
+            ..
+        } => Some(Change::TurnStarted {
+            turn: event.turn.clone()?,
+            agent,
+            parent_call: parent_call.clone(),
+            budget: limits.budget,
+            at,
+        }),
+        Kind::TurnFinished {
+            reason,
+            usage,
+            iterations,
+            bill,
+            ..
+        } => Some(Change::TurnFinished {
+            turn: event.turn.clone()?,
+            reason: reason.clone(),
+            usage: *usage,
+            iterations: *iterations,
+            bill: *bill,
+            at,
+        }),
+        _ => None,
     }
 }
 

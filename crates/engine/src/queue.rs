@@ -7,8 +7,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::event::Entry;
-use samovar_core::{Bounds, Message, Seq, Situation, TurnId, planted};
+use samovar_core::{Bounds, Message, Role, Seq, Situation, TurnId, planted};
 
+use crate::context;
 use crate::log::weight;
 
 #[cfg(test)]
@@ -105,6 +106,13 @@ impl Queue {
         waiting.queued.len() + waiting.joining.len()
     }
 
+    /// How many of them are results of children in the background.
+    pub(crate) fn results(&self) -> usize {
+        let waiting = self.lock();
+        let all = waiting.queued.iter();
+        all.filter(|one| one.message.role == Role::System).count()
+    }
+
     /// How much memory those that wait take, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let waiting = self.lock();
@@ -123,6 +131,14 @@ impl Queue {
     /// Whether one of them is to end the turn that runs.
     pub(crate) fn interrupts(&self) -> bool {
         self.lock().interrupting() > 0
+    }
+
+    /// The estimated size of what is to join the turn that runs, in tokens.
+    pub(crate) fn steering_tokens(&self) -> u64 {
+        let waiting = self.lock();
+        let steers = waiting.queued.iter();
+        let steers = steers.filter(|one| one.entry == Entry::Steers);
+        steers.map(|one| context::tokens(&one.message)).sum()
     }
 
     /// Takes out what is to join the turn that runs, oldest first.

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use samovar_core::error::FaultCode;
 use samovar_core::{
-    Accepted, Agent, AgentPath, Author, Bounds, Broken, CallId, Closer, Code, ContextLimit, Entry,
-    Error, FinishReason, Kind, Message, MessageId, Millis, Model, Outcome, Prompt, Seq, ToolCall,
-    ToolSpec, TurnId, planted,
+    Accepted, Agent, AgentPath, Author, Broken, CallId, Closer, Code, ContextLimit, Entry, Error,
+    Kind, Message, MessageId, Millis, Model, Outcome, Prompt, Seq, ToolCall, ToolSpec, TurnId,
 };
 use samovar_locale as locale;
 use tokio::sync::{mpsc, oneshot};
@@ -14,6 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use self::ask::AskEnd;
 use self::calls::Calls;
 use self::layers::Told;
+use crate::budget::Purse;
 use crate::context::Transcript;
 use crate::log::{Draft, Keeping, Log};
 use crate::memory::Held;
@@ -24,6 +24,7 @@ use crate::turn::{Step, Turn};
 use crate::{delegation, posted, projection};
 
 mod ask;
+mod budget;
 mod calls;
 mod delegate;
 mod keep;
@@ -32,6 +33,7 @@ mod recovery;
 mod retry;
 mod stop;
 
+pub(crate) use budget::unbudgeted;
 pub(crate) use delegate::Newborn;
 pub(crate) use recovery::Continuation;
 pub(crate) use retry::RetryTime;
@@ -50,6 +52,8 @@ pub(crate) enum FromTurn {
     Born(Box<Newborn>),
     /// It is to be stopped, and has children that come first.
     Stopping(TurnId, Cancel),
+    /// It has stopped, and there is no room to keep that.
+    EndNotKept(TurnId),
 }
 
 /// A wish to stop a turn.
@@ -129,6 +133,8 @@ pub(crate) struct Runner {
     /// The way to its session.
     pub(crate) session: mpsc::Sender<FromTurn>,
     pub(crate) slots: Slots,
+    /// The account of its tree, if that has a budget.
+    pub(crate) purse: Option<Purse>,
     pub(crate) turn: Turn,
     pub(crate) model: Model,
     pub(crate) transcript: Transcript,
@@ -193,11 +199,12 @@ impl Runner {
         loop {
             self.wait_for_stop().await?;
             match self.turn.next() {
-                Step::Record(kind @ Kind::StepStarted { .. }) => self.begin_step(kind),
+                Step::Record(kind @ Kind::StepStarted { .. }) => self.begin_step(kind).await?,
                 Step::Record(kind) => self.note(kind),
                 Step::Remind(reminder, words) => {
                     let id = MessageId::fresh(self.parts.ids.as_ref());
                     let message = Message::of_reminder(id, reminder, words, self.now());
+                    let message = self.described(message);
                     self.note_by(Author::System, Kind::finished(message));
                 }
                 Step::CallModel { max_tokens } => {
@@ -228,29 +235,6 @@ impl Runner {
                 }
             }
         }
-    }
-
-    /// Notes that the model is to be asked; what is to join the turn comes before that, behind the
-    /// results of its calls, and shares the commit (ADR 11).
-    fn begin_step(&mut self, started: Kind) {
-        for queued in self.queue.take_steering() {
-            let joined = Kind::MessageFinished {
-                message: Message::clone(&queued.message),
-                bounds: Bounds::default(),
-                entry: Entry::Joined,
-                situation: None,
-            };
-            // The end comes second: where only a part can be kept, it is never without the message.
-            self.pending.push(self.draft(Author::User, joined));
-            planted!("steers-twice", {
-                continue;
-            });
-            self.pending.push(Draft {
-                turn: Some(queued.turn),
-                ..self.draft(Author::System, Turn::new().ended(FinishReason::Steered))
-            });
-        }
-        self.note(started);
     }
 
     /// Takes a fact in; it is kept with the next commit.
@@ -306,6 +290,7 @@ impl Runner {
         // Before a reader can see them, so that each can be closed at once.
         self.parts.open_calls.expect(&self.turn_id, &self.turn);
         let events = self.log.append(drafts).await?;
+        self.parts.purses.note(&events);
         let kept = self.pending.drain(..count);
         // What cannot wait has room of its own.
         if kept.fold(false, |any, draft| any | draft.kind.can_wait()) {
@@ -450,13 +435,19 @@ impl Runner {
         self.parts.clock.now()
     }
 
-    fn note_message(&mut self, mut message: Message) {
+    fn note_message(&mut self, message: Message) {
+        let message = self.described(message);
+        self.note(Kind::finished(message));
+    }
+
+    /// A message of this turn; of a child's it says which call it answers (SA-8).
+    fn described(&self, mut message: Message) -> Message {
         if let (Some(parent), Some(call)) = (&self.parent, &self.turn.place().parent_call) {
             message.parent = Some(parent.clone());
             let name = &self.definition.display_name;
             delegation::describe(&mut message, name, call);
         }
-        self.note(Kind::finished(message));
+        message
     }
 }
 

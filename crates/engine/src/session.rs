@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use samovar_core::event::Fault;
 use samovar_core::{
-    Accepted, Action, AgentPath, Author, Broken, Code, Command, Error, Event, FinishReason, Kind,
-    Role, Seq, SessionId, SystemPrompt, Title, TurnId, Usage, failpoint,
+    Accepted, Action, AgentPath, Author, Bill, Broken, Code, Command, Error, Event, FinishReason,
+    Kind, Role, Seq, SessionId, SystemPrompt, Title, TurnId, Usage, failpoint,
 };
 use samovar_locale as locale;
 use tokio::sync::{mpsc, oneshot};
@@ -379,6 +379,7 @@ impl Mailbox {
             iterations: 0,
             usage,
             fault,
+            bill: Bill::default(),
         };
         let open = self.open.as_ref();
         let own = open.map_or_else(master, |open| open.log.own().clone());
@@ -415,6 +416,7 @@ impl Mailbox {
         let is_end = |draft: &Draft| matches!(draft.kind, Kind::TurnFinished { .. });
         let is_end = drafts.iter().any(is_end);
         let kept = open.log.append(drafts).await?;
+        self.parts.purses.note(&kept);
         self.parts.projector.mark(&open.log);
         if is_end {
             self.parts.open_calls.forget(&self.id, turn);

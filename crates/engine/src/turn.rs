@@ -8,7 +8,7 @@ use samovar_core::event::Fault;
 use samovar_core::message::Reminder;
 use samovar_core::provider::PAUSED;
 use samovar_core::{
-    Approval, Bounds, CallId, Closer, Effect, FinishReason, Kind, Limits, Message, MessageId,
+    Approval, Bill, Bounds, CallId, Closer, Effect, FinishReason, Kind, Limits, Message, MessageId,
     Outcome, Status, ToolCall, Usage, planted,
 };
 use serde_json::Value;
@@ -16,6 +16,7 @@ use serde_json::Value;
 use self::asked::Asked;
 pub use self::place::{End, Place};
 use self::reminded::Reminded;
+use crate::budget::Hold;
 
 mod asked;
 mod place;
@@ -61,8 +62,10 @@ pub struct Turn {
     empty_answers: u32,
     reserved: u64,
     spent: Usage,
-    /// Tokens that were set aside for attempts of which nobody heard what they cost.
-    unheard: u64,
+    /// What its calls cost so far.
+    bill: Bill,
+    /// What is set aside for the current call.
+    hold: Option<Hold>,
     /// How many times in a row it continued after a server stop without a new fact in between.
     continuations: u32,
     calls: Vec<Open>,
@@ -159,7 +162,8 @@ impl Turn {
             empty_answers: 0,
             reserved: 0,
             spent: Usage::default(),
-            unheard: 0,
+            bill: Bill::default(),
+            hold: None,
             continuations: 0,
             calls: Vec::new(),
             reminded: Reminded::default(),
@@ -171,6 +175,7 @@ impl Turn {
 
     /// Takes in what happened. Events of other turns must not be given.
     pub fn apply(&mut self, kind: &Kind) {
+        self.settle(kind);
         match kind {
             Kind::TurnStarted {
                 model,
@@ -195,6 +200,7 @@ impl Turn {
                 reserved_tokens,
                 model,
                 route,
+                ..
             } => {
                 if *iteration != self.iteration {
                     self.empty_answers = 0;
@@ -240,19 +246,33 @@ impl Turn {
         }
     }
 
+    /// Adds what a call used to the bill, once a fact tells that.
+    fn settle(&mut self, kind: &Kind) {
+        if let Some(hold) = self.hold
+            && let Some(spent) = hold.settled(kind)
+        {
+            hold.charge(&mut self.bill, spent);
+            self.hold = None;
+        }
+        if let Kind::TurnFinished { bill, .. } = kind {
+            self.bill = *bill;
+        }
+        self.hold = Hold::of(kind).or(self.hold);
+    }
+
     fn finish(&mut self, reason: &FinishReason, fault: Option<&Fault>) {
         self.phase = Phase::Over;
         self.calls.clear();
         self.end = Some(End {
             reason: reason.clone(),
             fault: fault.cloned(),
+            limit: self.bill.limit,
         });
     }
 
     fn void(&mut self, usage: Usage, code: Option<FaultCode>) {
         self.spent = self.spent.plus(usage);
         match code {
-            Some(FaultCode::Interrupted) => self.unheard += self.reserved,
             Some(FaultCode::EmptyAnswer) => self.empty_answers += 1,
             // A shorter prompt is another question, and the window bounds how often it gets shorter.
             Some(FaultCode::ContextFull) | None => {}
@@ -367,8 +387,8 @@ impl Turn {
         self.begin_step()
     }
 
-    /// The next iteration of the loop, unless a limit is reached. An iteration that was reset is
-    /// tried again under its own number.
+    /// The next iteration of the loop, unless it was the last. An iteration that was reset is tried
+    /// again under its own number.
     fn begin_step(&self) -> Step {
         let (iteration, attempt) = if self.is_void {
             (self.iteration, self.attempt + 1)
@@ -378,22 +398,14 @@ impl Turn {
         if iteration > self.limits.max_iterations {
             return Step::Record(self.finished(FinishReason::MaxIterations, None));
         }
-        let left = self
-            .limits
-            .budget_tokens
-            .map(|all| all.saturating_sub(self.spent.total() + self.unheard));
-        if left == Some(0) {
-            return Step::Record(self.finished(FinishReason::Budget, None));
-        }
-        let wanted = u64::from(self.limits.max_output_tokens.max(1));
-        let reserved_tokens = left.map_or(wanted, |left| left.min(wanted));
         let (model, route) = self.asked.fallback();
         Step::Record(Kind::StepStarted {
             iteration,
             attempt,
-            reserved_tokens,
+            reserved_tokens: self.limits.max_output_tokens.max(1).into(),
             model,
             route,
+            quote: None,
         })
     }
 
@@ -408,6 +420,7 @@ impl Turn {
             iterations: self.iteration,
             usage: self.spent,
             fault,
+            bill: self.bill(),
         }
     }
 
@@ -497,6 +510,9 @@ impl Turn {
     /// Takes back what was to begin and was not kept, before the turn ends: a call, or an
     /// iteration, that did not start after all.
     pub(crate) fn take_back(&mut self, kind: &Kind) {
+        if let Kind::StepStarted { .. } = kind {
+            self.hold = None;
+        }
         if let Kind::StepStarted {
             iteration,
             attempt: 1,

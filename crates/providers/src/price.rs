@@ -65,6 +65,16 @@ pub(crate) const fn claude(model: &'static str, input: f64, output: f64) -> List
 }
 
 impl Price {
+    /// The same in whole millionths of a dollar, as budgets count it.
+    pub fn exact(&self) -> samovar_core::Price {
+        samovar_core::Price {
+            input: millionths(self.input),
+            output: millionths(self.output),
+            cache_read: millionths(self.cache_read),
+            cache_write: millionths(self.cache_write),
+        }
+    }
+
     /// What a call cost, in US dollars.
     pub fn cost(&self, usage: &Usage) -> f64 {
         let cached = usage.cache_read.saturating_add(usage.cache_write);
@@ -80,6 +90,15 @@ impl Price {
             .iter()
             .sum()
     }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a price of a few digits; one below zero counts as none"
+)]
+fn millionths(price: f64) -> u64 {
+    (price * 1e6).round() as u64
 }
 
 #[expect(

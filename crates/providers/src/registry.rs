@@ -385,6 +385,10 @@ impl Models for Registry {
         self.row_of(name).map(drop)
     }
 
+    fn price(&self, name: &str) -> Option<samovar_core::Price> {
+        Self::price(self, name).map(|price| price.exact())
+    }
+
     fn look_for<'a>(&'a self, name: &'a str) -> Future<'a, ()> {
         Box::pin(async move {
             if !has_provider(name.trim()) {

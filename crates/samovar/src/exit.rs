@@ -157,6 +157,7 @@ impl From<Error> for Failure {
             | Code::BodyTooLarge
             | Code::UnsupportedMediaType
             | Code::HeadersTooLarge
+            | Code::UnpricedModel
             | Code::BackupUnusable => Exit::Usage,
         };
         Self::new(exit, error.code.as_str(), error.message)

@@ -184,6 +184,7 @@ impl View {
                     iterations: 0,
                     usage: self.result.usage,
                     fault: None,
+                    bill: samovar_core::Bill::default(),
                 };
                 self.last_words(&gone)?;
                 let exit = self.end(&FinishReason::Cancelled, None);

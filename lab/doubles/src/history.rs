@@ -9,8 +9,8 @@ use samovar_core::history::{
     Totals, TurnQuery, TurnRow,
 };
 use samovar_core::{
-    AgentPath, Broken, CallId, FinishReason, Future, History, Message, MessageId, Millis, Seq,
-    SessionId, Title, TurnId, Usage,
+    AgentPath, Bill, Broken, Budget, CallId, FinishReason, Future, History, Message, MessageId,
+    Millis, Seq, SessionId, Title, TurnId, Usage,
 };
 
 /// The history in memory.
@@ -38,6 +38,9 @@ struct Turn {
     started_at: Option<Millis>,
     end: Option<(FinishReason, Millis)>,
     usage: Usage,
+    iterations: u32,
+    bill: Bill,
+    budget: Budget,
 }
 
 struct Put {
@@ -188,6 +191,7 @@ impl Session {
             Change::TurnStarted {
                 turn,
                 parent_call,
+                budget,
                 at,
                 ..
             } => {
@@ -195,16 +199,20 @@ impl Session {
                 turn.started_at.get_or_insert(at);
                 turn.place = turn.place.or(Some(seq));
                 (turn.parent_call, turn.has_begun) = (parent_call, true);
+                turn.budget = budget;
             }
             Change::TurnFinished {
                 turn,
                 reason,
                 usage,
+                iterations,
+                bill,
                 at,
             } if self.turns.iter().any(|known| known.id == turn) => {
                 let turn = self.turn(&turn);
                 turn.place = turn.place.or(Some(seq));
                 (turn.is_over, turn.usage) = (true, usage);
+                (turn.iterations, turn.bill) = (iterations, bill);
                 turn.end = Some((reason, at));
             }
             _ => {}
@@ -243,6 +251,9 @@ impl Session {
                 started_at: None,
                 end: None,
                 usage: Usage::default(),
+                iterations: 0,
+                bill: Bill::default(),
+                budget: Budget::default(),
             });
             self.turns.len() - 1
         });
@@ -307,6 +318,10 @@ impl Session {
                 started_at: turn.started_at,
                 end: turn.end.clone(),
                 usage: turn.usage,
+                iterations: turn.iterations,
+                bill: turn.bill,
+                budget: turn.budget,
+                left: None,
             })
         });
         shown.collect()

@@ -8,7 +8,7 @@ use futures_util::{StreamExt, stream};
 use samovar_core::error::FaultCode;
 use samovar_core::provider::{Answer, ContextNumbers, ModelKind};
 use samovar_core::{
-    Code, Error, Future, Model, Models, Prompt, Provider, ProviderEvent, Role, Usage,
+    Code, Error, Future, Model, Models, Price, Prompt, Provider, ProviderEvent, Role, Usage,
 };
 use serde_json::Value;
 use tokio::sync::watch;
@@ -210,6 +210,7 @@ struct Script {
     hidden: Mutex<Vec<String>>,
     /// Where names lead that are not their own, the newest last.
     led: Mutex<Vec<(String, String)>>,
+    price: Mutex<Option<Price>>,
 }
 
 impl ScriptedModel {
@@ -274,6 +275,12 @@ impl ScriptedModel {
         led.push((name.to_owned(), to.to_owned()));
     }
 
+    /// What all names cost from now on.
+    pub fn costs(&self, price: Price) {
+        let own = self.0.price.lock();
+        *own.unwrap_or_else(PoisonError::into_inner) = Some(price);
+    }
+
     fn lost(&self) -> MutexGuard<'_, Vec<String>> {
         let lost = self.0.lost.lock();
         lost.unwrap_or_else(PoisonError::into_inner)
@@ -311,6 +318,10 @@ impl Models for ScriptedModel {
             return Err(Error::new(Code::UnusableModel, "the model is gone"));
         }
         Ok(())
+    }
+
+    fn price(&self, _name: &str) -> Option<Price> {
+        *self.0.price.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn look_for<'a>(&'a self, name: &'a str) -> Future<'a, ()> {

@@ -34,7 +34,9 @@ use crate::stage::Stage;
 use crate::ticker::Ticker;
 
 /// Sessions that talk at once.
-const SESSIONS: u32 = 4;
+const SESSIONS: u32 = 5;
+/// The one of them in which agents work in the background.
+const BESIDE: u32 = 5;
 
 /// Persons who answer questions.
 const PERSONS: u32 = 3;
@@ -118,6 +120,7 @@ impl Arena {
             let driver = Driver {
                 stage: stage.clone(),
                 session: format!("{name}-s{number}"),
+                is_beside: number == BESIDE,
                 dice: dice.fork(),
             };
             drivers.spawn(driver.drive());

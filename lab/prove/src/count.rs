@@ -49,6 +49,8 @@ pub struct Counts {
     pub idempotent_again: u64,
     /// Calls that were closed as outcome unknown.
     pub doubts_told: u64,
+    /// Called agents.
+    pub trees: TreeCounts,
     /// Questions and their answers.
     #[serde(flatten)]
     pub chat: QuestionCounts,
@@ -62,6 +64,21 @@ pub struct Counts {
     pub frames: u64,
     /// Processes that outlived their server.
     pub orphans: u64,
+}
+
+/// Numbers of called agents.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TreeCounts {
+    /// Turns of agents whose caller waited for them.
+    pub called: u64,
+    /// Those of them whose caller was called itself.
+    pub nested: u64,
+    /// Turns of called agents that went on after a kill, as far as their caller's stream shows.
+    pub resumed: u64,
+    /// Agents that began to work in the background.
+    pub background: u64,
+    /// Messages with the results of those.
+    pub results: u64,
 }
 
 /// Numbers of questions, and of what was said to them.
@@ -138,6 +155,7 @@ impl Counts {
             idempotent_effects,
             idempotent_again,
             doubts_told,
+            trees,
             chat,
             relay,
             readings,
@@ -148,6 +166,7 @@ impl Counts {
         merge(&mut self.points, points);
         merge(&mut self.ends, ends);
         merge(&mut self.put_off, put_off);
+        self.trees.add(&trees);
         self.chat.add(&chat);
         self.relay.add(&relay);
         let sums = [
@@ -176,6 +195,23 @@ impl Counts {
         for (sum, more) in sums {
             *sum += more;
         }
+    }
+}
+
+impl TreeCounts {
+    fn add(&mut self, other: &Self) {
+        let Self {
+            called,
+            nested,
+            resumed,
+            background,
+            results,
+        } = other;
+        self.called += called;
+        self.nested += nested;
+        self.resumed += resumed;
+        self.background += background;
+        self.results += results;
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::time::{Duration, Instant};
 
 use crate::client::{Address, Frames, Refusal, ServerGone};
 use crate::dice::Dice;
-use crate::observed::{Delivery, Incident, Post, Profile, Scene};
+use crate::observed::{Delivery, Incident, Post, Profile};
 use crate::reader::{Reader, Subject};
 use crate::scene;
 use crate::stage::Stage;
@@ -26,6 +26,9 @@ const BUSY: Duration = Duration::from_secs(5);
 pub(crate) struct Driver {
     pub(crate) stage: Arc<Stage>,
     pub(crate) session: String,
+    /// Whether agents work in the background of the session, whose results begin turns between those
+    /// of the client: then all that it says waits.
+    pub(crate) is_beside: bool,
     pub(crate) dice: Dice,
 }
 
@@ -40,7 +43,7 @@ impl Driver {
             self.say(&message, &mut readers).await;
             let may_queue = self.dice.percent(60) && readers.len() < MOST_QUEUED;
             if !may_queue {
-                if self.dice.percent(15) {
+                if !self.is_beside && self.dice.percent(15) {
                     self.cancel(&message).await;
                 }
                 while readers.join_next().await.is_some() {}
@@ -70,6 +73,9 @@ impl Driver {
 
     /// What is to become of a message beside the turns that are read still.
     fn delivery(&mut self, is_idle: bool) -> Delivery {
+        if self.is_beside {
+            return Delivery::Queue;
+        }
         let others = if is_idle { 15 } else { 65 };
         let all = [
             Delivery::Steer,
@@ -88,15 +94,16 @@ impl Driver {
     async fn say(&mut self, message: &str, readers: &mut JoinSet<()>) {
         let is_idle = readers.is_empty();
         let delivery = self.delivery(is_idle);
-        let scene = scene::choose(&mut self.dice, delivery);
+        let scene = if self.is_beside {
+            scene::choose_beside(&mut self.dice)
+        } else {
+            scene::choose(&mut self.dice, delivery)
+        };
         for rule in scene::rules(message, scene, &mut self.dice) {
             self.stage.model.push(rule);
         }
-        if scene == Scene::Tools {
-            let path = self.stage.workspace.join(scene::edited_file(message));
-            if let Err(error) = std::fs::write(path, scene::UNEDITED) {
-                self.refused(message, &error.to_string());
-            }
+        if let Err(error) = self.stage.lays_out(message, scene) {
+            self.refused(message, &error.to_string());
         }
         let subject = Subject {
             session: self.session.clone(),

@@ -2,6 +2,7 @@
 
 mod chat;
 mod relay;
+mod trees;
 
 use std::collections::BTreeMap;
 
@@ -9,6 +10,7 @@ pub(crate) use chat::{
     AnswerRoute, AnswerStatus, Chat, ChatAgent, ChatConnection, ChatMessage, Open, Reply,
 };
 pub(crate) use relay::{Ending, Envelope, Link, LogFile, Relay, SentMessage};
+pub(crate) use trees::ListedTurn;
 
 /// A moment, by its place among all that were noted in one arena.
 pub(crate) type Tick = u64;
@@ -29,6 +31,8 @@ pub(crate) struct Observed {
     pub(crate) stored: Vec<Stored>,
     /// What `getSession` answered in the end, by session.
     pub(crate) totals: BTreeMap<String, Totals>,
+    /// What the list of turns said in the end.
+    pub(crate) turns: Vec<ListedTurn>,
     /// Rows that were there before finished turns were removed, and not after, or not as they were.
     pub(crate) swept: Vec<Stored>,
     /// What webhooks were asked to do, in order.
@@ -122,6 +126,10 @@ pub(crate) enum Scene {
     Long,
     /// The provider refuses it for good.
     Refused,
+    /// Calls of other agents, which may call others, then a spoken answer.
+    Tree,
+    /// Agents that begin to work in the background, and a spoken answer meanwhile.
+    Background,
 }
 
 /// A stop that a client asked for.
@@ -195,6 +203,12 @@ pub(crate) struct Stored {
     pub(crate) content: String,
     /// The call that it answers.
     pub(crate) call: Option<String>,
+    /// How many agents are above the one whose message it is.
+    pub(crate) depth: u64,
+    /// The call that the agent's whole turn answers, where the row says so.
+    pub(crate) of_call: Option<String>,
+    /// The turn in the background whose result it is.
+    pub(crate) result_of: Option<String>,
 }
 
 /// What a webhook was asked to do, once.

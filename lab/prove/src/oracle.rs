@@ -9,6 +9,7 @@ mod relay;
 mod rows;
 mod stops;
 mod streams;
+mod trees;
 mod turns;
 
 #[cfg(test)]
@@ -51,6 +52,7 @@ pub(crate) fn judge(observed: &Observed) -> Verdict {
     turns::judge(observed, &streams, &mut verdict);
     stops::judge(observed, &streams, &mut verdict);
     calls::judge(observed, &streams, &mut verdict);
+    trees::judge(observed, &streams, &mut verdict);
     questions::judge(observed, &streams, &mut verdict);
     relay::judge(observed, &mut verdict);
     verdict

@@ -36,9 +36,21 @@ impl Passer {
     /// Says something, and does not wait for what comes of it.
     async fn say(&mut self, session: &str) {
         let message = format!("{session}-m1");
-        // A session is deleted over its question, too.
-        let scenes = [Scene::Text, Scene::Questions];
+        // A session is deleted over its question, and with its agents at work, too.
+        let scenes = [
+            Scene::Text,
+            Scene::Questions,
+            Scene::Tree,
+            Scene::Background,
+        ];
         let scene = self.dice.one_of(&scenes).copied().unwrap_or_default();
+        if let Err(error) = self.stage.lays_out(&message, scene) {
+            let why = error.to_string();
+            self.stage.note(Incident::Refused {
+                message: message.clone(),
+                why,
+            });
+        }
         for rule in scene::rules(&message, scene, &mut self.dice) {
             self.stage.model.push(rule);
         }

@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::client::{Address, Frames, Refusal, ServerGone, StreamItem};
 use crate::listener;
-use crate::observed::{Incident, Profile, ReaderConnection, Stored, Tokens, Totals};
+use crate::observed::{Incident, ListedTurn, Profile, ReaderConnection, Stored, Tokens, Totals};
 use crate::reader::Subject;
 use crate::stage::Stage;
 
@@ -33,6 +33,7 @@ pub(crate) async fn read_again(stage: &Arc<Stage>, at: &Address, patience: Durat
         }
     }
     for session in sessions {
+        stage.lists(turns(stage, at, &session, end).await);
         stage.keeps(rows(stage, at, &session).await);
         totals(stage, at, &session).await;
     }
@@ -133,6 +134,41 @@ pub(crate) async fn rows(stage: &Stage, at: &Address, session: &str) -> Vec<Stor
     }
 }
 
+/// The last turns of a session, once all are over or it is too late for that: those in the background
+/// are read by no client.
+async fn turns(stage: &Stage, at: &Address, session: &str, end: Instant) -> Vec<ListedTurn> {
+    let path = format!("/api/turns?sessionId={session}&limit=200");
+    loop {
+        let listed = match stage.client.get(at, &path).await {
+            Ok(Ok(found)) => found.value,
+            Ok(Err(refusal)) => {
+                refused(stage, &path, refusal);
+                return Vec::new();
+            }
+            Err(ServerGone) => {
+                stage.note(Incident::Unfinished(path));
+                return Vec::new();
+            }
+        };
+        let turns = listed.as_array().map(Vec::as_slice).unwrap_or_default();
+        let turns: Vec<_> = turns.iter().map(listed_turn).collect();
+        if turns.iter().all(|turn| turn.is_over) || Instant::now() > end {
+            return turns;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn listed_turn(turn: &Value) -> ListedTurn {
+    ListedTurn {
+        turn: text(&turn["turnId"]),
+        depth: turn["depth"].as_u64().unwrap_or_default(),
+        call: turn["toolCallId"].as_str().map(str::to_owned),
+        is_over: turn["state"] == "finished",
+        reason: text(&turn["finishReason"]),
+    }
+}
+
 async fn totals(stage: &Stage, at: &Address, session: &str) {
     let params = json!({ "sessionId": session });
     match stage.client.call(at, "getSession", &params).await {
@@ -213,9 +249,16 @@ fn refused(stage: &Stage, what: &str, refusal: Refusal) {
     });
 }
 
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
 fn row_of(session: &str, row: &Value) -> Stored {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (agent, background) = (&row["metadata"]["agent"], &row["metadata"]["background"]);
     Stored {
+        depth: agent["depth"].as_u64().unwrap_or_default(),
+        of_call: agent["toolCallId"].as_str().map(str::to_owned),
+        result_of: background["turnId"].as_str().map(str::to_owned),
         session: session.to_owned(),
         id: text(&row["id"]),
         role: text(&row["role"]),

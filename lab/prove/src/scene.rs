@@ -1,6 +1,7 @@
 //! What a message makes the model do, as rules for the model server.
 
 mod questions;
+mod trees;
 
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use crate::observed::{Delivery, ObservedPrompt, Scene};
 use crate::words;
 
 pub(crate) use questions::{ASK, POST, is_signal};
+pub(crate) use trees::{DELEGATE, SPAWN, definitions};
 
 /// The idempotent webhook.
 pub(crate) const NOTE: &str = "note";
@@ -38,59 +40,99 @@ pub(crate) fn content(message: &str) -> String {
     format!("{GO_ON}{message}]")
 }
 
-/// What the model says as the chat's own agent, which hears no client.
+/// What the model says to what no client has said.
+pub(crate) const HEARD: &str = "heard.1.1.000 heard.1.1.end ";
+
+/// What the model says as the chat's own agent, which hears no client, to the result of an agent in
+/// the background, and to the word that a call has failed.
 pub(crate) fn to_the_chat() -> Rule {
     let is_client = When::LastUserContains(GO_ON.to_owned());
-    let answer = say("that was heard, and nothing is to be done").deltas_of(8);
+    let answer = say(HEARD).deltas_of(8);
     let answer = answer.pace(Duration::from_millis(3));
     answer.when(When::Not(Box::new(is_client))).forever()
 }
 
-/// The file that a message's turn edits, which has to be there before.
-pub(crate) fn edited_file(message: &str) -> String {
+/// The message that a text is, or names as its own.
+pub(crate) fn named(content: &str) -> Option<&str> {
+    let (_, tail) = content.rsplit_once('[')?;
+    Some(tail.trim_end_matches(']'))
+}
+
+/// The files that a message's turn and those below it may edit, which have to be there before.
+pub(crate) fn edited_files(message: &str, scene: Scene) -> Vec<String> {
+    match scene {
+        Scene::Tools => vec![edited_file(message)],
+        Scene::Tree | Scene::Background => {
+            let places = trees::Shape::editing(message);
+            places.iter().map(|place| edited_file(place)).collect()
+        }
+        Scene::Text | Scene::Questions | Scene::Fault | Scene::Long | Scene::Refused => Vec::new(),
+    }
+}
+
+fn edited_file(message: &str) -> String {
     format!("edit-{message}.txt")
 }
 
 /// One of the scenes. What may join another's turn does not bring that to its end.
 pub(crate) fn choose(dice: &mut Dice, delivery: Delivery) -> Scene {
     match dice.within(0..=99) {
-        0..=24 => Scene::Text,
-        25..=49 => Scene::Tools,
-        50..=74 => Scene::Questions,
-        75..=84 => Scene::Fault,
-        85..=95 => Scene::Long,
+        0..=17 => Scene::Text,
+        18..=37 => Scene::Tools,
+        38..=58 => Scene::Questions,
+        59..=65 => Scene::Fault,
+        66..=73 => Scene::Long,
+        74..=95 => Scene::Tree,
         _ if delivery == Delivery::Steer => Scene::Text,
         _ => Scene::Refused,
+    }
+}
+
+/// One of the scenes of a session in which agents work in the background.
+pub(crate) fn choose_beside(dice: &mut Dice) -> Scene {
+    match dice.within(0..=9) {
+        0..=5 => Scene::Background,
+        6 | 7 => Scene::Tree,
+        _ => Scene::Text,
     }
 }
 
 /// What the model answers in the turn of a message.
 pub(crate) fn rules(message: &str, scene: Scene, dice: &mut Dice) -> Vec<Rule> {
     let mut rules = Vec::new();
-    let behind = |results| own(message).and(When::ToolResultsSinceUser(results));
     let batch = Batch::of(scene, dice);
     match scene {
-        Scene::Text | Scene::Tools | Scene::Questions => {}
-        Scene::Fault => rules.push(fault(message, dice).when(behind(0)).times(1)),
-        Scene::Long => rules.push(long(message).when(behind(0)).times(1)),
+        Scene::Text | Scene::Tools | Scene::Questions | Scene::Tree | Scene::Background => {}
+        Scene::Fault => rules.push(fault(message, dice).when(own_step(message, 0)).times(1)),
+        Scene::Long => rules.push(long(message).when(own_step(message, 0)).times(1)),
         Scene::Refused => {
             let refusal = fail(Failure::new(400, "the model does not like this"));
             return vec![refusal.when(own(message)).forever()];
         }
     }
+    rules.extend(turn(message, |attempt| batch.calls(message, attempt), dice));
+    if let Batch::Agents(shape) = batch {
+        rules.extend(shape.rules(message, dice));
+    }
+    rules
+}
+
+/// What the model says in one turn: an answer with these calls, and one behind their results.
+fn turn(message: &str, calls: impl Fn(u32) -> Vec<Call>, dice: &mut Dice) -> Vec<Rule> {
+    let mut rules = Vec::new();
     for attempt in 1..=ATTEMPTS {
         let mut reply = spoken(message, 1, attempt, dice);
-        for (name, args) in batch.calls(message, attempt) {
+        for (name, args) in calls(attempt) {
             reply = reply.and_call(name, args);
         }
-        rules.push(once(reply.when(behind(0)), attempt));
+        rules.push(once(reply.when(own_step(message, 0)), attempt));
     }
-    let results = batch.calls(message, 1).len();
+    let results = calls(1).len();
     if results > 0 {
         // A prompt that lacks a result gets no answer.
         for attempt in 1..=ATTEMPTS {
             let reply = spoken(message, 2, attempt, dice);
-            rules.push(once(reply.when(behind(results)), attempt));
+            rules.push(once(reply.when(own_step(message, results)), attempt));
         }
     }
     rules
@@ -102,6 +144,7 @@ enum Batch {
     Nothing,
     AllClasses,
     Questions(questions::Shape),
+    Agents(trees::Shape),
 }
 
 impl Batch {
@@ -109,6 +152,8 @@ impl Batch {
         match scene {
             Scene::Tools => Self::AllClasses,
             Scene::Questions => Self::Questions(questions::Shape::choose(dice)),
+            Scene::Tree => Self::Agents(trees::Shape::tree(dice)),
+            Scene::Background => Self::Agents(trees::Shape::background(dice)),
             Scene::Text | Scene::Fault | Scene::Long | Scene::Refused => Self::Nothing,
         }
     }
@@ -116,20 +161,25 @@ impl Batch {
     fn calls(self, message: &str, attempt: u32) -> Vec<Call> {
         match self {
             Self::Nothing => Vec::new(),
-            Self::AllClasses => calls(message, attempt).into(),
+            Self::AllClasses => all_classes(message, attempt).into(),
             Self::Questions(shape) => shape.calls(message, attempt),
+            Self::Agents(shape) => shape.calls(message, attempt),
         }
     }
 }
 
 /// What a prompt to the model was about.
 pub(crate) fn asked(request: &Request) -> Option<ObservedPrompt> {
-    let (_, tail) = request.last_user().rsplit_once('[')?;
     Some(ObservedPrompt {
-        message: tail.trim_end_matches(']').to_owned(),
+        message: named(request.last_user())?.to_owned(),
         results: request.results_since_user(),
         number: request.prompt()?,
     })
+}
+
+/// So many results have come since a message was said.
+fn own_step(message: &str, results: usize) -> When {
+    own(message).and(When::ToolResultsSinceUser(results))
 }
 
 fn own(message: &str) -> When {
@@ -160,7 +210,7 @@ type Call = (&'static str, Value);
 
 /// All four classes at once. What is written names the attempt, so that the effects of one that was
 /// void would be seen.
-fn calls(message: &str, attempt: u32) -> [Call; 6] {
+fn all_classes(message: &str, attempt: u32) -> [Call; 6] {
     let of = json!({"message": message, "attempt": attempt});
     [
         ("read_file", json!({"path": READ_ME})),
@@ -215,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_scene_of_tools_has_calls_of_all_four_classes() {
-        let names: Vec<_> = calls("m", 1).iter().map(|(name, _)| *name).collect();
+        let names: Vec<_> = all_classes("m", 1).iter().map(|(name, _)| *name).collect();
         for name in ["read_file", "write_file", "edit_file", NOTE, PAY] {
             assert!(names.contains(&name), "{name}");
         }

@@ -12,6 +12,7 @@ use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
 use crate::client::{Address, Client};
+use crate::scene;
 
 /// How often a server that starts is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(3);
@@ -32,6 +33,11 @@ impl Folders {
         };
         fs::create_dir_all(folders.home().join(".config/samovar"))?;
         fs::create_dir_all(folders.workspace())?;
+        let agents = folders.data().join("agents");
+        fs::create_dir_all(&agents)?;
+        for (file, definition) in scene::definitions() {
+            fs::write(agents.join(file), definition)?;
+        }
         Ok(folders)
     }
 

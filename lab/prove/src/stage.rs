@@ -15,9 +15,12 @@ use tokio::sync::watch;
 
 use crate::client::{Address, Client, Refusal};
 use crate::observed::{
-    Frame, Incident, Observed, Post, Profile, ReaderConnection, Stop, Stored, Totals,
+    Frame, Incident, ListedTurn, Observed, Post, Profile, ReaderConnection, Scene, Stop, Stored,
+    Totals,
 };
+use crate::scene;
 use crate::ticker::Ticker;
+use crate::turn_record::is_of_called;
 
 /// The clients' side of an arena.
 pub(crate) struct Stage {
@@ -86,6 +89,12 @@ impl Stage {
 
     pub(crate) fn must_close(&self) -> bool {
         *self.is_closing.borrow()
+    }
+
+    /// Makes the files that a message's turn and those below it are to edit.
+    pub(crate) fn lays_out(&self, message: &str, scene: Scene) -> std::io::Result<()> {
+        let mut files = scene::edited_files(message, scene).into_iter();
+        files.try_for_each(|file| std::fs::write(self.workspace.join(file), scene::UNEDITED))
     }
 
     /// Notes something that is about to be said, and gives its place.
@@ -184,6 +193,11 @@ impl Stage {
         notes.observed.totals.insert(session.to_owned(), totals);
     }
 
+    /// Notes what the list of turns says.
+    pub(crate) fn lists(&self, turns: Vec<ListedTurn>) {
+        self.notes().observed.turns.extend(turns);
+    }
+
     /// What was stored in each session.
     pub(crate) fn rows(&self) -> BTreeMap<String, Vec<Stored>> {
         let mut sessions: BTreeMap<String, Vec<Stored>> = BTreeMap::new();
@@ -240,7 +254,8 @@ fn begun(frame: &Frame) -> Option<String> {
     let event: Value = Some(&frame.data)
         .filter(is_first)
         .and_then(|data| serde_json::from_str(data).ok())?;
-    Some(event["turn"].as_str()?.to_owned())
+    let turn = event["turn"].as_str().filter(|_| !is_of_called(&event));
+    turn.map(str::to_owned)
 }
 
 /// The answer of the model that a frame shows as finished.

@@ -85,6 +85,7 @@ fn rows(report: &Report) -> Vec<Row> {
         .collect();
     let mut rows = turns(report);
     rows.extend(calls(report));
+    rows.extend(trees(report));
     rows.extend(questions(report));
     rows.extend(streams(report));
     rows.extend(studies(report));
@@ -135,6 +136,23 @@ fn calls(report: &Report) -> Vec<Row> {
         counted(says::row_idempotent(), counts.idempotent_again),
         broken(says::row_keys(), &[Broken::KeyChanged]),
         counted(says::row_doubts(), counts.doubts_told),
+    ]
+}
+
+fn trees(report: &Report) -> Vec<Row> {
+    let (counts, counted) = (&report.counts.trees, Row::counted);
+    let broken = |label, kind| Row::broken(label, report, &[kind]);
+    vec![
+        counted(says::row_called(), counts.called),
+        counted(says::row_nested(), counts.nested),
+        counted(says::row_background(), counts.background),
+        counted(says::row_called_resumed(), counts.resumed),
+        broken(says::row_called_twice(), Broken::CalledTwice),
+        broken(says::row_called_results(), Broken::CalledResultWrong),
+        broken(
+            says::row_background_results(),
+            Broken::BackgroundResultWrong,
+        ),
     ]
 }
 
@@ -222,7 +240,7 @@ fn reached(report: &Report) -> u64 {
 }
 
 /// What has a row of its own.
-const IN_ROWS: [Broken; 36] = [
+const IN_ROWS: [Broken; 39] = [
     Broken::MessageLost,
     Broken::StuckTurn,
     Broken::SecondTurn,
@@ -230,6 +248,9 @@ const IN_ROWS: [Broken; 36] = [
     Broken::EffectUntold,
     Broken::EffectUnannounced,
     Broken::KeyChanged,
+    Broken::CalledTwice,
+    Broken::CalledResultWrong,
+    Broken::BackgroundResultWrong,
     Broken::QuestionUnasked,
     Broken::QuestionTwice,
     Broken::QuestionMoved,

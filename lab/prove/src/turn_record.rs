@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::observed::{Frame, Profile, Tokens};
 use crate::oracle::place;
-use crate::scene::ASK;
+use crate::scene::{self, ASK};
 use crate::words::{self, Text};
 
 /// A turn as its stream tells it.
@@ -12,6 +12,15 @@ use crate::words::{self, Text};
 pub(crate) struct TurnRecord {
     /// The turn; the default profile does not say.
     pub(crate) turn: Option<String>,
+    /// The turns of called agents, at any depth, in the order in which they came. The default profile
+    /// does not show them.
+    pub(crate) below: Vec<TurnRecord>,
+    /// The agents down to the one whose turn it is; empty for the session's own.
+    pub(crate) path: String,
+    /// The call that it answers.
+    pub(crate) parent_call: Option<String>,
+    /// Whether its caller does not wait for it; the stream of its caller may end before it.
+    pub(crate) is_background: bool,
     /// The message that it began with; the default profile does not say, nor what follows here.
     pub(crate) opener: Option<UserMessage>,
     /// The messages that have joined it, in order.
@@ -115,14 +124,64 @@ pub(crate) fn tell(profile: Profile, frames: &[Frame]) -> TurnRecord {
         let at = id.map_or((0, 0), |(epoch, seq, _)| (epoch, seq));
         match profile {
             Profile::Default => told.take_spelt(&event, at),
-            Profile::Full => told.take_whole(&event, at),
+            Profile::Full => told.of(&event).take_whole(&event, at),
         }
     }
     told.look_at_text();
+    told.below.iter_mut().for_each(TurnRecord::look_at_text);
     told
 }
 
+/// Whether an event is of an agent that another one has called.
+pub(crate) fn is_of_called(event: &Value) -> bool {
+    let agent = event["agent"].as_str();
+    agent.is_some_and(|path| path.contains('/'))
+}
+
 impl TurnRecord {
+    /// The turns of called agents that are shown to their ends, and this one.
+    pub(crate) fn awaited(&self) -> impl Iterator<Item = &TurnRecord> {
+        let below = self.below.iter().filter(|one| !one.is_background);
+        std::iter::once(self).chain(below)
+    }
+
+    /// All turns of which something is shown.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &TurnRecord> {
+        std::iter::once(self).chain(&self.below)
+    }
+
+    /// How many agents are above the one whose turn it is.
+    pub(crate) fn depth(&self) -> usize {
+        self.path.matches('/').count()
+    }
+
+    /// The message whose turn it is.
+    pub(crate) fn message(&self) -> &str {
+        let opener = self.opener.as_ref();
+        opener.map_or("", |said| said.message.as_str())
+    }
+
+    /// The turn whose event this is.
+    fn of(&mut self, event: &Value) -> &mut Self {
+        if !is_of_called(event) {
+            return self;
+        }
+        let turn = event["turn"].as_str();
+        let place = self
+            .below
+            .iter()
+            .position(|one| one.turn.as_deref() == turn);
+        let place = place.unwrap_or_else(|| {
+            self.below.push(Self {
+                turn: turn.map(str::to_owned),
+                path: text(&event["agent"]),
+                ..Self::default()
+            });
+            self.below.len() - 1
+        });
+        &mut self.below[place]
+    }
+
     /// An event of the full profile, and its epoch and place.
     fn take_whole(&mut self, event: &Value, at: (u64, u64)) {
         if let Some(turn) = event["turn"].as_str() {
@@ -134,6 +193,8 @@ impl TurnRecord {
             "turn_started" => {
                 self.starts += 1;
                 self.started_at.get_or_insert(at.1);
+                self.parent_call = event["parent_call"].as_str().map(str::to_owned);
+                self.is_background = event["background"] == true;
             }
             "turn_continued" => {
                 self.continued += 1;
@@ -273,6 +334,11 @@ impl TurnRecord {
                 self.text.clone_from(&said);
                 self.look_at_text();
                 self.text.clear();
+            }
+            // Who calls an agent names its place in what it is told.
+            "user" if !self.path.is_empty() => {
+                let place = scene::named(&said).unwrap_or_default().to_owned();
+                self.take_said(place, String::new(), at);
             }
             "user" => self.take_said(id.clone(), text(&event["entry"]), at),
             _ => {}

@@ -104,6 +104,12 @@ broken! {
     CallFailed = "call_failed", says::call_failed;
     /// A call was never closed, or more than once.
     CallOpen = "call_open", says::call_open;
+    /// One call began two turns of an agent.
+    CalledTwice = "called_twice", says::called_twice;
+    /// A call's result is not what the agent has said that it called.
+    CalledResultWrong = "called_result_wrong", says::called_result_wrong;
+    /// What an agent in the background has left is gone, there twice, or not what it said.
+    BackgroundResultWrong = "background_result_wrong", says::background_result_wrong;
     /// A question is open, and the chat does not ask it.
     QuestionUnasked = "question_unasked", says::question_unasked;
     /// The chat of one boot shows twice what a turn says in it.

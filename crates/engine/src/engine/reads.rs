@@ -5,10 +5,11 @@ use std::sync::Arc;
 use samovar_core::history::{
     MessageQuery, MessageRow, SessionQuery, SessionRow, Totals, TurnQuery, TurnRow,
 };
-use samovar_core::{Broken, Code, Error, Event, SessionId, TurnId};
+use samovar_core::{Broken, Budget, Code, Error, Event, SessionId, TurnId};
 use samovar_locale as locale;
 
 use super::Engine;
+use crate::budget;
 use crate::parts::{damaged, unknown};
 use crate::projection;
 use crate::projector::{Lag, read_all};
@@ -86,8 +87,40 @@ impl Engine {
     /// [`Code::StoreFailed`] when the history cannot be read.
     pub async fn turns(&self, query: TurnQuery) -> Result<Vec<TurnRow>, Error> {
         self.caught_up().await;
+        let is_tree = query.turn.is_none();
         let turns = self.parts.history.turns(query).await;
-        turns.map_err(|broken| self.broke(&broken))
+        let mut turns = turns.map_err(|broken| self.broke(&broken))?;
+        if is_tree {
+            self.count_left(&mut turns).await;
+        }
+        Ok(turns)
+    }
+
+    /// Notes what is left of each budget.
+    async fn count_left(&self, turns: &mut [TurnRow]) {
+        let has_budget = |turn: &TurnRow| !turn.budget.is_empty() && turn.started_at.is_some();
+        for at in (0..turns.len())
+            .filter(|at| has_budget(&turns[*at]))
+            .collect::<Vec<_>>()
+        {
+            let turn = &turns[at];
+            let left = if turn.end.is_some() {
+                budget::left_at_end(turn, turns)
+            } else {
+                self.left_of(turn).await
+            };
+            turns[at].left = left;
+        }
+    }
+
+    async fn left_of(&self, turn: &TurnRow) -> Option<Budget> {
+        let left = || self.parts.purses.left(&turn.turn, self.parts.clock.now());
+        if let Some(left) = left() {
+            return Some(left);
+        }
+        // Its session has left memory: it comes back.
+        let _log = self.bus.log(&turn.session).await.ok()??;
+        left()
     }
 
     /// The session of a turn.

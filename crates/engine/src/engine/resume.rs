@@ -107,7 +107,7 @@ async fn named(
         },
     };
     let turns = log.turns_from(after.next()).await?;
-    let mut turns = turns.into_iter();
+    let mut turns = turns.roots.into_iter();
     Ok(turns
         .find(|place| place.turn == *turn)
         .map(|place| (place, from)))
@@ -148,14 +148,7 @@ async fn turn_at(log: &Log, id: EventId) -> Result<EventTurn, Broken> {
     let Some(turn) = &event.turn else {
         return Ok(EventTurn::NoTurn);
     };
-    let turns = log.turns_from(id.seq).await?.into_iter();
-    let place = if event.agent.depth() == 0 {
-        turns.rev().find(|place| place.turn == *turn)
-    } else {
-        // One turn of the session's own agent runs at a time, and what is below belongs to it.
-        let mut begun = turns.rev();
-        begun.find(|place| place.started.is_some_and(|started| started < id.seq))
-    };
+    let place = log.turns_from(id.seq).await?.root_of(turn);
     let place = place.filter(|place| place.first.is_some());
     Ok(place.map_or(EventTurn::Nothing, EventTurn::Turn))
 }

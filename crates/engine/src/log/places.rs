@@ -1,11 +1,11 @@
 //! Where the turns of a log stand: what a reader needs to know who comes back to one (DU-7).
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use samovar_core::event::Group;
 use samovar_core::journal::LogNo;
-use samovar_core::{Broken, Event, EventId, Journal, Kind, Seq, TurnId, planted};
+use samovar_core::{Broken, CallId, Closer, Event, EventId, Journal, Kind, Seq, TurnId, planted};
 
 use super::Log;
 
@@ -25,6 +25,16 @@ pub(crate) struct TurnPlace {
     /// The last position in front of its end that readers can see.
     pub(crate) settled: Seq,
     is_undone: bool,
+}
+
+/// The turns of a part of a log.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    /// Those of the session's own agent, oldest first.
+    pub(crate) roots: Vec<TurnPlace>,
+    /// The call that each turn below another one answers, and the turn that made it.
+    answered: HashMap<TurnId, CallId>,
+    called_by: HashMap<CallId, TurnId>,
 }
 
 /// Positions at which no turn was unfinished: no turn spans one of them. The newest last.
@@ -84,7 +94,7 @@ impl Log {
     ///
     /// # Errors
     /// [`Broken`] when the journal cannot be read.
-    pub(crate) async fn turns_from(&self, seq: Seq) -> Result<Vec<TurnPlace>, Broken> {
+    pub(crate) async fn turns_from(&self, seq: Seq) -> Result<Turns, Broken> {
         let (from, to) = {
             let state = self.shared.state();
             let from = state.quiet.before(seq);
@@ -101,12 +111,12 @@ impl Log {
     /// # Errors
     /// [`Broken`] when the journal cannot be read.
     pub(crate) async fn latest_turn(&self) -> Result<Option<TurnPlace>, Broken> {
-        let near = latest(self.turns_from(self.published()).await?);
+        let near = latest(self.turns_from(self.published()).await?.roots);
         if near.as_ref().is_some_and(|turn| turn.started.is_some()) {
             return Ok(near);
         }
         // None has begun since all was quiet.
-        Ok(latest(self.turns_from(Seq::default()).await?))
+        Ok(latest(self.turns_from(Seq::default()).await?.roots))
     }
 }
 
@@ -148,38 +158,62 @@ fn latest(turns: Vec<TurnPlace>) -> Option<TurnPlace> {
 }
 
 /// Reads the turns that have events between two positions.
-fn look(journal: &dyn Journal, log: LogNo, from: Seq, to: Seq) -> Result<Vec<TurnPlace>, Broken> {
-    let mut turns: Vec<TurnPlace> = Vec::new();
+fn look(journal: &dyn Journal, log: LogNo, from: Seq, to: Seq) -> Result<Turns, Broken> {
+    let mut turns = Turns::default();
     let mut at = from;
     while at < to {
         let (events, seen) = journal.read_durable(log, at, LOOK_BYTES)?;
         for event in events.iter().filter(|event| event.seq <= to) {
-            take(&mut turns, event);
+            turns.take(event);
         }
         if seen <= at {
             break;
         }
         at = seen;
     }
-    for place in &mut turns {
+    for place in &mut turns.roots {
         place.settled = place.finished.map_or(to, |end| Seq(end.0 - 1));
     }
     Ok(turns)
 }
 
-fn take(turns: &mut Vec<TurnPlace>, event: &Event) {
-    let Some(turn) = event.turn.as_ref().filter(|_| event.agent.depth() == 0) else {
-        return;
-    };
-    // What is asked about is near the end, mostly.
-    let known = turns.iter().rposition(|place| place.turn == *turn);
-    let place = known.unwrap_or_else(|| {
-        // A turn whose beginning was removed already cannot be shown.
-        let first = begins_turn(&event.kind).then_some(event.seq);
-        turns.push(TurnPlace::new(turn.clone(), first));
-        turns.len() - 1
-    });
-    turns[place].note(event);
+impl Turns {
+    /// The turn of the session's own agent to whose tree a turn belongs: a turn in the background may
+    /// outlive it, while another one runs.
+    pub(crate) fn root_of(mut self, turn: &TurnId) -> Option<TurnPlace> {
+        let mut root = turn;
+        while let Some(call) = self.answered.get(root) {
+            root = self.called_by.get(call)?;
+        }
+        let at = self.roots.iter().rposition(|place| place.turn == *root)?;
+        Some(self.roots.swap_remove(at))
+    }
+
+    fn take(&mut self, event: &Event) {
+        let Some(turn) = &event.turn else { return };
+        if let Kind::CallStarted { call, closer, .. } = &event.kind
+            && *closer == Closer::Child
+        {
+            self.called_by.insert(call.clone(), turn.clone());
+        }
+        if let Kind::TurnStarted { parent_call, .. } = &event.kind
+            && let Some(call) = parent_call
+        {
+            self.answered.insert(turn.clone(), call.clone());
+        }
+        if event.agent.depth() > 0 {
+            return;
+        }
+        // What is asked about is near the end, mostly.
+        let known = self.roots.iter().rposition(|place| place.turn == *turn);
+        let place = known.unwrap_or_else(|| {
+            // A turn whose beginning was removed already cannot be shown.
+            let first = begins_turn(&event.kind).then_some(event.seq);
+            self.roots.push(TurnPlace::new(turn.clone(), first));
+            self.roots.len() - 1
+        });
+        self.roots[place].note(event);
+    }
 }
 
 /// Whether a turn begins with such an event: with what the user says.

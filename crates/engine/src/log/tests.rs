@@ -88,6 +88,7 @@ fn durable() -> Draft {
         reserved_tokens: 1,
         model: None,
         route: None,
+        quote: None,
     })
 }
 
@@ -325,6 +326,7 @@ fn finished() -> Draft {
         iterations: 1,
         usage: samovar_core::Usage::default(),
         fault: None,
+        bill: samovar_core::Bill::default(),
     })
 }
 

@@ -3,7 +3,9 @@
 use futures_util::StreamExt;
 use samovar_core::error::FaultCode;
 use samovar_core::provider::is_refusal;
-use samovar_core::{Author, Broken, FinishReason, Kind, MessageId, ProviderEvent, failpoint};
+use samovar_core::{
+    Author, Broken, BudgetLimit, FinishReason, Kind, MessageId, ProviderEvent, failpoint,
+};
 use samovar_locale as locale;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
@@ -29,6 +31,8 @@ enum ReadEnd {
     Failed(Failure),
     /// Somebody stopped the turn.
     Stopped(super::Reply),
+    /// The time of the budget is over.
+    Late,
 }
 
 impl Runner {
@@ -62,6 +66,11 @@ impl Runner {
                 let (reason, usage) = ("cancelled".to_owned(), None);
                 self.note_salvage(answer, Ending { reason, usage });
                 self.stop(reply);
+            }
+            ReadEnd::Late => {
+                let (reason, usage) = ("budget".to_owned(), None);
+                self.note_salvage(answer, Ending { reason, usage });
+                self.cut(BudgetLimit::Wall);
             }
         }
         Ok(AskEnd::Done)
@@ -140,10 +149,12 @@ impl Runner {
 
     async fn hear_out(&mut self, answer: &mut Answer, max_tokens: u32) -> Result<ReadEnd, Broken> {
         let mut stream = self.model.provider.stream(self.prompt(max_tokens));
+        let mut late = std::pin::pin!(self.out_of_time());
         loop {
-            // Both are safe to drop halfway: a stream keeps what it has read, a channel its items.
+            // All are safe to drop halfway: a stream keeps what it has read, a channel its items.
             let said = tokio::select! {
                 said = stream.next() => said,
+                () = &mut late => return Ok(ReadEnd::Late),
                 Some(input) = self.inbox.recv() => match input {
                     Input::Cancel(cancel) => return Ok(ReadEnd::Stopped(cancel.reply)),
                     Input::Settle(call, _, reply) => {

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use samovar_core::{
-    Agent, AgentPath, Approval, Author, Bounds, Kind, Message, MessageId, Model, Outcome, Part,
-    Role, Situation, ToolCall, ToolSpec, TurnId,
+    Agent, AgentPath, Approval, Author, Bounds, Budget, Kind, Message, MessageId, Model, Outcome,
+    Part, Role, Situation, ToolCall, ToolSpec, TurnId, planted,
 };
 use serde_json::json;
 
 use super::Runner;
+use crate::budget::Purse;
 use crate::delegation::{self, Caller, Order, Refusal};
 use crate::gate;
 use crate::log::Draft;
@@ -28,6 +29,8 @@ pub(crate) struct Newborn {
     /// The message that it begins with.
     pub(crate) said: Arc<Message>,
     pub(crate) slot: Slot,
+    /// The account that it draws from.
+    pub(crate) purse: Option<Purse>,
 }
 
 impl Runner {
@@ -38,18 +41,33 @@ impl Runner {
         spec: &ToolSpec,
     ) -> Result<Newborn, Outcome> {
         let newborn = self.conceive(call, spec).await;
+        planted!("child-starts-twice", {
+            let born = newborn.as_ref().ok().map(|newborn| &newborn.turn_id);
+            let drafts = self.pending.iter();
+            let of_child = drafts.filter(|draft| born.is_some() && draft.turn.as_ref() == born);
+            let mut drafts: Vec<_> = of_child.cloned().collect();
+            let again = TurnId::fresh(self.parts.ids.as_ref());
+            for draft in &mut drafts {
+                draft.turn = Some(again.clone());
+                if let Kind::MessageFinished { message, .. } = &mut draft.kind {
+                    message.id = MessageId::fresh(self.parts.ids.as_ref());
+                }
+            }
+            self.pending.extend(drafts);
+        });
         newborn.map_err(|refusal| refusal.outcome())
     }
 
     async fn conceive(&mut self, call: &ToolCall, spec: &ToolSpec) -> Result<Newborn, Refusal> {
         let order = Order::read(call)?;
         let is_background = spec.name == delegation::SPAWN;
-        let (slot, in_tree) = self.slots.take();
+        let (slot, taken) = self.slots.take(Some(self.turn_id.clone()));
         let caller = Caller {
             agent: &self.definition,
             path: &self.agent,
-            children: self.turn.delegated_calls().count(),
-            in_tree,
+            children: taken.of_turn,
+            // What a child in the background has left takes its place until it begins a turn.
+            in_tree: taken.in_tree + self.queue.results(),
             posted: self.turn.posted().map(AsRef::as_ref),
         };
         let agents = self.parts.agents.as_ref();
@@ -60,7 +78,9 @@ impl Runner {
         let agent = self.agent.child(definition.name.as_str());
         let turn_id = TurnId::fresh(self.parts.ids.as_ref());
         let said = Arc::new(self.task(call, &definition, &order));
-        let bounds = self.bounds_below(&definition);
+        let budget = self.allot(&model, is_background)?;
+        let bounds = self.bounds_below(&definition, budget);
+        let purse = self.purse_of(&turn_id, budget, is_background);
         let approval = definition.approval.unwrap_or(Approval::Auto);
         let approval = approval.max(self.turn.approval(self.parts.settings.approval));
         let place = Place {
@@ -69,7 +89,9 @@ impl Runner {
             definition: Some(Arc::new(definition)),
             situation: situation.clone(),
         };
-        let (kinds, turn) = self.parts.begin_as(&model, bounds, approval, place);
+        let (kinds, turn) = self
+            .parts
+            .begin_as(&model, bounds, approval, place, purse.as_ref());
         self.note(Kind::CallStarted {
             call: call.id.clone(),
             name: call.name.clone(),
@@ -79,17 +101,8 @@ impl Runner {
             deadline: None,
             probe: Some(json!({"turn": turn_id.as_str()})),
         });
-        let finished = Kind::begun_by(Message::clone(&said), situation);
-        let first = (Author::Agent, finished);
-        let start = kinds.into_iter().map(|kind| (Author::System, kind));
-        for (author, kind) in [first].into_iter().chain(start) {
-            self.pending.push(Draft {
-                turn: Some(turn_id.clone()),
-                agent: Some(agent.clone()),
-                author,
-                kind,
-            });
-        }
+        let first = Kind::begun_by(Message::clone(&said), situation);
+        self.note_first(&turn_id, &agent, first, kinds);
         if is_background {
             let said = json!({"ok": true, "turnId": turn_id.as_str()});
             self.note(Kind::CallClosed {
@@ -106,7 +119,22 @@ impl Runner {
             model,
             said,
             slot,
+            purse,
         })
+    }
+
+    /// Notes the first facts of a child: its message, then its start.
+    fn note_first(&mut self, turn: &TurnId, agent: &AgentPath, first: Kind, kinds: Vec<Kind>) {
+        let first = (Author::Agent, first);
+        let start = kinds.into_iter().map(|kind| (Author::System, kind));
+        for (author, kind) in [first].into_iter().chain(start) {
+            self.pending.push(Draft {
+                turn: Some(turn.clone()),
+                agent: Some(agent.clone()),
+                author,
+                kind,
+            });
+        }
     }
 
     /// The child's model: the one that the caller wants, else its own, else the caller's.
@@ -161,13 +189,14 @@ impl Runner {
     }
 
     /// What the caller's own message set holds below it too, within the child's ceiling.
-    fn bounds_below(&self, definition: &Agent) -> Bounds {
+    fn bounds_below(&self, definition: &Agent, budget: Budget) -> Bounds {
         let bounds = self.turn.bounds();
         let level = bounds.approval;
         let level = level.map(|level| definition.within_ceiling(level));
+        let steps = [bounds.max_iterations, definition.max_steps];
         Bounds {
-            max_iterations: definition.max_steps,
-            budget_tokens: None,
+            max_iterations: steps.into_iter().flatten().min(),
+            budget,
             approval: level,
             no_input: bounds.no_input,
         }

@@ -1,10 +1,10 @@
 //! A turn that finds the store full: it holds its unsaved events, waits, and continues when there
 //! is room (DU-12).
 
-use samovar_core::{Broken, Code, Error};
+use samovar_core::{Broken, Code, Error, Kind};
 use samovar_locale as locale;
 
-use super::{Input, Reply, Runner, answer};
+use super::{FromTurn, Input, Reply, Runner, answer};
 use crate::log::Draft;
 use crate::parts::refusal;
 
@@ -56,6 +56,13 @@ impl Runner {
             let why = locale::turn::end_not_kept();
             answer(reply, Err(Error::new(Code::StoreFull, why)));
         }
+        if self.is_stopped && self.agent.depth() > 0 {
+            // The next moment tells it again.
+            drop(
+                self.session
+                    .try_send(FromTurn::EndNotKept(self.turn_id.clone())),
+            );
+        }
         self.is_waiting = true;
         let room = &self.parts.disk_space;
         // Both are safe to drop halfway: a channel keeps its items.
@@ -93,6 +100,9 @@ impl Runner {
         for draft in self.pending.extract_if(.., is_unbegun) {
             if draft.turn.as_ref() == Some(&own) {
                 self.turn.take_back(&draft.kind);
+                if let (Kind::StepStarted { .. }, Some(purse)) = (&draft.kind, &self.purse) {
+                    purse.lock().give_back(&own);
+                }
             }
         }
         // What was about to join begins a turn of its own.

@@ -109,7 +109,7 @@ impl Runner {
                 let reason = locale::turn::asked_elsewhere(&failure.message, &model.name);
                 self.void(&failure, reason);
                 self.patience.rests();
-                self.ask_instead(model);
+                self.ask_instead(model).await?;
                 Ok(AskEnd::Done)
             }
             Next::End => {
@@ -163,6 +163,9 @@ impl Runner {
             match self.parts.models.find(name).await {
                 // One that is named twice would be asked again and again.
                 Ok(model) if known.iter().any(|known| known.name == model.name) => {}
+                Ok(model) if self.is_unpriced(&model) => {
+                    tracing::warn!(model = name, "the price of a fallback model is unknown");
+                }
                 Ok(model) => known.push(model),
                 Err(error) => {
                     tracing::warn!(model = name, %error, "a fallback model cannot be used");
@@ -186,7 +189,7 @@ impl Runner {
     }
 
     /// Starts the iteration again with another model, unless a limit is reached.
-    fn ask_instead(&mut self, model: Model) {
+    async fn ask_instead(&mut self, model: Model) -> Result<(), Broken> {
         if let Step::Record(Kind::StepStarted {
             iteration,
             attempt,
@@ -194,15 +197,18 @@ impl Runner {
             ..
         }) = self.turn.next()
         {
-            self.begin_step(Kind::StepStarted {
+            self.model = model.clone();
+            let started = Kind::StepStarted {
                 iteration,
                 attempt,
                 reserved_tokens,
                 route: model.route_beside(&model.name),
-                model: Some(model.name.clone()),
-            });
-            self.model = model;
+                model: Some(model.name),
+                quote: None,
+            };
+            self.begin_step(started).await?;
         }
+        Ok(())
     }
 
     fn end(&mut self, answer: Answer, failure: Failure) {

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use samovar_core::{
-    Accepted, AgentPath, Author, Bounds, CallId, Entry, Kind, Message, MessageId, Outcome,
-    Situation, TurnId,
+    Accepted, AgentPath, Author, Bounds, CallId, Code, Entry, Error, Kind, Message, MessageId,
+    Outcome, Situation, TurnId, failpoint, planted,
 };
+use samovar_locale as locale;
 use serde_json::json;
 
 use super::turns::{Live, LiveState};
@@ -30,6 +31,7 @@ impl Mailbox {
         match said {
             FromTurn::Born(newborn) => self.begin_child(*newborn).await,
             FromTurn::Stopping(turn, cancel) => self.stop_children_first(turn, cancel).await,
+            FromTurn::EndNotKept(turn) => self.end_is_not_kept(&turn),
         }
     }
 
@@ -44,6 +46,7 @@ impl Mailbox {
             model,
             said,
             slot,
+            purse,
         } = newborn;
         let is_awaited = !turn.place().is_background;
         let is_stopped = !open.closing.is_empty()
@@ -56,6 +59,7 @@ impl Mailbox {
         let max = self.parts.settings.max_history_messages;
         live.transcript.begin_turn(said, max);
         live.slot = Some(slot);
+        live.purse = purse;
         self.spawn_runner(turn_id.clone(), live, turn, model, None);
         if is_stopped {
             self.stop_unasked(turn_id).await;
@@ -82,6 +86,20 @@ impl Mailbox {
         }
     }
 
+    /// Answers those that stop a turn above one whose end cannot be kept yet, as at the end of any
+    /// other turn.
+    fn end_is_not_kept(&mut self, turn: &TurnId) {
+        let Some(open) = &mut self.open else { return };
+        let mut above = open.live.get(turn).and_then(|live| live.parent.clone());
+        while let Some(live) = above.as_ref().and_then(|parent| open.live.get_mut(parent)) {
+            for Cancel { reply, .. } in live.stopping.drain(..) {
+                let why = locale::turn::end_not_kept();
+                answer(reply, Err(Error::new(Code::StoreFull, why)));
+            }
+            above.clone_from(&live.parent);
+        }
+    }
+
     /// What follows from the end of a turn that is no more among those that live.
     pub(super) async fn is_over(&mut self, turn_id: &TurnId, live: Live, turn: &Turn) {
         for Cancel { reply, .. } in live.stopping {
@@ -98,6 +116,7 @@ impl Mailbox {
         let outcome = delegation::outcome(end, last);
         drop(live.slot);
         if let Some(parent) = live.parent {
+            failpoint!("child.end.after");
             self.tell_parent(&parent, call.clone(), outcome).await;
         }
     }
@@ -112,6 +131,9 @@ impl Mailbox {
 
     /// Tells turns of children that were over when the server stopped.
     pub(super) async fn tell_ends(&mut self, ended: Vec<(TurnId, CallId, Outcome)>) {
+        planted!("child-end-forgotten", {
+            return;
+        });
         for (parent, call, outcome) in ended {
             self.tell_parent(&parent, call, outcome).await;
         }
@@ -126,6 +148,18 @@ impl Mailbox {
             return;
         };
         if !live.is_stopping {
+            planted!("child-answer-swapped", {
+                let other = match &live.state {
+                    LiveState::Parked(turn) => {
+                        let mut open = turn.delegated_calls();
+                        open.find(|open| open.id != call)
+                            .map(|open| open.id.clone())
+                    }
+                    _ => None,
+                };
+                let input = Input::Settle(other.unwrap_or(call), outcome, None);
+                return Box::pin(self.forward(parent, input)).await;
+            });
             let input = Input::Settle(call, outcome, None);
             return Box::pin(self.forward(parent, input)).await;
         }
@@ -161,6 +195,9 @@ impl Parts {
         last: Option<&Message>,
     ) -> Option<(Queued, Draft)> {
         let end = turn.outcome().filter(|_| turn.place().is_background)?;
+        planted!("background-result-lost", {
+            return None;
+        });
         let about = json!({
             "turnId": turn_id.as_str(),
             "path": agent.names().collect::<Vec<_>>(),
@@ -179,6 +216,10 @@ impl Parts {
             bounds: Bounds {
                 approval: turn.bounds().approval,
                 no_input: turn.bounds().no_input,
+                budget: self
+                    .purses
+                    .left(turn_id, self.clock.now())
+                    .unwrap_or_default(),
                 ..Bounds::default()
             },
             entry: Entry::Own,

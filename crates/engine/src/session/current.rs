@@ -13,6 +13,7 @@ use tokio::task::{Id, JoinError};
 use super::load::fault_message;
 use super::turns::{Due, LiveState};
 use super::{KEPT_INPUTS, Mailbox};
+use crate::context::Transcript;
 use crate::delegation;
 use crate::log::Draft;
 use crate::parts::refusal;
@@ -381,21 +382,29 @@ impl Mailbox {
             return Ok(turn);
         };
         let events = read_all(&open.log, Seq(first.0 - 1), open.log.published()).await?;
-        for event in events
-            .iter()
-            .filter(|event| event.turn.as_ref() == Some(turn_id))
-        {
-            turn.apply(&event.kind);
-        }
+        let of_turn = || {
+            events
+                .iter()
+                .filter(|event| event.turn.as_ref() == Some(turn_id))
+        };
+        of_turn().for_each(|event| turn.apply(&event.kind));
         let kinds = turn.failed(code, fault_message(code));
         for kind in &kinds {
             turn.apply(kind);
         }
-        let last = live.map(|live| live.transcript.messages());
-        let last = last.and_then(delegation::last_said);
+        // A task that panicked took its conversation along.
+        let said = Transcript::of_turn(of_turn(), self.parts.settings.max_history_messages);
+        let last = delegation::last_said(said.messages());
         let result = self.parts.result_of(turn_id, &agent, &turn, last);
         let facts = kinds.into_iter().map(|kind| (Author::System, kind));
         self.record_by(turn_id, &agent, facts, result).await?;
+        let live = self
+            .open
+            .as_mut()
+            .and_then(|open| open.live.get_mut(turn_id));
+        if let Some(live) = live.filter(|live| !live.is_root()) {
+            live.transcript = said;
+        }
         Ok(turn)
     }
 

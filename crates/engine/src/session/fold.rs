@@ -13,6 +13,9 @@ use crate::delegation;
 use crate::log::{master, note_turn};
 use crate::turn::Turn;
 
+#[cfg(test)]
+mod tests;
+
 /// The unfinished turns of a session, oldest first.
 pub(super) struct Fold {
     pub(super) open: Vec<(Seq, TurnId)>,
@@ -117,7 +120,7 @@ impl Fold {
     }
 
     /// The unfinished turns whose child is over, with what it left: the server stopped before that
-    /// was kept.
+    /// was kept. Of a child that the stores have lost, as after a restore, its caller hears so.
     pub(super) fn ended_children(
         &self,
         events: &[Arc<Event>],
@@ -148,6 +151,19 @@ impl Fold {
             let outcome = delegation::outcome(turn.outcome()?, last);
             Some(((*parent).clone(), call.clone(), outcome))
         });
-        ended.collect()
+        let mut ended: Vec<_> = ended.collect();
+        let is_known = |call: &CallId| {
+            let mut calls = self.turns.iter().map(|(_, _, turn)| turn.place());
+            calls.any(|place| place.parent_call.as_ref() == Some(call))
+                || ended.iter().any(|(_, other, _)| other == call)
+        };
+        let lost = of_call.iter().filter(|(call, _)| !is_known(call));
+        let lost = lost.map(|(call, parent)| {
+            let (parent, call) = ((*parent).clone(), (*call).clone());
+            (parent, call, delegation::lost())
+        });
+        let lost: Vec<_> = lost.collect();
+        ended.extend(lost);
+        ended
     }
 }

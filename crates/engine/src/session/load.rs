@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::fold::Fold;
 use super::turns::{Live, LiveState};
 use super::{Mailbox, OpenSession};
+use crate::budget;
 use crate::context::{self, Transcript};
 use crate::log::{Keeping, Log, LogStart, MASTER};
 use crate::parts::Parts;
@@ -174,6 +175,7 @@ impl Mailbox {
         let row = projection::overlay_session(found.row.clone(), &self.id, &found.events);
         let row = row.filter(|_| !is_deleted);
         let own = row.as_ref().map_or(MASTER, |row| row.agent.as_str());
+        let purses = budget::replay(&found.events);
         let log = self.log(
             AgentPath::root(own),
             number.unwrap_or_else(|| self.parts.journal.new_log()),
@@ -205,9 +207,13 @@ impl Mailbox {
             }
             let parent = parents.get(&turn_id).cloned();
             let mut live = Live::new(agent, parent, LiveState::Left);
+            live.purse = purses.get(&turn_id).cloned();
+            if let Some(purse) = &live.purse {
+                self.parts.purses.join(&turn_id, purse);
+            }
             if !live.is_root() {
                 live.transcript = found.conversation_of(&turn_id, max);
-                live.slot = Some(open.slots.take().0);
+                live.slot = Some(open.slots.take(live.parent.clone()).0);
             }
             if turn.is_parked() {
                 let open_calls = &self.parts.open_calls;

@@ -91,11 +91,16 @@ impl Parts {
     pub(super) async fn equip(
         &self,
         open: &OpenSession,
+        bounds: Bounds,
     ) -> Result<(Model, Arc<Agent>), (FaultCode, Error)> {
         let agent = self.own_agent(open.log.own().name());
         let agent = agent.map_err(|error| (FaultCode::UnusableAgent, error))?;
         let model = self.models.find(&open.model).await;
-        let model = model.map_err(|error| (FaultCode::UnusableModel, error))?;
+        let priced = model.and_then(|model| {
+            self.check_price(&model, bounds)?;
+            Ok(model)
+        });
+        let model = priced.map_err(|error| (FaultCode::UnusableModel, error))?;
         Ok((model, agent))
     }
 
@@ -118,7 +123,7 @@ impl Parts {
             situation,
             ..Place::default()
         };
-        self.begin_as(model, bounds, approval, place)
+        self.begin_as(model, bounds, approval, place, None)
     }
 
     /// The definition that is stored with a turn; `None` for the server's own master.

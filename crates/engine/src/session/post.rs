@@ -16,12 +16,15 @@ use tokio::sync::mpsc;
 use super::own::is_told;
 use super::turns::{Due, Live, LiveState};
 use super::{KEPT_INPUTS, MAX_INPUTS, Mailbox, OpenSession};
+use crate::budget::Purse;
 use crate::delegation;
 use crate::log::{Draft, Keeping};
 use crate::parts::{Parts, refusal};
 use crate::queue::{Queue, Queued};
 use crate::runner::layers::Told;
-use crate::runner::{Cancel, Continuation, Input, Reply, RetryTime, Runner, answer, refuse_call};
+use crate::runner::{
+    Cancel, Continuation, Input, Reply, RetryTime, Runner, answer, refuse_call, unbudgeted,
+};
 use crate::turn::{Place, Step, Turn};
 
 /// What is said.
@@ -57,7 +60,7 @@ impl Mailbox {
         let open = self.open.as_mut().filter(|open| open.closing.is_empty());
         let open = open.ok_or(missing)?;
         // What cannot be used is refused before anything is kept (AS-18).
-        let equipped = self.parts.equip(open).await;
+        let equipped = self.parts.equip(open, post.bounds).await;
         let (model, agent) = equipped.map_err(|(_, error)| error)?;
         open.check(post.delivery, max_queue)?;
         let situation = self.parts.situation(&post)?;
@@ -159,7 +162,7 @@ impl Mailbox {
             return Ok(false);
         };
         let own = open.log.own().clone();
-        let (model, agent) = match self.parts.equip(open).await {
+        let (model, agent) = match self.parts.equip(open, queued.bounds).await {
             Ok(equipped) => equipped,
             Err((code, error)) => {
                 let message = error.message.into_owned();
@@ -185,7 +188,9 @@ impl Mailbox {
             open.as_begun = open.transcript.clone();
         }
         open.weigh();
-        let live = Live::root(open.log.own(), LiveState::Left);
+        let mut live = Live::root(open.log.own(), LiveState::Left);
+        let (budget, now) = (turn.limits().budget, self.parts.clock.now());
+        live.purse = self.parts.purses.open(&turn_id, budget, now);
         self.spawn_runner(turn_id, live, turn, model, None);
     }
 
@@ -220,6 +225,7 @@ impl Mailbox {
             parent: transcript.parent().cloned().filter(|_| !live.is_root()),
             session: self.to_session.clone(),
             slots: open.slots.clone(),
+            purse: live.purse.clone(),
             turn,
             model,
             transcript,
@@ -283,6 +289,7 @@ impl Mailbox {
                 return self.give_up_closing(&broken);
             }
         };
+        self.parts.purses.note(&events);
         self.parts.projector.mark(&open.log);
         let transcript = if live.agent.depth() == 0 {
             &mut open.transcript
@@ -429,15 +436,22 @@ impl Parts {
         }
     }
 
-    /// The first facts of a turn at a place, and the turn that knows them.
+    /// The first facts of a turn at a place, and the turn that knows them. With a budget its first step
+    /// begins where the size of the prompt is known.
     pub(crate) fn begin_as(
         &self,
         model: &Model,
         bounds: Bounds,
         approval: Approval,
         place: Place,
+        purse: Option<&Purse>,
     ) -> (Vec<Kind>, Turn) {
         let mut limits = bounds.limit(self.settings.limits);
+        if place.parent_call.is_some() {
+            // It draws from its caller's, or was given a part of that.
+            limits.budget = bounds.budget;
+        }
+        let is_budgeted = purse.is_some() || !limits.budget.is_empty();
         if let Some(of_agent) = place.definition.as_ref().and_then(|it| it.model.as_ref()) {
             limits.max_output_tokens = of_agent.max_tokens.unwrap_or(limits.max_output_tokens);
             limits.temperature = of_agent.temperature.unwrap_or(limits.temperature);
@@ -466,11 +480,26 @@ impl Parts {
         turn.situate(place.situation);
         turn.apply(&started);
         let mut kinds = vec![started];
-        if let Step::Record(kind) = turn.next() {
+        if let Step::Record(mut kind) = turn.next()
+            && !is_budgeted
+        {
+            if let Kind::StepStarted { quote, .. } = &mut kind {
+                *quote = unbudgeted(self.models.price(&model.route));
+            }
             turn.apply(&kind);
             kinds.push(kind);
         }
         (kinds, turn)
+    }
+
+    /// Refuses a budget in money with a model whose price is unknown (SA-12).
+    pub(super) fn check_price(&self, model: &Model, bounds: Bounds) -> Result<(), Error> {
+        let budget = bounds.limit(self.settings.limits).budget;
+        if budget.cost.is_none() || self.models.price(&model.route).is_some() {
+            return Ok(());
+        }
+        let why = locale::models::unpriced(locale::quoted(&model.name));
+        Err(Error::new(Code::UnpricedModel, why))
     }
 
     fn user_message(&self, id: Option<MessageId>, text: String) -> Message {

@@ -3,7 +3,7 @@
 
 use samovar_core::error::FaultCode;
 use samovar_core::{
-    Accepted, Author, Broken, Code, Error, Event, Kind, Seq, TurnId, Usage, planted,
+    Accepted, Author, Broken, Code, Error, Event, Kind, Message, Seq, TurnId, Usage, planted,
 };
 use samovar_locale as locale;
 use std::cmp::Reverse;
@@ -28,6 +28,7 @@ impl Mailbox {
         &mut self,
         interrupted: Vec<(TurnId, Live, Turn)>,
     ) -> Result<(), Broken> {
+        let interrupted = self.with_those_that_wait(interrupted);
         let fates: HashMap<_, _> = interrupted
             .iter()
             .map(|(id, live, turn)| (id.clone(), (live.parent.clone(), self.fate(turn))))
@@ -50,6 +51,27 @@ impl Mailbox {
             self.end_cut(&turn_id, live, turn, code).await?;
         }
         Ok(())
+    }
+
+    /// Where no turn continues after a stop, those that wait for one which was cut end with it.
+    fn with_those_that_wait(
+        &mut self,
+        mut cut: Vec<(TurnId, Live, Turn)>,
+    ) -> Vec<(TurnId, Live, Turn)> {
+        let is_off = self.parts.settings.resume == Resume::Off;
+        let Some(open) = self.open.as_mut().filter(|_| is_off) else {
+            return cut;
+        };
+        let mut at = 0;
+        while let Some((_, live, _)) = cut.get(at) {
+            if let Some(parent) = live.parent.clone()
+                && let Some((live, turn)) = open.live.take_parked(&parent)
+            {
+                cut.push((parent, live, turn));
+            }
+            at += 1;
+        }
+        cut
     }
 
     /// Why a turn that was cut does not continue, if it does not.
@@ -120,7 +142,7 @@ impl Mailbox {
     pub(super) async fn end_cut(
         &mut self,
         turn_id: &TurnId,
-        live: Live,
+        mut live: Live,
         mut turn: Turn,
         code: FaultCode,
     ) -> Result<(), Broken> {
@@ -134,6 +156,7 @@ impl Mailbox {
             };
             let said = Answer::kept(of_turn, turn.asked_model());
             let said = said.and_then(|said| said.salvage(ending, self.parts.clock.now()));
+            let said = said.map(|said| live.takes_in(said, &turn));
             salvaged = said.map(Kind::finished);
         }
         // The fold sees what was said, so that the end counts with it.
@@ -230,6 +253,19 @@ impl Mailbox {
                 self.lose_model(turn_id, live).await;
             }
         }
+    }
+}
+
+impl Live {
+    /// Adds what a child's turn has said to its conversation; the message, which says whose it is.
+    fn takes_in(&mut self, mut said: Message, turn: &Turn) -> Message {
+        let place = turn.place();
+        if let (Some(call), Some(agent)) = (&place.parent_call, &place.definition) {
+            said.parent = self.transcript.parent().cloned();
+            delegation::describe(&mut said, &agent.display_name, call);
+            self.transcript.push(Arc::new(said.clone()));
+        }
+        said
     }
 }
 

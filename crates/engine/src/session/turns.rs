@@ -2,13 +2,13 @@
 //! below it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::error::FaultCode;
 use samovar_core::{AgentPath, CallId, Outcome, TurnId};
 use tokio::sync::mpsc;
 
+use crate::budget::Purse;
 use crate::context::Transcript;
 use crate::recovered::OpenDecision;
 use crate::runner::{Cancel, Input};
@@ -32,6 +32,8 @@ pub(super) struct Live {
     pub(super) stopping: Vec<Cancel>,
     /// A child's place among those that live.
     pub(super) slot: Option<Slot>,
+    /// The account of its tree, if that has a budget.
+    pub(super) purse: Option<Purse>,
     /// What it is to be told again, since there was no room to keep it.
     pub(super) due: Vec<Due>,
 }
@@ -102,6 +104,7 @@ impl Live {
             is_stopping: false,
             stopping: Vec::new(),
             slot: None,
+            purse: None,
             due: Vec::new(),
         }
     }
@@ -141,6 +144,18 @@ impl LiveTurns {
 
     pub(super) fn take(&mut self, turn: &TurnId) -> Option<Live> {
         self.0.remove(turn)
+    }
+
+    /// Takes a turn out if it is parked.
+    pub(super) fn take_parked(&mut self, turn: &TurnId) -> Option<(Live, Turn)> {
+        let live = self.0.remove(turn)?;
+        if let LiveState::Parked(parked) = live.state {
+            let state = LiveState::Left;
+            Some((Live { state, ..live }, *parked))
+        } else {
+            self.0.insert(turn.clone(), live);
+            None
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -199,24 +214,49 @@ impl LiveTurns {
     }
 }
 
-/// How many children of a session live.
+/// The children of a session that live, each as the turn that called it: those in the background too,
+/// but for what ran before the server started, of which only the awaited have that.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Slots(Arc<AtomicUsize>);
+pub(crate) struct Slots(Arc<Mutex<Vec<Option<TurnId>>>>);
 
 /// A child's place among those that live, given back when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Slot(Arc<AtomicUsize>);
+pub(crate) struct Slot(Slots, Option<TurnId>);
+
+/// How many places were taken before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taken {
+    /// By children of the same turn.
+    pub(crate) of_turn: usize,
+    /// By all of the session.
+    pub(crate) in_tree: usize,
+}
 
 impl Slots {
-    /// Takes a place: how many were taken before.
-    pub(crate) fn take(&self) -> (Slot, usize) {
-        let before = self.0.fetch_add(1, Ordering::Relaxed);
-        (Slot(self.0.clone()), before)
+    /// Takes a place for a child of a turn.
+    pub(crate) fn take(&self, caller: Option<TurnId>) -> (Slot, Taken) {
+        let mut all = self.lock();
+        let of_turn = all.iter().filter(|of| caller.is_some() && **of == caller);
+        let taken = Taken {
+            of_turn: of_turn.count(),
+            in_tree: all.len(),
+        };
+        all.push(caller.clone());
+        drop(all);
+        (Slot(self.clone(), caller), taken)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Option<TurnId>>> {
+        // Every change is one statement on a collection.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        let mut all = self.0.lock();
+        if let Some(at) = all.iter().position(|of| *of == self.1) {
+            all.swap_remove(at);
+        }
     }
 }

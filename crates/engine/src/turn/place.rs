@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use samovar_core::event::Fault;
 use samovar_core::{
-    Agent, AgentMode, Approval, Bounds, CallId, FinishReason, Limits, Message, MessageId,
-    PostedContext, Role, Situation, ToolCall,
+    Agent, AgentMode, Approval, Bill, Bounds, BudgetLimit, CallId, FinishReason, Kind, Limits,
+    Message, MessageId, PostedContext, Role, Situation, ToolCall,
 };
 
 use super::{CallState, Open, Phase, Turn};
@@ -31,6 +31,8 @@ pub struct End {
     pub reason: FinishReason,
     /// The fault, if there was one.
     pub fault: Option<Fault>,
+    /// The limit of its budget, if that ended it.
+    pub limit: Option<BudgetLimit>,
 }
 
 impl Place {
@@ -146,6 +148,24 @@ impl Turn {
     /// The current iteration of the loop.
     pub fn iteration(&self) -> u32 {
         self.iteration
+    }
+
+    /// The fact that ends the turn because its budget has no room; none of its calls is open then.
+    pub(crate) fn cut(&self, limit: BudgetLimit) -> Kind {
+        let mut end = self.ended(FinishReason::Budget);
+        if let Kind::TurnFinished { bill, .. } = &mut end {
+            bill.limit = Some(limit);
+        }
+        end
+    }
+
+    /// What its model calls have cost, with the whole of what is set aside for a call that runs.
+    pub(super) fn bill(&self) -> Bill {
+        let mut bill = self.bill;
+        if let Some(hold) = &self.hold {
+            hold.charge(&mut bill, hold.whole());
+        }
+        bill
     }
 
     /// How far it may go.

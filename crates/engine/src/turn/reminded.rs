@@ -58,7 +58,7 @@ impl Reminded {
             failed_call,
             cut_answer,
         } = limits.reminders;
-        let asks_for_rest = cut_answer && limits.budget_tokens.is_none() && is_cut(reason);
+        let asks_for_rest = cut_answer && limits.budget.tokens.is_none() && is_cut(reason);
         let rows = [
             (Reminder::CutAnswer, asks_for_rest),
             (

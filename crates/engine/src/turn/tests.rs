@@ -173,25 +173,6 @@ fn max_iterations_is_said_only_when_the_model_still_wanted_tools() {
 }
 
 #[test]
-fn a_budget_is_reserved_before_each_model_call_and_ends_the_turn_when_it_is_used_up() {
-    let limits = Limits {
-        budget_tokens: Some(5000),
-        ..Limits::default()
-    };
-    let mut turn = turn_of(&[started(limits)]);
-    assert_eq!(turn.next(), Step::CallModel { max_tokens: 4096 });
-
-    turn.apply(&answer(vec![call(1)], 4900));
-    turn.apply(&closed(1));
-    record(&mut turn);
-    assert_eq!(turn.next(), Step::CallModel { max_tokens: 100 });
-
-    turn.apply(&answer(vec![call(2)], 100));
-    turn.apply(&closed(2));
-    assert_eq!(reason(&record(&mut turn)), Some(&FinishReason::Budget));
-}
-
-#[test]
 fn a_turn_whose_calls_are_open_outside_parks_until_the_last_is_settled() {
     let mut turn = turn_of(&[
         started(Limits::default()),
@@ -401,7 +382,7 @@ fn a_turn_that_stops_after_a_failed_call_or_in_mid_answer_asks_once_more() {
         ..all
     };
     let frugal = Limits {
-        budget_tokens: Some(9999),
+        budget: samovar_core::Budget::of_tokens(9999),
         ..all
     };
     let (failed, cut) = (Reminder::FailedCall, Reminder::CutAnswer);

@@ -10,7 +10,6 @@ use samovar_core::{
     Status, TurnId,
 };
 use samovar_doubles::{Gate, Reply, ScriptedModel, TestTool, World, call, results, say, user};
-use samovar_engine::Resume;
 use serde_json::{Value, json};
 
 use crate::rig::{Rig, said, session, settings, texts_of, turn_of};
@@ -41,14 +40,14 @@ pub(crate) fn world(answer: impl Fn(&str, &str, usize) -> Reply + Send + Sync + 
 }
 
 /// The name in a prompt of `agent`; `master` for the server's own words.
-fn who(prompt: &Prompt) -> String {
+pub(crate) fn who(prompt: &Prompt) -> String {
     let own = prompt.layers.iter().find(|layer| layer.name == "agent");
     let name = own.and_then(|own| own.text.strip_prefix("You are ")?.strip_suffix('.'));
     name.unwrap_or("master").to_owned()
 }
 
 /// Everything up to the end of a turn.
-async fn log(rig: &Rig, turn: &TurnId) -> Vec<Arc<Event>> {
+pub(crate) async fn log(rig: &Rig, turn: &TurnId) -> Vec<Arc<Event>> {
     let mut reader = rig.engine.follow(&session(), Seq(0)).await.unwrap();
     let mut log = Vec::new();
     loop {
@@ -64,7 +63,7 @@ async fn log(rig: &Rig, turn: &TurnId) -> Vec<Arc<Event>> {
 }
 
 /// The results that the turn's own model was given, as JSON.
-fn outcomes(log: &[Arc<Event>], turn: &TurnId) -> Vec<Value> {
+pub(crate) fn outcomes(log: &[Arc<Event>], turn: &TurnId) -> Vec<Value> {
     let of_turn = log.iter().filter(|event| event.turn.as_ref() == Some(turn));
     let closed = of_turn.filter_map(|event| match &event.kind {
         Kind::CallClosed { outcome, .. } => Some(serde_json::from_str(&outcome.text).unwrap()),
@@ -73,7 +72,7 @@ fn outcomes(log: &[Arc<Event>], turn: &TurnId) -> Vec<Value> {
     closed.collect()
 }
 
-fn ends(log: &[Arc<Event>]) -> Vec<(String, FinishReason)> {
+pub(crate) fn ends(log: &[Arc<Event>]) -> Vec<(String, FinishReason)> {
     let ends = log.iter().filter_map(|event| match &event.kind {
         Kind::TurnFinished { reason, .. } => Some((event.agent.to_string(), reason.clone())),
         _ => None,
@@ -478,28 +477,4 @@ async fn a_result_of_the_background_begins_a_turn_with_the_bounds_of_the_message
         panic!("{second:?}");
     };
     assert_eq!((*approval, bounds.no_input), (Approval::ReadOnly, true));
-}
-
-// proves DU-6, SA-7
-#[tokio::test]
-async fn a_turn_that_may_not_continue_ends_after_the_children_that_it_waits_for() {
-    let held = Gate::default();
-    let world = world(move |who, _, results| match (who, results) {
-        ("master", 0) => call("subAgent", delegate("a", "look")).and_call("x", json!({})),
-        ("a", _) => say("half of it").hold_after(1, &held),
-        _ => say("done"),
-    });
-    let never = TestTool::new("x", |_, _| std::future::pending());
-    let rig = Rig::delegating(world, [never], [agent("a", &[], &[])], settings()).await;
-    let turn = rig.post("go").await;
-    rig.world.model.seen(2).await;
-
-    let rig = rig
-        .restart_with(|settings| settings.resume = Resume::Off)
-        .await;
-
-    let log = log(&rig, &turn).await;
-    let ends = ends(&log);
-    let expected = ["master/a", "master"].map(|path| (path.to_owned(), FinishReason::Error));
-    assert_eq!(ends, expected);
 }

@@ -135,6 +135,7 @@ pub(crate) fn step() -> Kind {
         reserved_tokens: 4096,
         model: None,
         route: None,
+        quote: None,
     }
 }
 

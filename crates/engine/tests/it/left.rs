@@ -230,6 +230,7 @@ async fn a_turn_stays_taken_back_when_only_the_journal_knows_that_it_was() {
         iterations: 1,
         usage: Usage::default(),
         fault: None,
+        bill: samovar_core::Bill::default(),
     };
     let undone = || Kind::TurnUndone {
         below: Vec::new(),

@@ -11,7 +11,7 @@ use samovar_core::{
     SessionId, Toolset, TurnId,
 };
 use samovar_doubles::{CountedIds, Over, TestClock};
-use samovar_engine::{DelegationTools, Engine, OpenCall, Ports, Retry, Settings, Toolbox};
+use samovar_engine::{DelegationTools, Engine, OpenCall, Ports, Resume, Retry, Settings, Toolbox};
 use samovar_stores::history::SqliteHistory;
 use samovar_stores::journal::LmdbJournal;
 use tempfile::TempDir;
@@ -57,7 +57,7 @@ enum Op {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let tree = prop_oneof![2 => Just(0), 3 => 0..32_u8];
+    let tree = prop_oneof![2 => Just(0), 3 => 0..64_u8];
     let wish = (0..16_u8, prop::bool::weighted(0.2), tree);
     let wish = wish.prop_map(|(tools, fails, tree)| ModelScript { tools, fails, tree });
     prop_oneof![
@@ -104,6 +104,8 @@ struct Machine {
     clock: Arc<TestClock>,
     ids: Arc<CountedIds>,
     deaths: VecDeque<(i64, bool)>,
+    /// Whether a turn that a death cuts continues.
+    resume: Resume,
     posts: Vec<Post>,
     seen: SeenEvents,
     alive: Option<Process>,
@@ -117,13 +119,14 @@ struct Process {
 }
 
 impl Machine {
-    fn new(deaths: Vec<(i64, bool)>) -> Self {
+    fn new(deaths: Vec<(i64, bool)>, resume: Resume) -> Self {
         let mut machine = Self {
             folder: tempfile::tempdir().unwrap(),
             world: Arc::default(),
             clock: Arc::new(TestClock::late()),
             ids: Arc::default(),
             deaths: deaths.into(),
+            resume,
             posts: Vec::new(),
             seen: SeenEvents::default(),
             alive: None,
@@ -184,6 +187,7 @@ impl Machine {
         let settings = Settings {
             approval: Approval::Auto,
             read_wait: PATIENCE,
+            resume: self.resume,
             limits: Limits::default(),
             retry: Retry {
                 first_wait: Duration::from_millis(1),
@@ -465,8 +469,9 @@ proptest! {
     fn whatever_is_said_stopped_and_killed_the_engine_keeps_what_it_promised(
         ops in prop::collection::vec(op(), 1..30),
         deaths in prop::collection::vec((1..60_i64, any::<bool>()), 0..5),
+        resume in prop_oneof![3 => Just(Resume::Auto), 1 => Just(Resume::Off)],
     ) {
-        let mut machine = Machine::new(deaths);
+        let mut machine = Machine::new(deaths, resume);
         for op in &ops {
             machine.does(op);
         }
@@ -478,7 +483,7 @@ proptest! {
 // proves SA-10
 #[test]
 fn a_message_that_is_sent_a_hundred_thousand_times_begins_one_turn() {
-    let mut machine = Machine::new(Vec::new());
+    let mut machine = Machine::new(Vec::new(), Resume::Auto);
     let wish = ModelScript {
         tools: 15,
         fails: true,

@@ -8,6 +8,8 @@
 
 mod again;
 mod bounds;
+mod branches;
+mod budgets;
 mod children;
 mod cut;
 mod delivery;
@@ -18,6 +20,7 @@ mod left;
 mod machine;
 mod memory;
 mod races;
+mod resumed;
 mod retries;
 mod rig;
 mod tools;

@@ -254,6 +254,11 @@ pub const POINTS: &[Point] = &[
     point(Run, "finish.after", "the end is kept, and not shown"),
     point(
         Run,
+        "child.end.after",
+        "the end of a called agent is kept, its caller does not know",
+    ),
+    point(
+        Run,
         "delete.before",
         "a session's deletion is about to be kept",
     ),

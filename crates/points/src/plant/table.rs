@@ -167,6 +167,26 @@ pub const FAULTS: &[Fault] = &[
         "an answer is kept as that to another question",
     ),
     fault(
+        "child-starts-twice",
+        ByKills,
+        "a call begins two turns of its agent",
+    ),
+    fault(
+        "child-answer-swapped",
+        ByKills,
+        "what one agent has said is kept as the result of another's call",
+    ),
+    fault(
+        "child-end-forgotten",
+        At("child.end.after"),
+        "a start does not tell a caller that its agent is over",
+    ),
+    fault(
+        "background-result-lost",
+        ByKills,
+        "an agent in the background leaves no result",
+    ),
+    fault(
         "relay-reply-to-all",
         ByKills,
         "what one agent has asked is answered to all",

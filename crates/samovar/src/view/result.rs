@@ -109,6 +109,7 @@ impl TurnResult {
             iterations,
             usage,
             fault,
+            bill,
         } = last
         else {
             return Value::Null;
@@ -127,6 +128,9 @@ impl TurnResult {
                 "output": usage.output,
             },
         });
+        if let Some(limit) = bill.limit {
+            document["limit"] = limit.as_str().into();
+        }
         if let Some(fault) = fault {
             document["error"] = json!({ "code": fault.code, "message": fault.message });
         }

@@ -1,5 +1,6 @@
 //! Stores that a bad disk has changed while no server ran.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -154,11 +155,16 @@ impl KilledData {
     pub(crate) async fn flip_records(self, flips: usize) -> usize {
         let bytes = fs::read(self.data.join(JOURNAL)).unwrap();
         let needle = b"\"seq\":";
-        let records: Vec<_> = (0..bytes.len())
-            .filter(|at| bytes[*at..].starts_with(needle))
-            .collect();
-        let place = |number: usize| records[number * 31 % records.len()] + number % 60;
-        self.flip((0..flips).map(place).collect()).await
+        let records = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(needle));
+        // Pages that were written again leave copies of their records, and one of each counts.
+        let mut copies: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
+        for at in records {
+            let record = &bytes[at..bytes.len().min(at + 60)];
+            copies.entry(record).or_default().push(at);
+        }
+        let places = copies.into_values().flatten().enumerate();
+        let places = places.map(|(number, at)| at + number % 60);
+        self.flip(places.take(flips).collect()).await
     }
 }
 

@@ -12,7 +12,7 @@ fn sent(session: &str, id: &str, content: &str) -> Value {
     json!({"sessionId": session, "messageId": id, "content": content})
 }
 
-// proves AS-9, SA-10
+// proves AS-9, SA-10, SA-22
 #[tokio::test]
 async fn whoever_sends_again_streams_the_turn_from_its_first_event_before_and_after_its_end() {
     let gate = Gate::new("half");

@@ -23,7 +23,7 @@ fn items(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-// proves SA-8, SA-9
+// proves SA-8, SA-9, SA-22
 #[tokio::test]
 async fn a_child_is_told_apart_live_and_after_a_reload_and_the_default_stream_shows_none_of_it() {
     let (app, session) = answered().await;

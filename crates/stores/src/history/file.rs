@@ -21,7 +21,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_IDLE_WAL_BYTES: &str = "16777216";
 
 /// The tables' versions, in order. Never change one that was released: add the next.
-pub(super) const VERSIONS: [Version; 8] = [
+pub(super) const VERSIONS: [Version; 9] = [
     (
         1,
         "history",
@@ -54,6 +54,7 @@ pub(super) const VERSIONS: [Version; 8] = [
         "prompt",
         include_str!("../../migrations/0008_prompt.sql"),
     ),
+    (9, "costs", include_str!("../../migrations/0009_costs.sql")),
 ];
 
 /// How the file's connections are opened.

@@ -298,11 +298,12 @@ impl Ledger {
                 turn,
                 agent,
                 parent_call,
+                budget,
                 at,
             } => {
                 self.seen(*at);
                 if let Some(row) = self.turns.find(connection, turn, Some(agent)).await? {
-                    row.start(agent, parent_call.as_ref(), *at);
+                    row.start(agent, parent_call.as_ref(), *budget, *at)?;
                     row.place(connection, seq).await?;
                     let (key, turn_seq) = (row.key, row.seq());
                     self.turn_placed(key, turn_seq);
@@ -320,12 +321,14 @@ impl Ledger {
                 turn,
                 reason,
                 usage,
+                iterations,
+                bill,
                 at,
             } => {
                 self.seen(*at);
                 // There is nothing to tell of one that never ran and has no message.
                 if let Some(row) = self.turns.find(connection, turn, None).await? {
-                    row.finish(reason, *usage, *at)?;
+                    row.finish(reason, *usage, (*iterations, *bill), *at)?;
                     row.place(connection, seq).await?;
                     let (key, turn_seq) = (row.key, row.seq());
                     self.turn_placed(key, turn_seq);

@@ -24,7 +24,7 @@ pub(super) const TURNS: &str = concat!(
     SELECT json_array(coalesce(sum(m.tokens_input), 0), coalesce(sum(m.tokens_output), 0)) \
     FROM message_rows AS m WHERE t.finished_at IS NULL AND m.session_key = t.session_key \
     AND m.turn_key = t.key AND m.turn_seq = coalesce(t.turn_seq, 9223372036854775807)) AS so_far \
-    FROM turns AS t JOIN sessions AS s ON s.key = t.session_key \
+    FROM turns AS t LEFT JOIN sessions AS s ON s.key = t.session_key \
     WHERE (?1 IS NULL OR s.id = ?1) AND (?2 IS NULL OR t.id = ?2) \
     ORDER BY coalesce(t.turn_seq, 9223372036854775807) DESC, t.key DESC LIMIT ?3"
 );
@@ -51,6 +51,7 @@ fn shown(row: &SqliteRow) -> Result<TurnRow, Failure> {
         output,
         ..Usage::default()
     };
+    let (budget, bill, iterations) = turn.costs()?;
     Ok(TurnRow {
         turn: row::turn_id(&turn.id)?,
         session: SessionId::new(row.try_get("session_id")?).map_err(odd)?,
@@ -65,5 +66,9 @@ fn shown(row: &SqliteRow) -> Result<TurnRow, Failure> {
         started_at: turn.started_at.map(Millis),
         end: turn.end()?,
         usage: turn.usage.unwrap_or(so_far),
+        iterations,
+        bill,
+        budget,
+        left: None,
     })
 }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use samovar_core::{AgentPath, CallId, FinishReason, Millis, Seq, TurnId, Usage};
+use samovar_core::{AgentPath, Bill, Budget, CallId, FinishReason, Millis, Seq, TurnId, Usage};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
@@ -51,6 +51,12 @@ macro_rules! turn_columns {
             $of,
             "finished_at, ",
             $of,
+            "iterations, ",
+            $of,
+            "budget, ",
+            $of,
+            "bill, ",
+            $of,
             "checksum"
         )
     };
@@ -71,7 +77,8 @@ pub(super) const FIND_TURN: &str = concat!(
 pub(super) const SAVE_TURN: &str = "\
     UPDATE turns SET agent = ?2, parent_call = ?3, turn_seq = ?4, finish_reason = ?5, \
     started_at = ?6, finished_at = ?7, checksum = ?8, tokens_input = ?9, tokens_output = ?10, \
-    tokens_cache_read = ?11, tokens_cache_write = ?12, tokens_reasoning = ?13 WHERE key = ?1";
+    tokens_cache_read = ?11, tokens_cache_write = ?12, tokens_reasoning = ?13, iterations = ?14, \
+    budget = ?15, bill = ?16 WHERE key = ?1";
 pub(super) const PLACE_TURN: &str = "\
     UPDATE message_rows SET turn_seq = ?3, checksum = (checksum + ?5) & 4294967295 \
     WHERE session_key = ?1 AND turn_seq = ?4 AND turn_key = ?2";
@@ -110,8 +117,19 @@ pub(super) struct Turn {
     pub(super) usage: Option<Usage>,
     pub(super) started_at: Option<i64>,
     finished_at: Option<i64>,
+    costs: Costs,
     /// Whether its row lacks what is here, or a checksum.
     is_changed: bool,
+}
+
+/// What a turn may use and what it cost, in the text of its columns.
+#[derive(Default)]
+struct Costs {
+    iterations: Option<i64>,
+    /// JSON.
+    budget: Option<String>,
+    /// JSON.
+    bill: Option<String>,
 }
 
 /// The turns of one session. What was met stays known, so that each is looked up once.
@@ -207,6 +225,11 @@ impl Turn {
             usage: row::usage(row)?,
             started_at: row.try_get("started_at")?,
             finished_at: row.try_get("finished_at")?,
+            costs: Costs {
+                iterations: row.try_get("iterations")?,
+                budget: row.try_get("budget")?,
+                bill: row.try_get("bill")?,
+            },
             is_changed: checksum::kept(row)?.is_none(),
         };
         checksum::verify(row, || Ok(turn.checksum()))?;
@@ -226,16 +249,37 @@ impl Turn {
         Ok(Some((row::parse(reason)?, Millis(at))))
     }
 
+    /// What it may use, what it cost, and in how many iterations.
+    pub(super) fn costs(&self) -> Result<(Budget, Bill, u32), Failure> {
+        let budget = self.costs.budget.as_deref().map(row::parse).transpose()?;
+        let bill = self.costs.bill.as_deref().map(row::parse).transpose()?;
+        let iterations = self.costs.iterations.unwrap_or_default();
+        Ok((
+            budget.unwrap_or_default(),
+            bill.unwrap_or_default(),
+            u32::try_from(iterations).map_err(row::odd)?,
+        ))
+    }
+
     pub(super) fn is_over(&self) -> bool {
         self.finished_at.is_some()
     }
 
     /// It runs.
-    pub(super) fn start(&mut self, agent: &AgentPath, parent_call: Option<&CallId>, at: Millis) {
+    pub(super) fn start(
+        &mut self,
+        agent: &AgentPath,
+        parent_call: Option<&CallId>,
+        budget: Budget,
+        at: Millis,
+    ) -> Result<(), Failure> {
         self.agent = agent.to_string();
         self.parent_call = parent_call.map(|call| call.as_str().to_owned());
         self.started_at.get_or_insert(at.0);
+        let budget = (!budget.is_empty()).then(|| json(&budget));
+        self.costs.budget = budget.transpose()?;
         self.is_changed = true;
+        Ok(())
     }
 
     /// It is over.
@@ -243,9 +287,13 @@ impl Turn {
         &mut self,
         reason: &FinishReason,
         usage: Usage,
+        (iterations, bill): (u32, Bill),
         at: Millis,
     ) -> Result<(), Failure> {
         self.finish_reason = Some(json(reason)?);
+        self.costs.iterations = Some(iterations.into());
+        let bill = (!bill.is_empty()).then(|| json(&bill));
+        self.costs.bill = bill.transpose()?;
         self.usage = Some(usage);
         self.finished_at = Some(at.0);
         self.is_changed = true;
@@ -276,7 +324,7 @@ impl Turn {
     }
 
     fn checksum(&self) -> u32 {
-        Columns::of(b't')
+        let sum = Columns::of(b't')
             .number(self.key)
             .number(self.session_key)
             .text(&self.id)
@@ -286,8 +334,8 @@ impl Turn {
             .maybe_text(self.finish_reason.as_deref())
             .usage(self.usage)
             .maybe_number(self.started_at)
-            .maybe_number(self.finished_at)
-            .sum()
+            .maybe_number(self.finished_at);
+        self.costs.add_to(sum).sum()
     }
 
     async fn save(self, connection: &mut SqliteConnection) -> Result<(), Failure> {
@@ -301,7 +349,24 @@ impl Turn {
             .bind(self.started_at)
             .bind(self.finished_at)
             .bind(i64::from(checksum));
-        bind_usage(save, self.usage).execute(connection).await?;
+        bind_usage(save, self.usage)
+            .bind(self.costs.iterations)
+            .bind(self.costs.budget)
+            .bind(self.costs.bill)
+            .execute(connection)
+            .await?;
         Ok(())
+    }
+}
+
+impl Costs {
+    /// Rows of older versions have none, and their checksums neither.
+    fn add_to(&self, sum: Columns) -> Columns {
+        if self.iterations.is_none() && self.budget.is_none() && self.bill.is_none() {
+            return sum;
+        }
+        sum.maybe_number(self.iterations)
+            .maybe_text(self.budget.as_deref())
+            .maybe_text(self.bill.as_deref())
     }
 }

@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use samovar_core::history::{Change, MessageQuery, MessageRow, Projection, SessionRow, Speakers};
 use samovar_core::{
-    AgentPath, Broken, FinishReason, History, Message, MessageId, Millis, Part, Role, Seq,
-    SessionId, TurnId, Usage,
+    AgentPath, Bill, Broken, Budget, FinishReason, History, Message, MessageId, Millis, Part, Role,
+    Seq, SessionId, TurnId, Usage, Usd,
 };
 use samovar_doubles::MemoryHistory;
 use samovar_stores::history::SqliteHistory;
@@ -208,6 +208,7 @@ fn started(turn: &str) -> Change {
         turn: turn_id(turn),
         agent: master(),
         parent_call: None,
+        budget: Budget::of_tokens(9),
         at: Millis(1000),
     }
 }
@@ -217,6 +218,11 @@ fn finished(turn: &str) -> Change {
         turn: turn_id(turn),
         reason: FinishReason::Model("stop".to_owned()),
         usage: tokens(3, 4),
+        iterations: 2,
+        bill: Bill {
+            cost: Some(Usd::from_nanos(5)),
+            ..Bill::default()
+        },
         at: Millis(1000),
     }
 }

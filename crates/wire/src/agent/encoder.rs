@@ -259,6 +259,7 @@ impl Spelling {
                 iterations,
                 usage,
                 fault,
+                bill: _,
             } => {
                 self.usage = *usage;
                 self.finish_turn(last_word(reason, *iterations, fault.as_ref()), said);

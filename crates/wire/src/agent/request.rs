@@ -7,7 +7,7 @@ use samovar_core::command::{self, Text};
 use samovar_core::history::{MessageQuery, SessionQuery, Speakers};
 use samovar_core::situation::{self, Posted};
 use samovar_core::{
-    Action, AgentName, Approval, Bounds, Code, Error, MessageId, PostedContext, SessionId,
+    Action, AgentName, Approval, Bounds, Budget, Code, Error, MessageId, PostedContext, SessionId,
     SystemPrompt, Title, TurnId,
 };
 use samovar_locale as locale;
@@ -210,7 +210,10 @@ impl SendMessageParams {
     pub fn into_action(self) -> Result<(SessionId, Action), Error> {
         let bounds = Bounds {
             max_iterations: self.max_iterations.map(Within::get),
-            budget_tokens: self.budget_tokens.map(|tokens| tokens.get().into()),
+            budget: Budget {
+                tokens: self.budget_tokens.map(|tokens| tokens.get().into()),
+                ..Budget::default()
+            },
             approval: self.approval,
             no_input: self.no_input,
         };

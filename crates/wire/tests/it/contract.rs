@@ -320,6 +320,7 @@ fn a_turn_that_finished_no_message_is_collected_without_one() {
         iterations: 1,
         usage: usage(0, 0),
         fault: None,
+        bill: samovar_core::Bill::default(),
     };
     let input = Kind::finished(Message {
         role: Role::User,

@@ -75,6 +75,7 @@ pub(crate) fn step(iteration: u32, attempt: u32) -> Kind {
         reserved_tokens: 100,
         model: None,
         route: None,
+        quote: None,
     }
 }
 
@@ -166,6 +167,7 @@ pub(crate) fn finished(reason: FinishReason, iterations: u32, cost: Usage) -> Ki
         iterations,
         usage: cost,
         fault: None,
+        bill: samovar_core::Bill::default(),
     }
 }
 

@@ -257,7 +257,7 @@ fn a_message_sets_bounds_for_its_turn_and_they_have_bounds_themselves() {
         bounds(all),
         Bounds {
             max_iterations: Some(1000),
-            budget_tokens: Some(1),
+            budget: samovar_core::Budget::of_tokens(1),
             approval: Some(Approval::ReadOnly),
             no_input: true,
         }

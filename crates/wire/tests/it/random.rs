@@ -174,6 +174,7 @@ impl Plan {
                         code: FaultCode::Interrupted,
                         message: "cut".to_owned(),
                     }),
+                    bill: samovar_core::Bill::default(),
                 });
             }
         }

@@ -140,6 +140,7 @@ fn a_turn_that_fails_ends_with_an_error_and_its_code() {
         iterations: 1,
         usage: usage(2, 1),
         fault,
+        bill: samovar_core::Bill::default(),
     };
     check(
         vec![text("Hal"), fails(Some(fault))],

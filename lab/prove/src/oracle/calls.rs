@@ -1,11 +1,11 @@
 //! Calls and effects: what happened outside, held against what the log says of it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{MessageTurn, Streams, Verdict};
-use crate::observed::{Class, Effect, Observed, Post, Profile, Scene};
-use crate::scene::{ASK, READ_ME, READ_ME_SAYS};
-use crate::turn_record::{Call, Closing, TurnEnd};
+use crate::observed::{Class, Effect, Observed, Post, Profile};
+use crate::scene::{ASK, DELEGATE, READ_ME, READ_ME_SAYS, SPAWN};
+use crate::turn_record::{Call, Closing, TurnEnd, TurnRecord};
 use crate::violation::Broken;
 
 /// What the result of a call in doubt says, so that a model and a person can act on it.
@@ -18,13 +18,14 @@ pub(super) fn judge(observed: &Observed, streams: &Streams<'_>, verdict: &mut Ve
     }
     let mut known: HashMap<&str, &str> = HashMap::new();
     for post in observed.posts.iter().filter(|post| post.acked_at.is_some()) {
-        once_a_step(post, observed, verdict);
         let is_own = streams.fate(&post.message) == MessageTurn::Own;
         let whole = streams.over(&post.message, Profile::Full);
         let Some(whole) = whole.filter(|_| is_own) else {
             continue;
         };
-        for call in &whole.told.calls {
+        let told = whole.told.awaited();
+        let calls = told.flat_map(|told| told.calls.iter().map(move |call| (told, call)));
+        for (told, call) in calls {
             if let Some(first) = known.insert(&call.id, &post.message) {
                 let found = format!("{} ({first})", call.id);
                 verdict.find(Broken::DuplicateId, &post.message, found);
@@ -34,16 +35,21 @@ pub(super) fn judge(observed: &Observed, streams: &Streams<'_>, verdict: &mut Ve
                 post,
                 call,
                 made: made.unwrap_or_default(),
-                end: whole.told.ends.first(),
+                end: told.ends.first(),
             };
             case.judge(observed, verdict);
         }
     }
+    once_a_step(observed, verdict);
+    // Who was called in a turn that is over, by the place that its effects name.
+    let over = streams.turns().filter(|(_, whole)| whole.reading.is_done);
+    let called = over.flat_map(|(_, whole)| whole.told.awaited().skip(1));
+    let called: BTreeSet<_> = called.map(TurnRecord::message).collect();
     for (call, made) in &effects {
         repeated(call, made, verdict);
         let message = made.first().map_or("", |effect| effect.message.as_str());
-        let is_told = streams.get(message, Profile::Full);
-        if is_told.is_some_and(|whole| whole.reading.is_done) && !known.contains_key(call) {
+        let is_told = streams.over(message, Profile::Full).is_some();
+        if (is_told || called.contains(message)) && !known.contains_key(call) {
             verdict.find(Broken::EffectUnannounced, message, *call);
         }
     }
@@ -67,7 +73,8 @@ impl Case<'_> {
         }
         if let Some(closing) = self.call.closings.first() {
             self.doubt(closing, verdict);
-            if self.call.name != ASK {
+            // What becomes of called agents is looked at with them.
+            if ![ASK, DELEGATE, SPAWN].contains(&self.call.name.as_str()) {
                 self.failure(closing, verdict);
             }
             match self.call.name.as_str() {
@@ -186,17 +193,18 @@ fn repeated(call: &str, made: &[&Effect], verdict: &mut Verdict) {
     }
 }
 
-/// The model's answer is kept once, so one message has one unsafe call, whatever its id.
-fn once_a_step(post: &Post, observed: &Observed, verdict: &mut Verdict) {
-    let made = observed.effects.iter();
-    let made = made.filter(|effect| effect.message == post.message);
-    let calls: HashSet<_> = made
-        .filter(|effect| effect.class == Class::Unsafe)
-        .map(|effect| &effect.call)
-        .collect();
-    if calls.len() > 1 && matches!(post.scene, Scene::Tools | Scene::Questions) {
+/// The model's answer is kept once, so one message, and one called agent, has one unsafe call, whatever
+/// its id.
+fn once_a_step(observed: &Observed, verdict: &mut Verdict) {
+    let mut calls: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let effects = observed.effects.iter();
+    for effect in effects.filter(|effect| effect.class == Class::Unsafe) {
+        let of_message = calls.entry(&effect.message).or_default();
+        of_message.insert(&effect.call);
+    }
+    for (message, calls) in calls.into_iter().filter(|(_, calls)| calls.len() > 1) {
         verdict.counts.unsafe_repeated += 1;
-        verdict.find(Broken::UnsafeRepeated, &post.message, format!("{calls:?}"));
+        verdict.find(Broken::UnsafeRepeated, message, format!("{calls:?}"));
     }
 }
 

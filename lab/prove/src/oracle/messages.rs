@@ -57,7 +57,7 @@ fn shown(
     let Some(whole) = streams.get(&post.message, Profile::Full) else {
         return;
     };
-    for message in &whole.told.messages {
+    for message in whole.told.all().flat_map(|told| &told.messages) {
         match stored.get(message.id.as_str()) {
             None => verdict.find(Broken::MessageLost, &post.message, &message.id),
             Some(row) if row.content != message.text => {
@@ -71,7 +71,7 @@ fn shown(
         .values()
         .filter_map(|row| Some((row.call.as_deref()?, row.content.as_str())))
         .collect();
-    for call in &whole.told.calls {
+    for call in whole.told.all().flat_map(|told| &told.calls) {
         let Some(closing) = call.closings.first() else {
             continue;
         };
@@ -120,7 +120,8 @@ fn in_order(observed: &Observed, streams: &Streams<'_>, verdict: &mut Verdict) {
 /// Once a reader has seen an answer finished, no later prompt asks for it again.
 fn asked_once(observed: &Observed, streams: &Streams<'_>, verdict: &mut Verdict) {
     let turns = streams.turns();
-    for answer in turns.flat_map(|(_, whole)| &whole.told.messages) {
+    let told = turns.flat_map(|(_, whole)| whole.told.all());
+    for answer in told.flat_map(|told| &told.messages) {
         let Some(prompts) = observed.answered.get(&answer.id) else {
             continue;
         };

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::{Streams, Verdict, by_session};
+use super::{Streams, Verdict, by_session, trees};
 use crate::observed::{Observed, Post, Stored, Tokens, Totals};
 use crate::turn_record::TurnRecord;
 use crate::violation::Broken;
@@ -44,11 +44,14 @@ fn as_shown(
     rows: &[&Stored],
     verdict: &mut Verdict,
 ) {
-    let places = places(turns);
+    let (places, may_be_unread) = (places(turns), trees::have_background(turns));
     let mut last = (0, 0);
     for row in rows {
         let key = row.call.as_deref().unwrap_or(&row.id);
         let Some(place) = places.get(key) else {
+            if may_be_unread && trees::is_unread(row) {
+                continue;
+            }
             verdict.find(Broken::KeptUnshown, session, format!("{row:?}"));
             continue;
         };
@@ -62,7 +65,7 @@ fn as_shown(
 /// Where each message and each result stands, by the message's id or the call's.
 fn places<'t>(turns: &[(&'t Post, &'t TurnRecord)]) -> HashMap<&'t str, Position> {
     let mut places = HashMap::new();
-    for (_, told) in turns {
+    for told in turns.iter().flat_map(|(_, told)| told.all()) {
         // A turn that never began stands where it ended.
         let turn = told.started_at.or(told.ended_at).unwrap_or_default();
         for message in &told.messages {
@@ -85,11 +88,15 @@ fn counted(
     verdict: &mut Verdict,
 ) {
     let mut tokens = Tokens::default();
-    for (_, told) in turns {
+    for told in turns.iter().flat_map(|(_, told)| told.all()) {
         tokens.input += told.cost.input;
         tokens.output += told.cost.output;
     }
     let messages = u64::try_from(rows.len()).unwrap_or(u64::MAX);
+    if trees::have_background(turns) {
+        // What is in no stream has cost something, too.
+        tokens = totals.tokens;
+    }
     let wanted = Totals { messages, tokens };
     if totals != wanted {
         verdict.find(

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use super::{CUT_TOO_OFTEN, MessageTurn, Streams, Verdict, WholeStream, by_session};
+use super::{CUT_TOO_OFTEN, MessageTurn, Streams, Verdict, WholeStream, by_session, trees};
 use crate::observed::{Frame, Observed, Profile, ReaderConnection, Spool};
 use crate::turn_record::TurnEnd;
 use crate::violation::Broken;
@@ -15,7 +15,7 @@ const GOOD_BREAKS: [(&str, &str); 2] = [("code", "server_restart"), ("type", "se
 
 pub(super) fn judge(observed: &Observed, streams: &Streams<'_>, verdict: &mut Verdict) {
     for (message, _, whole) in streams.all() {
-        if let Some(word) = &whole.told.spliced {
+        for word in whole.told.all().filter_map(|told| told.spliced.as_ref()) {
             verdict.find(Broken::Splice, message, word);
         }
     }
@@ -310,8 +310,10 @@ fn unique(observed: &Observed, streams: &Streams<'_>, verdict: &mut Verdict) {
 /// is missing belongs to a turn that nobody asked for, or is gone.
 fn gapless(observed: &Observed, streams: &Streams<'_>, verdict: &mut Verdict) {
     for (session, posts) in by_session(observed) {
-        // Without the whole of every turn nothing can be said of the session.
-        if streams.of_session(&posts).is_none() {
+        // Without the whole of every turn nothing can be said of the session. What an agent in the
+        // background does when its caller is over is in no stream.
+        let turns = streams.of_session(&posts);
+        if turns.is_none_or(|turns| trees::have_background(&turns)) {
             continue;
         }
         let (mut log, mut unseen) = (BTreeSet::from([1]), 0);

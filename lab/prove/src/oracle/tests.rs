@@ -58,12 +58,15 @@ fn a_good_day_breaks_no_promise_and_everything_is_counted() {
 
     assert_eq!(verdict.violations, []);
     let counts = verdict.counts;
-    assert_eq!((counts.accepted, counts.lost, counts.stuck), (4, 0, 0));
+    assert_eq!((counts.accepted, counts.lost, counts.stuck), (6, 0, 0));
     assert_eq!((counts.steered, counts.rejected), (1, 0));
-    assert_eq!(counts.ends.get("stop"), Some(&3));
+    assert_eq!(counts.ends.get("stop"), Some(&5));
+    let trees = &counts.trees;
+    assert_eq!([trees.called, trees.nested, trees.resumed], [2, 1, 1]);
+    assert_eq!([trees.background, trees.results], [1, 1]);
     assert_eq!(
         (counts.calls, counts.unsafe_effects, counts.unsafe_repeated),
-        (8, 2, 0)
+        (11, 2, 0)
     );
     assert_eq!((counts.idempotent_effects, counts.idempotent_again), (1, 1));
     assert_eq!((counts.resumed, counts.continued, counts.resets), (3, 2, 1));

@@ -4,21 +4,21 @@
 use std::collections::HashMap;
 
 use super::{
-    CUT_TOO_OFTEN, MessageTurn, STEERED, Streams, Verdict, WholeStream, by_session, stops,
+    CUT_TOO_OFTEN, MessageTurn, STEERED, Streams, Verdict, WholeStream, by_session, stops, trees,
 };
 use crate::observed::{Delivery, Observed, Post, Profile, Scene};
-use crate::turn_record::{TurnEnd, TurnRecord, UserMessage};
+use crate::turn_record::{TurnEnd, TurnRecord, UserMessage, is_of_called};
 use crate::violation::Broken;
 use crate::words;
 
 /// How often a turn goes on in a row before it may end so.
-const CONTINUATIONS: u64 = 5;
+pub(super) const CONTINUATIONS: u64 = 5;
 
 /// How a turn ends whose provider refuses it for good.
 const REJECTED: &str = "provider_rejected";
 
 /// How a model says that it has said all, in the words of either dialect.
-const SAID_ALL: [&str; 2] = ["stop", "end_turn"];
+pub(super) const SAID_ALL: [&str; 2] = ["stop", "end_turn"];
 
 /// How a message says that it ends the turn that runs.
 const INTERRUPTS: &str = "interrupts";
@@ -154,7 +154,7 @@ impl Case<'_> {
             TurnEnd::Cancelled => stops::may_be_stopped(self.post, told, self.observed),
             TurnEnd::Fault(code) if code == CUT_TOO_OFTEN => told.most_in_a_row >= CONTINUATIONS,
             TurnEnd::Fault(code) => code == REJECTED && self.last_scene(told) == Scene::Refused,
-            TurnEnd::Other(_) => false,
+            TurnEnd::Other(word) => trees::has_given_up(told, word),
         }
     }
 
@@ -169,7 +169,7 @@ impl Case<'_> {
 
 /// Every answer of a turn that ended well is the whole of what the model said to what the user had
 /// said last.
-fn whole_answers(message: &str, told: &TurnRecord, verdict: &mut Verdict) {
+pub(super) fn whole_answers(message: &str, told: &TurnRecord, verdict: &mut Verdict) {
     if let Some(unfinished) = &told.unfinished {
         verdict.find(Broken::AnswerLost, message, unfinished);
     }
@@ -212,7 +212,8 @@ fn one_turn_each(observed: &Observed, streams: &Streams<'_>, verdict: &mut Verdi
         let frames = reading.frames.iter().filter(|frame| frame.id.is_some());
         let turn = frames.filter_map(|frame| {
             let event: serde_json::Value = serde_json::from_str(&frame.data).ok()?;
-            Some(event["turn"].as_str()?.to_owned())
+            let turn = event["turn"].as_str().filter(|_| !is_of_called(&event));
+            turn.map(str::to_owned)
         });
         let Some(turn) = turn.into_iter().next() else {
             continue;

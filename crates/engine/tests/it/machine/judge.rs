@@ -7,6 +7,8 @@ use samovar_core::error::FaultCode;
 use samovar_core::history::{MessageQuery, Speakers};
 use samovar_core::{CallId, Effect, Event, FinishReason, Kind, MessageId, Role, Seq, TurnId};
 
+use samovar_engine::Resume;
+
 use super::{Machine, Post, SESSIONS, named};
 
 pub(super) fn judge(machine: &Machine) {
@@ -90,7 +92,7 @@ fn check_log(machine: &Machine, session: usize, log: &[Arc<Event>]) {
             Some(turn) => {
                 let (_, of) = turns.next().unwrap_or_else(|| panic!("{post:?} is lost"));
                 assert_eq!(of.as_ref(), Some(turn));
-                check_end(post, turn, log);
+                check_end(machine, post, turn, log);
             }
             None => assert!(!post.is_unheard, "{post:?} was said until it was accepted"),
         }
@@ -101,7 +103,7 @@ fn check_log(machine: &Machine, session: usize, log: &[Arc<Event>]) {
     }
 }
 
-fn check_end(post: &Post, turn: &TurnId, log: &[Arc<Event>]) {
+fn check_end(machine: &Machine, post: &Post, turn: &TurnId, log: &[Arc<Event>]) {
     let of_turn = log.iter().filter(|event| event.turn.as_ref() == Some(turn));
     let ends: Vec<_> = of_turn
         .filter_map(|event| match &event.kind {
@@ -121,7 +123,11 @@ fn check_end(post: &Post, turn: &TurnId, log: &[Arc<Event>]) {
         !is_cancelled || post.is_stopped || post.may_be_stopped,
         "{post:?}"
     );
-    let exhausted = fault.as_ref().map(|fault| fault.code) == Some(FaultCode::RecoveryExhausted);
+    let may_end = match machine.resume {
+        Resume::Off => FaultCode::Interrupted,
+        Resume::Auto | Resume::Ask => FaultCode::RecoveryExhausted,
+    };
+    let exhausted = fault.as_ref().map(|fault| fault.code) == Some(may_end);
     let is_well = *reason == FinishReason::Model("stop".to_owned());
     assert!(
         is_well || is_cancelled || exhausted,

@@ -69,8 +69,10 @@ async fn all_are_found(is_wanted: impl Fn(&Fault) -> bool) {
 // proves DU-14
 #[tokio::test]
 async fn the_proof_finds_the_faults_of_turns_that_kills_at_any_time_show() {
-    let is_other =
-        |fault: &Fault| is_of_reader(fault) || is_of_question(fault) || is_of_relay(fault);
+    let is_other = |fault: &Fault| {
+        let is_other = is_of_reader(fault) || is_of_question(fault);
+        is_other || is_of_tree(fault) || is_of_relay(fault)
+    };
     all_are_found(|fault| fault.seen == Detection::ByKills && !is_other(fault)).await;
 }
 
@@ -92,7 +94,19 @@ async fn the_proof_finds_the_faults_of_questions_that_kills_at_any_time_show() {
 
 fn is_of_question(fault: &Fault) -> bool {
     let words = ["question", "answer"];
-    words.iter().any(|word| fault.name.contains(word))
+    words.iter().any(|word| fault.name.contains(word)) && !is_of_tree(fault)
+}
+
+// proves DU-14, SA-7, SA-11
+#[tokio::test]
+async fn the_proof_finds_the_faults_of_called_agents() {
+    all_are_found(is_of_tree).await;
+}
+
+fn is_of_tree(fault: &Fault) -> bool {
+    ["child-", "background-"]
+        .iter()
+        .any(|beginning| fault.name.starts_with(beginning))
 }
 
 // proves DU-14, RL-7, RL-12
@@ -127,7 +141,10 @@ async fn the_proof_finds_the_faults_that_a_kill_beside_a_call_shows() {
 // proves DU-14
 #[tokio::test]
 async fn the_proof_finds_the_faults_that_a_kill_at_another_point_shows() {
-    all_are_found(|fault| matches!(fault.seen, Detection::At(point) if !is_of_call(point))).await;
+    all_are_found(|fault| {
+        matches!(fault.seen, Detection::At(point) if !is_of_call(point)) && !is_of_tree(fault)
+    })
+    .await;
 }
 
 fn is_of_call(point: &str) -> bool {

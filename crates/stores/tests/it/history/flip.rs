@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use samovar_core::history::{MessageQuery, SessionQuery, Speakers};
+use samovar_core::history::{MessageQuery, SessionQuery, Speakers, TurnQuery};
 use samovar_core::{Damages, History, Role, SessionId};
 use samovar_stores::disk::Disk;
 use samovar_stores::history::SqliteHistory;
@@ -66,6 +66,13 @@ async fn served(folder: &TempDir, of: Speakers) -> (Vec<String>, bool) {
     }
     let totals = history.totals().await;
     note(totals.map(|totals| format!("{totals:?}")));
+    let query = TurnQuery {
+        session: None,
+        turn: None,
+        limit: 99,
+    };
+    let turns = history.turns(query).await;
+    note(turns.map(|turns| format!("{turns:?}")));
     for session in ["s0", "s1", "s2"] {
         let row = history.session(&session_id(session)).await;
         note(row.map(|row| format!("{row:?}")));
@@ -135,6 +142,15 @@ fn flipped(value: &sqlx::sqlite::SqliteRow, random: usize) -> Option<String> {
     }
 }
 
+const TABLES: [&str; 6] = [
+    "sessions",
+    "message_rows",
+    "turns",
+    "syncs",
+    "generation",
+    "spent_in_memory",
+];
+
 // proves DU-13
 #[tokio::test]
 async fn a_bit_that_flips_in_any_column_of_any_table_is_without_effect_or_reported() {
@@ -153,15 +169,7 @@ async fn a_bit_that_flips_in_any_column_of_any_table_is_without_effect_or_report
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         seed >> 33
     };
-    let tables = [
-        "sessions",
-        "message_rows",
-        "turns",
-        "syncs",
-        "generation",
-        "spent_in_memory",
-    ];
-    for table in tables {
+    for table in TABLES {
         let columns = sqlx::query_scalar("SELECT name FROM pragma_table_info(?1)").bind(table);
         let columns: Vec<String> = columns.fetch_all(&mut place.sql().await).await.unwrap();
         let (mut flips, mut reported) = (0, 0);

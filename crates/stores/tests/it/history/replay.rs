@@ -8,7 +8,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use samovar_core::history::{Change, MessageRow, Projection, SessionQuery, SessionRow, Totals};
-use samovar_core::{AgentPath, FinishReason, Message, Millis, Seq, Title};
+use samovar_core::{AgentPath, Bill, Budget, FinishReason, Message, Millis, Seq, Title};
 
 use super::said::{any_message, role, usage};
 use super::{TestHistory, last, master, message, open_with, put, session_id, titled, turn_id};
@@ -83,6 +83,7 @@ fn change(session: usize) -> impl Strategy<Value = Change> {
             turn: turn_id(turn),
             agent,
             parent_call: None,
+            budget: Budget::default(),
             at: Millis(at.into()),
         }),
         1 => usage().prop_map(|usage| Change::Spent {
@@ -105,6 +106,8 @@ fn change(session: usize) -> impl Strategy<Value = Change> {
             turn: turn_id(turn),
             reason: FinishReason::Cancelled,
             usage,
+            iterations: 1,
+            bill: Bill::default(),
             at: Millis(at.into()),
         }),
     ]

@@ -2,7 +2,7 @@
 
 use samovar_core::history::{Change, LastTurn};
 use samovar_core::message::{Part, ToolCall};
-use samovar_core::{AgentPath, CallId, FinishReason, Millis, Role, TurnId};
+use samovar_core::{AgentPath, Bill, Budget, CallId, FinishReason, Millis, Role, TurnId};
 use serde_json::json;
 
 use super::{
@@ -38,6 +38,7 @@ fn answers(turn: &str, call: &str) -> Change {
         turn: turn_id(turn),
         agent: child(),
         parent_call: Some(CallId::new(call).unwrap()),
+        budget: Budget::default(),
         at: Millis(1000),
     }
 }
@@ -170,6 +171,8 @@ async fn the_last_turn_is_the_last_one_of_the_sessions_own_agent_that_has_a_plac
             turn: turn_id("t2"),
             reason: FinishReason::Cancelled,
             usage: tokens(0, 0),
+            iterations: 0,
+            bill: Bill::default(),
             at: Millis(1000),
         };
         place.project("s", vec![(6, cancelled)]).await;

@@ -240,6 +240,7 @@ fn turn_finished() -> Kind {
         iterations: 1,
         usage: Usage::default(),
         fault: None,
+        bill: samovar_core::Bill::default(),
     }
 }
 

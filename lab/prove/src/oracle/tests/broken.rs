@@ -2,6 +2,7 @@
 
 mod asking;
 mod relay;
+mod trees;
 
 use std::collections::BTreeSet;
 
@@ -29,6 +30,8 @@ pub(super) fn all() -> BTreeSet<Broken> {
     tried.extend(asking::steps());
     tried.extend(asking::replies());
     tried.extend(asking::chats());
+    tried.extend(trees::called());
+    tried.extend(trees::in_background());
     tried.extend(relay::logs());
     tried.extend(relay::lost());
     tried.extend(relay::studies());

@@ -4,6 +4,7 @@
 
 pub(super) mod asking;
 pub(super) mod relay;
+pub(super) mod trees;
 
 use serde_json::{Value, json};
 
@@ -19,6 +20,8 @@ struct Log {
     seq: u64,
     epoch: u64,
     turn: String,
+    /// The agents down to the one whose turn it is; empty for the session's own.
+    path: String,
     full: Vec<Frame>,
     spelt: Vec<Frame>,
 }
@@ -27,6 +30,9 @@ impl Log {
     fn full(&mut self, mut event: Value) -> String {
         self.seq += 1;
         event["turn"] = json!(self.turn);
+        if !self.path.is_empty() {
+            event["agent"] = json!(self.path);
+        }
         let id = format!("{}.{}", self.epoch, self.seq);
         let data = event.to_string();
         self.full.push(Frame {
@@ -34,6 +40,14 @@ impl Log {
             data,
         });
         id
+    }
+
+    /// Events of a called agent's turn.
+    fn below(&mut self, turn: &str, path: &str, happens: impl FnOnce(&mut Self)) {
+        let own = std::mem::replace(&mut self.turn, turn.to_owned());
+        path.clone_into(&mut self.path);
+        happens(self);
+        (self.turn, self.path) = (own, String::new());
     }
 
     /// An event of another turn.
@@ -161,6 +175,7 @@ pub(super) fn good_day() -> Observed {
     joined(&mut observed, own);
     asking::add(&mut observed);
     relay::add(&mut observed);
+    trees::add(&mut observed);
     let mut resumed = observed.readings[0].clone();
     resumed.after.clone_from(&resumed.frames[4].id);
     resumed.frames.drain(..5);
@@ -285,6 +300,7 @@ pub(super) fn row(id: &str, role: &str, content: &str, call: Option<&str>) -> St
         role: role.to_owned(),
         content: content.to_owned(),
         call: call.map(str::to_owned),
+        ..Stored::default()
     }
 }
 

@@ -1,0 +1,170 @@
+//! The budget of the tree that a turn belongs to: set aside before each model call, and settled after
+//! it (SA-12).
+
+use std::future::{Future, pending};
+use std::time::Duration;
+
+use samovar_core::{
+    Author, Bounds, Broken, Budget, BudgetLimit, Entry, FinishReason, Kind, Message, Model, Price,
+    Quote, TurnId, planted,
+};
+
+use super::Runner;
+use crate::budget::{Ask, Purse};
+use crate::context;
+use crate::delegation::Refusal;
+use crate::log::Draft;
+use crate::turn::Turn;
+
+impl Runner {
+    /// Notes that the model is to be asked, or that the budget has no room for that. Messages that join
+    /// the turn come first, after the results of its calls, and share the commit (ADR 11).
+    pub(super) async fn begin_step(&mut self, started: Kind) -> Result<(), Broken> {
+        if self.purse.is_some() {
+            // What the last call used is kept before others may use what it has left over.
+            self.keep().await?;
+            if self.turn.is_over() {
+                return Ok(());
+            }
+        }
+        let started = match self.reserve(started) {
+            Ok(started) => started,
+            Err(limit) => {
+                self.cut(limit);
+                return Ok(());
+            }
+        };
+        for queued in self.queue.take_steering() {
+            let joined = Kind::MessageFinished {
+                message: Message::clone(&queued.message),
+                bounds: Bounds::default(),
+                entry: Entry::Joined,
+                situation: None,
+            };
+            // The end comes second: where only a part can be kept, it is never without the message.
+            self.pending.push(self.draft(Author::User, joined));
+            planted!("steers-twice", {
+                continue;
+            });
+            self.pending.push(Draft {
+                turn: Some(queued.turn),
+                ..self.draft(Author::System, Turn::new().ended(FinishReason::Steered))
+            });
+        }
+        self.note(started);
+        Ok(())
+    }
+
+    /// The step with what the call may cost, and with as long an answer as the budget has room for.
+    fn reserve(&self, mut started: Kind) -> Result<Kind, BudgetLimit> {
+        let Kind::StepStarted {
+            iteration,
+            attempt,
+            reserved_tokens,
+            model,
+            route,
+            quote,
+        } = &mut started
+        else {
+            return Ok(started);
+        };
+        let name = route.as_deref().or(model.as_deref());
+        let price = self.parts.models.price(name.unwrap_or(self.turn.route()));
+        let Some(purse) = &self.purse else {
+            *quote = unbudgeted(price);
+            return Ok(started);
+        };
+        let longest = u32::try_from(*reserved_tokens).unwrap_or(u32::MAX);
+        let prompt = context::size(&self.prompt(longest)) + self.queue.steering_tokens();
+        let ask = Ask {
+            iteration: *iteration,
+            attempt: *attempt,
+            prompt,
+            answer: *reserved_tokens,
+            price,
+        };
+        let answer = purse.lock().reserve(&self.turn_id, &ask, self.now())?;
+        *reserved_tokens = answer;
+        *quote = Some(Quote {
+            prompt_tokens: Some(prompt),
+            price,
+        });
+        Ok(started)
+    }
+
+    /// Ends the turn, whose budget has no room for more.
+    pub(super) fn cut(&mut self, limit: BudgetLimit) {
+        self.note(self.turn.cut(limit));
+    }
+
+    /// Completes when the time of the budget is over; never without a limit of time.
+    pub(super) fn out_of_time(&self) -> impl Future<Output = ()> + use<> {
+        let deadline = self
+            .purse
+            .as_ref()
+            .and_then(|purse| purse.lock().deadline());
+        let now = self.now();
+        let left = deadline.map(|at| u64::try_from(at.0.saturating_sub(now.0)).unwrap_or(0));
+        async move {
+            match left {
+                Some(left) => tokio::time::sleep(Duration::from_millis(left)).await,
+                None => pending().await,
+            }
+        }
+    }
+
+    /// Whether a model cannot be asked because its price is unknown and the budget limits money.
+    pub(super) fn is_unpriced(&self, model: &Model) -> bool {
+        let purse = self.purse.as_ref();
+        purse.is_some_and(|purse| purse.lock().limits_cost())
+            && self.parts.models.price(&model.route).is_none()
+    }
+
+    /// The budget with which a child begins: a quarter of what is left for one in the background, and
+    /// none for others, which draw from their caller's.
+    pub(super) fn allot(&self, model: &Model, is_background: bool) -> Result<Budget, Refusal> {
+        let Some(purse) = &self.purse else {
+            return Ok(Budget::default());
+        };
+        if self.is_unpriced(model) {
+            let why = format!(
+                "the price of {} is unknown, and the budget limits money",
+                model.name
+            );
+            return Err(Refusal::of_budget(why));
+        }
+        let (mut account, now) = (purse.lock(), self.now());
+        let allotted = if is_background {
+            account.quarter(now)
+        } else {
+            let exhausted = account.left(now).exhausted();
+            exhausted.map_or(Ok(Budget::default()), Err)
+        };
+        allotted.map_err(|limit| Refusal::of_budget(crate::delegation::no_room(limit)))
+    }
+
+    /// The account that a child draws from.
+    pub(super) fn purse_of(
+        &self,
+        child: &TurnId,
+        budget: Budget,
+        is_background: bool,
+    ) -> Option<Purse> {
+        let purses = &self.parts.purses;
+        if is_background {
+            return purses.open(child, budget, self.now());
+        }
+        let purse = self.purse.clone()?;
+        purses.join(child, &purse);
+        Some(purse)
+    }
+}
+
+/// What is known about a call that no budget limits.
+pub(crate) fn unbudgeted(price: Option<Price>) -> Option<Quote> {
+    let price = price.filter(|price| !price.is_free())?;
+    Some(Quote {
+        prompt_tokens: None,
+        price: Some(price),
+    })
+}

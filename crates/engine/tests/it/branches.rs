@@ -1,0 +1,188 @@
+//! The ends of turns below turns: with those that wait for them, within their bounds, and where
+//! something of them is lost.
+
+use samovar_core::{Action, Code, Delivery, FinishReason, Kind, Outcome, Role, ToolReply};
+use samovar_doubles::{Gate, TestTool, call, say};
+use samovar_engine::Resume;
+use serde_json::json;
+
+use crate::children::{agent, delegate, ends, log, outcomes, who, world};
+use crate::rig::{Rig, said, settings, turn_of};
+
+// proves DU-6, SA-7
+#[tokio::test]
+async fn a_turn_that_may_not_continue_ends_after_the_children_that_it_waits_for() {
+    let held = Gate::default();
+    let world = world(move |who, _, results| match (who, results) {
+        ("master", 0) => call("subAgent", delegate("a", "look")).and_call("x", json!({})),
+        ("a", _) => say("half of it").hold_after(1, &held),
+        _ => say("done"),
+    });
+    let never = TestTool::new("x", |_, _| std::future::pending());
+    let rig = Rig::delegating(world, [never], [agent("a", &[], &[])], settings()).await;
+    let turn = rig.post("go").await;
+    rig.world.model.seen(2).await;
+
+    let rig = rig
+        .restart_with(|settings| settings.resume = Resume::Off)
+        .await;
+
+    let log = log(&rig, &turn).await;
+    let ends = ends(&log);
+    let expected = ["master/a", "master"].map(|path| (path.to_owned(), FinishReason::Error));
+    assert_eq!(ends, expected);
+}
+
+// proves DU-6
+#[tokio::test]
+async fn a_parked_turn_that_waits_for_one_which_may_not_continue_ends_with_it() {
+    let held = Gate::default();
+    let world = world(move |who, _, results| match (who, results) {
+        ("master", 0) => call("subAgent", delegate("a", "look")),
+        ("a", 0) => call("subAgent", delegate("b", "look")),
+        ("b", _) => say("half of it").hold_after(1, &held),
+        _ => say("I continue"),
+    });
+    let agents = [agent("a", &[], &["b"]), agent("b", &[], &[])];
+    let rig = Rig::delegating(world, [], agents, settings()).await;
+    let turn = rig.post("go").await;
+    rig.world.model.seen(3).await;
+
+    let rig = rig
+        .restart_with(|settings| settings.resume = Resume::Off)
+        .await;
+
+    let paths = ["master/a/b", "master/a", "master"];
+    let expected = paths.map(|path| (path.to_owned(), FinishReason::Error));
+    assert_eq!(ends(&log(&rig, &turn).await), expected);
+}
+
+// proves SA-6
+#[tokio::test]
+async fn children_in_the_background_count_as_children_of_the_turn() {
+    let held = Gate::default();
+    let world = world(move |_, said, results| match (said, results) {
+        ("go", 0) => (0..10).fold(say("ten"), |reply, number| {
+            reply.and_call("spawn", json!({"task": number.to_string()}))
+        }),
+        ("go", _) => say("well"),
+        _ => say("later").hold(&held),
+    });
+    let rig = Rig::delegating(world, [], [], settings()).await;
+
+    let turn = rig.post("go").await;
+    let log = log(&rig, &turn).await;
+
+    let outcomes = outcomes(&log, &turn);
+    let busy = outcomes
+        .iter()
+        .filter(|said| said["code"] == "SUBAGENT_BUSY");
+    assert_eq!((outcomes.len(), busy.count()), (10, 2));
+}
+
+// proves SA-7, SA-18
+#[tokio::test]
+async fn what_a_child_said_before_its_task_broke_off_is_in_its_result() {
+    let world = world(|who, _, results| match (who, results) {
+        ("master", 0) => call("subAgent", delegate("a", "look")),
+        ("a", 0) => say("so far so good").and_call("look", json!({})),
+        ("a", _) => panic!("a fault of the engine"),
+        _ => say("done"),
+    });
+    let look = TestTool::new("look", |_, _| async {
+        ToolReply::Closed(Outcome::done("seen"))
+    });
+    let rig = Rig::delegating(world, [look], [agent("a", &["look"], &[])], settings()).await;
+
+    let turn = rig.post("go").await;
+    let log = log(&rig, &turn).await;
+
+    let said = &outcomes(&log, &turn)[0];
+    let told = (said["code"].as_str(), said["summary"].as_str());
+    assert_eq!(told, (Some("SUBAGENT_FAILED"), Some("so far so good")));
+}
+
+// proves SA-6
+#[tokio::test]
+async fn a_message_that_allows_few_steps_allows_no_more_to_the_children_of_its_turn() {
+    let world = world(|who, _, results| match (who, results) {
+        ("master", 0) => call("subAgent", delegate("a", "look")),
+        ("a", _) => call("look", json!({})),
+        _ => say("done"),
+    });
+    let look = TestTool::new("look", |_, _| async {
+        ToolReply::Closed(Outcome::done("seen"))
+    });
+    let rig = Rig::delegating(world, [look], [agent("a", &["look"], &[])], settings()).await;
+    let mut action = said("go", Delivery::Queue);
+    if let Action::Post { bounds, .. } = &mut action {
+        bounds.max_iterations = Some(3);
+    }
+
+    let turn = turn_of(rig.submit(action).await);
+    let log = log(&rig, &turn).await;
+
+    assert_eq!(outcomes(&log, &turn)[0]["code"], "SUBAGENT_STEPS");
+    let prompts = rig.world.model.prompts();
+    let of_child = prompts.iter().filter(|prompt| who(prompt) == "a");
+    assert_eq!(of_child.count(), 3);
+}
+
+// proves DU-12, SA-7
+#[tokio::test(start_paused = true)]
+async fn a_stop_that_waits_for_a_child_hears_that_its_end_cannot_be_kept() {
+    let held = Gate::default();
+    let world = world(move |who, _, results| match (who, results) {
+        ("master", 0) => call("subAgent", delegate("a", "look")),
+        ("a", 0) => call("subAgent", delegate("b", "look")),
+        _ => say("half of it").hold_after(1, &held),
+    });
+    let agents = [agent("a", &[], &["b"]), agent("b", &[], &[])];
+    let rig = Rig::delegating(world, [], agents, settings()).await;
+    let turn = rig.post("go").await;
+    rig.world.model.seen(3).await;
+
+    rig.disk.full_journal().set(true);
+    let cancel = Action::Cancel {
+        turn: Some(turn.clone()),
+    };
+    assert_eq!(rig.refused(cancel).await, Code::StoreFull);
+    rig.disk.full_journal().set(false);
+
+    assert_eq!(rig.over(&turn).await, FinishReason::Cancelled);
+}
+
+// proves SA-5
+#[tokio::test]
+async fn what_a_child_had_begun_to_say_when_it_was_given_up_is_its_summary() {
+    let held = Gate::default();
+    let world = world(move |who, _, results| match (who, results) {
+        ("master", 0) => call("subAgent", delegate("a", "look")),
+        ("a", _) => say("half of it").hold_after(2, &held),
+        _ => say("done"),
+    });
+    let rig = Rig::delegating(world, [], [agent("a", &[], &[])], settings()).await;
+    let turn = rig.post("go").await;
+    rig.sees(|event| matches!(event.kind, Kind::Delta { .. }))
+        .await;
+
+    let rig = rig
+        .restart_with(|settings| settings.max_continuations = 0)
+        .await;
+
+    let log = log(&rig, &turn).await;
+    let [said] = &outcomes(&log, &turn)[..] else {
+        panic!("{log:#?}")
+    };
+    let left = log.iter().find_map(|event| match &event.kind {
+        Kind::MessageFinished { message, .. } if message.role == Role::Assistant => {
+            Some(message).filter(|_| event.agent.depth() == 1)
+        }
+        _ => None,
+    });
+    let left = left.unwrap();
+    assert!(!left.text().is_empty());
+    assert_eq!(said["summary"], left.text());
+    assert_eq!(said["messageId"], left.id.as_str());
+    assert!(left.parent.is_some() && left.metadata["agent"]["toolCallId"].is_string());
+}
