@@ -244,6 +244,15 @@ pub enum Kind {
         /// The outcome.
         outcome: Outcome,
     },
+    /// A tool tells the clients that have a UI something; no part of a message (SA-15).
+    UiEvent {
+        /// The call.
+        call: CallId,
+        /// What it is about, such as `open_url`.
+        kind: String,
+        /// What it says.
+        payload: Value,
+    },
     /// A host's state changed (08).
     StateChanged {
         /// The whole state.
@@ -310,9 +319,10 @@ impl Kind {
             | Self::Delta { message, .. }
             | Self::PartAdded { message, .. } => Group::Live(message),
             Self::MessageFinished { .. } => Group::Message,
-            Self::CallApproved { .. } | Self::CallStarted { .. } | Self::CallClosed { .. } => {
-                Group::Call
-            }
+            Self::CallApproved { .. }
+            | Self::CallStarted { .. }
+            | Self::UiEvent { .. }
+            | Self::CallClosed { .. } => Group::Call,
         }
     }
 
@@ -345,6 +355,7 @@ impl Kind {
             | Self::StepReset { .. }
             | Self::EventsLost { .. }
             | Self::CallApproved { .. }
+            | Self::UiEvent { .. }
             | Self::CallClosed { .. }
             | Self::TurnFinished { .. } => false,
         }

@@ -166,11 +166,26 @@ pub struct CallContext {
     pub posted: Option<Arc<PostedContext>>,
 }
 
+/// Maximum length of a UI event's payload as JSON text, in bytes; a longer one is not shown.
+pub const MAX_UI_EVENT_BYTES: usize = 64 * 1024;
+
+/// Something that a tool tells the clients that follow its turn and have a UI. It is no part of a
+/// message, and no model reads it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UiEvent {
+    /// What it is about, such as `open_url`.
+    pub kind: String,
+    /// What it says.
+    pub payload: Value,
+}
+
 /// The immediate result of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ToolReply {
     /// The call is closed.
     Closed(Outcome),
+    /// The call is closed, and clients with a UI are told something (SA-15).
+    Shown(Outcome, UiEvent),
     /// The question was passed on; the call stays open until it is settled from outside. Only for
     /// tools whose [`Closer`] is not the tool.
     Open,

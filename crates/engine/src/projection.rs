@@ -114,6 +114,7 @@ fn change(event: &Event) -> Option<Change> {
         | Kind::Delta { .. }
         | Kind::PartAdded { .. }
         | Kind::CallApproved { .. }
+        | Kind::UiEvent { .. }
         | Kind::CallStarted { .. }
         | Kind::TurnContinued { .. }
         | Kind::EventsLost { .. }

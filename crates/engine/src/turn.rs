@@ -241,6 +241,7 @@ impl Turn {
             | Kind::Delta { .. }
             | Kind::PartAdded { .. }
             | Kind::CallApproved { .. }
+            | Kind::UiEvent { .. }
             | Kind::EventsLost { .. }
             | Kind::StateChanged { .. } => {}
         }

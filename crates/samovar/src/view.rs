@@ -198,6 +198,7 @@ impl View {
             | Kind::MessageStarted { .. }
             | Kind::PartAdded { .. }
             | Kind::CallApproved { .. }
+            | Kind::UiEvent { .. }
             | Kind::CallStarted { .. }
             | Kind::EventsLost { .. }
             | Kind::StateChanged { .. } => {}

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use samovar_core::tool::Sharing;
+use samovar_core::tool::{Sharing, UiEvent};
 use samovar_core::{
     Broken, CallId, Closer, Effect, Kind, Millis, Outcome, Status, ToolCall, ToolReply, planted,
 };
@@ -295,7 +295,7 @@ impl<'a> Calls<'a> {
             return;
         };
         let ran = joined.map(|(_, said)| said);
-        let Some(outcome) = outcome_of(&running.name, running.closer, ran) else {
+        let Some((outcome, shown)) = outcome_of(&running.name, running.closer, ran) else {
             return;
         };
         let turn = &self.runner.turn;
@@ -304,6 +304,14 @@ impl<'a> Calls<'a> {
             return;
         }
         let (call, name, outcome) = (running.call, running.name, outcome.readable());
+        if let Some(UiEvent { kind, payload }) = shown {
+            let call = call.clone();
+            self.runner.note(Kind::UiEvent {
+                call,
+                kind,
+                payload,
+            });
+        }
         self.runner.note(Kind::CallClosed {
             call,
             name,

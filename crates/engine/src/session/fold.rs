@@ -11,6 +11,7 @@ use samovar_core::{
 use crate::context::Transcript;
 use crate::delegation;
 use crate::log::{master, note_turn};
+use crate::queue::Queued;
 use crate::turn::Turn;
 
 #[cfg(test)]
@@ -33,6 +34,19 @@ pub(super) struct FirstMessage {
     pub(super) bounds: Bounds,
     pub(super) entry: Entry,
     pub(super) situation: Option<Arc<Situation>>,
+}
+
+impl FirstMessage {
+    /// The same as what waits for its turn.
+    pub(super) fn queued(&self, turn: TurnId) -> Queued {
+        Queued {
+            turn,
+            message: self.message.clone(),
+            bounds: self.bounds,
+            entry: self.entry,
+            situation: self.situation.clone(),
+        }
+    }
 }
 
 impl Fold {

@@ -7,9 +7,10 @@ use samovar_core::agent::AgentModel;
 use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
 use samovar_core::situation::{Posted, Tab};
+use samovar_core::tool::UiEvent;
 use samovar_core::{
-    Action, Agent, AgentName, Approval, Code, Delivery, FinishReason, Kind, PostedContext, Prompt,
-    SystemPrompt,
+    Action, Agent, AgentName, Approval, Code, Delivery, FinishReason, Kind, Outcome, PostedContext,
+    Prompt, SystemPrompt, ToolReply,
 };
 use samovar_doubles::{Gate, TestTool, World, call, say};
 use samovar_engine::{AgentModes, Beginning, Conversation, Folder, FolderFile, Toolbox};
@@ -387,4 +388,51 @@ async fn an_agent_of_a_page_is_called_there_alone_and_a_steering_message_brings_
         *delivery = Delivery::Steer;
     }
     assert_eq!(rig.refused(steering).await, Code::InvalidParams);
+}
+
+/// A tool that shows this.
+fn showing(name: &str, payload: serde_json::Value) -> TestTool {
+    TestTool::new(name, move |_, _| {
+        let event = UiEvent {
+            kind: "open_url".to_owned(),
+            payload: payload.clone(),
+        };
+        async { ToolReply::Shown(Outcome::done("shown"), event) }
+    })
+}
+
+// proves SA-14, SA-15
+#[tokio::test]
+async fn what_a_tool_shows_is_one_event_before_its_result_and_no_part_of_the_conversation() {
+    let world = world(|_, said, results| match (said.ends_with("go"), results) {
+        (true, 0) => call("show", json!({})).and_call("flood", json!({})),
+        _ => say("fine"),
+    });
+    let show = showing("show", json!({"url": "u"}));
+    let flood = showing("flood", json!("x".repeat(64 * 1024)));
+    let mut settings = settings();
+    settings.for_ui = vec!["show".to_owned()];
+    let rig = Rig::delegating(world, [show, flood], [], settings).await;
+
+    let action = said_in("go", Some(PostedContext::default()), None);
+    let turn = turn_of(rig.submit(action).await);
+    let log = rig.log_of(&turn).await;
+
+    let seen = log.iter().filter_map(|kind| match kind {
+        Kind::UiEvent { kind, payload, .. } => Some(format!("{kind} {payload}")),
+        Kind::CallClosed { name, .. } => Some(name.clone()),
+        _ => None,
+    });
+    let mut seen: Vec<_> = seen.collect();
+    let at = seen.iter().position(|what| what == "show").unwrap();
+    assert_eq!(seen[at - 1], r#"open_url {"url":"u"}"#);
+    seen.sort();
+    assert_eq!(seen.len(), 3, "what is too long is not shown: {seen:?}");
+    let texts = rig.texts().await.concat();
+    assert_eq!(texts, "goshownshownfine");
+
+    assert_eq!(rig.turn("no page").await, well());
+    let prompts = rig.world.model.prompts();
+    let offered = |at: usize| tools(&prompts[at]).contains(&"show".to_owned());
+    assert!(offered(0) && !offered(2), "only where a client has a UI");
 }

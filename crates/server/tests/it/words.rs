@@ -3,9 +3,10 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use reqwest::Method;
 use samovar_core::SystemPrompt;
-use samovar_model_server::{Rule, say};
-use samovar_testkit::App;
+use samovar_model_server::{Rule, call, say};
+use samovar_testkit::{App, EventStream};
 use serde_json::json;
 
 async fn start() -> App {
@@ -162,4 +163,56 @@ async fn a_context_is_taken_with_a_message_and_a_wrong_one_is_refused() {
         prompt.last_user()
     );
     assert!(!told(&app).contains("example.com"));
+}
+
+// proves SA-14, SA-15
+#[tokio::test]
+async fn the_browser_agent_opens_a_page_for_a_client_that_shows_pages_unless_its_mode_forbids() {
+    let asks = || call("subAgent", json!({"name": "browser", "task": "open tea"}));
+    let opens = || call("open_url", json!({"url": "https://example.com/tea"}));
+    let script = [
+        asks(),
+        call("get_current_tab", json!({})),
+        opens(),
+        say("it is open"),
+        say("done"),
+        asks(),
+        opens(),
+        say("it is not"),
+        say("done"),
+    ];
+    let app = App::start(script).await;
+    let session = app.session().await;
+    let mut opened = Vec::new();
+    for (kind, is_open) in [("page", true), ("settings", false)] {
+        let tab = json!({"id": "1", "url": "https://example.com", "kind": kind});
+        let context = json!({"pageId": "home", "activeTab": tab});
+        let path = "/services/agent/sendMessage/stream?profile=full";
+        let body = json!({"sessionId": session, "content": "tea", "context": context});
+        let request = app.request(Method::POST, path).json(&body);
+        let frames = EventStream::new(request.send().await.unwrap()).rest().await;
+        let events = frames.iter().map(|frame| &frame.data);
+        let shown: Vec<_> = events.filter(|event| event["type"] == "ui_event").collect();
+        assert_eq!(shown.len(), usize::from(is_open), "{shown:?}");
+        opened.extend(shown.into_iter().cloned());
+    }
+    let event = &opened[0];
+    assert_eq!(
+        (&event["kind"], &event["agent"]),
+        (&json!("open_url"), &json!("master/browser"))
+    );
+    assert_eq!(event["payload"], json!({"url": "https://example.com/tea"}));
+    let rows = app.ok("getMessages", json!({"sessionId": session})).await;
+    let results = rows.as_array().unwrap().iter();
+    let of = |name: &str| {
+        let rows = results.clone().filter(|row| row["name"] == name);
+        rows.map(|row| row["content"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert!(of("get_current_tab")[0].contains("https://example.com"));
+    assert!(
+        of("open_url")[1].contains("unknown tool"),
+        "{:?}",
+        of("open_url")
+    );
 }

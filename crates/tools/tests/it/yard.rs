@@ -89,7 +89,7 @@ impl Yard {
         async {
             match reply.await {
                 ToolReply::Closed(outcome) => outcome,
-                ToolReply::Open => panic!("a file tool leaves no call open"),
+                ToolReply::Open | ToolReply::Shown(..) => panic!("a file tool closes its call"),
             }
         }
     }

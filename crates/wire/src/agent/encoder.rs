@@ -275,6 +275,7 @@ impl Spelling {
             | Kind::Delta { .. }
             | Kind::MessageFinished { .. }
             | Kind::CallApproved { .. }
+            | Kind::UiEvent { .. }
             | Kind::CallStarted { .. }
             | Kind::TurnContinued { .. }
             | Kind::EventsLost { .. }
