@@ -141,6 +141,11 @@ async fn a_wrong_bound_of_a_turn_is_shown_with_what_its_option_takes() {
             CODE,
             "--budget-tokens cannot be \"0\"; give a whole number from 1 to 18446744073709551615",
         ),
+        line("run hi --budget-usd 0").is(
+            2,
+            CODE,
+            "--budget-usd cannot be \"0\"; give dollars above 0, such as 0.25, with at most nine decimal places",
+        ),
         line("run hi --budget-tokens 1.5").is(
             2,
             CODE,
