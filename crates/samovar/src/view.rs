@@ -178,8 +178,10 @@ impl View {
             } => {
                 self.last_words(&event.kind)?;
                 let exit = self.end(reason, fault.as_ref(), bill.limit);
-                let tokens = usage.total();
-                return Ok(Some(Ending { exit, tokens }));
+                return Ok(Some(Ending {
+                    exit,
+                    tokens: usage.total(),
+                }));
             }
             Kind::SessionClosed => {
                 let gone = Kind::TurnFinished {
