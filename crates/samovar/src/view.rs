@@ -184,13 +184,7 @@ impl View {
                 }));
             }
             Kind::SessionClosed => {
-                let gone = Kind::TurnFinished {
-                    reason: FinishReason::Cancelled,
-                    iterations: 0,
-                    usage: self.result.usage,
-                    fault: None,
-                    bill: samovar_core::Bill::default(),
-                };
+                let gone = self.gone();
                 self.last_words(&gone)?;
                 let exit = self.end(&FinishReason::Cancelled, None, None);
                 let tokens = self.result.usage.total();
@@ -208,6 +202,17 @@ impl View {
             | Kind::StateChanged { .. } => {}
         }
         Ok(None)
+    }
+
+    /// The end of a turn whose session was deleted.
+    fn gone(&self) -> Kind {
+        Kind::TurnFinished {
+            reason: FinishReason::Cancelled,
+            iterations: 0,
+            usage: self.result.usage,
+            fault: None,
+            bill: samovar_core::Bill::default(),
+        }
     }
 
     /// Says that the server went away, and that it is looked for.
