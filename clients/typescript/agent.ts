@@ -97,10 +97,25 @@ export interface SendMessageParams {
   /** The most iterations of its turn; by default the server's setting. From 1 to 1000. */
   maxIterations?: number;
   /**
-   * The most tokens that all model calls of its turn together may use; by default the
-   * server's setting. From 1 to 4294967295.
+   * The most tokens that all model calls of its turn, and of the turns that it waits for, may
+   * use together; by default the server's setting. From 1 to 4294967295.
    */
   budgetTokens?: number;
+  /**
+   * The most iterations of its turn and of those that it waits for; by default the server's
+   * setting. From 1 to 1000000.
+   */
+  budgetSteps?: number;
+  /**
+   * The most US dollars that these model calls may cost; by default the server's setting.
+   * Needs models whose price is known.
+   */
+  budgetUsd?: number;
+  /**
+   * The most seconds from the start of its turn, including those in which it waits; by
+   * default the server's setting. From 1 to 31622400.
+   */
+  budgetWallSeconds?: number;
   /** Which calls of its turn need approval; by default the server's level. */
   approval?: "auto" | "supervised" | "read-only";
   /**
@@ -341,6 +356,11 @@ export type AgentStreamEvent = {
       finishReason: string;
       /** The number of iterations. */
       totalIterations: number;
+      /**
+       * The limit that ended the turn, if `finishReason` is `budget`: `steps`, `tokens`, `cost`
+       * or `wall`.
+       */
+      limit?: string;
     }
   /** The turn failed, or the stream ends before its turn. */
   | {

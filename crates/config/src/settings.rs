@@ -89,6 +89,20 @@ pub struct Defaults {
     /// The most iterations of the agent loop in a turn.
     #[schemars(range(min = 1, max = 1_000), extend("x-widens" = false))]
     pub max_iterations: u32,
+    /// The most iterations of a turn and of the turns that it waits for; by default no limit.
+    // A folder could give back what a person has limited; so with the next three.
+    #[schemars(with = "u32", example = 100, range(min = 1, max = 1_000_000), extend("x-widens" = true))]
+    pub budget_steps: Option<u32>,
+    /// The most tokens that they may use together; by default no limit.
+    #[schemars(with = "u32", example = 200_000, range(min = 1, max = 4_294_967_295_u32), extend("x-widens" = true))]
+    pub budget_tokens: Option<u32>,
+    /// The most US dollars that their model calls may cost; by default no limit. Messages to a model
+    /// whose price is unknown are then refused.
+    #[schemars(with = "f64", example = 0.5, range(min = 0.000_001, max = 1_000_000.0), extend("x-widens" = true))]
+    pub budget_usd: Option<f64>,
+    /// The most seconds that they may take, waiting included; by default no limit.
+    #[schemars(with = "u32", example = 3_600, range(min = 1, max = 31_622_400), extend("x-widens" = true))]
+    pub budget_wall_seconds: Option<u32>,
     /// What to tell every agent besides its own prompt, in every session.
     // It opens something: whoever writes it speaks to each agent as the operator.
     #[schemars(
@@ -129,6 +143,12 @@ pub struct Models {
     // It opens something where a folder says `false` to a person who said `true`.
     #[schemars(extend("x-widens" = true, "x-variables" = ["SAMOVAR_REQUIRE_MODEL"]))]
     pub require: bool,
+    /// What models cost, in US dollars for a million tokens, before the built-in prices: each is a
+    /// model or provider, then the price of input and of output, and if they differ from that of
+    /// input, those of reading and of writing the provider's cache.
+    #[schemars(length(max = 256), inner(length(min = 5, max = 300)))]
+    #[schemars(extend("x-widens" = true, "examples" = [["openai/gpt-5-mini 0.25 2"]]))]
+    pub prices: Vec<String>,
     /// Seconds to wait for a connection to a model's server.
     #[schemars(range(min = 1, max = 300), extend("x-widens" = true))]
     pub connect_seconds: u32,
@@ -535,6 +555,10 @@ impl Default for Defaults {
             max_tokens: 4096,
             temperature: 0.7,
             max_iterations: 20,
+            budget_steps: None,
+            budget_tokens: None,
+            budget_usd: None,
+            budget_wall_seconds: None,
             system_prompt: None,
         }
     }
@@ -545,6 +569,7 @@ impl Default for Models {
         Self {
             probe: true,
             require: false,
+            prices: Vec::new(),
             connect_seconds: 10,
             first_token_seconds: 120,
             between_tokens_seconds: 60,

@@ -208,9 +208,8 @@ impl Turn {
                 (self.iteration, self.attempt) = (*iteration, *attempt);
                 self.reserved = *reserved_tokens;
                 self.asked.stepped(model.as_ref(), route.as_ref());
-                self.is_void = false;
                 self.calls.clear();
-                self.phase = Phase::Asking;
+                (self.is_void, self.phase) = (false, Phase::Asking);
             }
             Kind::StepReset { usage, code, .. } => self.void(*usage, *code),
             Kind::TurnContinued { in_a_row } => self.go_on(*in_a_row),
@@ -245,20 +244,6 @@ impl Turn {
             | Kind::EventsLost { .. }
             | Kind::StateChanged { .. } => {}
         }
-    }
-
-    /// Adds what a call used to the bill, once a fact tells that.
-    fn settle(&mut self, kind: &Kind) {
-        if let Some(hold) = self.hold
-            && let Some(spent) = hold.settled(kind)
-        {
-            hold.charge(&mut self.bill, spent);
-            self.hold = None;
-        }
-        if let Kind::TurnFinished { bill, .. } = kind {
-            self.bill = *bill;
-        }
-        self.hold = Hold::of(kind).or(self.hold);
     }
 
     fn finish(&mut self, reason: &FinishReason, fault: Option<&Fault>) {

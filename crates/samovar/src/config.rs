@@ -1,6 +1,7 @@
 //! From what was typed, the environment and the files to what the server is started with: the one
 //! place that reads the environment.
 
+mod budget;
 mod chat;
 mod data_dir;
 mod elsewhere;
@@ -305,6 +306,7 @@ pub(crate) fn read(places: &DirArgs, who: &ModelArgs, local: LocalData) -> Resul
     config.relay = relay::set_up(&resolved)?;
     config.frees_ballast = data_dir.place == Place::OfFolder;
     config.providers = set_up(&resolved);
+    budget::set_up(&mut config, &resolved)?;
     config.providers.unbuilt = unbuilt(&sources);
     config.providers.max_idle = config.budget().idle;
     protect(&mut config, &resolved, &sources, owner);

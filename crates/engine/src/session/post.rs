@@ -492,16 +492,6 @@ impl Parts {
         (kinds, turn)
     }
 
-    /// Refuses a budget in money with a model whose price is unknown (SA-12).
-    pub(super) fn check_price(&self, model: &Model, bounds: Bounds) -> Result<(), Error> {
-        let budget = bounds.limit(self.settings.limits).budget;
-        if budget.cost.is_none() || self.models.price(&model.route).is_some() {
-            return Ok(());
-        }
-        let why = locale::models::unpriced(locale::quoted(&model.name));
-        Err(Error::new(Code::UnpricedModel, why))
-    }
-
     fn user_message(&self, id: Option<MessageId>, text: String) -> Message {
         let fresh = || MessageId::fresh(self.ids.as_ref());
         Message::new(

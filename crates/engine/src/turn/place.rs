@@ -9,6 +9,8 @@ use samovar_core::{
     Message, MessageId, PostedContext, Role, Situation, ToolCall,
 };
 
+use crate::budget::Hold;
+
 use super::{CallState, Open, Phase, Turn};
 
 /// Where a turn stands among the turns of its session.
@@ -148,6 +150,20 @@ impl Turn {
     /// The current iteration of the loop.
     pub fn iteration(&self) -> u32 {
         self.iteration
+    }
+
+    /// Adds what a call used to the bill, once a fact tells that.
+    pub(super) fn settle(&mut self, kind: &Kind) {
+        if let Some(hold) = self.hold
+            && let Some(spent) = hold.settled(kind)
+        {
+            hold.charge(&mut self.bill, spent);
+            self.hold = None;
+        }
+        if let Kind::TurnFinished { bill, .. } = kind {
+            self.bill = *bill;
+        }
+        self.hold = Hold::of(kind).or(self.hold);
     }
 
     /// The fact that ends the turn because its budget has no room; none of its calls is open then.

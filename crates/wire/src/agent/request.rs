@@ -16,6 +16,7 @@ use serde::de::{Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Map, Value, json};
 
+use super::budget::Dollars;
 use super::encoder::Profile;
 
 /// Default number of sessions on a page (AS-18).
@@ -26,6 +27,10 @@ const MAX_SESSIONS: u32 = 200;
 const MAX_MESSAGES: u32 = 1000;
 /// Maximum number of iterations that a message may ask for.
 const MAX_ITERATIONS: u32 = 1000;
+/// Maximum number of iterations of a tree that a message may ask for.
+const MAX_BUDGET_STEPS: u32 = 1_000_000;
+/// Maximum time that a message may ask for: a year.
+const MAX_WALL_SECONDS: u32 = 366 * 86_400;
 
 /// No parameters: `listTools`, `getStats`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -89,10 +94,22 @@ pub struct SendMessageParams {
     /// The most iterations of its turn; by default the server's setting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_iterations: Option<Within<1, MAX_ITERATIONS>>,
-    /// The most tokens that all model calls of its turn together may use; by default the server's
-    /// setting.
+    /// The most tokens that all model calls of its turn, and of the turns that it waits for, may
+    /// use together; by default the server's setting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_tokens: Option<Within<1, { u32::MAX }>>,
+    /// The most iterations of its turn and of those that it waits for; by default the server's
+    /// setting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_steps: Option<Within<1, MAX_BUDGET_STEPS>>,
+    /// The most US dollars that these model calls may cost; by default the server's setting. Needs
+    /// models whose price is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_usd: Option<Dollars>,
+    /// The most seconds from the start of its turn, including those in which it waits; by default
+    /// the server's setting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_wall_seconds: Option<Within<1, MAX_WALL_SECONDS>>,
     /// Which calls of its turn need approval; by default the server's level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "approval_schema")]
@@ -211,8 +228,12 @@ impl SendMessageParams {
         let bounds = Bounds {
             max_iterations: self.max_iterations.map(Within::get),
             budget: Budget {
+                steps: self.budget_steps.map(Within::get),
                 tokens: self.budget_tokens.map(|tokens| tokens.get().into()),
-                ..Budget::default()
+                cost: self.budget_usd.map(|Dollars(usd)| usd),
+                wall_ms: self
+                    .budget_wall_seconds
+                    .map(|seconds| u64::from(seconds.get()) * 1000),
             },
             approval: self.approval,
             no_input: self.no_input,

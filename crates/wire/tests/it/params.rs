@@ -262,6 +262,10 @@ fn a_message_sets_bounds_for_its_turn_and_they_have_bounds_themselves() {
             no_input: true,
         }
     );
+    let budget = r#""budgetSteps":2,"budgetUsd":0.1,"budgetWallSeconds":3"#;
+    let budget = bounds(budget).budget;
+    assert_eq!(budget.cost, samovar_core::Usd::parse("0.1"));
+    assert_eq!((budget.steps, budget.wall_ms), (Some(2), Some(3000)));
     for level in Approval::ALL {
         let given = format!(r#""approval":"{}""#, level.as_str());
         assert_eq!(bounds(&given).approval, Some(level));
