@@ -341,17 +341,19 @@ impl Runner {
         posted::as_part(posted)
     }
 
+    /// Whether its agent has a tool in this turn.
+    fn has_tool(&self, tool: &str) -> bool {
+        let for_ui = &self.parts.settings.for_ui;
+        let is_shown = || self.turn.posted().is_some() || !for_ui.iter().any(|name| name == tool);
+        delegation::has_tool(&self.definition, tool) && is_shown()
+    }
+
     fn offered(&self) -> Arc<[Arc<ToolSpec>]> {
         let (specs, settings) = (self.parts.toolbox.specs(), &self.parts.settings);
         let for_people = settings.for_people.iter();
         let for_people = for_people.filter(|_| self.turn.has_no_input());
-        let for_ui = settings.for_ui.iter();
-        let for_ui = for_ui.filter(|_| self.turn.posted().is_none());
-        let hidden = settings.unoffered.iter().chain(for_people).chain(for_ui);
-        let hidden: Vec<_> = hidden.collect();
-        let has = |spec: &ToolSpec| {
-            delegation::has_tool(&self.definition, &spec.name) && !hidden.contains(&&spec.name)
-        };
+        let hidden: Vec<_> = settings.unoffered.iter().chain(for_people).collect();
+        let has = |spec: &ToolSpec| self.has_tool(&spec.name) && !hidden.contains(&&spec.name);
         let delegates = |spec: &ToolSpec| spec.closer == Closer::Child;
         if specs.iter().all(|spec| has(spec) && !delegates(spec)) {
             return specs;

@@ -62,7 +62,7 @@ pub struct Settings {
     pub unoffered: Vec<String>,
     /// Tools that are hidden in a turn with `no_input` ([`Bounds::no_input`](samovar_core::Bounds)).
     pub for_people: Vec<String>,
-    /// Tools that are hidden in a turn whose client posted no context: they show it something.
+    /// Tools that no agent has in a turn whose client posted no context: they show it something.
     pub for_ui: Vec<String>,
     /// What the person may be doing, and what agents may not do meanwhile.
     pub agent_modes: AgentModes,

@@ -190,8 +190,7 @@ impl Turn {
                 self.place
                     .start(parent_call.as_ref(), *background, definition.as_ref());
                 self.asked.began(model, route.as_ref());
-                (self.limits, self.approval) = (*limits, *approval);
-                self.bounds = *bounds;
+                (self.limits, self.approval, self.bounds) = (*limits, *approval, *bounds);
                 self.phase = Phase::Between;
             }
             Kind::StepStarted {

@@ -13,7 +13,6 @@ use serde_json::Value;
 use tokio::task::{Id, JoinError, JoinSet};
 
 use super::{FromTurn, Input, Runner};
-use crate::delegation;
 use crate::edges;
 use crate::gate::{self, Verdict};
 use crate::toolbox::{CurrentTools, Tool, outcome_of};
@@ -184,8 +183,7 @@ impl<'a> Calls<'a> {
 
     /// The gate: schema, policy (TL-4).
     fn admit(&self, call: &ToolCall) -> Result<Arc<Tool>, Outcome> {
-        let agent = &self.runner.definition;
-        let has = |name: &str| delegation::has_tool(agent, name);
+        let has = |name: &str| self.runner.has_tool(name);
         let tool = self.shelf.find_of(call, has).map_err(Outcome::failed)?;
         let level = self
             .runner

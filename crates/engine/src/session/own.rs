@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use samovar_core::error::FaultCode;
 use samovar_core::{
-    Agent, AgentName, AgentPath, Author, Bounds, Code, Delivery, Error, Kind, Model, Situation,
-    SystemPrompt,
+    Agent, AgentName, AgentPath, Author, Bounds, Code, Delivery, Error, Kind, Message, MessageId,
+    Model, Part, Role, Situation, SystemPrompt,
 };
 use samovar_locale as locale;
 use serde_json::{Map, Value, json};
@@ -124,6 +124,28 @@ impl Parts {
             ..Place::default()
         };
         self.begin_as(model, bounds, approval, place, None)
+    }
+
+    /// The model with which a turn continues: its own, with which a fallback that is lost can be
+    /// replaced by the next, else the fallback in use.
+    pub(super) async fn model_of(&self, turn: &Turn) -> Result<Model, Error> {
+        match self.models.find(turn.route()).await {
+            Err(_) if turn.route() != turn.asked_route() => {
+                self.models.find(turn.asked_route()).await
+            }
+            found => found,
+        }
+    }
+
+    /// The message that a person sends.
+    pub(super) fn user_message(&self, id: Option<MessageId>, text: String) -> Message {
+        let fresh = || MessageId::fresh(self.ids.as_ref());
+        Message::new(
+            id.unwrap_or_else(fresh),
+            Role::User,
+            vec![Part::text(text)],
+            self.clock.now(),
+        )
     }
 
     /// The definition that is stored with a turn; `None` for the server's own master.

@@ -8,7 +8,7 @@ use samovar_core::provider::ModelKind;
 use samovar_core::situation::Posted;
 use samovar_core::{
     Accepted, Approval, Author, Bounds, CallId, Code, Delivery, Entry, Error, FinishReason, Kind,
-    Limits, Message, MessageId, Model, Part, Reminders, Role, Seq, TurnId,
+    Limits, Message, MessageId, Model, Reminders, Seq, TurnId,
 };
 use samovar_locale as locale;
 use tokio::sync::mpsc;
@@ -425,17 +425,6 @@ impl OpenSession {
 }
 
 impl Parts {
-    /// The model with which a turn continues: its own, with which a fallback that is lost can be
-    /// replaced by the next, else the fallback in use.
-    pub(super) async fn model_of(&self, turn: &Turn) -> Result<Model, Error> {
-        match self.models.find(turn.route()).await {
-            Err(_) if turn.route() != turn.asked_route() => {
-                self.models.find(turn.asked_route()).await
-            }
-            found => found,
-        }
-    }
-
     /// The first facts of a turn at a place, and the turn that knows them. With a budget its first step
     /// begins where the size of the prompt is known.
     pub(crate) fn begin_as(
@@ -490,15 +479,5 @@ impl Parts {
             kinds.push(kind);
         }
         (kinds, turn)
-    }
-
-    fn user_message(&self, id: Option<MessageId>, text: String) -> Message {
-        let fresh = || MessageId::fresh(self.ids.as_ref());
-        Message::new(
-            id.unwrap_or_else(fresh),
-            Role::User,
-            vec![Part::text(text)],
-            self.clock.now(),
-        )
     }
 }

@@ -170,7 +170,7 @@ async fn a_context_is_taken_with_a_message_and_a_wrong_one_is_refused() {
 async fn the_browser_agent_opens_a_page_for_a_client_that_shows_pages_unless_its_mode_forbids() {
     let asks = || call("subAgent", json!({"name": "browser", "task": "open tea"}));
     let opens = || call("open_url", json!({"url": "https://example.com/tea"}));
-    let script = [
+    let script = vec![
         asks(),
         call("get_current_tab", json!({})),
         opens(),
