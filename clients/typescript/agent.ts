@@ -97,10 +97,25 @@ export interface SendMessageParams {
   /** The most iterations of its turn; by default the server's setting. From 1 to 1000. */
   maxIterations?: number;
   /**
-   * The most tokens that all model calls of its turn together may use; by default the
-   * server's setting. From 1 to 4294967295.
+   * The most tokens that all model calls of its turn, and of the turns that it waits for, may
+   * use together; by default the server's setting. From 1 to 4294967295.
    */
   budgetTokens?: number;
+  /**
+   * The most iterations of its turn and of those that it waits for; by default the server's
+   * setting. From 1 to 1000000.
+   */
+  budgetSteps?: number;
+  /**
+   * The most US dollars that these model calls may cost; by default the server's setting.
+   * Needs models whose price is known.
+   */
+  budgetUsd?: number;
+  /**
+   * The most seconds from the start of its turn, including those in which it waits; by
+   * default the server's setting. From 1 to 31622400.
+   */
+  budgetWallSeconds?: number;
   /** Which calls of its turn need approval; by default the server's level. */
   approval?: "auto" | "supervised" | "read-only";
   /**
@@ -108,6 +123,17 @@ export interface SendMessageParams {
    * then not offered `ask_user` and `post_message`. By default false.
    */
   noInput?: boolean;
+  /**
+   * What the client's UI shows to the person, for its turn alone: at most 64 KiB as JSON. Its
+   * turn's agents read it as text from outside.
+   */
+  context?: 
+    | Context;
+  /**
+   * What the person is doing, by the name of a mode, which takes tools away from agents; by
+   * default the kind of `context.activeTab` if a mode has that name, else `default`.
+   */
+  agentMode?: string;
 }
 
 /** What happens to a message when another turn is running. */
@@ -124,6 +150,31 @@ export type Delivery =
   | "interrupt"
   /** It is refused with `session_busy`. */
   | "reject";
+
+/** What a client's UI shows to the person. */
+export interface Context {
+  /** The workspace of the UI. */
+  workspaceId?: string;
+  /** The page of the UI. */
+  pageId?: string;
+  /** The tab that the person looks at. */
+  activeTab?: 
+    | Tab;
+  /** The open tabs. */
+  tabs?: Tab[];
+}
+
+/** A tab of a client's UI. */
+export interface Tab {
+  /** Its id. */
+  id?: string;
+  /** The address of what it shows. */
+  url?: string;
+  /** Its title. */
+  title?: string;
+  /** What kind of tab it is, such as `settings`. */
+  kind?: string;
+}
 
 /** Parameters for reading a stream again. */
 export interface ResumeParams {
@@ -305,6 +356,11 @@ export type AgentStreamEvent = {
       finishReason: string;
       /** The number of iterations. */
       totalIterations: number;
+      /**
+       * The limit that ended the turn, if `finishReason` is `budget`: `steps`, `tokens`, `cost`
+       * or `wall`.
+       */
+      limit?: string;
     }
   /** The turn failed, or the stream ends before its turn. */
   | {

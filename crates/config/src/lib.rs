@@ -6,6 +6,7 @@
 //! process's environment or its current folder (the binary does, and passes them in), the table of
 //! providers, and what the values do. Start at [`Sources::resolve`].
 
+mod defaults;
 mod document;
 mod environment;
 mod error;
@@ -16,6 +17,7 @@ mod keys;
 mod kind;
 mod layer;
 mod located;
+mod modes;
 mod nearest;
 mod origin;
 mod page;
@@ -25,6 +27,7 @@ mod settings;
 mod template;
 mod trust;
 
+pub use defaults::Defaults;
 pub use environment::Flag;
 pub use error::{ConfigError, Problem};
 pub use explain::{Explained, Overridden};
@@ -33,13 +36,14 @@ pub use folders::Folders;
 pub use keys::{ANY_NAME, Key, Keys, ProviderNames, VARIABLE_PREFIX};
 pub use kind::Kind;
 pub use located::{Located, State};
+pub use modes::AgentMode;
 pub use origin::{Location, Origin};
 pub use page::{provider_reference, reference};
 pub use resolve::{FILE_NAME, Resolved, Sources};
 pub use schema::schema;
 pub use settings::{
-    Approval, Chat, ChatAgent, CustomTool, Defaults, Durability, Effect, Egress, Models, Provider,
-    Recovery, Relay, Resume, Secret, Server, Session, Settings, Store, Tools,
+    Approval, Chat, ChatAgent, CustomTool, Durability, Effect, Egress, Models, Provider, Recovery,
+    Relay, Resume, Secret, Server, Session, Settings, Store, Tools,
 };
 pub use template::template;
 pub use trust::{Candidate, TrustState, Widening};

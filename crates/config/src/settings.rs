@@ -14,6 +14,9 @@ use samovar_locale::{self as locale, Language};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::defaults::Defaults;
+use crate::modes::AgentMode;
+
 /// All settings, with their defaults.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -61,58 +64,6 @@ pub struct Settings {
     pub relay: Relay,
 }
 
-/// The defaults of a session.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[schemars(inline)]
-pub struct Defaults {
-    /// The model for sessions that name none; by default samovar looks for one.
-    #[schemars(
-        with = "String", example = &"openai/gpt-5-mini",
-        length(min = 1, max = 256),
-        extend("x-widens" = false, "x-variables" = ["AGENT_MODEL"])
-    )]
-    pub model: Option<String>,
-    /// The models to try, in this order, when a turn's model keeps failing.
-    // It opens something: what a person says to one provider goes to another.
-    #[schemars(length(max = 16), inner(length(min = 1, max = 256)))]
-    #[schemars(extend("x-widens" = true, "examples" = [["anthropic/claude-sonnet-4-5"]]))]
-    pub fallback: Vec<String>,
-    /// The most tokens in one answer of a model.
-    #[schemars(range(min = 1, max = 1_000_000), extend("x-widens" = false))]
-    pub max_tokens: u32,
-    /// The sampling temperature to request from models.
-    #[schemars(range(min = 0.0, max = 2.0), extend("x-widens" = false))]
-    pub temperature: f64,
-    /// The most iterations of the agent loop in a turn.
-    #[schemars(range(min = 1, max = 1_000), extend("x-widens" = false))]
-    pub max_iterations: u32,
-    /// What to tell every agent besides its own prompt, in every session.
-    // It opens something: whoever writes it speaks to each agent as the operator.
-    #[schemars(
-        with = "String", example = &"Answer in English.",
-        length(min = 1, max = 16_384),
-        extend("contentMediaType" = "text/plain", "x-widens" = true)
-    )]
-    pub system_prompt: Option<String>,
-}
-
-/// One mode.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[schemars(inline)]
-pub struct AgentMode {
-    /// The tools that no agent has in this mode; `settings` never has `open_url`.
-    // A folder that says less to a person who said more opens something.
-    #[schemars(
-        with = "Vec<String>",
-        length(max = 128),
-        inner(length(min = 1, max = 128))
-    )]
-    #[schemars(extend("x-widens" = true, "examples" = [["open_url"]]))]
-    pub deny: Option<Vec<String>>,
-}
-
 /// One provider.
 #[derive(Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -143,6 +94,12 @@ pub struct Models {
     // It opens something where a folder says `false` to a person who said `true`.
     #[schemars(extend("x-widens" = true, "x-variables" = ["SAMOVAR_REQUIRE_MODEL"]))]
     pub require: bool,
+    /// What models cost, in US dollars for a million tokens, before the built-in prices: each is a
+    /// model or provider, then the price of input and of output, and if they differ from that of
+    /// input, those of reading and of writing the provider's cache.
+    #[schemars(length(max = 256), inner(length(min = 5, max = 300)))]
+    #[schemars(extend("x-widens" = true, "examples" = [["openai/gpt-5-mini 0.25 2"]]))]
+    pub prices: Vec<String>,
     /// Seconds to wait for a connection to a model's server.
     #[schemars(range(min = 1, max = 300), extend("x-widens" = true))]
     pub connect_seconds: u32,
@@ -541,24 +498,12 @@ impl Default for Settings {
     }
 }
 
-impl Default for Defaults {
-    fn default() -> Self {
-        Self {
-            model: None,
-            fallback: Vec::new(),
-            max_tokens: 4096,
-            temperature: 0.7,
-            max_iterations: 20,
-            system_prompt: None,
-        }
-    }
-}
-
 impl Default for Models {
     fn default() -> Self {
         Self {
             probe: true,
             require: false,
+            prices: Vec::new(),
             connect_seconds: 10,
             first_token_seconds: 120,
             between_tokens_seconds: 60,

@@ -11,6 +11,7 @@ use crate::event::Bounds;
 use crate::id::{CallId, MessageId, Seq, SessionId, TurnId};
 use crate::instructions::SystemPrompt;
 use crate::message::Outcome;
+use crate::situation::Posted;
 use crate::title::Title;
 
 /// A request to change a session.
@@ -59,6 +60,8 @@ pub enum Action {
         bounds: Bounds,
         /// What happens when another turn is running.
         delivery: Delivery,
+        /// What its client tells of the situation, for its turn alone.
+        posted: Posted,
     },
     /// Change the session's settings, not its messages.
     Change {

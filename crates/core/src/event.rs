@@ -12,6 +12,7 @@ use crate::id::{AgentPath, CallId, Epoch, EventId, MessageId, Seq, TurnId};
 use crate::instructions::SystemPrompt;
 use crate::message::{Message, Outcome, Part, Role, Usage};
 use crate::ports::Millis;
+use crate::situation::Situation;
 use crate::title::Title;
 use crate::tool::{Approval, Closer, Effect};
 
@@ -199,6 +200,9 @@ pub enum Kind {
         /// How the user's message enters the conversation.
         #[serde(default, skip_serializing_if = "Entry::is_own")]
         entry: Entry,
+        /// The situation of the turn that it starts; `None` where nothing is known of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        situation: Option<Arc<Situation>>,
     },
     /// An approval decision about a call.
     CallApproved {
@@ -240,6 +244,15 @@ pub enum Kind {
         /// The outcome.
         outcome: Outcome,
     },
+    /// A tool tells the clients that have a UI something; no part of a message (SA-15).
+    UiEvent {
+        /// The call.
+        call: CallId,
+        /// What it is about, such as `open_url`.
+        kind: String,
+        /// What it says.
+        payload: Value,
+    },
     /// A host's state changed (08).
     StateChanged {
         /// The whole state.
@@ -274,11 +287,17 @@ pub enum Kind {
 impl Kind {
     /// A complete message that sets no bounds.
     pub fn finished(message: Message) -> Self {
+        Self::begun_by(message, None)
+    }
+
+    /// The same of a message that starts a turn in this situation.
+    pub fn begun_by(message: Message, situation: Option<Arc<Situation>>) -> Self {
         let (bounds, entry) = (Bounds::default(), Entry::Own);
         Self::MessageFinished {
             message,
             bounds,
             entry,
+            situation,
         }
     }
 
@@ -300,9 +319,10 @@ impl Kind {
             | Self::Delta { message, .. }
             | Self::PartAdded { message, .. } => Group::Live(message),
             Self::MessageFinished { .. } => Group::Message,
-            Self::CallApproved { .. } | Self::CallStarted { .. } | Self::CallClosed { .. } => {
-                Group::Call
-            }
+            Self::CallApproved { .. }
+            | Self::CallStarted { .. }
+            | Self::UiEvent { .. }
+            | Self::CallClosed { .. } => Group::Call,
         }
     }
 
@@ -335,6 +355,7 @@ impl Kind {
             | Self::StepReset { .. }
             | Self::EventsLost { .. }
             | Self::CallApproved { .. }
+            | Self::UiEvent { .. }
             | Self::CallClosed { .. }
             | Self::TurnFinished { .. } => false,
         }

@@ -24,6 +24,7 @@ pub mod message;
 pub mod ports;
 pub mod provider;
 pub mod relay;
+pub mod situation;
 pub mod title;
 pub mod tool;
 
@@ -44,6 +45,7 @@ pub use message::{Message, Outcome, Part, Role, Status, ToolCall, Usage};
 pub use ports::{Clock, Damages, Ids, Millis};
 pub use provider::{Model, Models, Prompt, Provider, ProviderEvent};
 pub use samovar_points::{failpoint, plant, planted};
+pub use situation::{AgentMode, PostedContext, Situation};
 pub use title::Title;
 pub use tool::{Approval, Asks, CallContext, Closer, Effect, Probed, ToolReply, ToolSpec, Toolset};
 

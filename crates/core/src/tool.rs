@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::Future;
 use crate::id::{AgentPath, CallId, SessionId, TurnId};
 use crate::message::{Outcome, ToolCall};
+use crate::situation::PostedContext;
 
 /// What a call does to the world, and so what to do with a call that a crash interrupted (DU-5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -161,6 +162,21 @@ pub struct CallContext {
     pub agent: AgentPath,
     /// The idempotency key: the same for every attempt of this call, across crashes.
     pub key: CallId,
+    /// What the client's UI shows to the person; `None` if no UI said so for this turn.
+    pub posted: Option<Arc<PostedContext>>,
+}
+
+/// Maximum length of a UI event's payload as JSON text, in bytes; a longer one is not shown.
+pub const MAX_UI_EVENT_BYTES: usize = 64 * 1024;
+
+/// Something that a tool tells the clients that follow its turn and have a UI. It is no part of a
+/// message, and no model reads it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UiEvent {
+    /// What it is about, such as `open_url`.
+    pub kind: String,
+    /// What it says.
+    pub payload: Value,
 }
 
 /// The immediate result of a call.
@@ -168,6 +184,8 @@ pub struct CallContext {
 pub enum ToolReply {
     /// The call is closed.
     Closed(Outcome),
+    /// The call is closed, and clients with a UI are told something (SA-15).
+    Shown(Outcome, UiEvent),
     /// The question was passed on; the call stays open until it is settled from outside. Only for
     /// tools whose [`Closer`] is not the tool.
     Open,

@@ -207,17 +207,29 @@ impl Transcript {
 
     /// Adds the conversation to a prompt, as much of it as a limit has room for. A quarter of that is
     /// the answer's, at most: many servers count what is reserved for it.
-    pub(crate) fn show_in(&self, mut prompt: Prompt, limit: Option<&ContextLimit>) -> Prompt {
-        let window = self.window();
+    ///
+    /// What stands beside the message that began the turn, in this turn alone, comes before it.
+    pub(crate) fn show_in(
+        &self,
+        mut prompt: Prompt,
+        limit: Option<&ContextLimit>,
+        aside: Option<String>,
+    ) -> Prompt {
+        let mut window = self.window();
+        let of_turn = self.turns.last().map_or(window.len(), |turn| {
+            self.before + self.messages.len() - turn
+        });
+        let turn = window.len().saturating_sub(of_turn);
+        if let Some(aside) = aside
+            && let Some(first) = window.get_mut(turn)
+        {
+            Arc::make_mut(first).parts.insert(0, Part::text(aside));
+        }
         prompt.messages = match limit {
             Some(limit) => {
                 let answer = (limit.tokens / 4).max(1).min(u64::from(prompt.max_tokens));
                 prompt.max_tokens = u32::try_from(answer).unwrap_or(u32::MAX);
                 let taken = size_of_frame(&prompt) + answer;
-                let of_turn = self.turns.last().map_or(window.len(), |turn| {
-                    self.before + self.messages.len() - turn
-                });
-                let turn = window.len().saturating_sub(of_turn);
                 fit(window, turn, limit.tokens.saturating_sub(taken))
             }
             None => window,

@@ -9,11 +9,14 @@ use samovar_core::message::Status;
 use samovar_core::tool::{Origin, Sharing};
 use samovar_core::{
     Agent, AgentName, AgentPath, Agents, BudgetLimit, CallContext, CallId, Closer, Effect,
-    FinishReason, Future, Message, Millis, Outcome, Role, ToolCall, ToolReply, ToolSpec, Toolset,
+    FinishReason, Future, Message, Outcome, PostedContext, Role, ToolCall, ToolReply, ToolSpec,
+    Toolset,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::modes::Widening;
+use crate::posted::is_at_home;
 use crate::turn::End;
 
 #[cfg(test)]
@@ -62,6 +65,8 @@ pub(crate) struct Order {
 struct Options {
     #[serde(default)]
     model: Option<String>,
+    #[serde(default)]
+    mode: Option<String>,
 }
 
 /// Why a call is refused; nothing has run.
@@ -104,6 +109,8 @@ pub(crate) struct Caller<'a> {
     pub(crate) children: usize,
     /// How many children live in its session.
     pub(crate) in_tree: usize,
+    /// What the client's UI shows to the person.
+    pub(crate) posted: Option<&'a PostedContext>,
 }
 
 impl Order {
@@ -116,6 +123,11 @@ impl Order {
     /// The model that the caller wants.
     pub(crate) fn model(&self) -> Option<&str> {
         self.options.model.as_deref()
+    }
+
+    /// The mode that the caller wants for it.
+    pub(crate) fn mode(&self) -> Option<&str> {
+        self.options.mode.as_deref()
     }
 
     /// The child's first message: the task, then the context as a block of JSON.
@@ -173,7 +185,7 @@ fn find(caller: &Caller<'_>, name: &str, agents: &dyn Agents) -> Result<Agent, R
         .find(name)
         .filter(|_| name != samovar_core::agent::MASTER);
     let Some(entry) = entry else {
-        let known = callable(caller.agent, agents);
+        let known = callable(caller.agent, caller.posted, agents);
         let known: Vec<_> = known
             .iter()
             .map(|entry| entry.agent.name.as_str())
@@ -199,6 +211,10 @@ fn find(caller: &Caller<'_>, name: &str, agents: &dyn Agents) -> Result<Agent, R
         let why = format!("{} may not call {name}", caller.agent.name);
         return Err(Refusal::new("SUBAGENT_NOT_ALLOWED", why));
     }
+    if !is_at_home(&entry.agent, caller.posted) {
+        let why = format!("the agent {name} cannot be called on the page or in the workspace here");
+        return Err(Refusal::new("SUBAGENT_NOT_ALLOWED", why));
+    }
     Ok(Agent::clone(&entry.agent))
 }
 
@@ -206,34 +222,18 @@ fn deepest(agent: &Agent) -> u32 {
     agent.max_depth.unwrap_or(DEFAULT_DEPTH)
 }
 
-/// A system prompt with the names of its template filled in (SA-17), of which those of a client's
-/// context are empty.
-pub(crate) fn filled(prompt: &str, agent: &AgentName, now: Millis) -> String {
-    let mut filled = String::with_capacity(prompt.len());
-    let mut rest = prompt;
-    while let Some((before, (name, after))) = rest
-        .split_once("{{")
-        .and_then(|(before, after)| Some((before, after.split_once("}}")?)))
-    {
-        filled.push_str(before);
-        match name.trim() {
-            "agent.name" => filled.push_str(agent.as_str()),
-            "date" => filled.push_str(&date(now)),
-            "mode" => filled.push_str("default"),
-            _ => {}
-        }
-        rest = after;
+/// The refusal of a mode that a caller wants for a child.
+pub(crate) fn bad_mode(wanted: &str, why: Widening) -> Refusal {
+    match why {
+        Widening::Unknown(known) => Refusal::new(
+            "SUBAGENT_ARGUMENTS",
+            format!("there is no mode {wanted:?}; there are: {known}"),
+        ),
+        Widening::Wider => Refusal::new(
+            "SUBAGENT_NOT_ALLOWED",
+            format!("the mode {wanted} allows what your own mode forbids"),
+        ),
     }
-    filled + rest
-}
-
-/// The day in UTC, as in ISO 8601; empty for a time that no calendar has.
-fn date(now: Millis) -> String {
-    let now = jiff::Timestamp::from_millisecond(now.0);
-    now.map_or_else(
-        |_| String::new(),
-        |now| now.strftime("%Y-%m-%d").to_string(),
-    )
 }
 
 /// A child's definition without what its caller lacks.
@@ -259,8 +259,8 @@ fn narrowed(caller: &Agent, child: Agent, max_depth: u32, is_background: bool) -
     }
 }
 
-/// The agents that an agent may call: valid, switched on, and in its list.
-fn callable(agent: &Agent, agents: &dyn Agents) -> Vec<AgentEntry> {
+/// The agents that an agent may call here: valid, switched on, and in its list.
+fn callable(agent: &Agent, posted: Option<&PostedContext>, agents: &dyn Agents) -> Vec<AgentEntry> {
     let all = agents.list().into_iter();
     all.filter(|entry| {
         let name = entry.agent.name.as_str();
@@ -268,13 +268,19 @@ fn callable(agent: &Agent, agents: &dyn Agents) -> Vec<AgentEntry> {
             && name != samovar_core::agent::MASTER
             && name != agent.name.as_str()
             && agent.sub_agents.has(name)
+            && is_at_home(&entry.agent, posted)
     })
     .collect()
 }
 
 /// The tool as an agent sees it: with exactly the agents that it may call. `None` if there are none.
-pub(crate) fn shown(spec: &ToolSpec, agent: &Agent, agents: &dyn Agents) -> Option<Arc<ToolSpec>> {
-    let callable = callable(agent, agents);
+pub(crate) fn shown(
+    spec: &ToolSpec,
+    agent: &Agent,
+    posted: Option<&PostedContext>,
+    agents: &dyn Agents,
+) -> Option<Arc<ToolSpec>> {
+    let callable = callable(agent, posted, agents);
     if spec.name == DELEGATE && callable.is_empty() {
         return None;
     }
@@ -419,7 +425,7 @@ impl Toolset for DelegationTools {
                 "context": {"type": "object", "description": "Facts that it needs, such as addresses."},
                 "options": {
                     "type": "object",
-                    "properties": {"model": {"type": "string"}},
+                    "properties": {"model": {"type": "string"}, "mode": {"type": "string"}},
                     "additionalProperties": false
                 }
             }),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use samovar_core::command::Text;
 use samovar_core::journal::LogEntry;
+use samovar_core::situation::Posted;
 use samovar_core::{
     Accepted, Action, Agents, Bounds, Broken, Clock, Code, Command, Damages, Delivery, Error,
     History, Ids, Journal, Models, Sender, Seq, SessionId, TurnId, failpoint,
@@ -161,6 +162,7 @@ impl Engine {
             text: Text::new(text)?,
             bounds: Bounds::default(),
             delivery,
+            posted: Posted::default(),
         };
         let Accepted::Posted { turn, after, .. } = self.act(session, post).await? else {
             return Err(Error::new(Code::Internal, locale::turn::broken()));

@@ -17,8 +17,10 @@ mod folder;
 pub mod gate;
 mod log;
 mod memory;
+mod modes;
 mod open_calls;
 mod parts;
+mod posted;
 mod projection;
 mod projector;
 mod queue;
@@ -36,6 +38,7 @@ pub use engine::{
 };
 pub use folder::{Folder, FolderFile};
 pub use log::{FollowError, Follower};
+pub use modes::AgentModes;
 pub use open_calls::{CallWatch, OpenCall};
 pub use projector::Lag;
 pub use recovered::Recovered;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use samovar_core::{
-    Action, Agent, Agents, Broken, Clock, Code, Command, Damages, Error, History, Ids, Journal,
-    Models, SessionId,
+    Action, Agent, Agents, Bounds, Broken, Clock, Code, Command, Damages, Error, History, Ids,
+    Journal, Model, Models, SessionId,
 };
 use samovar_locale as locale;
 use tokio::sync::{Semaphore, watch};
@@ -162,6 +162,16 @@ impl Parts {
             return Err(Error::new(Code::Unavailable, locale::server::no_turns()));
         }
         Ok(())
+    }
+
+    /// Refuses a budget in money with a model whose price is unknown (SA-12).
+    pub(crate) fn check_price(&self, model: &Model, bounds: Bounds) -> Result<(), Error> {
+        let budget = bounds.limit(self.settings.limits).budget;
+        if budget.cost.is_none() || self.models.price(&model.route).is_some() {
+            return Ok(());
+        }
+        let why = locale::models::unpriced(locale::quoted(&model.name));
+        Err(Error::new(Code::UnpricedModel, why))
     }
 
     /// The refusal of what is asked of a session that a store could not read; damage is reported.

@@ -114,6 +114,7 @@ fn change(event: &Event) -> Option<Change> {
         | Kind::Delta { .. }
         | Kind::PartAdded { .. }
         | Kind::CallApproved { .. }
+        | Kind::UiEvent { .. }
         | Kind::CallStarted { .. }
         | Kind::TurnContinued { .. }
         | Kind::EventsLost { .. }
@@ -233,14 +234,8 @@ pub(crate) fn overlay_session(
                 title,
                 at,
             } => {
-                if let Some(row) = &mut row {
-                    if let Some(model) = model {
-                        (row.model, row.route, row.context) = (model, route, None);
-                    }
-                    let title = title.or_else(|| row.title.take());
-                    row.title = title.filter(|title| !title.is_empty());
-                    row.updated_at = row.updated_at.max(at);
-                }
+                let model = model.map(|model| (model, route));
+                set(row.as_mut(), model, title, at);
             }
             Change::Close => row = None,
             Change::Put { message, .. } => {
@@ -262,6 +257,21 @@ pub(crate) fn overlay_session(
         }
     }
     row
+}
+
+fn set(
+    row: Option<&mut SessionRow>,
+    model: Option<(String, Option<String>)>,
+    title: Option<Title>,
+    at: Millis,
+) {
+    let Some(row) = row else { return };
+    if let Some((model, route)) = model {
+        (row.model, row.route, row.context) = (model, route, None);
+    }
+    let title = title.or_else(|| row.title.take());
+    row.title = title.filter(|title| !title.is_empty());
+    row.updated_at = row.updated_at.max(at);
 }
 
 fn spend(row: Option<&mut SessionRow>, usage: Usage, context: Option<ContextLimit>) {

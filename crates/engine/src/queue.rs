@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::event::Entry;
-use samovar_core::{Bounds, Message, Role, Seq, TurnId, planted};
+use samovar_core::{Bounds, Message, Role, Seq, Situation, TurnId, planted};
 
 use crate::context;
 use crate::log::weight;
@@ -22,6 +22,8 @@ pub(crate) struct Queued {
     pub(crate) message: Arc<Message>,
     pub(crate) bounds: Bounds,
     pub(crate) entry: Entry,
+    /// The situation of its own turn.
+    pub(crate) situation: Option<Arc<Situation>>,
 }
 
 /// A message that has joined a turn: what became of the turn that it had.
@@ -115,7 +117,11 @@ impl Queue {
     pub(crate) fn bytes(&self) -> usize {
         let waiting = self.lock();
         let all = waiting.queued.iter().chain(&waiting.joining);
-        all.map(|one| weight::of_message(&one.message)).sum()
+        let bytes = |one: &Queued| {
+            let situation = one.situation.as_ref();
+            weight::of_message(&one.message) + situation.map_or(0, |situation| situation.bytes())
+        };
+        all.map(bytes).sum()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -21,7 +21,7 @@ use crate::parts::{Parts, refusal};
 use crate::queue::{Queue, Queued};
 use crate::session::Slots;
 use crate::turn::{Step, Turn};
-use crate::{delegation, projection};
+use crate::{delegation, posted, projection};
 
 mod ask;
 mod budget;
@@ -332,7 +332,20 @@ impl Runner {
             max_tokens,
             temperature: self.turn.limits().temperature,
         };
-        self.transcript.show_in(frame, limit)
+        self.transcript.show_in(frame, limit, self.aside())
+    }
+
+    /// What is shown before the message that began the turn. A child has tools to look at it instead.
+    fn aside(&self) -> Option<String> {
+        let posted = self.turn.posted().filter(|_| self.agent.depth() == 0)?;
+        posted::as_part(posted)
+    }
+
+    /// Whether its agent has a tool in this turn.
+    fn has_tool(&self, tool: &str) -> bool {
+        let for_ui = &self.parts.settings.for_ui;
+        let is_shown = || self.turn.posted().is_some() || !for_ui.iter().any(|name| name == tool);
+        delegation::has_tool(&self.definition, tool) && is_shown()
     }
 
     fn offered(&self) -> Arc<[Arc<ToolSpec>]> {
@@ -340,9 +353,7 @@ impl Runner {
         let for_people = settings.for_people.iter();
         let for_people = for_people.filter(|_| self.turn.has_no_input());
         let hidden: Vec<_> = settings.unoffered.iter().chain(for_people).collect();
-        let has = |spec: &ToolSpec| {
-            delegation::has_tool(&self.definition, &spec.name) && !hidden.contains(&&spec.name)
-        };
+        let has = |spec: &ToolSpec| self.has_tool(&spec.name) && !hidden.contains(&&spec.name);
         let delegates = |spec: &ToolSpec| spec.closer == Closer::Child;
         if specs.iter().all(|spec| has(spec) && !delegates(spec)) {
             return specs;
@@ -351,7 +362,8 @@ impl Runner {
         let shown = specs.filter_map(|spec| {
             if delegates(spec) {
                 let agents = self.parts.agents.as_ref();
-                delegation::shown(spec, &self.definition, agents)
+                let posted = self.turn.posted().map(AsRef::as_ref);
+                delegation::shown(spec, &self.definition, posted, agents)
             } else {
                 Some(spec.clone())
             }

@@ -248,12 +248,14 @@ impl Mailbox {
                 text,
                 bounds,
                 delivery,
+                posted,
             } => {
                 let said = Post {
                     id: message,
                     text: text.into_string(),
                     bounds,
                     delivery,
+                    posted,
                 };
                 let posted = self.post(said).await;
                 failpoint!("reply.before");

@@ -5,6 +5,7 @@ use std::time::Duration;
 use samovar_core::{Approval, Limits, Reminders, SystemPrompt};
 
 use crate::folder::Folder;
+use crate::modes::AgentModes;
 
 /// How the engine behaves. Everything that grows has its bound here.
 #[derive(Clone, Debug)]
@@ -61,6 +62,10 @@ pub struct Settings {
     pub unoffered: Vec<String>,
     /// Tools that are hidden in a turn with `no_input` ([`Bounds::no_input`](samovar_core::Bounds)).
     pub for_people: Vec<String>,
+    /// Tools that no agent has in a turn whose client posted no context: they show it something.
+    pub for_ui: Vec<String>,
+    /// What the person may be doing, and what agents may not do meanwhile.
+    pub agent_modes: AgentModes,
 }
 
 impl Settings {
@@ -103,6 +108,8 @@ impl Default for Settings {
             folder: Folder::default(),
             unoffered: Vec::new(),
             for_people: Vec::new(),
+            for_ui: Vec::new(),
+            agent_modes: AgentModes::default(),
         }
     }
 }

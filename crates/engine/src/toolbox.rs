@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use jsonschema::Validator;
+use samovar_core::tool::{MAX_UI_EVENT_BYTES, UiEvent};
 use samovar_core::{
     CallContext, Closer, Effect, Error, Future, Outcome, Probed, Status, ToolCall, ToolReply,
     ToolSpec, Toolset,
@@ -284,14 +285,29 @@ impl Tool {
     }
 }
 
-/// What a tool's task brought; none when the call stays open, since somebody outside closes it.
+/// What a tool's task brought, and what it shows; `None` when the call stays open, since somebody
+/// outside closes it.
 pub(crate) fn outcome_of(
     name: &str,
     closer: Closer,
     ran: Result<ToolReply, JoinError>,
-) -> Option<Outcome> {
+) -> Option<(Outcome, Option<UiEvent>)> {
+    if let Ok(ToolReply::Shown(outcome, event)) = ran {
+        let fits = event.payload.to_string().len() <= MAX_UI_EVENT_BYTES;
+        if !fits {
+            tracing::warn!(
+                tool = name,
+                "what a tool shows is too long, and is left out"
+            );
+        }
+        return Some((outcome, Some(event).filter(|_| fits)));
+    }
+    closing(name, closer, ran).map(|outcome| (outcome, None))
+}
+
+fn closing(name: &str, closer: Closer, ran: Result<ToolReply, JoinError>) -> Option<Outcome> {
     match ran {
-        Ok(ToolReply::Closed(outcome)) => Some(outcome),
+        Ok(ToolReply::Closed(outcome) | ToolReply::Shown(outcome, _)) => Some(outcome),
         Ok(ToolReply::Open) => match closer {
             Closer::Outside | Closer::Child | Closer::Person => None,
             Closer::Tool => Some(Outcome::failed("the tool gave no result")),

@@ -9,7 +9,7 @@ use samovar_core::message::Reminder;
 use samovar_core::provider::PAUSED;
 use samovar_core::{
     Approval, Bill, Bounds, CallId, Closer, Effect, FinishReason, Kind, Limits, Message, MessageId,
-    Outcome, Role, Status, ToolCall, Usage, planted,
+    Outcome, Status, ToolCall, Usage, planted,
 };
 use serde_json::Value;
 
@@ -187,10 +187,10 @@ impl Turn {
                 background,
                 definition,
             } => {
-                self.place = Place::new(parent_call.as_ref(), *background, definition.as_ref());
+                self.place
+                    .start(parent_call.as_ref(), *background, definition.as_ref());
                 self.asked.began(model, route.as_ref());
-                (self.limits, self.approval) = (*limits, *approval);
-                self.bounds = *bounds;
+                (self.limits, self.approval, self.bounds) = (*limits, *approval, *bounds);
                 self.phase = Phase::Between;
             }
             Kind::StepStarted {
@@ -207,15 +207,14 @@ impl Turn {
                 (self.iteration, self.attempt) = (*iteration, *attempt);
                 self.reserved = *reserved_tokens;
                 self.asked.stepped(model.as_ref(), route.as_ref());
-                self.is_void = false;
                 self.calls.clear();
-                self.phase = Phase::Asking;
+                (self.is_void, self.phase) = (false, Phase::Asking);
             }
             Kind::StepReset { usage, code, .. } => self.void(*usage, *code),
             Kind::TurnContinued { in_a_row } => self.go_on(*in_a_row),
-            Kind::MessageFinished { message, .. } if message.role == Role::Assistant => {
-                self.answered(message);
-            }
+            Kind::MessageFinished {
+                message, situation, ..
+            } => self.said(message, situation.as_ref()),
             Kind::CallStarted {
                 call,
                 effect,
@@ -232,7 +231,6 @@ impl Turn {
             }
             Kind::CallClosed { call, outcome, .. } => self.close(call, outcome.status),
             Kind::TurnFinished { reason, fault, .. } => self.finish(reason, fault.as_ref()),
-            Kind::MessageFinished { message, .. } => self.heard(message),
             Kind::SessionOpened { .. }
             | Kind::SessionChanged { .. }
             | Kind::TurnUndone { .. }
@@ -241,23 +239,10 @@ impl Turn {
             | Kind::Delta { .. }
             | Kind::PartAdded { .. }
             | Kind::CallApproved { .. }
+            | Kind::UiEvent { .. }
             | Kind::EventsLost { .. }
             | Kind::StateChanged { .. } => {}
         }
-    }
-
-    /// Adds what a call used to the bill, once a fact tells that.
-    fn settle(&mut self, kind: &Kind) {
-        if let Some(hold) = self.hold
-            && let Some(spent) = hold.settled(kind)
-        {
-            hold.charge(&mut self.bill, spent);
-            self.hold = None;
-        }
-        if let Kind::TurnFinished { bill, .. } = kind {
-            self.bill = *bill;
-        }
-        self.hold = Hold::of(kind).or(self.hold);
     }
 
     fn finish(&mut self, reason: &FinishReason, fault: Option<&Fault>) {

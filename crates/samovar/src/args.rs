@@ -2,6 +2,7 @@
 //! counts as none.
 
 mod agents;
+mod budget;
 mod chat_global;
 mod relay;
 mod token;
@@ -17,6 +18,7 @@ use clap_complete::Shell;
 use samovar_locale::help;
 
 pub(crate) use self::agents::{AgentFields, Agents, ChangeAgent, SessionAgent};
+pub(crate) use self::budget::BudgetArgs;
 pub(crate) use self::chat_global::ChatGlobal;
 pub(crate) use self::relay::{Demo, Join, Logs, Relay};
 pub(crate) use self::token::Token;
@@ -132,13 +134,8 @@ pub(crate) struct Talk {
         value_parser = |typed: &str| whole(typed, 1_u32, 1000),
     )]
     pub(crate) max_iterations: Option<u32>,
-    #[arg(
-        long,
-        value_name = "N",
-        help = help::budget_tokens(),
-        value_parser = |typed: &str| whole(typed, 1, u64::MAX),
-    )]
-    pub(crate) budget_tokens: Option<u64>,
+    #[command(flatten)]
+    pub(crate) budget: BudgetArgs,
     #[command(flatten)]
     pub(crate) session_agent: SessionAgent,
     #[arg(short, long, help = help::verbose())]

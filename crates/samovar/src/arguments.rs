@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use samovar_core::title::MAX_TITLE_BYTES;
-use samovar_core::{SessionId, Title};
+use samovar_core::{SessionId, Title, Usd};
 use samovar_locale as text;
 use samovar_wire::api::{TokenName, TokenScope};
 use text::typed as says;
@@ -128,6 +128,12 @@ where
         Ok(number) if number >= min && number <= max => Ok(number),
         _ => Err(text::config::kind_integer(min, max)),
     }
+}
+
+/// An amount of US dollars above 0.
+pub(crate) fn dollars(typed: &str) -> Result<Usd, String> {
+    let amount = Usd::parse(typed).filter(|amount| *amount > Usd::default());
+    amount.ok_or_else(|| text::error::expected_dollars().to_owned())
 }
 
 /// A time in seconds, with or without a fraction: from a millisecond to a year.

@@ -1,6 +1,7 @@
 //! From what was typed, the environment and the files to what the server is started with: the one
 //! place that reads the environment.
 
+mod budget;
 mod chat;
 mod data_dir;
 mod elsewhere;
@@ -15,7 +16,7 @@ use samovar_config::{
     ConfigError, Flag, Folders, Origin, ProviderNames, Resolved, Settings, Sources,
 };
 use samovar_core::{Approval, SystemPrompt};
-use samovar_engine::Resume;
+use samovar_engine::{AgentModes, Resume};
 use samovar_locale as text;
 use samovar_server::providers::{
     DemoUse, Probing, ProviderConfig, Registry, SPECS, Secret, UNBUILT, Unbuilt, registry,
@@ -305,6 +306,7 @@ pub(crate) fn read(places: &DirArgs, who: &ModelArgs, local: LocalData) -> Resul
     config.relay = relay::set_up(&resolved)?;
     config.frees_ballast = data_dir.place == Place::OfFolder;
     config.providers = set_up(&resolved);
+    budget::set_up(&mut config, &resolved)?;
     config.providers.unbuilt = unbuilt(&sources);
     config.providers.max_idle = config.budget().idle;
     protect(&mut config, &resolved, &sources, owner);
@@ -400,6 +402,12 @@ fn serve(config: &mut Config, settings: &Settings) {
     config.settings.retry.within = seconds(settings.models.retry_seconds);
     config.settings.fallback.clone_from(&defaults.fallback);
     let prompt = defaults.system_prompt.as_deref();
+    let modes = settings.agent_modes.iter();
+    let modes = modes.map(|(name, mode)| {
+        let denied = mode.deny.iter().flatten().cloned();
+        (name.clone(), denied.collect())
+    });
+    config.settings.agent_modes = AgentModes::new(modes);
     // What configuration lets pass is one.
     config.settings.system_prompt = prompt.and_then(|prompt| SystemPrompt::new(prompt).ok());
 }

@@ -108,8 +108,9 @@ async fn turn(
 /// What joins another turn can set nothing for its own.
 fn check_delivery(args: &args::Run) -> Result<(), Failure> {
     let talk = &args.talk;
-    let sets_bounds =
-        talk.approval.is_some() || talk.max_iterations.is_some() || talk.budget_tokens.is_some();
+    let sets_bounds = talk.approval.is_some()
+        || talk.max_iterations.is_some()
+        || !talk.budget.budget().is_empty();
     if args.delivery == args::Delivery::Steer && sets_bounds {
         return Err(Failure::usage(text::run::steers_with_bounds()));
     }

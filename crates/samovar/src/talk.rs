@@ -8,10 +8,10 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use samovar_core::command::Text;
-use samovar_core::{Approval, Code, SessionId};
+use samovar_core::{Approval, Budget, Code, SessionId};
 use samovar_locale as text;
 use samovar_server::Home;
-use samovar_wire::agent::SessionInfo;
+use samovar_wire::agent::{Dollars, SessionInfo};
 use samovar_wire::api::{ModelsAnswer, OpenCalls, RecoveryInfo};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -66,7 +66,7 @@ pub(crate) struct Talk {
 pub(crate) struct Bounds {
     approval: Approval,
     max_iterations: Option<u32>,
-    budget_tokens: Option<u64>,
+    budget: Budget,
 }
 
 /// Why a turn is no longer watched.
@@ -102,7 +102,7 @@ impl Bounds {
         Self {
             approval: typed.unwrap_or(found.approval),
             max_iterations: talk.max_iterations,
-            budget_tokens: talk.budget_tokens,
+            budget: talk.budget.budget(),
         }
     }
 }
@@ -293,7 +293,11 @@ impl Talk {
         if delivery != Delivery::Steer {
             said["approval"] = json!(self.bounds.approval);
             said["maxIterations"] = json!(self.bounds.max_iterations);
-            said["budgetTokens"] = json!(self.bounds.budget_tokens);
+            let budget = self.bounds.budget;
+            said["budgetTokens"] = json!(budget.tokens);
+            said["budgetSteps"] = json!(budget.steps);
+            said["budgetUsd"] = json!(budget.cost.map(Dollars));
+            said["budgetWallSeconds"] = json!(budget.wall_ms.map(|wall| wall / 1000));
             said["noInput"] = json!(self.person == Person::Absent);
         }
         said["delivery"] = delivery.as_str().into();

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use samovar_core::TurnId;
 use samovar_locale as text;
+use samovar_wire::agent::{BudgetInfo, Dollars};
 use samovar_wire::api::{TurnCancelled, TurnInfo, TurnProgress};
 use serde_json::json;
 
@@ -60,20 +61,53 @@ fn tree(turns: &[TurnInfo]) -> String {
     shown
 }
 
+/// What a turn's own model calls used, and what is left of its budget.
+fn used(turn: &TurnInfo) -> String {
+    let mut used = if turn.estimated {
+        text::turns::tokens_estimated(turn.tokens)
+    } else {
+        text::turns::tokens(turn.tokens)
+    };
+    if let Some(Dollars(cost)) = turn.cost_usd {
+        used = format!("{used}  {}", text::turns::cost(cost));
+    }
+    if let Some(left) = &turn.left {
+        used = format!("{used}  {}", text::turns::left(limits(left)));
+    }
+    used
+}
+
+fn limits(budget: &BudgetInfo) -> String {
+    let seconds = |wall: u64| Duration::from_millis(wall).as_secs();
+    let limits = [
+        budget.steps.map(text::turns::steps),
+        budget.tokens.map(text::turns::tokens),
+        budget.usd.map(|Dollars(usd)| text::turns::cost(usd)),
+        budget
+            .wall_ms
+            .map(|wall| text::turns::seconds(seconds(wall))),
+    ];
+    let limits: Vec<_> = limits.into_iter().flatten().collect();
+    limits.join(", ")
+}
+
 fn draw(turn: &TurnInfo, all: &[TurnInfo], level: usize, out: &mut String) {
     let state = match (turn.state, &turn.finish_reason) {
-        (TurnProgress::Finished, Some(reason)) => reason.as_str(),
-        (TurnProgress::Queued, _) => text::turns::queued(),
-        (TurnProgress::Running, _) => text::turns::running(),
-        (TurnProgress::Waiting, _) => text::turns::waiting(),
-        (TurnProgress::Finished, None) => text::turns::over(),
+        (TurnProgress::Finished, Some(reason)) => turn
+            .limit
+            .as_ref()
+            .map_or_else(|| reason.clone(), |limit| format!("{reason} ({limit})")),
+        (TurnProgress::Queued, _) => text::turns::queued().to_owned(),
+        (TurnProgress::Running, _) => text::turns::running().to_owned(),
+        (TurnProgress::Waiting, _) => text::turns::waiting().to_owned(),
+        (TurnProgress::Finished, None) => text::turns::over().to_owned(),
     };
     let time = Duration::from_millis(turn.elapsed_ms).as_secs_f32();
-    let tokens = text::turns::tokens(turn.tokens);
+    let used = used(turn);
     // Writing to a string cannot fail.
     let _infallible = writeln!(
         out,
-        "{:indent$}{}  {state}  {time:.1} s  {tokens}  {}",
+        "{:indent$}{}  {state}  {time:.1} s  {used}  {}",
         "",
         turn.name,
         turn.turn_id,

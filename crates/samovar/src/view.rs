@@ -7,7 +7,9 @@ use samovar_core::error::FaultCode;
 use samovar_core::event::{Fault, Fragment};
 use samovar_core::message::Reminder;
 use samovar_core::provider::{NOT_UNDERSTOOD, is_cut, is_refusal};
-use samovar_core::{FinishReason, Kind, Message, Outcome, Part, Role, SessionId, Status, ToolCall};
+use samovar_core::{
+    BudgetLimit, FinishReason, Kind, Message, Outcome, Part, Role, SessionId, Status, ToolCall,
+};
 use samovar_locale as text;
 use samovar_wire::agent::{ShownEvent, Snapshot};
 use serde_json::Value;
@@ -171,23 +173,20 @@ impl View {
                 reason,
                 fault,
                 usage,
+                bill,
                 ..
             } => {
                 self.last_words(&event.kind)?;
-                let exit = self.end(reason, fault.as_ref());
-                let tokens = usage.total();
-                return Ok(Some(Ending { exit, tokens }));
+                let exit = self.end(reason, fault.as_ref(), bill.limit);
+                return Ok(Some(Ending {
+                    exit,
+                    tokens: usage.total(),
+                }));
             }
             Kind::SessionClosed => {
-                let gone = Kind::TurnFinished {
-                    reason: FinishReason::Cancelled,
-                    iterations: 0,
-                    usage: self.result.usage,
-                    fault: None,
-                    bill: samovar_core::Bill::default(),
-                };
+                let gone = self.gone();
                 self.last_words(&gone)?;
-                let exit = self.end(&FinishReason::Cancelled, None);
+                let exit = self.end(&FinishReason::Cancelled, None, None);
                 let tokens = self.result.usage.total();
                 return Ok(Some(Ending { exit, tokens }));
             }
@@ -198,11 +197,23 @@ impl View {
             | Kind::MessageStarted { .. }
             | Kind::PartAdded { .. }
             | Kind::CallApproved { .. }
+            | Kind::UiEvent { .. }
             | Kind::CallStarted { .. }
             | Kind::EventsLost { .. }
             | Kind::StateChanged { .. } => {}
         }
         Ok(None)
+    }
+
+    /// The end of a turn whose session was deleted.
+    fn gone(&self) -> Kind {
+        Kind::TurnFinished {
+            reason: FinishReason::Cancelled,
+            iterations: 0,
+            usage: self.result.usage,
+            fault: None,
+            bill: samovar_core::Bill::default(),
+        }
     }
 
     /// Says that the server went away, and that it is looked for.
@@ -356,7 +367,12 @@ impl View {
     }
 
     /// Says why the turn ended, unless all went well.
-    fn end(&self, reason: &FinishReason, fault: Option<&Fault>) -> Exit {
+    fn end(
+        &self,
+        reason: &FinishReason,
+        fault: Option<&Fault>,
+        limit: Option<BudgetLimit>,
+    ) -> Exit {
         let (exit, message, code) = match (reason, fault) {
             (FinishReason::Model(_), _) if self.was_denied => {
                 let why = text::view::approval_denied();
@@ -389,7 +405,7 @@ impl View {
             (FinishReason::FailedCall, _) => {
                 (Exit::TurnFailed, text::view::call_failed(), "failed_call")
             }
-            (FinishReason::Budget, _) => (Exit::Limit, text::view::budget_used(), "budget"),
+            (FinishReason::Budget, _) => (Exit::Limit, budget_used(limit), "budget"),
             (FinishReason::Cancelled, _) => {
                 (Exit::Interrupted, text::view::cancelled(), "cancelled")
             }
@@ -487,5 +503,15 @@ fn say_diff(outcome: &str) {
             _ => Tone::Quiet,
         };
         say_in(tone, &format!("  {line}"));
+    }
+}
+
+/// Which limit of its budget ended a turn.
+fn budget_used(limit: Option<BudgetLimit>) -> &'static str {
+    match limit {
+        Some(BudgetLimit::Steps) => text::view::budget_used_steps(),
+        Some(BudgetLimit::Tokens) | None => text::view::budget_used(),
+        Some(BudgetLimit::Cost) => text::view::budget_used_cost(),
+        Some(BudgetLimit::Wall) => text::view::budget_used_wall(),
     }
 }

@@ -17,7 +17,7 @@ use samovar_sandbox::{DirLock, SmallFiles};
 use samovar_stores::damage::Reports;
 use samovar_stores::disk::Disk;
 use samovar_stores::{Options, Stores, backup};
-use samovar_tools::Resources;
+use samovar_tools::{FOR_UI, Resources};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -173,6 +173,7 @@ impl Opening {
         let mut config = self.config;
         let for_people = [ASK_USER, POST_MESSAGE].map(str::to_owned);
         config.settings.for_people.extend(for_people);
+        config.settings.for_ui.extend(FOR_UI.map(str::to_owned));
         let asking = config.budget().asking;
         config.settings.asking_at_once = config.settings.asking_at_once.min(asking);
         let (toolbox, folder) = toolbox(&config, self.shared.api.tools.client())?;

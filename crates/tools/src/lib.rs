@@ -22,6 +22,7 @@ mod search_files;
 mod survey;
 mod text;
 mod tool;
+mod ui;
 mod webhook;
 mod workspace;
 mod write_file;
@@ -33,6 +34,7 @@ use samovar_egress::Client;
 use samovar_sandbox::Jail;
 
 pub use crate::declared::{Declared, DeclaredError, no_arguments};
+pub use crate::ui::FOR_UI;
 pub use crate::webhook::{client_tool, webhook};
 
 use crate::tool::toolset;
@@ -61,5 +63,6 @@ pub fn catalog(resources: &Resources) -> Vec<Arc<dyn Toolset>> {
         toolset::<search_files::SearchFiles>(&workspace),
         toolset::<edit_file::EditFile>(&workspace),
         toolset::<write_file::WriteFile>(&workspace),
+        Arc::new(ui::UiTools),
     ]
 }

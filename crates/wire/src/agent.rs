@@ -2,6 +2,7 @@
 //! clients know, and the encoder that turns a turn's events into a stream.
 
 mod answer;
+mod budget;
 mod collector;
 mod encoder;
 mod event;
@@ -14,6 +15,8 @@ pub use answer::{
     CancelResult, ErrorBody, PaginatedResult, SendMessageResult, SessionInfo, Stats, TokenUsage,
     ToolDefinition, UndoResult,
 };
+pub(crate) use budget::maybe as maybe_dollars;
+pub use budget::{BudgetInfo, Dollars};
 pub use collector::Collector;
 pub use encoder::{Encoder, Profile};
 pub use event::{AgentStreamEvent, AgentStreamEventType};

@@ -13,6 +13,8 @@ use samovar_core::{
     Millis, Seq, SessionId, Title, TurnId, Usage,
 };
 
+mod turns;
+
 /// The history in memory.
 #[derive(Default)]
 pub struct MemoryHistory {
@@ -38,9 +40,7 @@ struct Turn {
     started_at: Option<Millis>,
     end: Option<(FinishReason, Millis)>,
     usage: Usage,
-    iterations: u32,
-    bill: Bill,
-    budget: Budget,
+    costs: (u32, Bill, Budget),
 }
 
 struct Put {
@@ -199,7 +199,7 @@ impl Session {
                 turn.started_at.get_or_insert(at);
                 turn.place = turn.place.or(Some(seq));
                 (turn.parent_call, turn.has_begun) = (parent_call, true);
-                turn.budget = budget;
+                turn.costs.2 = budget;
             }
             Change::TurnFinished {
                 turn,
@@ -212,7 +212,7 @@ impl Session {
                 let turn = self.turn(&turn);
                 turn.place = turn.place.or(Some(seq));
                 (turn.is_over, turn.usage) = (true, usage);
-                (turn.iterations, turn.bill) = (iterations, bill);
+                (turn.costs.0, turn.costs.1) = (iterations, bill);
                 turn.end = Some((reason, at));
             }
             _ => {}
@@ -251,9 +251,7 @@ impl Session {
                 started_at: None,
                 end: None,
                 usage: Usage::default(),
-                iterations: 0,
-                bill: Bill::default(),
-                budget: Budget::default(),
+                costs: Default::default(),
             });
             self.turns.len() - 1
         });
@@ -298,33 +296,6 @@ impl Session {
         let start = messages.len().saturating_sub(query.limit as usize);
         let rows = messages[start..].iter();
         rows.map(|put| self.row_of(put)).collect()
-    }
-
-    fn turns(&self, query: &TurnQuery) -> Vec<TurnRow> {
-        let wanted = |turn: &&Turn| query.turn.as_ref().is_none_or(|id| turn.id == *id);
-        let shown = self.turns.iter().filter(wanted).filter_map(|turn| {
-            let of_turn = |put: &&Put| put.turn.as_ref() == Some(&turn.id);
-            let first = self.messages.iter().find(of_turn)?;
-            let caller = self
-                .messages
-                .iter()
-                .find(|put| Some(&put.message.id) == first.message.parent.as_ref());
-            Some(TurnRow {
-                turn: turn.id.clone(),
-                session: self.row.id.clone(),
-                agent: first.agent.clone(),
-                parent: caller.and_then(|put| put.turn.clone()),
-                parent_call: turn.parent_call.clone(),
-                started_at: turn.started_at,
-                end: turn.end.clone(),
-                usage: turn.usage,
-                iterations: turn.iterations,
-                bill: turn.bill,
-                budget: turn.budget,
-                left: None,
-            })
-        });
-        shown.collect()
     }
 
     fn last_turn(&self) -> Option<LastTurn> {

@@ -290,7 +290,7 @@ fn a_server_that_counts_what_is_reserved_for_the_answer_is_asked_for_less() {
     for (window, is_named) in [(2048, true), (4096, true), (2048, false), (4096, false)] {
         let mut limit = None;
         let refusals = (0..9).find(|_| {
-            let prompt = transcript.show_in(prompt(Vec::new(), 4096), limit.as_ref());
+            let prompt = transcript.show_in(prompt(Vec::new(), 4096), limit.as_ref(), None);
             let used = size(&prompt) * 3 / 4 + u64::from(prompt.max_tokens);
             let named = ContextNumbers {
                 used: Some(used),

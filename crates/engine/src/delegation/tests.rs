@@ -97,7 +97,7 @@ proptest! {
         for (callee, is_background) in orders {
             let name = NAMES[callee];
             let known = agents.find(name).unwrap();
-            let of = Caller { agent: &caller, path: &path, children: 0, in_tree: 0 };
+            let of = Caller { agent: &caller, path: &path, children: 0, in_tree: 0, posted: None };
             let Ok(child) = admit(&of, &order(name), is_background, &agents) else {
                 continue;
             };
@@ -173,25 +173,10 @@ fn each_guard_has_its_code() {
             path,
             children,
             in_tree,
+            posted: None,
         };
         let admitted = admit(&caller, &order(name), false, &agents);
         let refused = admitted.err().map_or("", |refusal| refusal.code);
         assert_eq!(refused, code, "{path} {name}");
-    }
-}
-
-// proves SA-17
-#[test]
-fn a_template_is_filled_with_what_is_known() {
-    let agent = AgentName::new("browser").unwrap();
-    let day = 24 * 60 * 60 * 1000;
-    for (days, prompt, expected) in [
-        (0, "{{agent.name}} on {{ date }}", "browser on 1970-01-01"),
-        (19_782, "{{date}}", "2024-02-29"),
-        (20_780, "{{date}}{{mode}}", "2026-11-23default"),
-        (0, "at {{tab.url}}{{workspace}}.", "at ."),
-        (0, "no {{end", "no {{end"),
-    ] {
-        assert_eq!(filled(prompt, &agent, Millis(days * day)), expected);
     }
 }

@@ -155,6 +155,7 @@ impl Engine {
             turn: TurnId::fresh(ids),
             agent: master(),
             key: call.id.clone(),
+            posted: None,
         };
         let spec = tool.spec.clone();
         let mut task = JoinSet::new();
@@ -164,8 +165,9 @@ impl Engine {
             ran = task.join_next() => ran,
             () = self.parts.stop.cancelled() => None,
         };
+        // Nobody follows a turn to whom anything could be shown.
         let outcome = ran.and_then(|ran| outcome_of(&spec.name, spec.closer, ran));
-        let outcome = outcome.unwrap_or_else(|| stopped(spec.effect));
+        let outcome = outcome.map_or_else(|| stopped(spec.effect), |(outcome, _)| outcome);
         outcome.readable()
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use samovar_core::command::Text;
+use samovar_core::situation::Posted;
 use samovar_core::{
     Accepted, Action, Bounds, CallId, Code, Command, ContextLimit, Delivery, Error, Message,
     Outcome, Sender, Seq, SessionId, TurnId,
@@ -97,6 +98,7 @@ impl MemorySession {
             text: Text::new(text)?,
             bounds: Bounds::default(),
             delivery,
+            posted: Posted::default(),
         };
         let Accepted::Posted { turn, after, .. } = self.act(post).await? else {
             return Err(Error::new(Code::Internal, locale::turn::broken()));

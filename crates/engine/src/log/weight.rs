@@ -22,7 +22,12 @@ pub(super) fn of_event(event: &Arc<Event>) -> usize {
             Fragment::Text(text) | Fragment::Reasoning(text) | Fragment::Args(text) => text.len(),
             Fragment::Call { name, .. } => name.len(),
         },
-        Kind::MessageFinished { message, .. } => inside(message),
+        Kind::MessageFinished {
+            message, situation, ..
+        } => {
+            let situation = situation.as_ref().map(|situation| situation.bytes());
+            inside(message) + situation.unwrap_or_default()
+        }
         Kind::PartAdded { part, .. } => of_part(part),
         Kind::CallClosed { outcome, .. } => {
             outcome.text.len() + outcome.data.as_ref().map_or(0, of_value)
@@ -32,6 +37,7 @@ pub(super) fn of_event(event: &Arc<Event>) -> usize {
             prompt.unwrap_or_default()
         }
         Kind::StateChanged { state } => of_value(state),
+        Kind::UiEvent { kind, payload, .. } => kind.len() + of_value(payload),
         Kind::SessionOpened {
             metadata,
             system_prompt,

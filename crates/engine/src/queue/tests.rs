@@ -18,6 +18,7 @@ fn queued(name: &str, entry: Entry) -> Queued {
         message: Arc::new(message),
         bounds: Bounds::default(),
         entry,
+        situation: None,
     }
 }
 

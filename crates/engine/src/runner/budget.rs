@@ -39,6 +39,7 @@ impl Runner {
                 message: Message::clone(&queued.message),
                 bounds: Bounds::default(),
                 entry: Entry::Joined,
+                situation: None,
             };
             // The end comes second: where only a part can be kept, it is never without the message.
             self.pending.push(self.draft(Author::User, joined));

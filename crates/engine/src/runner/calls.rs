@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use samovar_core::tool::Sharing;
+use samovar_core::tool::{Sharing, UiEvent};
 use samovar_core::{
     Broken, CallId, Closer, Effect, Kind, Millis, Outcome, Status, ToolCall, ToolReply, planted,
 };
@@ -13,7 +13,6 @@ use serde_json::Value;
 use tokio::task::{Id, JoinError, JoinSet};
 
 use super::{FromTurn, Input, Runner};
-use crate::delegation;
 use crate::edges;
 use crate::gate::{self, Verdict};
 use crate::toolbox::{CurrentTools, Tool, outcome_of};
@@ -184,8 +183,7 @@ impl<'a> Calls<'a> {
 
     /// The gate: schema, policy (TL-4).
     fn admit(&self, call: &ToolCall) -> Result<Arc<Tool>, Outcome> {
-        let agent = &self.runner.definition;
-        let has = |name: &str| delegation::has_tool(agent, name);
+        let has = |name: &str| self.runner.has_tool(name);
         let tool = self.shelf.find_of(call, has).map_err(Outcome::failed)?;
         let level = self
             .runner
@@ -295,7 +293,7 @@ impl<'a> Calls<'a> {
             return;
         };
         let ran = joined.map(|(_, said)| said);
-        let Some(outcome) = outcome_of(&running.name, running.closer, ran) else {
+        let Some((outcome, shown)) = outcome_of(&running.name, running.closer, ran) else {
             return;
         };
         let turn = &self.runner.turn;
@@ -304,6 +302,14 @@ impl<'a> Calls<'a> {
             return;
         }
         let (call, name, outcome) = (running.call, running.name, outcome.readable());
+        if let Some(UiEvent { kind, payload }) = shown {
+            let call = call.clone();
+            self.runner.note(Kind::UiEvent {
+                call,
+                kind,
+                payload,
+            });
+        }
         self.runner.note(Kind::CallClosed {
             call,
             name,

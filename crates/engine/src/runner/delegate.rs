@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use samovar_core::{
     Agent, AgentPath, Approval, Author, Bounds, Budget, Kind, Message, MessageId, Model, Outcome,
-    Part, Role, ToolCall, ToolSpec, TurnId, planted,
+    Part, Role, Situation, ToolCall, ToolSpec, TurnId, planted,
 };
 use serde_json::json;
 
@@ -14,6 +14,7 @@ use crate::budget::Purse;
 use crate::delegation::{self, Caller, Order, Refusal};
 use crate::gate;
 use crate::log::Draft;
+use crate::posted::Filling;
 use crate::session::Slot;
 use crate::turn::{Place, Turn};
 
@@ -70,13 +71,12 @@ impl Runner {
             children: taken.of_turn,
             // What a child in the background has left takes its place until it begins a turn.
             in_tree: taken.in_tree + self.queue.results(),
+            posted: self.turn.posted().map(AsRef::as_ref),
         };
         let agents = self.parts.agents.as_ref();
         let mut definition = delegation::admit(&caller, &order, is_background, agents)?;
-        if order.name.is_some() {
-            let prompt = &definition.system_prompt;
-            definition.system_prompt = delegation::filled(prompt, &definition.name, self.now());
-        }
+        let situation = self.situation_below(&order)?;
+        self.settle_in(&mut definition, &order, situation.as_deref());
         let model = self.model_for(&definition, &order).await?;
         let agent = self.agent.child(definition.name.as_str());
         let turn_id = TurnId::fresh(self.parts.ids.as_ref());
@@ -91,6 +91,7 @@ impl Runner {
             parent_call: Some(call.id.clone()),
             is_background,
             definition: Some(Arc::new(definition)),
+            situation: situation.clone(),
         };
         let (kinds, turn) = self
             .parts
@@ -104,7 +105,8 @@ impl Runner {
             deadline: None,
             probe: Some(json!({"turn": turn_id.as_str()})),
         });
-        self.note_first(&turn_id, &agent, &said, kinds);
+        let first = Kind::begun_by(Message::clone(&said), situation);
+        self.note_first(&turn_id, &agent, first, kinds);
         if is_background {
             let said = json!({"ok": true, "turnId": turn_id.as_str()});
             self.note(Kind::CallClosed {
@@ -126,8 +128,8 @@ impl Runner {
     }
 
     /// Notes the first facts of a child: its message, then its start.
-    fn note_first(&mut self, turn: &TurnId, agent: &AgentPath, said: &Message, kinds: Vec<Kind>) {
-        let first = (Author::Agent, Kind::finished(said.clone()));
+    fn note_first(&mut self, turn: &TurnId, agent: &AgentPath, first: Kind, kinds: Vec<Kind>) {
+        let first = (Author::Agent, first);
         let start = kinds.into_iter().map(|kind| (Author::System, kind));
         for (author, kind) in [first].into_iter().chain(start) {
             self.pending.push(Draft {
@@ -157,6 +159,37 @@ impl Runner {
         message.parent = self.turn.answer().cloned();
         delegation::describe(&mut message, &definition.display_name, &call.id);
         message
+    }
+
+    /// Fits a definition to the situation in which its agent works. The prompt of a copy is filled
+    /// already.
+    fn settle_in(&self, definition: &mut Agent, order: &Order, situation: Option<&Situation>) {
+        if let Some(mode) = situation.and_then(|situation| situation.mode.as_ref()) {
+            definition.denied.extend(mode.denied.iter().cloned());
+        }
+        if order.name.is_none() {
+            return;
+        }
+        let filling = Filling {
+            agent: &definition.name,
+            now: self.now(),
+            situation,
+        };
+        definition.system_prompt = filling.fill(&definition.system_prompt);
+    }
+
+    /// The child's situation: its caller's, in a mode that may take more away.
+    fn situation_below(&self, order: &Order) -> Result<Option<Arc<Situation>>, Refusal> {
+        let place = self.turn.place();
+        let Some(wanted) = order.mode() else {
+            return Ok(place.situation.clone());
+        };
+        let modes = &self.parts.settings.agent_modes;
+        let mode = modes
+            .narrow(place.mode(), wanted)
+            .map_err(|widening| delegation::bad_mode(wanted, widening))?;
+        let context = self.turn.posted().cloned();
+        Ok(Situation { context, mode }.shared())
     }
 
     /// What the caller's own message set holds below it too, within the child's ceiling.

@@ -86,6 +86,7 @@ impl Runner {
             turn: self.turn_id.clone(),
             agent: self.agent.clone(),
             key: self.key_of(call),
+            posted: self.turn.posted().cloned(),
         }
     }
 

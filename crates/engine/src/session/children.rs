@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use samovar_core::{
     Accepted, AgentPath, Author, Bounds, CallId, Code, Entry, Error, Kind, Message, MessageId,
-    Outcome, TurnId, failpoint, planted,
+    Outcome, Situation, TurnId, failpoint, planted,
 };
 use samovar_locale as locale;
 use serde_json::json;
@@ -224,11 +224,21 @@ impl Parts {
                 ..Bounds::default()
             },
             entry: Entry::Own,
+            // What the person sees by then is not known, and what they do is not less delicate.
+            situation: turn.place().mode().and_then(|mode| {
+                let mode = Some(mode.clone());
+                Situation {
+                    context: None,
+                    mode,
+                }
+                .shared()
+            }),
         };
         let kind = Kind::MessageFinished {
             message: Message::clone(&queued.message),
             bounds: queued.bounds,
             entry: queued.entry,
+            situation: queued.situation.clone(),
         };
         let draft = Draft::new(Some(queued.turn.clone()), Author::System, kind);
         Some((queued, draft))

@@ -4,11 +4,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use samovar_core::event::Group;
-use samovar_core::{AgentPath, Bounds, CallId, Entry, Event, Kind, Message, Outcome, Seq, TurnId};
+use samovar_core::{
+    AgentPath, Bounds, CallId, Entry, Event, Kind, Message, Outcome, Seq, Situation, TurnId,
+};
 
 use crate::context::Transcript;
 use crate::delegation;
 use crate::log::{master, note_turn};
+use crate::queue::Queued;
 use crate::turn::Turn;
 
 #[cfg(test)]
@@ -30,6 +33,20 @@ pub(super) struct FirstMessage {
     pub(super) message: Arc<Message>,
     pub(super) bounds: Bounds,
     pub(super) entry: Entry,
+    pub(super) situation: Option<Arc<Situation>>,
+}
+
+impl FirstMessage {
+    /// The same as what waits for its turn.
+    pub(super) fn queued(&self, turn: TurnId) -> Queued {
+        Queued {
+            turn,
+            message: self.message.clone(),
+            bounds: self.bounds,
+            entry: self.entry,
+            situation: self.situation.clone(),
+        }
+    }
 }
 
 impl Fold {
@@ -58,12 +75,14 @@ impl Fold {
                     message,
                     bounds,
                     entry,
+                    situation,
                 } if message.is_input() => {
                     let first = FirstMessage {
                         at: event.seq,
                         message: Arc::new(message.clone()),
                         bounds: *bounds,
                         entry: *entry,
+                        situation: situation.clone(),
                     };
                     match entry {
                         Entry::Own | Entry::Steers | Entry::Interrupts => {

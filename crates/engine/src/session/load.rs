@@ -22,7 +22,6 @@ use crate::log::{Keeping, Log, LogStart, MASTER};
 use crate::parts::Parts;
 use crate::projection;
 use crate::projector::{read_all, read_kept};
-use crate::queue::Queued;
 use crate::turn::Turn;
 
 /// How long a session waits that a new history does not know yet.
@@ -196,12 +195,7 @@ impl Mailbox {
         for (turn_id, agent, turn) in fold.turns {
             let waits = !fold.started.contains(&turn_id);
             if let Some(said) = fold.said.get(&turn_id).filter(|_| waits) {
-                open.queue.push(Queued {
-                    turn: turn_id,
-                    message: said.message.clone(),
-                    bounds: said.bounds,
-                    entry: said.entry,
-                });
+                open.queue.push(said.queued(turn_id));
                 continue;
             }
             let parent = parents.get(&turn_id).cloned();

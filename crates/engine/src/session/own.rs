@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use samovar_core::error::FaultCode;
 use samovar_core::{
-    Agent, AgentName, AgentPath, Author, Bounds, Code, Error, Kind, Model, SystemPrompt,
+    Agent, AgentName, AgentPath, Author, Bounds, Code, Delivery, Error, Kind, Message, MessageId,
+    Model, Part, Role, Situation, SystemPrompt,
 };
 use samovar_locale as locale;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use super::post::Post;
 use super::{Mailbox, OpenSession};
 use crate::delegation;
 use crate::log::{Draft, MASTER};
 use crate::parts::{Parts, refusal};
+use crate::posted::Filling;
 use crate::turn::{Place, Turn};
 
 impl Mailbox {
@@ -108,6 +111,7 @@ impl Parts {
         model: &Model,
         asked: Bounds,
         agent: &Arc<Agent>,
+        situation: Option<Arc<Situation>>,
     ) -> (Vec<Kind>, Turn) {
         let bounds = Bounds {
             approval: asked.approval.map(|level| agent.within_ceiling(level)),
@@ -115,22 +119,74 @@ impl Parts {
         };
         let approval = agent.within_ceiling(self.settings.approval);
         let place = Place {
-            definition: self.definition_of(agent),
+            definition: self.definition_of(agent, situation.as_deref()),
+            situation,
             ..Place::default()
         };
         self.begin_as(model, bounds, approval, place, None)
     }
 
+    /// The model with which a turn continues: its own, with which a fallback that is lost can be
+    /// replaced by the next, else the fallback in use.
+    pub(super) async fn model_of(&self, turn: &Turn) -> Result<Model, Error> {
+        match self.models.find(turn.route()).await {
+            Err(_) if turn.route() != turn.asked_route() => {
+                self.models.find(turn.asked_route()).await
+            }
+            found => found,
+        }
+    }
+
+    /// The message that a person sends.
+    pub(super) fn user_message(&self, id: Option<MessageId>, text: String) -> Message {
+        let fresh = || MessageId::fresh(self.ids.as_ref());
+        Message::new(
+            id.unwrap_or_else(fresh),
+            Role::User,
+            vec![Part::text(text)],
+            self.clock.now(),
+        )
+    }
+
     /// The definition that is stored with a turn; `None` for the server's own master.
-    fn definition_of(&self, agent: &Arc<Agent>) -> Option<Arc<Agent>> {
-        if Arc::ptr_eq(agent, &self.master) {
+    fn definition_of(
+        &self,
+        agent: &Arc<Agent>,
+        situation: Option<&Situation>,
+    ) -> Option<Arc<Agent>> {
+        let mode = situation.and_then(|situation| situation.mode.as_ref());
+        let denied = mode.map(|mode| mode.denied.clone()).unwrap_or_default();
+        if Arc::ptr_eq(agent, &self.master) && denied.is_empty() {
             return None;
         }
-        let prompt = delegation::filled(&agent.system_prompt, &agent.name, self.clock.now());
+        let filling = Filling {
+            agent: &agent.name,
+            now: self.clock.now(),
+            situation,
+        };
         Some(Arc::new(Agent {
-            system_prompt: prompt,
+            system_prompt: filling.fill(&agent.system_prompt),
+            denied: &agent.denied | &denied,
             ..Agent::clone(agent)
         }))
+    }
+
+    /// The situation that a message brings its turn.
+    ///
+    /// # Errors
+    /// [`Code::InvalidParams`] when its mode is unknown, or when it may join another turn, which has
+    /// its own.
+    pub(super) fn situation(&self, post: &Post) -> Result<Option<Arc<Situation>>, Error> {
+        if post.delivery == Delivery::Steer && !post.posted.is_empty() {
+            let details = json!({"parameter": "delivery"});
+            let why = locale::request::steers_with_context();
+            return Err(Error::new(Code::InvalidParams, why).with_details(details));
+        }
+        let situation = Situation {
+            context: post.posted.context().cloned(),
+            mode: self.settings.agent_modes.decide(&post.posted)?,
+        };
+        Ok(situation.shared())
     }
 }
 

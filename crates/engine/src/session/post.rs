@@ -5,9 +5,10 @@ use std::sync::Arc;
 use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
 use samovar_core::provider::ModelKind;
+use samovar_core::situation::Posted;
 use samovar_core::{
     Accepted, Approval, Author, Bounds, CallId, Code, Delivery, Entry, Error, FinishReason, Kind,
-    Limits, Message, MessageId, Model, Part, Reminders, Role, Seq, TurnId,
+    Limits, Message, MessageId, Model, Reminders, Seq, TurnId,
 };
 use samovar_locale as locale;
 use tokio::sync::mpsc;
@@ -33,6 +34,7 @@ pub(super) struct Post {
     pub(super) text: String,
     pub(super) bounds: Bounds,
     pub(super) delivery: Delivery,
+    pub(super) posted: Posted,
 }
 
 impl Mailbox {
@@ -61,6 +63,7 @@ impl Mailbox {
         let equipped = self.parts.equip(open, post.bounds).await;
         let (model, agent) = equipped.map_err(|(_, error)| error)?;
         open.check(post.delivery, max_queue)?;
+        let situation = self.parts.situation(&post)?;
         let turn = TurnId::fresh(self.parts.ids.as_ref());
         let message = Arc::new(self.parts.user_message(post.id, post.text));
         let (bounds, entry) = (post.bounds, open.entry(post.delivery));
@@ -68,6 +71,7 @@ impl Mailbox {
             message: Message::clone(&message),
             bounds,
             entry,
+            situation: situation.clone(),
         };
         let draft = |kind, author| Draft::new(Some(turn.clone()), author, kind);
         // No provider could be used when the session was opened, or its log is older than routes.
@@ -84,8 +88,8 @@ impl Mailbox {
         });
         let said = draft(finished, Author::User);
         let mut drafts: Vec<_> = routed.into_iter().chain([said]).collect();
-        let begin = || self.parts.begin(&model, bounds, &agent);
-        let begun = open.is_free().then(begin);
+        let first = || self.parts.begin(&model, bounds, &agent, situation.clone());
+        let begun = open.is_free().then(first);
         if let Some((kinds, _)) = &begun {
             drafts.extend(kinds.iter().map(|kind| draft(kind.clone(), Author::System)));
         }
@@ -112,6 +116,7 @@ impl Mailbox {
                 message,
                 bounds,
                 entry,
+                situation,
             });
             open.weigh();
             if entry == Entry::Interrupts {
@@ -167,7 +172,8 @@ impl Mailbox {
                 return Ok(false);
             }
         };
-        let (kinds, turn) = self.parts.begin(&model, queued.bounds, &agent);
+        let situation = queued.situation.clone();
+        let (kinds, turn) = self.parts.begin(&model, queued.bounds, &agent, situation);
         self.record(&queued.turn, &own, kinds).await?;
         self.spawn(queued.turn.clone(), queued.message.clone(), turn, model);
         Ok(true)
@@ -419,17 +425,6 @@ impl OpenSession {
 }
 
 impl Parts {
-    /// The model with which a turn continues: its own, with which a fallback that is lost can be
-    /// replaced by the next, else the fallback in use.
-    pub(super) async fn model_of(&self, turn: &Turn) -> Result<Model, Error> {
-        match self.models.find(turn.route()).await {
-            Err(_) if turn.route() != turn.asked_route() => {
-                self.models.find(turn.asked_route()).await
-            }
-            found => found,
-        }
-    }
-
     /// The first facts of a turn at a place, and the turn that knows them. With a budget its first step
     /// begins where the size of the prompt is known.
     pub(crate) fn begin_as(
@@ -471,6 +466,7 @@ impl Parts {
             definition: place.definition,
         };
         let mut turn = Turn::new();
+        turn.situate(place.situation);
         turn.apply(&started);
         let mut kinds = vec![started];
         if let Step::Record(mut kind) = turn.next()
@@ -483,25 +479,5 @@ impl Parts {
             kinds.push(kind);
         }
         (kinds, turn)
-    }
-
-    /// Refuses a budget in money with a model whose price is unknown (SA-12).
-    pub(super) fn check_price(&self, model: &Model, bounds: Bounds) -> Result<(), Error> {
-        let budget = bounds.limit(self.settings.limits).budget;
-        if budget.cost.is_none() || self.models.price(&model.route).is_some() {
-            return Ok(());
-        }
-        let why = locale::models::unpriced(locale::quoted(&model.name));
-        Err(Error::new(Code::UnpricedModel, why))
-    }
-
-    fn user_message(&self, id: Option<MessageId>, text: String) -> Message {
-        let fresh = || MessageId::fresh(self.ids.as_ref());
-        Message::new(
-            id.unwrap_or_else(fresh),
-            Role::User,
-            vec![Part::text(text)],
-            self.clock.now(),
-        )
     }
 }

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use samovar_core::event::Fault;
 use samovar_core::{
-    Agent, Approval, Bill, Bounds, BudgetLimit, CallId, FinishReason, Kind, Limits, MessageId,
-    ToolCall,
+    Agent, AgentMode, Approval, Bill, Bounds, BudgetLimit, CallId, FinishReason, Kind, Limits,
+    Message, MessageId, PostedContext, Role, Situation, ToolCall,
 };
+
+use crate::budget::Hold;
 
 use super::{CallState, Open, Phase, Turn};
 
@@ -20,6 +22,8 @@ pub struct Place {
     pub is_background: bool,
     /// Its agent, if that is not the server's own master.
     pub definition: Option<Arc<Agent>>,
+    /// The situation that its first message brought.
+    pub situation: Option<Arc<Situation>>,
 }
 
 /// How a turn ended.
@@ -34,16 +38,20 @@ pub struct End {
 }
 
 impl Place {
-    pub(super) fn new(
+    pub(super) fn start(
+        &mut self,
         parent_call: Option<&CallId>,
         is_background: bool,
         definition: Option<&Arc<Agent>>,
-    ) -> Self {
-        Self {
-            parent_call: parent_call.cloned(),
-            is_background,
-            definition: definition.cloned(),
-        }
+    ) {
+        self.parent_call = parent_call.cloned();
+        self.is_background = is_background;
+        self.definition = definition.cloned();
+    }
+
+    /// The mode of its turn, if it takes anything away.
+    pub(crate) fn mode(&self) -> Option<&AgentMode> {
+        self.situation.as_ref()?.mode.as_ref()
     }
 }
 
@@ -74,6 +82,27 @@ impl Turn {
     /// Where it stands among the turns of its session.
     pub fn place(&self) -> &Place {
         &self.place
+    }
+
+    /// Takes in a message: an answer of its model, or one that its model reads.
+    pub(super) fn said(&mut self, message: &Message, situation: Option<&Arc<Situation>>) {
+        if message.role == Role::Assistant {
+            return self.answered(message);
+        }
+        self.heard(message);
+        self.situate(situation.cloned());
+    }
+
+    /// Takes in the situation that its first message brings.
+    pub(crate) fn situate(&mut self, situation: Option<Arc<Situation>>) {
+        if situation.is_some() {
+            self.place.situation = situation;
+        }
+    }
+
+    /// What the client's UI showed when its message was sent.
+    pub(crate) fn posted(&self) -> Option<&Arc<PostedContext>> {
+        self.place.situation.as_ref()?.context.as_ref()
     }
 
     /// How it ended; `None` while it lives.
@@ -121,6 +150,20 @@ impl Turn {
     /// The current iteration of the loop.
     pub fn iteration(&self) -> u32 {
         self.iteration
+    }
+
+    /// Adds what a call used to the bill, once a fact tells that.
+    pub(super) fn settle(&mut self, kind: &Kind) {
+        if let Some(hold) = self.hold
+            && let Some(spent) = hold.settled(kind)
+        {
+            hold.charge(&mut self.bill, spent);
+            self.hold = None;
+        }
+        if let Kind::TurnFinished { bill, .. } = kind {
+            self.bill = *bill;
+        }
+        self.hold = Hold::of(kind).or(self.hold);
     }
 
     /// The fact that ends the turn because its budget has no room; none of its calls is open then.

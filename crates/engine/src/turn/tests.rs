@@ -1,4 +1,4 @@
-use samovar_core::{Effect, MessageId, Millis, Part, Reminders};
+use samovar_core::{Effect, MessageId, Millis, Part, Reminders, Role};
 use serde_json::{Map, json};
 
 use super::*;

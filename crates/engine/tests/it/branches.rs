@@ -152,9 +152,9 @@ async fn a_stop_that_waits_for_a_child_hears_that_its_end_cannot_be_kept() {
     assert_eq!(rig.over(&turn).await, FinishReason::Cancelled);
 }
 
-// proves SA-5
+// proves SA-8
 #[tokio::test]
-async fn what_a_child_had_begun_to_say_when_it_was_given_up_is_its_summary() {
+async fn what_a_child_had_begun_to_say_when_it_was_given_up_is_a_message_of_its_own() {
     let held = Gate::default();
     let world = world(move |who, _, results| match (who, results) {
         ("master", 0) => call("subAgent", delegate("a", "look")),
@@ -167,13 +167,10 @@ async fn what_a_child_had_begun_to_say_when_it_was_given_up_is_its_summary() {
         .await;
 
     let rig = rig
-        .restart_with(|settings| settings.max_continuations = 0)
+        .restart_with(|settings| settings.resume = Resume::Off)
         .await;
 
     let log = log(&rig, &turn).await;
-    let [said] = &outcomes(&log, &turn)[..] else {
-        panic!("{log:#?}")
-    };
     let left = log.iter().find_map(|event| match &event.kind {
         Kind::MessageFinished { message, .. } if message.role == Role::Assistant => {
             Some(message).filter(|_| event.agent.depth() == 1)
@@ -182,8 +179,6 @@ async fn what_a_child_had_begun_to_say_when_it_was_given_up_is_its_summary() {
     });
     let left = left.unwrap();
     assert!(!left.text().is_empty());
-    assert_eq!(said["summary"], left.text());
-    assert_eq!(said["messageId"], left.id.as_str());
     assert!(left.parent.is_some() && left.metadata["agent"]["toolCallId"].is_string());
 }
 

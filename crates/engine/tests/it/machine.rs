@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use samovar_core::command::{Delivery, Text};
 use samovar_core::{
-    Accepted, Action, Approval, Bounds, Code, Error, Event, Kind, Limits, MessageId, Outcome,
-    Sender, Seq, SessionId, Toolset, TurnId,
+    Accepted, Action, Approval, Code, Error, Event, Kind, Limits, MessageId, Outcome, Sender, Seq,
+    SessionId, Toolset, TurnId,
 };
 use samovar_doubles::{CountedIds, Over, TestClock};
 use samovar_engine::{DelegationTools, Engine, OpenCall, Ports, Resume, Retry, Settings, Toolbox};
 use samovar_stores::history::SqliteHistory;
 use samovar_stores::journal::LmdbJournal;
-use serde_json::Map;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
+
+use crate::rig::{opening, said_as};
 
 use self::mortal::{Life, MortalHistory, MortalJournal};
 use self::world::{Definitions, ModelScript, Outside, World};
@@ -91,12 +91,7 @@ struct Post {
 
 impl Post {
     fn saying(&self, text: &str) -> Action {
-        Action::Post {
-            message: Some(self.id.clone()),
-            text: Text::new(text.to_owned()).unwrap(),
-            bounds: Bounds::default(),
-            delivery: Delivery::Queue,
-        }
+        said_as(self.id.as_str(), text)
     }
 }
 
@@ -393,13 +388,7 @@ impl Process {
 
     /// Opens a session and lets somebody read it; whether the process lived so long.
     fn begin(&self, session: usize, seen: &SeenEvents) -> bool {
-        let open = Action::Open {
-            model: None,
-            metadata: Map::new(),
-            agent: None,
-            system_prompt: None,
-        };
-        let opened = self.submit(session, open);
+        let opened = self.submit(session, opening());
         if let Some(opened) = &opened {
             assert!(opened.is_ok(), "{opened:?}");
             let (engine, seen) = (self.engine.clone(), seen.clone());

@@ -14,7 +14,6 @@ mod children;
 mod cut;
 mod delivery;
 mod failing;
-mod given_up;
 mod in_memory;
 mod kept;
 mod left;

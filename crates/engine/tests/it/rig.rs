@@ -6,6 +6,7 @@ use std::time::Duration;
 use samovar_core::agent::{AgentEntry, AgentOrigin};
 use samovar_core::command::Text;
 use samovar_core::history::{MessageQuery, MessageRow, SessionRow, Speakers};
+use samovar_core::situation::Posted;
 use samovar_core::{
     Accepted, Action, Agent, Agents, Approval, Bounds, CallId, Code, Delivery, Error, Event,
     FinishReason, Kind, MessageId, Outcome, Prompt, Role, Sender, Seq, SessionId, Toolset, TurnId,
@@ -417,6 +418,7 @@ pub(crate) fn said(text: &str, delivery: Delivery) -> Action {
         text: Text::new(text.to_owned()).unwrap(),
         bounds: Bounds::default(),
         delivery,
+        posted: Posted::default(),
     }
 }
 

@@ -6,15 +6,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use samovar_core::agent::AgentModel;
 use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
+use samovar_core::situation::{Posted, Tab};
+use samovar_core::tool::UiEvent;
 use samovar_core::{
-    Action, Agent, AgentName, Approval, Code, Delivery, FinishReason, Kind, Prompt, SystemPrompt,
+    Action, Agent, AgentName, Approval, Code, Delivery, FinishReason, Kind, Outcome, PostedContext,
+    Prompt, SystemPrompt, ToolReply,
 };
 use samovar_doubles::{Gate, TestTool, World, call, say};
-use samovar_engine::{Beginning, Conversation, Folder, FolderFile, Toolbox};
-use serde_json::Map;
+use samovar_engine::{AgentModes, Beginning, Conversation, Folder, FolderFile, Toolbox};
+use serde_json::{Map, json};
 
 use crate::children::{agent, delegate, world};
-use crate::rig::{Rig, said, settings, turn_of, well};
+use crate::rig::{Rig, said, settings, texts_of, turn_of, well};
 
 /// A session of an agent, which is told this.
 fn open(agent: &str, prompt: Option<&str>) -> Action {
@@ -207,4 +210,233 @@ async fn a_session_in_memory_is_told_nothing_by_the_server_or_the_folder() {
     let prompt = rig.world.model.prompts().pop().unwrap();
     let names: Vec<_> = prompt.layers.iter().map(|layer| layer.name).collect();
     assert_eq!(names, ["soul", "agents"]);
+}
+
+/// A message that is sent in this situation.
+fn said_in(text: &str, context: Option<PostedContext>, mode: Option<&str>) -> Action {
+    let mut action = said(text, Delivery::Queue);
+    if let Action::Post { posted, .. } = &mut action {
+        *posted = Posted::new(context, mode.map(str::to_owned)).unwrap();
+    }
+    action
+}
+
+/// A page with a tab of this kind.
+fn page(id: &str, kind: &str) -> PostedContext {
+    PostedContext {
+        page_id: Some(id.to_owned()),
+        active_tab: Some(Tab {
+            url: Some("https://example.com/tea".to_owned()),
+            kind: Some(kind.to_owned()),
+            ..Tab::default()
+        }),
+        ..PostedContext::default()
+    }
+}
+
+// proves SA-17
+#[tokio::test]
+async fn a_posted_context_is_seen_in_its_turn_alone_also_when_a_restart_cuts_that() {
+    let held = Gate::default();
+    let gate = held.clone();
+    let world = world(move |_, said, _| {
+        if said.ends_with("first") {
+            say("slow").hold_after(1, &gate)
+        } else {
+            say("fine")
+        }
+    });
+    let own = Agent {
+        system_prompt: "You see {{tab.url}} in {{mode}}.".to_owned(),
+        ..agent("seer", &[], &[])
+    };
+    let rig = Rig::with_agents(world, [], [own], settings()).await;
+    rig.submit(open("seer", None)).await.unwrap();
+    let first = said_in("first", Some(page("home", "settings")), None);
+    let first = turn_of(rig.submit(first).await);
+    let waiting = said_in("second", Some(page("shop", "page")), None);
+    let waiting = turn_of(rig.submit(waiting).await);
+    rig.world.model.seen(1).await;
+
+    let rig = rig.restart().await;
+    rig.world.model.seen(2).await;
+    held.open();
+    assert_eq!(rig.over(&first).await, well());
+    assert_eq!(rig.over(&waiting).await, well());
+    assert_eq!(rig.turn("third").await, well());
+
+    let prompts = rig.world.model.prompts();
+    let seen = |at: usize| {
+        let shown = texts_of(&prompts[at]);
+        let is_marked = |text: &String| text.starts_with("The client says");
+        let marked: Vec<_> = shown
+            .iter()
+            .filter(|text| is_marked(text))
+            .cloned()
+            .collect();
+        (layers(&prompts[at])[0].1.clone(), marked)
+    };
+    let url = "https://example.com/tea";
+    for at in [0, 1] {
+        let (own, marked) = seen(at);
+        assert_eq!(own, format!("You see {url} in settings."));
+        assert!(
+            marked.len() == 1 && marked[0].contains("\"home\"") && marked[0].ends_with("first")
+        );
+    }
+    let (own, marked) = seen(2);
+    assert_eq!(own, format!("You see {url} in default."));
+    assert!(marked.len() == 1 && marked[0].contains("\"shop\"") && marked[0].ends_with("second"));
+    assert_eq!(seen(3), ("You see  in default.".to_owned(), Vec::new()));
+    assert_eq!(
+        rig.asked().await,
+        ["first", "second", "third"],
+        "readers see what was said"
+    );
+}
+
+// proves SA-3, SA-16
+#[tokio::test]
+async fn a_mode_takes_tools_from_an_agent_and_from_those_below_it_which_may_narrow_it_alone() {
+    let order = |mode: &str| {
+        let mut order = delegate("helper", "look");
+        order["options"] = json!({"mode": mode});
+        order
+    };
+    let world = world(move |who, _, results| match (who, results) {
+        ("master", 0) => call("subAgent", order("default"))
+            .and_call("subAgent", order("gone"))
+            .and_call("subAgent", order("checkout"))
+            .and_call("subAgent", delegate("helper", "look")),
+        _ => say("fine"),
+    });
+    let modes = [("checkout", &["open_url", "write"][..])];
+    let modes = modes.map(|(name, denied)| {
+        let denied = denied.iter().map(ToString::to_string);
+        (name.to_owned(), denied.collect())
+    });
+    let mut settings = settings();
+    settings.agent_modes = AgentModes::new(modes);
+    let tool = |name| TestTool::new(name, |_, _| std::future::pending());
+    let helper = agent("helper", &["open_url", "write"], &[]);
+    let tools_there = [tool("open_url"), tool("write")];
+    let rig = Rig::delegating(world, tools_there, [helper], settings).await;
+    let refused = rig
+        .submit(said_in("x", None, Some("gone")))
+        .await
+        .unwrap_err();
+    assert_eq!(refused.code, Code::InvalidParams);
+
+    let turn = turn_of(rig.submit(said_in("go", None, Some("settings"))).await);
+    let log = rig.log_of(&turn).await;
+
+    let refused = log.iter().filter_map(|kind| match kind {
+        Kind::CallClosed { outcome, .. } => outcome.data.as_ref()?["code"].as_str(),
+        _ => None,
+    });
+    let refused: Vec<_> = refused.collect();
+    assert_eq!(refused, ["SUBAGENT_NOT_ALLOWED", "SUBAGENT_ARGUMENTS"]);
+    let mut below = Vec::new();
+    for prompt in rig.world.model.prompts() {
+        let tools = tools(&prompt);
+        assert!(!tools.contains(&"open_url".to_owned()), "{tools:?}");
+        if layers(&prompt)[0].0 == "agent" {
+            below.push(tools);
+        }
+    }
+    below.sort();
+    assert_eq!(below, [vec![], vec!["write".to_owned()]]);
+}
+
+// proves SA-17, SA-20
+#[tokio::test]
+async fn an_agent_of_a_page_is_called_there_alone_and_a_steering_message_brings_no_context() {
+    let world = world(|who, _, results| match (who, results) {
+        ("master", 0) => call("subAgent", delegate("clerk", "sell")),
+        _ => say("fine"),
+    });
+    let clerk = Agent {
+        page_ids: vec!["shop".to_owned()],
+        ..agent("clerk", &[], &[])
+    };
+    let rig = Rig::delegating(world, [], [clerk, agent("other", &[], &[])], settings()).await;
+    for (page_id, code) in [("home", Some("SUBAGENT_NOT_ALLOWED")), ("shop", None)] {
+        let action = said_in("go", Some(page(page_id, "page")), None);
+        let turn = turn_of(rig.submit(action).await);
+        let log = rig.log_of(&turn).await;
+        let closed = log.iter().find_map(|kind| match kind {
+            Kind::CallClosed { outcome, .. } => outcome.data.clone(),
+            _ => None,
+        });
+        assert_eq!(closed.unwrap()["code"].as_str(), code, "{page_id}");
+    }
+    let described = |at: usize| {
+        let prompts = rig.world.model.prompts();
+        let tool = prompts[at]
+            .tools
+            .iter()
+            .find(|tool| tool.name == "subAgent");
+        tool.unwrap().description.contains("clerk")
+    };
+    assert!(
+        !described(0) && described(2),
+        "it is named where it can be called"
+    );
+
+    let mut steering = said_in("x", Some(PostedContext::default()), None);
+    if let Action::Post { delivery, .. } = &mut steering {
+        *delivery = Delivery::Steer;
+    }
+    assert_eq!(rig.refused(steering).await, Code::InvalidParams);
+}
+
+/// A tool that shows this.
+fn showing(name: &str, payload: serde_json::Value) -> TestTool {
+    TestTool::new(name, move |_, _| {
+        let event = UiEvent {
+            kind: "open_url".to_owned(),
+            payload: payload.clone(),
+        };
+        async { ToolReply::Shown(Outcome::done("shown"), event) }
+    })
+}
+
+// proves SA-14, SA-15
+#[tokio::test]
+async fn what_a_tool_shows_is_one_event_before_its_result_and_no_part_of_the_conversation() {
+    let world = world(|_, said, results| match (said.ends_with("go"), results) {
+        (true, 0) => call("show", json!({})).and_call("flood", json!({})),
+        (false, 0) => call("show", json!({})),
+        _ => say("fine"),
+    });
+    let show = showing("show", json!({"url": "u"}));
+    let flood = showing("flood", json!("x".repeat(64 * 1024)));
+    let mut settings = settings();
+    settings.for_ui = vec!["show".to_owned()];
+    let rig = Rig::delegating(world, [show, flood], [], settings).await;
+
+    let action = said_in("go", Some(PostedContext::default()), None);
+    let turn = turn_of(rig.submit(action).await);
+    let log = rig.log_of(&turn).await;
+
+    let seen = log.iter().filter_map(|kind| match kind {
+        Kind::UiEvent { kind, payload, .. } => Some(format!("{kind} {payload}")),
+        Kind::CallClosed { name, .. } => Some(name.clone()),
+        _ => None,
+    });
+    let mut seen: Vec<_> = seen.collect();
+    let at = seen.iter().position(|what| what == "show").unwrap();
+    assert_eq!(seen[at - 1], r#"open_url {"url":"u"}"#);
+    seen.sort();
+    assert_eq!(seen.len(), 3, "what is too long is not shown: {seen:?}");
+    let texts = rig.texts().await.concat();
+    assert_eq!(texts, "goshownshownfine");
+
+    let turn = rig.post("no page").await;
+    let log = rig.log_of(&turn).await;
+    let is_shown = |kind: &Kind| matches!(kind, Kind::UiEvent { .. });
+    assert!(!log.iter().any(is_shown), "{log:?}");
+    let prompts = rig.world.model.prompts();
+    let offered = |at: usize| tools(&prompts[at]).contains(&"show".to_owned());
+    assert!(offered(0) && !offered(2), "only where a client has a UI");
 }

@@ -80,10 +80,13 @@ impl Driver {
     }
 
     /// The tools that an agent may call. What somebody outside closes may take days, and a relay waits
-    /// for half a minute.
+    /// for half a minute; no client shows pages to a person in a room.
     pub(super) fn catalog(&self) -> Vec<Arc<ToolSpec>> {
         let specs = self.engine.toolbox().specs();
-        let own = specs.iter().filter(|spec| !spec.closer.is_outside());
+        let for_ui = &self.engine.settings().for_ui;
+        let own = specs
+            .iter()
+            .filter(|spec| !spec.closer.is_outside() && !for_ui.contains(&spec.name));
         own.cloned().collect()
     }
 

@@ -84,7 +84,7 @@ fn place(resolved: &Resolved, name: &str) -> Origin {
         .unwrap_or(Origin::Default)
 }
 
-fn unusable(
+pub(super) fn unusable(
     resolved: &Resolved,
     name: &str,
     place: Origin,

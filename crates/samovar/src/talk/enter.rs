@@ -116,28 +116,24 @@ async fn session(
         (None, true) => Some(last_session(client, found).await?),
         (None, false) => None,
     };
-    match known {
-        Some(session) => {
-            let before = session.model.clone();
-            let session = with_model(client, session, found).await?;
-            Ok(Entered {
-                model_line: model::line_of_session(&session.model),
-                is_model_news: session.model != before,
-                is_first: false,
-                session,
-            })
-        }
-        None => {
-            let asked = &talk.session_agent;
-            let prompt = asked.system_prompt.as_deref().map(prompt).transpose()?;
-            let like = NewSession {
-                model: None,
-                agent: asked.agent.as_deref(),
-                system_prompt: prompt.as_deref(),
-            };
-            new_session(client, fresh, like, found).await
-        }
-    }
+    let Some(session) = known else {
+        let asked = &talk.session_agent;
+        let prompt = asked.system_prompt.as_deref().map(prompt).transpose()?;
+        let begins = NewSession {
+            model: None,
+            agent: asked.agent.as_deref(),
+            system_prompt: prompt.as_deref(),
+        };
+        return new_session(client, fresh, begins, found).await;
+    };
+    let before = session.model.clone();
+    let session = with_model(client, session, found).await?;
+    Ok(Entered {
+        model_line: model::line_of_session(&session.model),
+        is_model_news: session.model != before,
+        is_first: false,
+        session,
+    })
 }
 
 /// What can be known to be wrong before anything is made.
@@ -205,26 +201,26 @@ pub(super) struct NewSession<'a> {
 pub(super) async fn new_session(
     client: &Client,
     fresh: &SessionId,
-    like: NewSession<'_>,
+    begins: NewSession<'_>,
     found: &Setup,
 ) -> Result<Entered, Failure> {
     let asked = found.registry.asked();
-    let is_asked = match like.agent {
+    let is_asked = match begins.agent {
         Some(_) => found.model_from == ModelFrom::Flag,
         None => found.model_from.is_somebody(),
     };
     let asked = asked.filter(|_| is_asked);
-    let line = match (like.model, asked) {
+    let line = match (begins.model, asked) {
         (Some(name), _) => Some(model::line_of_session(name)),
         (None, Some(name)) => Some(text::model::line(name, model::asked(&found.model_from))),
-        (None, None) if like.agent.is_some() => None,
+        (None, None) if begins.agent.is_some() => None,
         (None, None) => Some(line_of_chosen(client, found).await?),
     };
     let params = without_nulls(json!({
         "sessionId": fresh,
-        "model": like.model.or(asked),
-        "agent": like.agent,
-        "systemPrompt": like.system_prompt,
+        "model": begins.model.or(asked),
+        "agent": begins.agent,
+        "systemPrompt": begins.system_prompt,
         "metadata": { "source": "cli", "workspace": folder(found) },
     }));
     let last = json!({ "limit": 1 });

@@ -2,7 +2,7 @@
 
 use samovar_core::message::Reminder;
 use samovar_core::{Kind, Role, SessionId, Status, Usage};
-use samovar_wire::agent::{ShownEvent, Snapshot};
+use samovar_wire::agent::{Dollars, ShownEvent, Snapshot};
 use serde_json::{Value, json};
 
 /// What a program is told at the end.
@@ -128,6 +128,9 @@ impl TurnResult {
                 "output": usage.output,
             },
         });
+        if let Some(cost) = bill.cost {
+            document["costUsd"] = json!(Dollars(cost));
+        }
         if let Some(limit) = bill.limit {
             document["limit"] = limit.as_str().into();
         }

@@ -1,8 +1,9 @@
 //! `samovar agents`.
 
+use samovar_model_server::say;
 use serde_json::{Value, json};
 
-use crate::setup::{ended_with, program};
+use crate::setup::{ended_with, program, with_model};
 
 /// The one document that a command printed.
 fn document(stdout: &str) -> Value {
@@ -22,7 +23,7 @@ async fn an_agent_of_ones_own_is_added_shown_edited_and_removed() {
             "--prompt",
             "@prompt.md",
             "--tools",
-            "read_file, open-url",
+            "read_file, open-url, web_fetch",
             "--agents",
             "browser",
             "--max-steps",
@@ -60,15 +61,15 @@ async fn an_agent_of_ones_own_is_added_shown_edited_and_removed() {
         "schema": "samovar.agent/1", "name": "tester", "displayName": "The tester",
         "systemPrompt": "You test on {{date}}.\n",
         "model": {"provider": "openai", "modelId": "gpt-5", "params": {}},
-        "toolKeys": ["open_url", "read_file"], "allowedSubAgents": [], "maxDepth": 2, "maxSteps": 7,
+        "toolKeys": ["open_url", "read_file", "web_fetch"], "allowedSubAgents": [], "maxDepth": 2, "maxSteps": 7,
         "enabled": true, "pageIds": [], "version": 2, "origin": "row", "updatedAt": null,
-        "missing": ["open_url"],
+        "missing": ["web_fetch"],
     });
     assert_eq!(shown, wanted);
     let text = program.run(["agents", "show", "tester"]).await.stdout;
     for part in [
         "openai/gpt-5",
-        "open_url, read_file",
+        "open_url, read_file, web_fetch",
         "You test on {{date}}.",
         "missing tools",
     ] {
@@ -194,4 +195,30 @@ master
         json!({"name": "a", "depth": 1, "cycle": false})
     );
     assert_eq!(json["cut"], false);
+}
+
+// proves SA-1, MD-27
+#[tokio::test]
+async fn a_run_names_the_agent_of_its_session_and_what_that_is_told() {
+    let (program, model) = with_model([say("fine"), say("fine again")]).await;
+    program.file("prompt.md", "Speak French.\n");
+    let added = ["agents", "add", "tester", "--prompt", "You test."];
+    assert_eq!(program.run(added).await.code, Some(0));
+
+    let told = ["--agent", "tester", "--system-prompt", "@prompt.md"];
+    let said = program.run([&["run"][..], &told, &["go"]].concat()).await;
+    assert_eq!((said.code, said.stdout.as_str()), (Some(0), "fine\n"));
+    let again = program.run(["run", "--continue", "go on"]).await;
+    assert_eq!(again.code, Some(0), "{again:?}");
+    for prompt in model.prompts() {
+        let body = prompt.body().to_string();
+        assert!(body.contains("You test.") && body.contains("Speak French."));
+    }
+
+    let gone = program.run(["run", "--agent", "gone", "go"]).await;
+    ended_with(&gone, 2, "unknown_agent");
+    for other in ["--continue", "--session=x"] {
+        let both = program.run(["run", other, "--agent", "tester", "go"]).await;
+        assert_eq!(both.code, Some(2), "{both:?}");
+    }
 }

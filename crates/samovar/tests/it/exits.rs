@@ -227,6 +227,31 @@ async fn a_turn_that_uses_up_its_passes_exits_7() {
     assert_eq!(model.prompts().len(), 2);
 }
 
+// proves SA-12, SA-11, FC-2
+#[tokio::test]
+async fn a_turn_that_uses_up_its_budget_exits_7_and_the_list_shows_what_is_left() {
+    let listing = call("list_dir", json!({"path": "."})).forever();
+    let (program, model) = with_model([listing]).await;
+    let money = ["run", "--budget-usd", "0.5", "--budget-steps", "2", "go"];
+    let said = program.run(money).await;
+    ended_with(&said, 2, "unpriced_model");
+    assert_eq!(model.prompts().len(), 0);
+
+    let program = program.set("SAMOVAR__MODELS__PRICES", "custom 1 2");
+    let said = program.run(money).await;
+    ended_with(&said, 7, "budget");
+    assert!(
+        said.stderr.contains("the budget of steps is used up"),
+        "{said:?}"
+    );
+    let listed = program.run(["turns", "list"]).await.stdout;
+    let [_, shown] = listed.split("budget (steps)").collect::<Vec<_>>()[..] else {
+        panic!("{listed}");
+    };
+    assert!(shown.contains("  $0.00"), "{listed}");
+    assert!(shown.contains("  left: 0 steps, $0.49"), "{listed}");
+}
+
 // proves FC-2
 #[tokio::test]
 async fn a_data_directory_that_somebody_holds_who_does_not_answer_exits_8() {

@@ -35,7 +35,7 @@ fn helper() -> Value {
     json!({
         "name": "helper", "displayName": "The helper", "systemPrompt": "It is {{date}}.",
         "model": {"provider": "openai", "modelId": "gpt-5", "params": {"temperature": 0.5}},
-        "toolKeys": ["open-url", "read_file"], "allowedSubAgents": ["browser"],
+        "toolKeys": ["open-url", "read_file", "web_fetch"], "allowedSubAgents": ["browser"],
         "maxDepth": 2, "maxSteps": 5, "approval": "supervised", "pageIds": ["home"],
         "workspaceId": "w1",
     })
@@ -48,7 +48,7 @@ async fn an_agent_is_added_changed_and_removed_and_outlives_a_restart() {
     let made = send(&app, Method::POST, "", helper()).await;
     assert_eq!(made.status, 200, "{}", made.body);
     let mut shown = helper();
-    shown["toolKeys"] = json!(["open_url", "read_file"]);
+    shown["toolKeys"] = json!(["open_url", "read_file", "web_fetch"]);
     for (key, value) in [
         ("version", json!(1)),
         ("origin", json!("row")),
@@ -56,7 +56,7 @@ async fn an_agent_is_added_changed_and_removed_and_outlives_a_restart() {
     ] {
         shown[key] = value;
     }
-    shown["missing"] = json!(["open_url"]);
+    shown["missing"] = json!(["web_fetch"]);
     shown["updatedAt"] = made.body["updatedAt"].clone();
     assert_eq!(made.body, shown);
     assert!(shown["updatedAt"].as_i64().unwrap() > 0);

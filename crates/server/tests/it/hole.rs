@@ -6,8 +6,8 @@ use std::sync::Arc;
 use samovar_core::event::Fragment;
 use samovar_core::journal::Batch;
 use samovar_core::{
-    AgentPath, Author, Bounds, Entry, Event, History, Journal, Kind, Message, MessageId, Millis,
-    Part, Role, Seq, SessionId, TurnId,
+    AgentPath, Author, Bounds, Event, History, Journal, Kind, Message, MessageId, Millis, Part,
+    Role, Seq, SessionId, TurnId,
 };
 use samovar_model_server::say;
 use samovar_stores::history::SqliteHistory;
@@ -47,11 +47,6 @@ async fn leave_a_hole(dir: &Path) {
             kind,
         })
     };
-    let said = |message| Kind::MessageFinished {
-        message,
-        bounds: Bounds::default(),
-        entry: Entry::Own,
-    };
     let opened = Kind::SessionOpened {
         model: MODEL.to_owned(),
         route: None,
@@ -78,7 +73,7 @@ async fn leave_a_hole(dir: &Path) {
         };
         journal.commit(batch).await.unwrap();
     };
-    let asked = said(message("question", Role::User, "what?"));
+    let asked = Kind::finished(message("question", Role::User, "what?"));
     keep(vec![
         event(1, None, opened),
         event(2, Some("turn"), asked),
@@ -95,7 +90,7 @@ async fn leave_a_hole(dir: &Path) {
     });
     let deltas: Vec<_> = deltas.collect();
     journal.spool(log, &deltas).unwrap();
-    let next = said(message("next", Role::User, "and then?"));
+    let next = Kind::finished(message("next", Role::User, "and then?"));
     keep(vec![event(7, Some("next"), next)]).await;
     drop(journal);
     std::fs::remove_dir_all(dir.join("spool")).unwrap();

@@ -86,7 +86,8 @@ async fn a_message_bounds_its_own_turn() {
     let session = app.session().await;
     for (bounds, finish_reason, iterations) in [
         (json!({"maxIterations": 2}), "max_iterations", 2),
-        (json!({"budgetTokens": 1}), "budget", 1),
+        (json!({"budgetTokens": 1}), "budget", 0),
+        (json!({"budgetSteps": 3}), "budget", 3),
     ] {
         let frames = app.stream(with(&session, &bounds)).await.rest().await;
         assert_eq!(last(&frames)["finishReason"], finish_reason);
@@ -103,6 +104,11 @@ async fn bounds_that_are_none_or_not_its_own_are_refused_and_nothing_is_kept() {
         (json!({"maxIterations": 0}), "maxIterations"),
         (json!({"maxIterations": 1001}), "maxIterations"),
         (json!({"budgetTokens": 0}), "budgetTokens"),
+        (json!({"budgetSteps": 0}), "budgetSteps"),
+        (json!({"budgetUsd": 0}), "budgetUsd"),
+        (json!({"budgetUsd": 0.123_456_789_1}), "budgetUsd"),
+        (json!({"budgetUsd": -1}), "budgetUsd"),
+        (json!({"budgetWallSeconds": 0}), "budgetWallSeconds"),
         (json!({"approval": "yolo"}), "approval"),
         (json!({"delivery": "later"}), "delivery"),
         (json!({"maxIterations": 1, "delivery": "steer"}), "delivery"),
@@ -115,6 +121,38 @@ async fn bounds_that_are_none_or_not_its_own_are_refused_and_nothing_is_kept() {
     }
     let rows = app.ok("getMessages", json!({"sessionId": session})).await;
     assert_eq!(rows, json!([]));
+}
+
+// proves SA-12, SA-11
+#[tokio::test]
+async fn a_budget_is_shown_with_what_is_left_and_the_limit_that_cut_it() {
+    let app = App::start([call("list_dir", json!({})).forever()]).await;
+    let session = app.session().await;
+    let refused = app
+        .call("sendMessage", with(&session, &json!({"budgetUsd": 0.5})))
+        .await;
+    assert_eq!((refused.status, refused.code()), (422, "unpriced_model"));
+
+    let budget = json!({"budgetSteps": 2, "budgetTokens": 900_000});
+    let frames = app.stream(with(&session, &budget)).await.rest().await;
+    assert_eq!(last(&frames)["limit"], "steps");
+
+    let path = format!("/api/turns?sessionId={session}");
+    let request = app.request(reqwest::Method::GET, &path);
+    let turns: Value = request.send().await.unwrap().json().await.unwrap();
+    let [turn] = &turns.as_array().unwrap()[..] else {
+        panic!("{turns}");
+    };
+    assert_eq!(
+        (&turn["limit"], &turn["finishReason"]),
+        (&json!("steps"), &json!("budget"))
+    );
+    assert_eq!(turn["budget"], json!({"steps": 2, "tokens": 900_000}));
+    let tokens = turn["tokens"].as_u64().unwrap();
+    assert_eq!(
+        turn["left"],
+        json!({"steps": 0, "tokens": 900_000 - tokens})
+    );
 }
 
 // proves AS-11

@@ -3,9 +3,10 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use reqwest::Method;
 use samovar_core::SystemPrompt;
-use samovar_model_server::{Rule, say};
-use samovar_testkit::App;
+use samovar_model_server::{Rule, call, say};
+use samovar_testkit::{App, EventStream};
 use serde_json::json;
 
 async fn start() -> App {
@@ -114,4 +115,104 @@ async fn the_folders_own_file_instructs_from_the_next_turn_on_and_no_link_leads_
     fs::write(at("AGENTS.md"), [0xff, 0xfe]).unwrap();
     app.turn(&session, "no text").await;
     assert!(told(&app).contains("Use spaces."));
+}
+
+// proves SA-16, SA-17
+#[tokio::test]
+async fn a_context_is_taken_with_a_message_and_a_wrong_one_is_refused() {
+    let app = App::start([say("ok"), say("ok")]).await;
+    let session = app.session().await;
+    let said = |more: serde_json::Value| {
+        let mut params = json!({"sessionId": session, "content": "hello"});
+        params
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        params
+    };
+    let long = "x".repeat(64 * 1024);
+    for (more, status) in [
+        (json!({"context": {"tabs": [{"title": long}]}}), 400),
+        (
+            json!({"context": {"tabs": [{"title": long.repeat(16)}]}}),
+            413,
+        ),
+        (json!({"context": 7}), 400),
+        (json!({"context": {"tabs": {}}}), 400),
+        (json!({"context": {"activeTab": {"id": 7}}}), 400),
+        (json!({"agentMode": "gone"}), 400),
+        (json!({"agentMode": ["settings"]}), 400),
+        (json!({"context": {}, "delivery": "steer"}), 400),
+        (json!({"agentMode": "settings", "delivery": "steer"}), 400),
+    ] {
+        let refused = app.call("sendMessage", said(more)).await;
+        assert_eq!(refused.status, status, "{}", refused.body);
+    }
+
+    let tab = json!({"id": "1", "url": "https://example.com", "kind": "page", "later": true});
+    let context = json!({"workspaceId": "w", "pageId": "p", "activeTab": tab, "tabs": [tab]});
+    app.ok(
+        "sendMessage",
+        said(json!({"context": context, "agentMode": "settings"})),
+    )
+    .await;
+    let prompt = app.model.prompts().pop().unwrap();
+    assert!(
+        prompt.last_user().contains(r#""pageId":"p""#),
+        "{}",
+        prompt.last_user()
+    );
+    assert!(!told(&app).contains("example.com"));
+}
+
+// proves SA-14, SA-15
+#[tokio::test]
+async fn the_browser_agent_opens_a_page_for_a_client_that_shows_pages_unless_its_mode_forbids() {
+    let asks = || call("subAgent", json!({"name": "browser", "task": "open tea"}));
+    let opens = || call("open_url", json!({"url": "https://example.com/tea"}));
+    let script = vec![
+        asks(),
+        call("get_current_tab", json!({})),
+        opens(),
+        say("it is open"),
+        say("done"),
+        asks(),
+        opens(),
+        say("it is not"),
+        say("done"),
+    ];
+    let app = App::start(script).await;
+    let session = app.session().await;
+    let mut opened = Vec::new();
+    for (kind, is_open) in [("page", true), ("settings", false)] {
+        let tab = json!({"id": "1", "url": "https://example.com", "kind": kind});
+        let context = json!({"pageId": "home", "activeTab": tab});
+        let path = "/services/agent/sendMessage/stream?profile=full";
+        let body = json!({"sessionId": session, "content": "tea", "context": context});
+        let request = app.request(Method::POST, path).json(&body);
+        let frames = EventStream::new(request.send().await.unwrap()).rest().await;
+        let events = frames.iter().map(|frame| &frame.data);
+        let shown: Vec<_> = events.filter(|event| event["type"] == "ui_event").collect();
+        assert_eq!(shown.len(), usize::from(is_open), "{shown:?}");
+        opened.extend(shown.into_iter().cloned());
+    }
+    let event = &opened[0];
+    assert_eq!(
+        (&event["kind"], &event["agent"]),
+        (&json!("open_url"), &json!("master/browser"))
+    );
+    assert_eq!(event["payload"], json!({"url": "https://example.com/tea"}));
+    let rows = app.ok("getMessages", json!({"sessionId": session})).await;
+    let results = rows.as_array().unwrap().iter();
+    let of = |name: &str| {
+        let rows = results.clone().filter(|row| row["name"] == name);
+        rows.map(|row| row["content"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert!(of("get_current_tab")[0].contains("https://example.com"));
+    assert!(
+        of("open_url")[1].contains("unknown tool"),
+        "{:?}",
+        of("open_url")
+    );
 }

@@ -73,6 +73,7 @@ fn call<T: FileTool>(workspace: &Arc<Workspace>) -> Future<'static, ToolReply> {
         turn: TurnId::new("turn").unwrap(),
         agent: AgentPath::root("master"),
         key,
+        posted: None,
     };
     toolset::<T>(workspace).call(call, context)
 }

@@ -70,6 +70,9 @@ fn the_catalog_lists_the_file_tools_with_what_they_do_and_need() {
         ("search_files", Read, None, Parallel, 30),
         ("edit_file", Verifiable, changes, Exclusive, 60),
         ("write_file", Verifiable, changes, Exclusive, 60),
+        ("open_url", Effect::Idempotent, None, Parallel, 60),
+        ("get_current_tab", Read, None, Parallel, 60),
+        ("get_tabs", Read, None, Parallel, 60),
     ];
     let expected = expected.map(|(name, effect, asks, sharing, seconds)| {
         (name.to_owned(), effect, asks, sharing, seconds)

@@ -89,7 +89,7 @@ impl Yard {
         async {
             match reply.await {
                 ToolReply::Closed(outcome) => outcome,
-                ToolReply::Open => panic!("a file tool leaves no call open"),
+                ToolReply::Open | ToolReply::Shown(..) => panic!("a file tool closes its call"),
             }
         }
     }
@@ -116,6 +116,7 @@ impl Yard {
             turn: TurnId::new("turn").unwrap(),
             agent: AgentPath::root("master"),
             key,
+            posted: None,
         };
         (tool.clone(), call, context)
     }

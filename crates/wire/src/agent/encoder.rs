@@ -259,10 +259,14 @@ impl Spelling {
                 iterations,
                 usage,
                 fault,
-                bill: _,
+                bill,
             } => {
                 self.usage = *usage;
-                self.finish_turn(last_word(reason, *iterations, fault.as_ref()), said);
+                let mut last = last_word(reason, *iterations, fault.as_ref());
+                if let Type::Completed { limit, .. } = &mut last {
+                    *limit = bill.limit.map(|limit| limit.as_str().into());
+                }
+                self.finish_turn(last, said);
             }
             Kind::SessionClosed => {
                 let cancelled = last_word(&FinishReason::Cancelled, self.iteration, None);
@@ -275,6 +279,7 @@ impl Spelling {
             | Kind::Delta { .. }
             | Kind::MessageFinished { .. }
             | Kind::CallApproved { .. }
+            | Kind::UiEvent { .. }
             | Kind::CallStarted { .. }
             | Kind::TurnContinued { .. }
             | Kind::EventsLost { .. }
@@ -423,6 +428,7 @@ fn last_word<'e>(reason: &'e FinishReason, iterations: u32, fault: Option<&'e Fa
         ) => Type::Completed {
             finish_reason: reason.as_str().into(),
             total_iterations: iterations,
+            limit: None,
         },
     }
 }

@@ -64,6 +64,10 @@ pub enum AgentStreamEventType<'a> {
         finish_reason: Cow<'a, str>,
         /// The number of iterations.
         total_iterations: u32,
+        /// The limit that ended the turn, if `finishReason` is `budget`: `steps`, `tokens`, `cost` or
+        /// `wall`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<Cow<'a, str>>,
     },
     /// The turn failed, or the stream ends before its turn.
     Error {
@@ -120,9 +124,11 @@ impl<'a> AgentStreamEventType<'a> {
             Type::Completed {
                 finish_reason,
                 total_iterations,
+                limit,
             } => Type::Completed {
                 finish_reason: owned(finish_reason),
                 total_iterations,
+                limit: limit.map(owned),
             },
             Type::Error { message, code } => Type::Error {
                 message: owned(message),

@@ -5,9 +5,10 @@ use std::fmt;
 
 use samovar_core::command::{self, Text};
 use samovar_core::history::{MessageQuery, SessionQuery, Speakers};
+use samovar_core::situation::{self, Posted};
 use samovar_core::{
-    Action, AgentName, Approval, Bounds, Budget, Code, Error, MessageId, SessionId, SystemPrompt,
-    Title, TurnId,
+    Action, AgentName, Approval, Bounds, Budget, Code, Error, MessageId, PostedContext, SessionId,
+    SystemPrompt, Title, TurnId,
 };
 use samovar_locale as locale;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -15,6 +16,7 @@ use serde::de::{Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Map, Value, json};
 
+use super::budget::Dollars;
 use super::encoder::Profile;
 
 /// Default number of sessions on a page (AS-18).
@@ -25,6 +27,10 @@ const MAX_SESSIONS: u32 = 200;
 const MAX_MESSAGES: u32 = 1000;
 /// Maximum number of iterations that a message may ask for.
 const MAX_ITERATIONS: u32 = 1000;
+/// Maximum number of iterations of a tree that a message may ask for.
+const MAX_BUDGET_STEPS: u32 = 1_000_000;
+/// Maximum time that a message may ask for: a year.
+const MAX_WALL_SECONDS: u32 = 366 * 86_400;
 
 /// No parameters: `listTools`, `getStats`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -88,10 +94,22 @@ pub struct SendMessageParams {
     /// The most iterations of its turn; by default the server's setting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_iterations: Option<Within<1, MAX_ITERATIONS>>,
-    /// The most tokens that all model calls of its turn together may use; by default the server's
-    /// setting.
+    /// The most tokens that all model calls of its turn, and of the turns that it waits for, may
+    /// use together; by default the server's setting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_tokens: Option<Within<1, { u32::MAX }>>,
+    /// The most iterations of its turn and of those that it waits for; by default the server's
+    /// setting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_steps: Option<Within<1, MAX_BUDGET_STEPS>>,
+    /// The most US dollars that these model calls may cost; by default the server's setting. Needs
+    /// models whose price is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_usd: Option<Dollars>,
+    /// The most seconds from the start of its turn, including those in which it waits; by default
+    /// the server's setting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_wall_seconds: Option<Within<1, MAX_WALL_SECONDS>>,
     /// Which calls of its turn need approval; by default the server's level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "approval_schema")]
@@ -100,6 +118,77 @@ pub struct SendMessageParams {
     /// not offered `ask_user` and `post_message`. By default false.
     #[serde(default)]
     pub no_input: bool,
+    /// What the client's UI shows to the person, for its turn alone: at most 64 KiB as JSON. Its turn's
+    /// agents read it as text from outside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Context>,
+    /// What the person is doing, by the name of a mode, which takes tools away from agents; by default
+    /// the kind of `context.activeTab` if a mode has that name, else `default`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_mode: Option<String>,
+}
+
+/// What a client's UI shows to the person.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Context {
+    /// The workspace of the UI.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_id: Option<String>,
+    /// The page of the UI.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_id: Option<String>,
+    /// The tab that the person looks at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_tab: Option<Tab>,
+    /// The open tabs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tabs: Vec<Tab>,
+}
+
+/// A tab of a client's UI.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tab {
+    /// Its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The address of what it shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Its title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What kind of tab it is, such as `settings`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+}
+
+impl From<Tab> for situation::Tab {
+    fn from(tab: Tab) -> Self {
+        let Tab {
+            id,
+            url,
+            title,
+            kind,
+        } = tab;
+        Self {
+            id,
+            url,
+            title,
+            kind,
+        }
+    }
+}
+
+impl From<Context> for PostedContext {
+    fn from(context: Context) -> Self {
+        Self {
+            workspace_id: context.workspace_id,
+            page_id: context.page_id,
+            active_tab: context.active_tab.map(Into::into),
+            tabs: context.tabs.into_iter().map(Into::into).collect(),
+        }
+    }
 }
 
 /// What happens to a message when another turn is running.
@@ -134,13 +223,17 @@ impl SendMessageParams {
     ///
     /// # Errors
     /// [`Code::BlankContent`] if the text is blank, and [`Code::InvalidParams`] if a message that
-    /// may join another turn sets bounds.
+    /// may join another turn sets bounds, or the context is too long.
     pub fn into_action(self) -> Result<(SessionId, Action), Error> {
         let bounds = Bounds {
             max_iterations: self.max_iterations.map(Within::get),
             budget: Budget {
+                steps: self.budget_steps.map(Within::get),
                 tokens: self.budget_tokens.map(|tokens| tokens.get().into()),
-                ..Budget::default()
+                cost: self.budget_usd.map(|Dollars(usd)| usd),
+                wall_ms: self
+                    .budget_wall_seconds
+                    .map(|seconds| u64::from(seconds.get()) * 1000),
             },
             approval: self.approval,
             no_input: self.no_input,
@@ -156,6 +249,7 @@ impl SendMessageParams {
             text: Text::new(self.content)?,
             bounds,
             delivery: self.delivery.into(),
+            posted: Posted::new(self.context.map(Into::into), self.agent_mode)?,
         };
         Ok((self.session_id, action))
     }

@@ -221,6 +221,7 @@ impl SnapshotFold {
             | Kind::MessageStarted { .. }
             | Kind::Delta { .. }
             | Kind::CallApproved { .. }
+            | Kind::UiEvent { .. }
             | Kind::StateChanged { .. } => {}
         }
     }

@@ -5,6 +5,8 @@ use samovar_core::{AgentPath, CallId, Millis, SessionId, TurnId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::agent::{BudgetInfo, Dollars, maybe_dollars};
+
 /// Which turns are listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -62,6 +64,25 @@ pub struct TurnInfo {
     pub elapsed_ms: u64,
     /// Tokens of its own model calls, so far or of all.
     pub tokens: u64,
+    /// Whether some of `tokens` are estimated, because no provider counted them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
+    /// What its own model calls cost, in US dollars; absent while it lives, or if no price is known.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "maybe_dollars"
+    )]
+    pub cost_usd: Option<Dollars>,
+    /// The limit of the budget that ended it: `steps`, `tokens`, `cost` or `wall`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<String>,
+    /// What it and the turns that it waits for may use together; absent without a budget of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<BudgetInfo>,
+    /// What is left of `budget`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<BudgetInfo>,
 }
 
 /// How far a turn is.
@@ -88,6 +109,7 @@ impl TurnInfo {
             (None, Some(_)) => TurnProgress::Running,
         };
         let end = row.end.as_ref().map_or(now, |(_, at)| *at);
+        let tokens = row.tokens();
         let elapsed = row.started_at.map_or(0, |start| end.0 - start.0);
         Self {
             name: row.agent.name().to_owned(),
@@ -101,7 +123,12 @@ impl TurnInfo {
             finish_reason: row.end.map(|(reason, _)| reason.as_str().to_owned()),
             started_at: row.started_at,
             elapsed_ms: u64::try_from(elapsed).unwrap_or(0),
-            tokens: row.usage.total(),
+            tokens,
+            estimated: row.bill.estimated_tokens > 0,
+            cost_usd: row.bill.cost.map(Dollars),
+            limit: row.bill.limit.map(|limit| limit.as_str().to_owned()),
+            budget: BudgetInfo::of(row.budget),
+            left: row.left.and_then(BudgetInfo::of),
         }
     }
 }

@@ -237,7 +237,7 @@ fn a_blank_message_is_refused_before_it_becomes_a_command() {
     assert_eq!(session.as_str(), "s");
     assert!(matches!(
         action,
-        Action::Post { message: Some(id), text, bounds, delivery: Delivery::Queue }
+        Action::Post { message: Some(id), text, bounds, delivery: Delivery::Queue, .. }
             if id == message_id("u1") && text.as_str() == " hi " && bounds.is_empty()
     ));
 }
@@ -263,6 +263,10 @@ fn a_message_sets_bounds_for_its_turn_and_they_have_bounds_themselves() {
             ..Bounds::default()
         }
     );
+    let budget = r#""budgetSteps":2,"budgetUsd":0.1,"budgetWallSeconds":3"#;
+    let budget = bounds(budget).budget;
+    assert_eq!(budget.cost, samovar_core::Usd::parse("0.1"));
+    assert_eq!((budget.steps, budget.wall_ms), (Some(2), Some(3000)));
     for level in Approval::ALL {
         let given = format!(r#""approval":"{}""#, level.as_str());
         assert_eq!(bounds(&given).approval, Some(level));

@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 
 use proptest::prelude::*;
-use samovar_core::Seq;
 use samovar_core::event::Fragment;
+use samovar_core::{Role, Seq};
 
 use super::*;
 

@@ -141,10 +141,10 @@ async fn a_wrong_bound_of_a_turn_is_shown_with_what_its_option_takes() {
             CODE,
             "--budget-tokens cannot be \"0\"; give a whole number from 1 to 18446744073709551615",
         ),
-        line("run hi --budget-tokens 1.5").is(
+        line("run hi --budget-usd 0").is(
             2,
             CODE,
-            "--budget-tokens cannot be \"1.5\"; give a whole number from 1 to 18446744073709551615",
+            "--budget-usd cannot be \"0\"; give dollars above 0, such as 0.25, with at most nine decimal places",
         ),
         line("run hi --timeout 0").is(
             2,
@@ -278,7 +278,7 @@ async fn what_becomes_of_a_message_beside_another_turn_is_one_of_four() {
         line("run hi --delivery steer --budget-tokens 5").is(
             2,
             CODE,
-            "--delivery steer joins a turn that has its own --approval, --max-iterations and --budget-tokens; nothing was sent, leave these options out",
+            "--delivery steer joins a turn that has its own --approval, --max-iterations and budget; nothing was sent, leave these options out",
         ),
     ])
     .await;

@@ -1,0 +1,139 @@
+//! The situation in which a message was sent, as its client tells it: for that message's turn alone
+//! (SA-16, SA-17).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use samovar_locale as locale;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::error::{Code, Error};
+
+/// Maximum length of a posted context as JSON text, in bytes.
+pub const MAX_CONTEXT_BYTES: usize = 64 * 1024;
+
+/// The mode of a turn that none was decided for.
+pub const DEFAULT_MODE: &str = "default";
+
+/// What a client's UI shows to the person. Text from outside.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PostedContext {
+    /// The workspace of the UI.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_id: Option<String>,
+    /// The page of the UI.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_id: Option<String>,
+    /// The tab that the person looks at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_tab: Option<Tab>,
+    /// The open tabs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tabs: Vec<Tab>,
+}
+
+/// A tab of a client's UI.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tab {
+    /// Its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The address of what it shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Its title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What kind of tab it is, such as `settings`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+}
+
+/// What a client tells with a message, before anything is decided of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Posted {
+    context: Option<Arc<PostedContext>>,
+    mode: Option<String>,
+}
+
+impl Posted {
+    /// Takes a context, and the name of a mode; `None` to have it decided from the context.
+    ///
+    /// # Errors
+    /// [`Code::InvalidParams`] when the context is longer than [`MAX_CONTEXT_BYTES`].
+    pub fn new(context: Option<PostedContext>, mode: Option<String>) -> Result<Self, Error> {
+        let bytes = context.as_ref().map_or(0, PostedContext::json_bytes);
+        if bytes > MAX_CONTEXT_BYTES {
+            let why = locale::request::context_too_long(bytes, MAX_CONTEXT_BYTES);
+            let details = json!({"parameter": "context"});
+            return Err(Error::new(Code::InvalidParams, why).with_details(details));
+        }
+        let context = context.map(Arc::new);
+        Ok(Self { context, mode })
+    }
+
+    /// What the client's UI shows.
+    pub fn context(&self) -> Option<&Arc<PostedContext>> {
+        self.context.as_ref()
+    }
+
+    /// The name of the mode that the client asks for.
+    pub fn mode(&self) -> Option<&str> {
+        self.mode.as_deref()
+    }
+
+    /// Whether nothing was told.
+    pub fn is_empty(&self) -> bool {
+        self.context.is_none() && self.mode.is_none()
+    }
+}
+
+impl PostedContext {
+    /// Its length as JSON text, in bytes.
+    pub fn json_bytes(&self) -> usize {
+        // It has only texts, so it is always JSON.
+        serde_json::to_string(self).map_or(0, |json| json.len())
+    }
+}
+
+/// What the person is doing, and the tools that no agent has meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentMode {
+    /// Its name.
+    pub name: String,
+    /// The tools that are taken away.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub denied: BTreeSet<String>,
+}
+
+/// The situation of a turn. Stored with its first message, so that a resumed turn has it again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Situation {
+    /// What the client's UI shows; `None` if no UI said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Arc<PostedContext>>,
+    /// The mode; `None` for [`DEFAULT_MODE`] with nothing taken away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<AgentMode>,
+}
+
+impl Situation {
+    /// The same for those who care only whether there is one: `None` when it says nothing.
+    pub fn shared(self) -> Option<Arc<Self>> {
+        (self != Self::default()).then(|| Arc::new(self))
+    }
+
+    /// The name of its mode.
+    pub fn mode_name(&self) -> &str {
+        let mode = self.mode.as_ref();
+        mode.map_or(DEFAULT_MODE, |mode| mode.name.as_str())
+    }
+
+    /// How much memory it takes, in bytes, about.
+    pub fn bytes(&self) -> usize {
+        let context = self.context.as_ref();
+        context.map_or(0, |context| context.json_bytes()) + size_of::<Self>()
+    }
+}
