@@ -2,7 +2,7 @@
 //! something of them is lost.
 
 use samovar_core::{Action, Code, Delivery, Event, FinishReason, Kind, Outcome, Role, ToolReply};
-use samovar_doubles::{Gate, TestTool, call, say, user};
+use samovar_doubles::{Gate, ScriptedModel, TestTool, World, call, say, user};
 use samovar_engine::Resume;
 use serde_json::json;
 
@@ -185,11 +185,14 @@ async fn what_a_child_had_begun_to_say_when_it_was_given_up_is_a_message_of_its_
 // proves SA-21
 #[tokio::test]
 async fn tasks_in_the_background_follow_one_another_only_so_often_without_a_person() {
-    let world = world(|_, said, results| match results {
-        _ if said == "look" => say("seen"),
-        0 => call("spawn", json!({"task": "look"})),
-        _ => say("well"),
-    });
+    let world = World::with(ScriptedModel::by(|prompt| {
+        let last = prompt.messages.last().map(|message| message.role);
+        match last {
+            _ if user(prompt) == "look" => say("seen"),
+            Some(Role::Tool) => say("well"),
+            _ => call("spawn", json!({"task": "look"})),
+        }
+    }));
     let rig = Rig::delegating(world, [], [], settings()).await;
     rig.post("go").await;
 
