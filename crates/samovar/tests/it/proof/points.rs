@@ -65,6 +65,13 @@ fn script() -> Vec<Rule> {
         say("it is counted")
             .when(model::When::user("webhook").and(last.clone()))
             .forever(),
+        call("subAgent", json!({"name": "browser", "task": "look"}))
+            .when(
+                model::When::user("the agent")
+                    .and(last.clone())
+                    .and(model::When::ToolResultsSinceUser(0)),
+            )
+            .forever(),
         call("list_dir", json!({"path": "."}))
             .hold_after(1, &held())
             .when(
@@ -204,6 +211,8 @@ impl Client {
         }
         let counted = self.post(server, "m8", "call the webhook").await;
         self.read("m8", counted).await;
+        let called = self.post(server, "m12", "call the agent").await;
+        self.read("m12", called).await;
         let empty = self.post(server, "m5", "say nothing").await;
         self.read("m5", empty).await;
         let go_on = async { model.open(&more()).unwrap() };
