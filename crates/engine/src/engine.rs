@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::TryFutureExt;
 use samovar_core::command::Text;
 use samovar_core::journal::LogEntry;
 use samovar_core::situation::Posted;
@@ -360,7 +361,8 @@ impl Bus {
         undecided: OpenDecision,
     ) {
         let load = Mailbox::load(self.parts.clone(), id.clone(), self.parts.stop.clone());
-        let loaded = Box::pin(load).await;
+        // In a box, because the task of every idle session has places for it.
+        let loaded = Box::pin(load.map_ok(Box::new)).await;
         drop(undecided);
         let mut mailbox = match loaded {
             Ok(mailbox) => mailbox,

@@ -46,15 +46,18 @@ pub(crate) enum Input {
     Cancel(Cancel),
 }
 
-/// What a turn sends to its session while it runs.
+/// What a turn sends to its session while it runs. Small, because every session in memory has places
+/// for 32 of them.
 pub(crate) enum FromTurn {
     /// A child that is to run.
     Born(Box<Newborn>),
     /// It is to be stopped, and has children that come first.
-    Stopping(TurnId, Cancel),
+    Stopping(TurnId, Box<Cancel>),
     /// It has stopped, and there is no room to keep that.
     EndNotKept(TurnId),
 }
+
+const _: () = assert!(size_of::<FromTurn>() <= 32);
 
 /// A wish to stop a turn.
 pub(crate) struct Cancel {

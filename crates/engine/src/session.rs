@@ -20,8 +20,9 @@ use crate::context::Transcript;
 use crate::log::{Draft, Keeping, Log, master};
 use crate::parts::{Parts, refusal, unknown};
 use crate::queue::{Queue, Queued};
-use crate::runner::{FinishedRun, FromTurn, Reply, answer};
+use crate::runner::{FinishedRun, Reply, answer};
 
+use self::children::FromTurns;
 use self::post::Post;
 use self::resent::Recent;
 use self::turns::{LiveState, LiveTurns};
@@ -81,12 +82,11 @@ pub(crate) struct Mailbox {
     open: Option<OpenSession>,
     /// Where a session that is made anew goes on counting.
     last_head: Seq,
-    turns: JoinSet<FinishedRun>,
+    /// In boxes, because the task of an idle session has places for one.
+    turns: JoinSet<Box<FinishedRun>>,
     /// Which turn each task runs.
     tasks: HashMap<Id, TurnId>,
-    /// What turns send while they run.
-    from_turns: mpsc::Receiver<FromTurn>,
-    to_session: mpsc::Sender<FromTurn>,
+    from_turns: FromTurns,
     stop: CancellationToken,
 }
 
@@ -131,7 +131,7 @@ impl Mailbox {
                 Some(ended) = self.turns.join_next_with_id() => {
                     Box::pin(self.turn_ended(ended)).await;
                 }
-                Some(said) = self.from_turns.recv() => Box::pin(self.hear(said)).await,
+                said = self.from_turns.recv() => Box::pin(self.hear(said)).await,
                 () = self.stop.cancelled() => return,
                 Ok(permit) = continuing.acquire_owned(), if self.wants_to_go_on() => {
                     Box::pin(self.take_up(permit)).await;

@@ -45,7 +45,7 @@ impl Runner {
     pub(super) fn pass_back(&mut self, cancel: Cancel) {
         self.is_stopping = true;
         self.drop_unborn();
-        let stopping = FromTurn::Stopping(self.turn_id.clone(), cancel);
+        let stopping = FromTurn::Stopping(self.turn_id.clone(), Box::new(cancel));
         // A session that ends meanwhile leaves both to the next start.
         drop(self.session.try_send(stopping));
     }

@@ -9,6 +9,7 @@ use samovar_core::{
 };
 use samovar_locale as locale;
 use serde_json::json;
+use tokio::sync::mpsc;
 
 use super::turns::{Live, LiveState};
 use super::{Mailbox, OpenSession};
@@ -19,18 +20,58 @@ use crate::queue::Queued;
 use crate::runner::{Cancel, FromTurn, Input, Newborn, answer};
 use crate::turn::Turn;
 
+/// What turns have sent and the session has not heard, at most: more than the children that may live
+/// and what can be sent to all of them at once.
+const MAX_FROM_TURNS: usize = 4096;
+
+/// What turns send to their session while they run. An idle session has no room for it.
+#[derive(Default)]
+pub(super) struct FromTurns(Option<(mpsc::Sender<FromTurn>, mpsc::Receiver<FromTurn>)>);
+
+impl FromTurns {
+    /// What a turn sends it with.
+    pub(super) fn sender(&mut self) -> mpsc::Sender<FromTurn> {
+        let make = || mpsc::channel(MAX_FROM_TURNS);
+        self.0.get_or_insert_with(make).0.clone()
+    }
+
+    /// Waits for the next. Safe to drop halfway.
+    pub(super) async fn recv(&mut self) -> FromTurn {
+        let sent = match &mut self.0 {
+            Some((_, sent)) => sent.recv().await,
+            None => None,
+        };
+        match sent {
+            Some(sent) => sent,
+            None => std::future::pending().await,
+        }
+    }
+
+    fn try_recv(&mut self) -> Option<FromTurn> {
+        let (_, sent) = self.0.as_mut()?;
+        sent.try_recv().ok()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.as_ref().is_none_or(|(_, sent)| sent.is_empty())
+    }
+}
+
 impl Mailbox {
     /// Takes in all that turns have sent while they ran.
     pub(super) async fn hear_all(&mut self) {
-        while let Ok(said) = self.from_turns.try_recv() {
+        while let Some(said) = self.from_turns.try_recv() {
             Box::pin(self.hear(said)).await;
+        }
+        if self.turns.is_empty() {
+            self.from_turns = FromTurns::default();
         }
     }
 
     pub(super) async fn hear(&mut self, said: FromTurn) {
         match said {
             FromTurn::Born(newborn) => self.begin_child(*newborn).await,
-            FromTurn::Stopping(turn, cancel) => self.stop_children_first(turn, cancel).await,
+            FromTurn::Stopping(turn, cancel) => self.stop_children_first(turn, *cancel).await,
             FromTurn::EndNotKept(turn) => self.end_is_not_kept(&turn),
         }
     }

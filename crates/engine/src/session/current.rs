@@ -230,7 +230,7 @@ impl Mailbox {
             was_stopped,
             how,
             result,
-        } = ended;
+        } = *ended;
         let Some(live) = open.live.get_mut(&turn_id) else {
             return;
         };
@@ -491,7 +491,7 @@ impl Mailbox {
 }
 
 /// A task's end, with its id.
-type Ended = Result<(Id, FinishedRun), JoinError>;
+type Ended = Result<(Id, Box<FinishedRun>), JoinError>;
 
 /// Answers what came for a turn that is not there: nothing is open, and nothing was stopped.
 fn refuse_late(input: Input) {

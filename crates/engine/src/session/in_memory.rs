@@ -4,10 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use samovar_core::{Event, Seq, SessionId};
-use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::load::MAX_FROM_TURNS;
+use super::children::FromTurns;
 use super::{Mailbox, OpenSession};
 use crate::context::Transcript;
 use crate::engine::Conversation;
@@ -23,7 +22,6 @@ impl Mailbox {
         model: String,
         conversation: Conversation,
     ) -> (Self, Log) {
-        let (to_session, from_turns) = mpsc::channel(MAX_FROM_TURNS);
         let (stop, max) = (parts.stop.clone(), parts.settings.max_history_messages);
         let mut mailbox = Self {
             parts,
@@ -32,8 +30,7 @@ impl Mailbox {
             last_head: Seq::default(),
             turns: JoinSet::new(),
             tasks: HashMap::new(),
-            from_turns,
-            to_session,
+            from_turns: FromTurns::default(),
             stop,
         };
         let log = mailbox.new_log(master());

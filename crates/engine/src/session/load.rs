@@ -9,10 +9,10 @@ use samovar_core::history::{MessageQuery, MessageRow, SessionRow, Speakers};
 use samovar_core::journal::{Batch, LogEntry, LogNo};
 use samovar_core::{AgentPath, Broken, CallId, Event, Kind, Outcome, Seq, SessionId, TurnId};
 use samovar_locale as locale;
-use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::children::FromTurns;
 use super::fold::Fold;
 use super::turns::{Live, LiveState};
 use super::{Mailbox, OpenSession};
@@ -26,10 +26,6 @@ use crate::turn::Turn;
 
 /// How long a session waits that a new history does not know yet.
 const REOPENING: Duration = Duration::from_secs(30);
-
-/// What turns have sent and the session has not heard, at most: more than the children that may live
-/// and what can be sent to all of them at once.
-pub(super) const MAX_FROM_TURNS: usize = 4096;
 
 /// Messages that are read besides the window's, so that one read mostly finds where it begins.
 const PAGE_MARGIN: usize = 16;
@@ -73,7 +69,6 @@ impl Mailbox {
         }
         found.keep_up(&parts, &id).await?;
         let last_head = found.head();
-        let (to_session, from_turns) = mpsc::channel(MAX_FROM_TURNS);
         let mut mailbox = Self {
             parts,
             id,
@@ -81,8 +76,7 @@ impl Mailbox {
             last_head,
             turns: JoinSet::new(),
             tasks: HashMap::new(),
-            from_turns,
-            to_session,
+            from_turns: FromTurns::default(),
             stop,
         };
         if found.row.is_none() && found.entry.is_none() {

@@ -223,7 +223,7 @@ impl Mailbox {
             agent: live.agent.clone(),
             definition: definition.unwrap_or_else(|| self.parts.master.clone()),
             parent: transcript.parent().cloned().filter(|_| !live.is_root()),
-            session: self.to_session.clone(),
+            session: self.from_turns.sender(),
             slots: open.slots.clone(),
             purse: live.purse.clone(),
             turn,
@@ -246,7 +246,7 @@ impl Mailbox {
         let running = self.parts.running.enter();
         let task = self.turns.spawn(async move {
             let _running = running;
-            runner.run().await
+            Box::new(runner.run().await)
         });
         self.tasks.insert(task.id(), turn_id);
     }

@@ -14,9 +14,10 @@ use crate::recovered::OpenDecision;
 use crate::runner::{Cancel, Input};
 use crate::turn::Turn;
 
-/// All of them, by id; ids are made in the order of time.
+/// All of them, by id; ids are made in the order of time. In boxes, because the map has places for
+/// many turns, and an idle session has none.
 #[derive(Default)]
-pub(super) struct LiveTurns(BTreeMap<TurnId, Live>);
+pub(super) struct LiveTurns(BTreeMap<TurnId, Box<Live>>);
 
 /// A turn that has begun and is not over.
 pub(super) struct Live {
@@ -131,29 +132,34 @@ impl LiveTurns {
     }
 
     pub(super) fn get(&self, turn: &TurnId) -> Option<&Live> {
-        self.0.get(turn)
+        self.0.get(turn).map(Box::as_ref)
     }
 
     pub(super) fn get_mut(&mut self, turn: &TurnId) -> Option<&mut Live> {
-        self.0.get_mut(turn)
+        self.0.get_mut(turn).map(Box::as_mut)
     }
 
     pub(super) fn put(&mut self, turn: TurnId, live: Live) {
-        self.0.insert(turn, live);
+        self.0.insert(turn, Box::new(live));
     }
 
     pub(super) fn take(&mut self, turn: &TurnId) -> Option<Live> {
-        self.0.remove(turn)
+        let live = self.0.remove(turn)?;
+        if self.0.is_empty() {
+            // An emptied map keeps the room of its last turns.
+            self.0 = BTreeMap::new();
+        }
+        Some(*live)
     }
 
     /// Takes a turn out if it is parked.
     pub(super) fn take_parked(&mut self, turn: &TurnId) -> Option<(Live, Turn)> {
-        let live = self.0.remove(turn)?;
+        let live = self.take(turn)?;
         if let LiveState::Parked(parked) = live.state {
             let state = LiveState::Left;
             Some((Live { state, ..live }, *parked))
         } else {
-            self.0.insert(turn.clone(), live);
+            self.put(turn.clone(), live);
             None
         }
     }
@@ -204,7 +210,7 @@ impl LiveTurns {
 
     /// Whether nothing of them needs memory.
     pub(super) fn are_idle(&self) -> bool {
-        self.0.values().all(Live::is_idle)
+        self.0.values().all(|live| live.is_idle())
     }
 
     /// Whether the session has the conversation of its own agent now.
