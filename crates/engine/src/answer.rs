@@ -236,6 +236,19 @@ impl Answer {
     }
 }
 
+/// Why an answer was cut, where its message has a provider's reason: a client stopped the turn, its
+/// time was over, or the call failed.
+pub(crate) const CANCELLED: &str = "cancelled";
+pub(crate) const OUT_OF_TIME: &str = "budget";
+pub(crate) const FAILED: &str = "error";
+
+/// Whether a message is what could be kept of an answer of which more may have come, uncounted.
+pub(crate) fn is_cut(message: &Message) -> bool {
+    let reason = message.finish_reason.as_deref();
+    let is_cut = |reason| [CANCELLED, OUT_OF_TIME, FAILED].contains(&reason);
+    message.usage.is_none() && reason.is_some_and(is_cut)
+}
+
 fn place(at: usize) -> u16 {
     u16::try_from(at).unwrap_or(u16::MAX)
 }

@@ -10,9 +10,9 @@ use samovar_core::{
     Bill, Budget, BudgetLimit, Kind, Millis, Price, Quote, Role, TurnId, Usage, Usd,
 };
 
-use crate::context;
+use crate::{answer, context};
 
-pub(crate) use self::purses::{Purse, Purses, replay};
+pub(crate) use self::purses::{Purse, Purses, kept_left, replay};
 
 mod purses;
 #[cfg(test)]
@@ -98,6 +98,9 @@ impl Hold {
             Kind::MessageFinished { message, .. } if message.role == Role::Assistant => {
                 let usage = message.usage.unwrap_or_default();
                 Some(self.counted(usage).unwrap_or_else(|| {
+                    if answer::is_cut(message) {
+                        return self.whole();
+                    }
                     let answer = context::tokens(message).min(self.answer);
                     self.estimated(answer)
                 }))
@@ -297,6 +300,14 @@ impl Account {
     /// Gives a part of it to another account, for good.
     fn give(&mut self, part: &Budget) {
         self.used = self.used.plus(given(part));
+    }
+
+    /// Takes back what was given to an account of a turn that never began.
+    pub(crate) fn take_back(&mut self, part: &Budget) {
+        let part = given(part);
+        self.used.steps = self.used.steps.saturating_sub(part.steps);
+        self.used.tokens = self.used.tokens.saturating_sub(part.tokens);
+        self.used.cost = self.used.cost.minus(part.cost);
     }
 
     /// Takes in what happened in a turn that draws from it.

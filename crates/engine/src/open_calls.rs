@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use samovar_core::{AgentPath, Broken, CallId, Journal, Seq, SessionId, ToolCall, TurnId};
+use samovar_core::{AgentPath, Broken, CallId, Journal, SessionId, ToolCall, TurnId};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::projector::read_kept;
+use crate::projector::read_open;
 use crate::turn::Turn;
 
 /// A call that waits to be settled from outside.
@@ -176,18 +176,8 @@ fn list(session: &SessionId, waiting: &SessionCalls) -> impl Iterator<Item = Ope
 /// # Errors
 /// [`Broken`].
 pub(crate) fn kept(journal: &dyn Journal, session: &SessionId) -> Result<Vec<OpenCall>, Broken> {
-    let entry = journal.entry(session)?.filter(|entry| !entry.deleted);
-    let Some((first, entry)) = entry.and_then(|entry| Some((entry.open_from?, entry))) else {
-        return Ok(Vec::new());
-    };
-    let events = read_kept(
-        journal,
-        entry.log,
-        Seq(first.0.saturating_sub(1)),
-        entry.head,
-    )?;
     let mut turns: Vec<(TurnId, AgentPath, Turn)> = Vec::new();
-    for event in events {
+    for event in read_open(journal, session)? {
         let Some(id) = &event.turn else { continue };
         let at = turns.iter().position(|(other, ..)| other == id);
         let at = at.unwrap_or_else(|| {

@@ -23,7 +23,7 @@ use self::claims::{Claims, ProjectedIds};
 mod catch_up;
 mod claims;
 
-pub(crate) use catch_up::read_kept;
+pub(crate) use catch_up::{read_kept, read_open};
 pub(crate) use claims::Claim;
 
 /// How long the projector rests after the history has failed.

@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use samovar_core::event::Entry;
 use samovar_core::{Bounds, Message, Role, Seq, Situation, TurnId, planted};
 
-use crate::context;
 use crate::log::weight;
 
 #[cfg(test)]
@@ -131,14 +130,6 @@ impl Queue {
     /// Whether one of them is to end the turn that runs.
     pub(crate) fn interrupts(&self) -> bool {
         self.lock().interrupting() > 0
-    }
-
-    /// The estimated size of what is to join the turn that runs, in tokens.
-    pub(crate) fn steering_tokens(&self) -> u64 {
-        let waiting = self.lock();
-        let steers = waiting.queued.iter();
-        let steers = steers.filter(|one| one.entry == Entry::Steers);
-        steers.map(|one| context::tokens(&one.message)).sum()
     }
 
     /// Takes out what is to join the turn that runs, oldest first.

@@ -93,10 +93,13 @@ impl Ledger {
         });
     }
 
-    pub(crate) fn waits_no_more(&self, session: &SessionId, turn: &TurnId) {
+    /// Notes that a turn waits no more, and another of its session that still does.
+    pub(crate) fn waits_no_more(&self, session: &SessionId, turn: &TurnId, other: Option<&TurnId>) {
         self.note(|recovered| {
             if recovered.waiting.get(session) == Some(turn) {
                 recovered.waiting.remove(session);
+                let other = other.map(|other| (session.clone(), other.clone()));
+                recovered.waiting.extend(other);
             }
         });
     }

@@ -146,6 +146,8 @@ pub(crate) struct Runner {
     pub(crate) inbox: mpsc::Receiver<Input>,
     /// The messages that wait meanwhile; some of them are to join this turn.
     pub(crate) queue: Queue,
+    /// Where the results of children in the background wait.
+    pub(crate) results: Queue,
     /// Set when a stop of the server cut the turn, until the world has answered it again.
     pub(crate) continuation: Option<Continuation>,
     pub(crate) patience: RetryTime,
@@ -268,9 +270,9 @@ impl Runner {
             _ => None,
         });
         let last = delegation::last_said(self.transcript.messages().chain(pending));
-        let result = self
-            .parts
-            .result_of(&self.turn_id, &self.agent, &self.turn, last);
+        let result =
+            self.parts
+                .result_of(&self.turn_id, &self.agent, &self.turn, last, &self.pending);
         self.result = result.map(|(queued, draft)| {
             self.pending.push(draft);
             queued

@@ -151,7 +151,8 @@ impl Mailbox {
 
     /// Whether it looks after itself by and by: while turns run, only for what they wait for.
     fn looks_after(&self) -> bool {
-        let is_due = |open: &OpenSession| open.is_stuck() || open.live.has_due();
+        let is_due =
+            |open: &OpenSession| open.waits_for_room || open.is_stuck() || open.live.has_due();
         self.turns.is_empty() || self.open.as_ref().is_some_and(is_due)
     }
 

@@ -3,9 +3,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use samovar_core::{Budget, CallId, Closer, Event, Kind, Millis, TurnId};
+use samovar_core::{
+    Broken, Budget, CallId, Closer, Event, Journal, Kind, Millis, SessionId, TurnId,
+};
 
 use super::Account;
+use crate::log::Draft;
+use crate::projector::read_open;
 
 /// A handle to the account of a tree.
 #[derive(Clone, Debug)]
@@ -64,6 +68,15 @@ impl Purses {
         let left = lock(&account).left(now);
         Some(left)
     }
+
+    /// The same, once these facts are kept.
+    pub(crate) fn left_after(&self, turn: &TurnId, now: Millis, facts: &[Draft]) -> Option<Budget> {
+        let account = lock(&self.0).get(turn)?.upgrade()?;
+        let mut account = lock(&account).clone();
+        let of_turn = facts.iter().filter(|fact| fact.turn.as_ref() == Some(turn));
+        of_turn.for_each(|fact| account.take(turn, &fact.kind));
+        Some(account.left(now))
+    }
 }
 
 /// The accounts of a session's turns, from its events.
@@ -102,6 +115,21 @@ pub(crate) fn replay(events: &[Arc<Event>]) -> HashMap<TurnId, Purse> {
         }
     }
     purses
+}
+
+/// What is left for a turn of a session that is not in memory, as its log has it; `None` if it draws
+/// from no account, or is over.
+///
+/// # Errors
+/// [`Broken`].
+pub(crate) fn kept_left(
+    journal: &dyn Journal,
+    session: &SessionId,
+    turn: &TurnId,
+    now: Millis,
+) -> Result<Option<Budget>, Broken> {
+    let purses = replay(&read_open(journal, session)?);
+    Ok(purses.get(turn).map(|purse| purse.lock().left(now)))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -385,12 +385,24 @@ fn a_call_that_no_provider_counted_is_estimated_and_one_that_was_refused_costs_n
     };
     let id = MessageId::new("m").unwrap();
     let parts = vec![samovar_core::Part::text("123456")];
-    let said = Kind::finished(Message::new(id, Role::Assistant, parts, Millis(0)));
+    let said = Message::new(id, Role::Assistant, parts, Millis(0));
+    let cut = |reason: &str| {
+        let reason = Some(reason.to_owned());
+        Kind::finished(Message {
+            finish_reason: reason,
+            ..said.clone()
+        })
+    };
     for (kind, tokens) in [
+        (cut("stop"), 110),
+        // A call of which nothing was kept may have come after the words.
+        (cut("cancelled"), 150),
+        (cut("error"), 150),
+        (cut("budget"), 150),
         (reset(FaultCode::Interrupted), 150),
         (reset(FaultCode::StreamCut), 150),
         (reset(FaultCode::ProviderRateLimited), 0),
-        (said, 110),
+        (Kind::finished(said.clone()), 110),
     ] {
         let spent = hold.settled(&kind).unwrap();
         assert_eq!(
@@ -402,4 +414,22 @@ fn a_call_that_no_provider_counted_is_estimated_and_one_that_was_refused_costs_n
         hold.charge(&mut bill, spent);
         assert_eq!(bill.estimated_tokens, tokens);
     }
+}
+
+// proves SA-12
+#[test]
+fn what_was_given_to_a_turn_that_never_began_comes_back() {
+    let limit = Budget {
+        steps: Some(9),
+        tokens: Some(1_000),
+        cost: Some(Usd::from_nanos(1_000)),
+        wall_ms: Some(1_000),
+    };
+    let mut account = Account::new(limit, Millis(0));
+    let quarter = account.quarter(Millis(0)).unwrap();
+    assert_ne!(account.left(Millis(0)), limit);
+
+    account.take_back(&quarter);
+
+    assert_eq!(account.left(Millis(0)), limit);
 }

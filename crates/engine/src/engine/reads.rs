@@ -113,14 +113,25 @@ impl Engine {
         }
     }
 
+    /// What is left for a turn that is not over. A session that has left memory does not come back for
+    /// that: its turns might continue (DU-11).
     async fn left_of(&self, turn: &TurnRow) -> Option<Budget> {
-        let left = || self.parts.purses.left(&turn.turn, self.parts.clock.now());
-        if let Some(left) = left() {
+        let now = self.parts.clock.now();
+        if let Some(left) = self.parts.purses.left(&turn.turn, now) {
             return Some(left);
         }
-        // Its session has left memory: it comes back.
-        let _log = self.bus.log(&turn.session).await.ok()??;
-        left()
+        let (journal, session, id) = (
+            self.parts.journal.clone(),
+            turn.session.clone(),
+            turn.turn.clone(),
+        );
+        let read = move || budget::kept_left(journal.as_ref(), &session, &id, now);
+        let left = tokio::task::spawn_blocking(read).await;
+        let left = left.unwrap_or_else(|panic| Err(Broken::Io(panic.to_string())));
+        left.unwrap_or_else(|broken| {
+            tracing::warn!(session = %turn.session, %broken, "what is left of a budget cannot be read");
+            None
+        })
     }
 
     /// The session of a turn.
@@ -140,8 +151,16 @@ impl Engine {
             turn: Some(turn.clone()),
             limit: 1,
         };
-        let found = self.turns(query).await?.pop().ok_or_else(gone)?;
-        Ok((found.session, turn))
+        let is_known = self.caught_up().await;
+        let found = self.parts.history.turns(query).await;
+        match found.map_err(|broken| self.broke(&broken))?.pop() {
+            Some(found) => Ok((found.session, turn)),
+            None if is_known => Err(gone()),
+            None => Err(Error::new(
+                Code::Unavailable,
+                locale::turn::not_caught_up(locale::quoted(turn.as_str())),
+            )),
+        }
     }
 
     /// Totals over all sessions.

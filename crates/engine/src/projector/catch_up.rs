@@ -111,3 +111,19 @@ pub(crate) fn read_kept(
     }
     Ok(events.into_iter().map(Arc::new).collect())
 }
+
+/// The durable events of a session from the first of an open turn on; nothing of it comes into memory.
+///
+/// # Errors
+/// [`Broken`] when the journal cannot be read.
+pub(crate) fn read_open(
+    journal: &dyn Journal,
+    session: &SessionId,
+) -> Result<Vec<Arc<Event>>, Broken> {
+    let entry = journal.entry(session)?.filter(|entry| !entry.deleted);
+    let Some((first, entry)) = entry.and_then(|entry| Some((entry.open_from?, entry))) else {
+        return Ok(Vec::new());
+    };
+    let after = Seq(first.0.saturating_sub(1));
+    read_kept(journal, entry.log, after, entry.head)
+}

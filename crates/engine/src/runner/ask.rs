@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::retry::Failure;
 use super::{Input, Runner, refuse_call};
-use crate::answer::{Answer, Ending};
+use crate::answer::{self, Answer, Ending};
 
 /// How asking ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,12 +63,12 @@ impl Runner {
             }
             ReadEnd::Failed(failure) => return self.give_up(answer, failure).await,
             ReadEnd::Stopped(reply) => {
-                let (reason, usage) = ("cancelled".to_owned(), None);
+                let (reason, usage) = (answer::CANCELLED.to_owned(), None);
                 self.note_salvage(answer, Ending { reason, usage });
                 self.stop(reply);
             }
             ReadEnd::Late => {
-                let (reason, usage) = ("budget".to_owned(), None);
+                let (reason, usage) = (answer::OUT_OF_TIME.to_owned(), None);
                 self.note_salvage(answer, Ending { reason, usage });
                 self.cut(BudgetLimit::Wall);
             }

@@ -27,14 +27,18 @@ impl Runner {
                 return Ok(());
             }
         }
-        let started = match self.reserve(started) {
+        // What joins is a part of the prompt: only that for which there is room.
+        let steering = self.queue.take_steering();
+        let steering_tokens = steering.iter().map(|one| context::tokens(&one.message));
+        let started = match self.reserve(started, steering_tokens.sum()) {
             Ok(started) => started,
             Err(limit) => {
+                self.queue.give_back();
                 self.cut(limit);
                 return Ok(());
             }
         };
-        for queued in self.queue.take_steering() {
+        for queued in steering {
             let joined = Kind::MessageFinished {
                 message: Message::clone(&queued.message),
                 bounds: Bounds::default(),
@@ -56,7 +60,7 @@ impl Runner {
     }
 
     /// The step with what the call may cost, and with as long an answer as the budget has room for.
-    fn reserve(&self, mut started: Kind) -> Result<Kind, BudgetLimit> {
+    fn reserve(&self, mut started: Kind, steering: u64) -> Result<Kind, BudgetLimit> {
         let Kind::StepStarted {
             iteration,
             attempt,
@@ -75,7 +79,7 @@ impl Runner {
             return Ok(started);
         };
         let longest = u32::try_from(*reserved_tokens).unwrap_or(u32::MAX);
-        let prompt = context::size(&self.prompt(longest)) + self.queue.steering_tokens();
+        let prompt = context::size(&self.prompt(longest)) + steering;
         let ask = Ask {
             iteration: *iteration,
             attempt: *attempt,

@@ -2,6 +2,7 @@
 //! its timeout; every result is kept before the model is asked again.
 
 use std::collections::{HashMap, VecDeque};
+use std::future::pending;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
@@ -75,6 +76,8 @@ impl<'a> Calls<'a> {
                         return Ok(());
                     }
                 }
+                // Its session is gone, and ends the task.
+                else => pending().await,
             }
             // What is ready together shares a commit.
             self.close_ready();
@@ -136,6 +139,13 @@ impl<'a> Calls<'a> {
         // It is to be stopped: nothing of it begins any more.
         if self.runner.is_stopping {
             return Ok(());
+        }
+        if !delegated.is_empty() && self.runner.purse.is_some() {
+            // What the last call used is kept before children may use what it has left over.
+            self.runner.keep().await?;
+            if self.runner.turn.is_over() || self.runner.is_stopping {
+                return Ok(());
+            }
         }
         let mut born = Vec::new();
         for (call, tool) in delegated {

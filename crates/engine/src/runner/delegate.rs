@@ -70,7 +70,7 @@ impl Runner {
             path: &self.agent,
             children: taken.of_turn,
             // What a child in the background has left takes its place until it begins a turn.
-            in_tree: taken.in_tree + self.queue.results(),
+            in_tree: taken.in_tree + self.results.results(),
             posted: self.turn.posted().map(AsRef::as_ref),
         };
         let agents = self.parts.agents.as_ref();

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::ask::AskEnd;
 use super::{Input, Runner, refuse_call};
-use crate::answer::{Answer, Ending};
+use crate::answer::{self, Answer, Ending};
 use crate::context;
 use crate::settings::Retry;
 use crate::turn::Step;
@@ -216,7 +216,7 @@ impl Runner {
             // There is nothing to keep of it, but it was paid for.
             self.void(&failure, failure.message.clone());
         } else {
-            let (reason, usage) = ("error".to_owned(), failure.usage);
+            let (reason, usage) = (answer::FAILED.to_owned(), failure.usage);
             self.note_salvage(answer, Ending { reason, usage });
         }
         let why = if failure.code == FaultCode::ContextFull {

@@ -1,5 +1,7 @@
 //! The stop of a turn: after the children that it waits for, and without those that never began.
 
+use std::future::pending;
+
 use samovar_core::{Broken, CallId, Closer, Kind};
 
 use super::{Cancel, FromTurn, Input, Runner};
@@ -37,6 +39,16 @@ impl Runner {
         for draft in self.pending.extract_if(.., is_unborn) {
             if draft.depth() == depth {
                 self.turn.take_back(&draft.kind);
+            } else if let (
+                Some(purse),
+                Kind::TurnStarted {
+                    limits,
+                    background: true,
+                    ..
+                },
+            ) = (&self.purse, &draft.kind)
+            {
+                purse.lock().take_back(&limits.budget);
             }
         }
     }
@@ -70,7 +82,8 @@ impl Runner {
                     self.settle(call, outcome, reply).await?;
                 }
                 Some(Input::Cancel(cancel)) => drop(self.cancel(cancel)),
-                None => return Ok(()),
+                // Its session is gone, and ends the task.
+                None => pending().await,
             }
         }
         Ok(())

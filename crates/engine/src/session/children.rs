@@ -227,13 +227,15 @@ impl OpenSession {
 }
 
 impl Parts {
-    /// The message that a child in the background leaves at its end, with the turn that it begins.
+    /// The message that a child in the background leaves at its end, with the turn that it begins;
+    /// `pending` is what shares the commit with it.
     pub(crate) fn result_of(
         &self,
         turn_id: &TurnId,
         agent: &AgentPath,
         turn: &Turn,
         last: Option<&Message>,
+        pending: &[Draft],
     ) -> Option<(Queued, Draft)> {
         let end = turn.outcome().filter(|_| turn.place().is_background)?;
         planted!("background-result-lost", {
@@ -260,7 +262,7 @@ impl Parts {
                 spawned: turn.bounds().spawned,
                 budget: self
                     .purses
-                    .left(turn_id, self.clock.now())
+                    .left_after(turn_id, self.clock.now(), pending)
                     .unwrap_or_default(),
                 ..Bounds::default()
             },

@@ -395,7 +395,7 @@ impl Mailbox {
         // A task that panicked took its conversation along.
         let said = Transcript::of_turn(of_turn(), self.parts.settings.max_history_messages);
         let last = delegation::last_said(said.messages());
-        let result = self.parts.result_of(turn_id, &agent, &turn, last);
+        let result = self.parts.result_of(turn_id, &agent, &turn, last, &[]);
         let facts = kinds.into_iter().map(|kind| (Author::System, kind));
         self.record_by(turn_id, &agent, facts, result).await?;
         let live = self

@@ -14,7 +14,7 @@ use samovar_locale as locale;
 use tokio::sync::mpsc;
 
 use super::own::is_told;
-use super::turns::{Due, Live, LiveState};
+use super::turns::{ContinueWhen, Due, Live, LiveState};
 use super::{KEPT_INPUTS, MAX_INPUTS, Mailbox, OpenSession};
 use crate::budget::Purse;
 use crate::delegation;
@@ -229,6 +229,7 @@ impl Mailbox {
             turn,
             model,
             transcript,
+            results: open.queue.clone(),
             held: (!live.is_root()).then(|| self.parts.memory.share()),
             inbox,
             queue,
@@ -271,7 +272,9 @@ impl Mailbox {
             ahead.apply(kind);
         }
         let last = delegation::last_said(live.transcript.messages());
-        let result = self.parts.result_of(&turn_id, &live.agent, &ahead, last);
+        let result = self
+            .parts
+            .result_of(&turn_id, &live.agent, &ahead, last, &[]);
         let (result, drafted) = result.unzip();
         let draft = |(author, kind)| Draft {
             agent: Some(live.agent.clone()),
@@ -314,7 +317,9 @@ impl Mailbox {
         if matches!(live.state, LiveState::Cut(..)) && next != Step::Over {
             return open.live.put(turn_id, live);
         }
-        self.parts.ledger.waits_no_more(&self.id, &turn_id);
+        let waits = |state: &LiveState| matches!(state, LiveState::Cut(_, ContinueWhen::Asked, _));
+        let ledger = &self.parts.ledger;
+        ledger.waits_no_more(&self.id, &turn_id, open.live.find(waits));
         self.resume(turn_id, live).await;
     }
 
@@ -403,7 +408,8 @@ impl OpenSession {
             let why = locale::session::busy(self.log.session());
             return Err(Error::new(Code::SessionBusy, why));
         }
-        let waiting = self.queue.len();
+        // What children have left waits without a place of its own: they are bounded.
+        let waiting = self.queue.len() - self.queue.results();
         if waiting >= max_queue {
             let why = locale::session::messages_wait(waiting as u64);
             return Err(Error::new(Code::Busy, why));

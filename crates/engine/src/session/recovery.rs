@@ -14,7 +14,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::Mailbox;
 use super::load::fault_message;
 use super::turns::{ContinueWhen, Live, LiveState};
-use crate::answer::{Answer, Ending};
+use crate::answer::{self, Answer, Ending};
 use crate::delegation;
 use crate::projector::read_those;
 use crate::runner::Continuation;
@@ -35,17 +35,12 @@ impl Mailbox {
             .collect();
         let mut ending = Vec::new();
         for (turn_id, live, turn) in interrupted {
-            let mut above = Some(&turn_id);
-            let mut fate = None;
-            while let Some((parent, own)) = above.and_then(|id| fates.get(id)) {
-                fate = fate.or(*own);
-                above = parent.as_ref();
-            }
-            match fate {
+            match self.fate_of_tree(&turn_id, &fates) {
                 Some(code) => ending.push((turn_id, live, turn, code)),
                 None => self.found_cut(turn_id, live, turn).await?,
             }
         }
+        self.add_parked_below(&mut ending);
         ending.sort_by_key(|(_, live, ..)| Reverse(live.agent.depth()));
         for (turn_id, live, turn, code) in ending {
             self.end_cut(&turn_id, live, turn, code).await?;
@@ -72,6 +67,41 @@ impl Mailbox {
             at += 1;
         }
         cut
+    }
+
+    /// The first reason why a turn, or one of those above it, does not continue.
+    fn fate_of_tree(
+        &self,
+        turn: &TurnId,
+        fates: &HashMap<TurnId, (Option<TurnId>, Option<FaultCode>)>,
+    ) -> Option<FaultCode> {
+        let live = &self.open.as_ref()?.live;
+        let mut above = Some(turn);
+        let mut fate = None;
+        while let Some(id) = above {
+            above = if let Some((parent, own)) = fates.get(id) {
+                fate = fate.or(*own);
+                parent.as_ref()
+            } else {
+                live.get(id).and_then(|parked| parked.parent.as_ref())
+            };
+        }
+        fate
+    }
+
+    /// Takes out the parked children of turns that end, so that those end after them.
+    fn add_parked_below(&mut self, ending: &mut Vec<(TurnId, Live, Turn, FaultCode)>) {
+        let Some(open) = &mut self.open else { return };
+        let mut at = 0;
+        while let Some((turn_id, _, _, code)) = ending.get(at) {
+            let code = *code;
+            for child in open.live.children(turn_id) {
+                if let Some((live, turn)) = open.live.take_parked(&child) {
+                    ending.push((child, live, turn, code));
+                }
+            }
+            at += 1;
+        }
     }
 
     /// Why a turn that was cut does not continue, if it does not.
@@ -151,7 +181,7 @@ impl Mailbox {
             let events = self.events_of(turn_id).await?;
             let of_turn = events.iter().map(|event| &event.kind);
             let ending = Ending {
-                reason: "error".to_owned(),
+                reason: answer::FAILED.to_owned(),
                 usage: None,
             };
             let said = Answer::kept(of_turn, turn.asked_model());
@@ -172,8 +202,10 @@ impl Mailbox {
         let end = end.into_iter().map(|kind| (Author::System, kind));
         let facts = said.into_iter().chain(end);
         let last = delegation::last_said(live.transcript.messages());
-        let result = self.parts.result_of(turn_id, &live.agent, &turn, last);
+        let result = self.parts.result_of(turn_id, &live.agent, &turn, last, &[]);
         self.record_by(turn_id, &live.agent, facts, result).await?;
+        let open_calls = &self.parts.open_calls;
+        open_calls.note(&self.id, turn_id, &live.agent, &turn);
         self.parts.ledger.ended();
         self.parts.ledger.unknown_calls(unknown_calls);
         self.is_over(turn_id, live, &turn).await;

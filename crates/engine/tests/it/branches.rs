@@ -7,7 +7,8 @@ use samovar_engine::Resume;
 use serde_json::json;
 
 use crate::children::{agent, delegate, ends, log, outcomes, who, world};
-use crate::rig::{Rig, said, settings, turn_of};
+use crate::races::at_the_end_of;
+use crate::rig::{Rig, said, session, settings, turn_of, well};
 
 // proves DU-6, SA-7
 #[tokio::test]
@@ -205,4 +206,119 @@ async fn tasks_in_the_background_follow_one_another_only_so_often_without_a_pers
     let prompts = rig.world.model.prompts();
     let tasks = prompts.iter().filter(|prompt| user(prompt) == "look");
     assert_eq!(tasks.count(), 16);
+}
+
+// proves DU-6, SA-7
+#[tokio::test(start_paused = true)]
+async fn a_child_that_waits_for_a_person_ends_before_the_turn_that_may_not_continue() {
+    let world = world(|who, _, results| match (who, results) {
+        ("master", 0) => call("subAgent", delegate("a", "look")).and_call("x", json!({})),
+        ("a", 0) => call("ask_user", json!({})),
+        _ => say("I continue"),
+    });
+    let tools = [
+        TestTool::new("x", |_, _| std::future::pending()),
+        TestTool::asks("ask_user"),
+    ];
+    let agents = [agent("a", &["ask_user"], &[])];
+    let rig = Rig::delegating(world, tools, agents, settings()).await;
+    let turn = rig.post("go").await;
+    rig.calls(1).await;
+
+    let rig = rig
+        .restart_with(|settings| settings.resume = Resume::Off)
+        .await;
+
+    let expected = ["master/a", "master"].map(|path| (path.to_owned(), FinishReason::Error));
+    assert_eq!(ends(&log(&rig, &turn).await), expected);
+    assert!(rig.engine.open_calls().await.unwrap().is_empty());
+}
+
+// proves DU-6
+#[tokio::test]
+async fn of_two_cut_children_the_other_is_still_listed_when_one_is_stopped() {
+    let held = Gate::default();
+    let world = world(move |who, _, results| match (who, results) {
+        ("master", 0) => call("subAgent", delegate("a", "look"))
+            .and_call("subAgent", delegate("a", "look there")),
+        _ => say("half of it").hold_after(1, &held),
+    });
+    let rig = Rig::delegating(world, [], [agent("a", &[], &[])], settings()).await;
+    rig.post("go").await;
+    rig.world.model.seen(3).await;
+    let rig = rig
+        .restart_with(|settings| settings.resume = Resume::Ask)
+        .await;
+    rig.sees(|event| matches!(event.kind, Kind::StepReset { .. }))
+        .await;
+
+    let first = rig.engine.recovered().waiting[&session()].clone();
+    assert!(rig.cancel(Some(&first)).await);
+
+    let other = rig.engine.recovered().waiting[&session()].clone();
+    assert_ne!(first, other);
+    assert!(rig.cancel(Some(&other)).await);
+    assert_eq!(rig.engine.recovered().waiting.len(), 0);
+}
+
+// proves DU-12, SA-21
+#[tokio::test(start_paused = true)]
+async fn a_message_that_waits_for_room_begins_its_turn_while_a_task_in_the_background_runs() {
+    let (held, gate) = (Gate::default(), Gate::default());
+    let root = gate.clone();
+    let world = world(move |_, said, results| match (said, results) {
+        ("go", 0) => call("spawn", json!({"task": "later"})),
+        ("go", _) => say("well").hold(&root),
+        ("later", _) => say("later").hold(&held),
+        _ => say("next"),
+    });
+    let rig = Rig::delegating(world, [], [], settings()).await;
+    let turn = rig.post("go").await;
+    rig.world.model.seen(3).await;
+    let next = rig.post("next").await;
+    let disk = rig.disk.clone();
+    let fill = |_| async move { disk.full_journal().set(true) };
+    let mut filling = at_the_end_of(&rig, &turn, fill).await;
+
+    gate.open();
+    filling.join_next().await.unwrap().unwrap();
+    rig.disk.full_journal().refuses().await;
+    rig.disk.full_journal().set(false);
+
+    assert_eq!(rig.over(&next).await, well());
+}
+
+// proves SA-6
+#[tokio::test]
+async fn tasks_of_a_called_agent_count_until_their_results_are_read_and_lock_no_person_out() {
+    let world = world(|who, said, results| match (who, said, results) {
+        ("master", "go", 0) => call("subAgent", delegate("a", "look")),
+        ("a", "look", 0..=80) => (0..8).fold(say("eight"), |reply, number| {
+            reply.and_call("spawn", json!({"task": number.to_string()}))
+        }),
+        ("a", "look", _) => call("wait", json!({})),
+        _ => say("well"),
+    });
+    let (waits, waiting) = tokio::sync::mpsc::unbounded_channel();
+    let wait = TestTool::new("wait", move |_, _| {
+        waits.send(()).unwrap();
+        std::future::pending()
+    });
+    let mut waiting = waiting;
+    let agents = [agent("a", &["wait", "spawn"], &[])];
+    let rig = Rig::delegating(world, [wait], agents, settings()).await;
+    let turn = rig.post("go").await;
+    waiting.recv().await.unwrap();
+
+    let begun = rig.engine.turns(samovar_core::history::TurnQuery {
+        session: None,
+        turn: None,
+        limit: 999,
+    });
+    let begun = begun.await.unwrap();
+    let tasks = begun.iter().filter(|row| row.agent.depth() == 2);
+    assert!(tasks.count() <= 64);
+    let posted = rig.submit(said("stop that", Delivery::Interrupt)).await;
+    assert!(posted.is_ok(), "{posted:?}");
+    assert_eq!(rig.over(&turn).await, FinishReason::Cancelled);
 }

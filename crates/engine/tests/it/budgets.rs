@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use samovar_core::history::{TurnQuery, TurnRow};
 use samovar_core::{
-    Action, Bounds, Budget, BudgetLimit, Code, Delivery, Event, FinishReason, Kind, Millis, Price,
-    Role, TurnId, Usd,
+    Action, Bounds, Budget, BudgetLimit, Code, Delivery, Event, FinishReason, Kind, Millis,
+    Outcome, Price, Role, ToolReply, TurnId, Usd,
 };
 use samovar_doubles::{Gate, Reply, TestTool, World, call, say};
 use serde_json::json;
@@ -326,4 +326,64 @@ async fn a_child_without_room_is_refused_and_one_in_the_background_gets_a_quarte
         budgets,
         [(Some(9), Some(5)), (Some(2), Some(1)), (Some(1), Some(0))]
     );
+}
+
+// proves SA-12, SA-6
+#[tokio::test]
+async fn what_a_call_had_set_aside_and_did_not_use_is_there_for_children_and_for_results() {
+    let world = world(|who, said, results| match (who, said, results) {
+        ("master", "ask", 0) => call("subAgent", delegate("a", "x")).usage(10, 10),
+        ("master", "spawn", 0) => call("spawn", json!({"task": "x", "agent": "a"})).usage(10, 10),
+        _ => say("done").usage(10, 10),
+    });
+    let rig = Rig::delegating(world, [], [agent("a", &[], &[])], settings()).await;
+    let tokens = |tokens| Budget {
+        tokens: Some(tokens),
+        ..Budget::default()
+    };
+
+    // Less than a prompt with the longest answer: each call sets all of it aside.
+    let turn = turn_of(rig.submit(budgeted("ask", tokens(4_000))).await);
+    let log = log(&rig, &turn).await;
+    assert_eq!(outcomes(&log, &turn)[0]["ok"], true);
+
+    let turn = turn_of(rig.submit(budgeted("spawn", tokens(12_000))).await);
+    let is_last = |event: &Event| {
+        let ends = matches!(event.kind, Kind::TurnFinished { .. });
+        ends && event.agent.depth() == 0 && event.turn.as_ref().is_some_and(|own| *own > turn)
+    };
+    let last = rig.sees(is_last).await;
+    let is_whole = matches!(
+        &last.kind,
+        Kind::TurnFinished {
+            reason: FinishReason::Model(_),
+            ..
+        }
+    );
+    assert!(is_whole, "{:?}", last.kind);
+}
+
+// proves SA-12, DU-10
+#[tokio::test]
+async fn a_message_that_was_to_join_a_turn_without_room_for_it_has_a_turn_of_its_own() {
+    let gate = Gate::default();
+    let held = gate.clone();
+    let world = world(move |_, said, results| match (said, results) {
+        ("go", 0) => call("x", json!({})).hold(&held),
+        _ => say("done"),
+    });
+    let x = TestTool::new("x", |_, _| async { ToolReply::Closed(Outcome::done("x")) });
+    let rig = Rig::delegating(world, [x], [], settings()).await;
+    let one_step = Budget {
+        steps: Some(1),
+        ..Budget::default()
+    };
+    let turn = turn_of(rig.submit(budgeted("go", one_step)).await);
+    rig.world.model.seen(1).await;
+    let steering = rig.deliver("and that", Delivery::Steer).await;
+    gate.open();
+
+    assert_eq!(rig.over(&turn).await, FinishReason::Budget);
+    assert!(matches!(rig.over(&steering).await, FinishReason::Model(_)));
+    assert_eq!(rig.asked().await, ["go", "and that"]);
 }

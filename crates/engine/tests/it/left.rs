@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use samovar_core::history::SessionQuery;
+use samovar_core::history::{SessionQuery, TurnQuery};
 use samovar_core::{
     Accepted, Action, CallId, Closer, Code, Delivery, Effect, FinishReason, Kind, Outcome, Part,
     Role, Sender, Title, ToolCall, Usage,
@@ -295,4 +295,57 @@ async fn where_no_turns_run_a_turn_that_is_over_can_be_taken_back_and_no_other()
         .unwrap_err();
     assert_eq!(refused.code, Code::SessionBusy);
     stop(rig).await;
+}
+
+// proves SA-12, CH-10
+#[tokio::test(start_paused = true)]
+async fn who_lists_turns_sees_what_is_left_of_budgets_and_uses_no_session() {
+    let left = LeftStores::new().await;
+    let mut begins = started();
+    if let Kind::TurnStarted { limits, .. } = &mut begins {
+        limits.budget.steps = Some(9);
+    }
+    let of = Some("t3");
+    let running = vec![
+        (None, opened()),
+        (of, said("m3", "third")),
+        (of, begins),
+        (of, step()),
+    ];
+    keep(&left.disk, "budgeted", running).await;
+    let head = left.head("budgeted");
+
+    let rig = left.open(Recovery::UsedSessions).await;
+    let query = TurnQuery {
+        session: None,
+        turn: None,
+        limit: 9,
+    };
+    let rows = rig.engine.turns(query).await.unwrap();
+    let row = rows.iter().find(|row| !row.budget.is_empty()).unwrap();
+    assert_eq!(row.left.and_then(|left| left.steps), Some(9));
+    assert_eq!(stop(rig).await, Vec::<Vec<String>>::new());
+
+    assert_eq!(left.head("budgeted"), head);
+}
+
+// proves SA-7, DU-2
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_the_history_does_not_have_yet_is_not_unknown() {
+    let rig = Rig::new([say("done")]).await;
+    rig.disk.full_history().set(true);
+    let turn = rig.post("go").await;
+    rig.over(&turn).await;
+
+    let refused = rig.engine.find_turn(turn.as_str()).await.unwrap_err();
+    assert_eq!(refused.code, Code::Unavailable);
+
+    rig.disk.full_history().set(false);
+    loop {
+        // The projector rests between its tries.
+        match rig.engine.find_turn(turn.as_str()).await {
+            Ok((session, _)) => return assert_eq!(session, rig::session()),
+            Err(refused) => assert_eq!(refused.code, Code::Unavailable),
+        }
+    }
 }

@@ -80,7 +80,7 @@ fn ends(turn: TurnId) -> impl Fn(&Event) -> bool {
 }
 
 /// Does something at the moment at which a turn is seen to be over, before its session hears of it.
-async fn at_the_end_of<F>(
+pub(crate) async fn at_the_end_of<F>(
     rig: &Rig,
     turn: &TurnId,
     act: impl FnOnce(Arc<Engine>) -> F,
