@@ -27,13 +27,12 @@ impl Runner {
                 return Ok(());
             }
         }
-        // What joins is a part of the prompt: only that for which there is room.
+        // What joins is a part of the prompt; without room for it, it waits again at the turn's end.
         let steering = self.queue.take_steering();
         let steering_tokens = steering.iter().map(|one| context::tokens(&one.message));
         let started = match self.reserve(started, steering_tokens.sum()) {
             Ok(started) => started,
             Err(limit) => {
-                self.queue.give_back();
                 self.cut(limit);
                 return Ok(());
             }

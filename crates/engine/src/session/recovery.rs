@@ -204,8 +204,6 @@ impl Mailbox {
         let last = delegation::last_said(live.transcript.messages());
         let result = self.parts.result_of(turn_id, &live.agent, &turn, last, &[]);
         self.record_by(turn_id, &live.agent, facts, result).await?;
-        let open_calls = &self.parts.open_calls;
-        open_calls.note(&self.id, turn_id, &live.agent, &turn);
         self.parts.ledger.ended();
         self.parts.ledger.unknown_calls(unknown_calls);
         self.is_over(turn_id, live, &turn).await;

@@ -9,7 +9,9 @@ use samovar_core::{
     Outcome, Price, Role, ToolReply, TurnId, Usd,
 };
 use samovar_doubles::{Gate, Reply, TestTool, World, call, say};
+use samovar_engine::Settings;
 use serde_json::json;
+use tokio::runtime::Runtime;
 
 use crate::children::{agent, delegate, log, outcomes, world};
 use crate::rig::{Rig, said, settings, turn_of};
@@ -95,28 +97,35 @@ fn add_up(log: &[Arc<Event>], limit: u64) -> (u64, u32) {
 }
 
 // proves SA-12
-#[tokio::test]
-async fn sixty_four_children_share_one_budget_exactly_over_five_stops_of_the_server() {
+#[test]
+fn sixty_four_children_share_one_budget_exactly_over_five_kills_of_the_server() {
     let gate = Gate::default();
     let limit = 9_000_000;
     let agents = [agent("mid", &[], &["leaf"]), agent("leaf", &[], &[])];
-    let mut rig = Rig::delegating(tree_of_64(&gate), [], agents, settings()).await;
+    let settings = Settings {
+        max_continuations: 5,
+        ..settings()
+    };
+    let mut life = Runtime::new().unwrap();
+    let mut rig = life.block_on(Rig::delegating(tree_of_64(&gate), [], agents, settings));
     let budget = Budget {
         steps: Some(100),
         ..Budget::of_tokens(limit)
     };
-    let turn = turn_of(rig.submit(budgeted("go", budget)).await);
-    for stop in 1..=5 {
-        rig.world.model.seen(9 + 56 * stop).await;
-        rig = rig.restart().await;
+    let turn = turn_of(life.block_on(rig.submit(budgeted("go", budget))));
+    for kill in 1..=5 {
+        life.block_on(rig.world.model.seen(9 + 56 * kill));
+        let next = Runtime::new().unwrap();
+        rig = rig.killed(life, &next);
+        life = next;
     }
     gate.open();
 
-    let log = log(&rig, &turn).await;
+    let log = life.block_on(log(&rig, &turn));
 
     let (spent, steps) = add_up(&log, limit);
     assert_eq!(steps, 1 + 8 + 56 + 8 + 1);
-    let rows = rows(&rig).await;
+    let rows = life.block_on(rows(&rig));
     assert_eq!(rows.len(), 65);
     let [root] = rows
         .iter()

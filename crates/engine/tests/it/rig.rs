@@ -14,6 +14,7 @@ use samovar_core::{
 use samovar_doubles::{Disk, MemoryJournal, Reply, ScriptedModel, TestTool, World};
 use samovar_engine::{DelegationTools, Engine, Follower, OpenCall, Ports, Settings, Toolbox};
 use serde_json::Map;
+use tokio::runtime::Runtime;
 
 /// An engine, and what outlives it.
 pub(crate) struct Rig {
@@ -192,6 +193,21 @@ impl Rig {
             ..
         } = self;
         Self::start(disk, world, tools, agents, settings).await
+    }
+
+    /// The next run, after this one was killed: memory and tasks are gone, and nothing was closed.
+    pub(crate) fn killed(self, life: Runtime, next: &Runtime) -> Self {
+        let Self {
+            engine,
+            disk,
+            world,
+            tools,
+            agents,
+            settings,
+        } = self;
+        drop(engine);
+        life.shutdown_timeout(Duration::from_secs(10));
+        next.block_on(Self::start(disk, world, tools, agents, settings))
     }
 
     /// The next run, in which a session is damaged.

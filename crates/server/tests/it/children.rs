@@ -42,6 +42,15 @@ async fn a_child_is_told_apart_live_and_after_a_reload_and_the_default_stream_sh
     assert_eq!(of("master/browser"), "tea is a leaf");
 
     let rows = app.ok("getMessages", json!({"sessionId": session})).await;
+    let finished = frames.iter().map(|frame| &frame.data["message"]);
+    let finished = finished.filter(|message| message["parts"].is_array());
+    let live: Vec<_> = finished
+        .map(|message| (&message["id"], &message["metadata"]))
+        .collect();
+    let is_live = |row: &&Value| live.iter().any(|(id, _)| **id == row["id"]);
+    let kept = items(&rows).iter().filter(is_live);
+    let kept: Vec<_> = kept.map(|row| (&row["id"], &row["metadata"])).collect();
+    assert_eq!((kept.len(), kept), (5, live));
     let said = items(&rows)
         .iter()
         .find(|row| row["content"] == "tea is a leaf")

@@ -1,10 +1,13 @@
 //! The full profile (AS-8): the log's own events, of one turn and its sub-turns.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use samovar_core::event::Author;
 use samovar_core::{AgentPath, CallId, Event, Kind, MessageId, Millis, Seq, TurnId};
 use serde::{Deserialize, Serialize};
+
+use super::message::metadata;
 
 /// Decides from the log alone which events belong to a turn or one of its sub-turns.
 #[derive(Clone, Debug)]
@@ -101,7 +104,7 @@ pub struct ShownEvent {
 #[derive(Serialize)]
 pub(super) struct WholeEvent<'a> {
     #[serde(flatten)]
-    kind: &'a Kind,
+    kind: Cow<'a, Kind>,
     seq: Seq,
     at: Millis,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,7 +116,7 @@ pub(super) struct WholeEvent<'a> {
 impl<'a> From<&'a Event> for WholeEvent<'a> {
     fn from(event: &'a Event) -> Self {
         Self {
-            kind: &event.kind,
+            kind: shown(event),
             seq: event.seq,
             at: event.at,
             turn: event.turn.as_ref(),
@@ -121,4 +124,16 @@ impl<'a> From<&'a Event> for WholeEvent<'a> {
             author: event.author,
         }
     }
+}
+
+/// An event's kind, a whole message with the agent that it belongs to, as the history shows it (SA-8).
+fn shown(event: &Event) -> Cow<'_, Kind> {
+    let mut kind = Cow::Borrowed(&event.kind);
+    if let Kind::MessageFinished { message, .. } = &event.kind {
+        let about = metadata(message, &event.agent);
+        if let Kind::MessageFinished { message, .. } = kind.to_mut() {
+            message.metadata = about;
+        }
+    }
+    kind
 }

@@ -135,7 +135,7 @@ impl AgentMessage {
 }
 
 /// The metadata of a message, with the agent that it belongs to (SA-8).
-fn metadata(message: &Message, agent: &AgentPath) -> Map<String, Value> {
+pub(super) fn metadata(message: &Message, agent: &AgentPath) -> Map<String, Value> {
     let depth = agent.depth();
     let mut about = Map::new();
     let mut put = |key: &str, value: Value| about.insert(key.to_owned(), value);
