@@ -1,6 +1,6 @@
 //! Agents below the session's own, as clients see them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use reqwest::Method;
 use samovar_model_server::{Gate, say};
@@ -44,12 +44,10 @@ async fn a_child_is_told_apart_live_and_after_a_reload_and_the_default_stream_sh
     let rows = app.ok("getMessages", json!({"sessionId": session})).await;
     let finished = frames.iter().map(|frame| &frame.data["message"]);
     let finished = finished.filter(|message| message["parts"].is_array());
-    let live: Vec<_> = finished
-        .map(|message| (&message["id"], &message["metadata"]))
-        .collect();
-    let is_live = |row: &&Value| live.iter().any(|(id, _)| **id == row["id"]);
-    let kept = items(&rows).iter().filter(is_live);
-    let kept: Vec<_> = kept.map(|row| (&row["id"], &row["metadata"])).collect();
+    let about = |message: &Value| (message["id"].to_string(), message["metadata"].clone());
+    let live: BTreeMap<_, _> = finished.map(about).collect();
+    let kept = items(&rows).iter().map(about);
+    let kept: BTreeMap<_, _> = kept.filter(|(id, _)| live.contains_key(id)).collect();
     assert_eq!((kept.len(), kept), (5, live));
     let said = items(&rows)
         .iter()
