@@ -218,3 +218,34 @@ async fn a_question_of_a_child_reaches_every_client_of_the_root_and_the_first_an
     );
     assert_eq!(app.get("/api/calls").await.body["totalCount"], 0);
 }
+
+// proves SA-11
+#[tokio::test]
+async fn the_last_turns_of_all_sessions_are_those_that_began_last() {
+    let script = [say("one"), say("two"), say("three"), asks_browser()];
+    let app = App::start(
+        script
+            .into_iter()
+            .chain([say("a leaf"), say("tea")])
+            .collect::<Vec<_>>(),
+    )
+    .await;
+    let (long, short) = (app.session().await, app.session().await);
+    for said in ["1", "2", "3"] {
+        app.turn(&long, said).await;
+    }
+    app.turn(&short, "tea?").await;
+
+    let turns = app.get("/api/turns?limit=3").await.body;
+
+    let found = items(&turns).iter();
+    let found: Vec<_> = found
+        .map(|turn| (&turn["sessionId"], &turn["name"]))
+        .collect();
+    let (long, short) = (json!(long), json!(short));
+    let (master, browser) = (json!("master"), json!("browser"));
+    assert_eq!(
+        found,
+        [(&long, &master), (&short, &master), (&short, &browser)]
+    );
+}
