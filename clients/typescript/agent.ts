@@ -431,6 +431,8 @@ export interface Snapshot {
   text: string;
   /** The calls without a result, in order. */
   calls: ToolCallRequest[];
+  /** The agents that work for this turn and have calls without a result; absent without any. */
+  children?: SnapshotChild[];
   /** The id after which the stream continues. Null if no frames follow. */
   after: string | null;
 }
@@ -529,6 +531,16 @@ export type MessagePart =
       /** The value. */
       data: unknown;
     };
+
+/** An agent that works for a turn, with what it waits for. */
+export interface SnapshotChild {
+  /** Its turn. */
+  turnId: string;
+  /** The agents from the session's own down to this one. */
+  path: string[];
+  /** Its calls without a result, in order. */
+  calls: ToolCallRequest[];
+}
 
 /** A page of a list. */
 export interface PaginatedResult<T> {

@@ -1,6 +1,6 @@
 //! `samovar turns`: which agents are at work, as a tree, and how to stop one of them.
 
-use std::fmt::Write as _;
+use std::io;
 use std::time::Duration;
 
 use samovar_core::TurnId;
@@ -8,6 +8,7 @@ use samovar_locale as text;
 use samovar_wire::agent::{BudgetInfo, Dollars};
 use samovar_wire::api::{TurnCancelled, TurnInfo, TurnProgress};
 use serde_json::json;
+use unicode_width::UnicodeWidthStr;
 
 use crate::args::Turns;
 use crate::client::{Client, segment};
@@ -15,6 +16,11 @@ use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::reconnecting::Repeat;
 use crate::sessions::{change, look};
+use crate::style::{columns, wrapped};
+
+/// By how much the rest of a line that is broken is indented deeper than its beginning: what is
+/// indented by one level looks like a turn of its own.
+const HANGING: usize = 4;
 
 /// `samovar turns`.
 pub(crate) async fn turns(command: Turns) -> Result<Exit, Failure> {
@@ -55,8 +61,9 @@ fn tree(turns: &[TurnInfo]) -> String {
     let mut shown = String::new();
     let is_here = |id: &TurnId| turns.iter().any(|turn| turn.turn_id == *id);
     let is_root = |turn: &&TurnInfo| turn.parent_turn_id.as_ref().is_none_or(|id| !is_here(id));
+    let columns = columns(&io::stdout());
     for root in turns.iter().filter(is_root) {
-        draw(root, turns, 0, &mut shown);
+        draw(root, turns, 0, columns, &mut shown);
     }
     shown
 }
@@ -91,7 +98,7 @@ fn limits(budget: &BudgetInfo) -> String {
     limits.join(", ")
 }
 
-fn draw(turn: &TurnInfo, all: &[TurnInfo], level: usize, out: &mut String) {
+fn draw(turn: &TurnInfo, all: &[TurnInfo], level: usize, columns: Option<usize>, out: &mut String) {
     let state = match (turn.state, &turn.finish_reason) {
         (TurnProgress::Finished, Some(reason)) => turn
             .limit
@@ -104,19 +111,26 @@ fn draw(turn: &TurnInfo, all: &[TurnInfo], level: usize, out: &mut String) {
     };
     let time = Duration::from_millis(turn.elapsed_ms).as_secs_f32();
     let used = used(turn);
-    // Writing to a string cannot fail.
-    let _infallible = writeln!(
-        out,
-        "{:indent$}{}  {state}  {time:.1} s  {used}  {}",
-        "",
-        turn.name,
-        turn.turn_id,
-        indent = level * 2
-    );
+    let indent = level * 2;
+    let line = format!("{:indent$}{}  {state}  {time:.1} s  {used}", "", turn.name);
+    out.push_str(&fitted(&line, turn.turn_id.as_str(), indent, columns));
+    out.push('\n');
     let below = all
         .iter()
         .filter(|other| other.parent_turn_id.as_ref() == Some(&turn.turn_id));
     for child in below {
-        draw(child, all, level + 1, out);
+        draw(child, all, level + 1, columns, out);
     }
+}
+
+/// A line with the turn's id at its end; the id has a line of its own where both do not fit.
+fn fitted(line: &str, id: &str, indent: usize, columns: Option<usize>) -> String {
+    let whole = format!("{line}  {id}");
+    let Some(columns) = columns.filter(|columns| whole.width() > *columns) else {
+        return whole;
+    };
+    let line = wrapped(line, columns - HANGING).replace('\n', &format!("\n{:HANGING$}", ""));
+    // An id is never broken if it fits at all.
+    let indent = (indent + HANGING).min(columns.saturating_sub(id.len()));
+    format!("{line}\n{:indent$}{id}", "")
 }

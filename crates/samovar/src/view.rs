@@ -17,6 +17,7 @@ use serde_json::Value;
 mod below;
 mod result;
 
+use self::below::result_text;
 use self::result::TurnResult;
 use crate::client::Frame;
 use crate::exit::{Exit, Failure, complaint};
@@ -362,7 +363,9 @@ impl View {
     fn outcome(&mut self, tool: &str, outcome: &Outcome) -> Result<(), Failure> {
         self.end_line()?;
         self.was_denied |= outcome.status == Status::Denied;
-        say_outcome(tool, &outcome.text, outcome.is_error());
+        if let Some(told) = result_text(tool, outcome) {
+            say_outcome(tool, &told, outcome.is_error());
+        }
         Ok(())
     }
 

@@ -27,7 +27,7 @@ pub use request::{
     PaginationParams, ResumeParams, SendMessageParams, SessionParams, StreamParams,
     UpdateSessionParams, Within,
 };
-pub use snapshot::{ResetEvent, ResumedEvent, Snapshot, SnapshotFold, TurnState};
+pub use snapshot::{ResetEvent, ResumedEvent, Snapshot, SnapshotChild, SnapshotFold, TurnState};
 
 /// The path of the service's methods: `/services/agent/{method}`.
 pub const BASE_PATH: &str = "/services/agent";

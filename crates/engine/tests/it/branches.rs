@@ -1,7 +1,9 @@
 //! The ends of turns below turns: with those that wait for them, within their bounds, and where
 //! something of them is lost.
 
-use samovar_core::{Action, Code, Delivery, Event, FinishReason, Kind, Outcome, Role, ToolReply};
+use samovar_core::{
+    Action, Code, Delivery, Event, FinishReason, Kind, Outcome, Role, Sender, Status, ToolReply,
+};
 use samovar_doubles::{Gate, ScriptedModel, TestTool, World, call, say, user};
 use samovar_engine::Resume;
 use serde_json::json;
@@ -321,4 +323,55 @@ async fn tasks_of_a_called_agent_count_until_their_results_are_read_and_lock_no_
     let posted = rig.submit(said("stop that", Delivery::Interrupt)).await;
     assert!(posted.is_ok(), "{posted:?}");
     assert_eq!(rig.over(&turn).await, FinishReason::Cancelled);
+}
+
+// proves SA-7, SA-13
+#[tokio::test]
+async fn the_question_of_a_branch_that_is_stopped_is_closed_and_its_caller_continues() {
+    let world = world(|who, _, results| match (who, results) {
+        ("master", 0) => call("subAgent", delegate("a", "look")),
+        ("a", 0) => call("subAgent", delegate("b", "look")),
+        ("b", _) => call("ask", json!({})),
+        _ => say("I continue"),
+    });
+    let agents = [agent("a", &["ask"], &["b"]), agent("b", &["ask"], &[])];
+    for restarts in [false, true] {
+        let world = world.clone();
+        let mut rig =
+            Rig::delegating(world, [TestTool::asks("ask")], agents.clone(), settings()).await;
+        let turn = rig.post("go").await;
+        if restarts {
+            rig.calls(1).await;
+            rig = rig.restart().await;
+        }
+        let open = rig.calls(1).await.remove(0);
+        assert_eq!(open.agent.to_string(), "master/a/b");
+
+        assert!(rig.cancel(Some(&open.turn)).await);
+
+        rig.calls(0).await;
+        let id = open.call.id;
+        let late = rig
+            .engine
+            .settle(Sender::Embedder, id.clone(), Outcome::done("yes"));
+        assert_eq!(late.await.unwrap_err().code, Code::UnknownCall);
+        assert!(!rig.cancel(Some(&open.turn)).await);
+        let log = log(&rig, &turn).await;
+        // Readers learn that it is closed.
+        let closed = log.iter().filter_map(|event| match &event.kind {
+            Kind::CallClosed { call, outcome, .. } if *call == id => Some(outcome.status),
+            _ => None,
+        });
+        assert_eq!(closed.collect::<Vec<_>>(), [Status::Cancelled]);
+        let stop = FinishReason::Model("stop".to_owned());
+        let expected = [
+            ("master/a/b", FinishReason::Cancelled),
+            ("master/a", stop.clone()),
+            ("master", stop),
+        ];
+        assert_eq!(
+            ends(&log),
+            expected.map(|(path, end)| (path.to_owned(), end))
+        );
+    }
 }

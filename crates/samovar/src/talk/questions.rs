@@ -8,7 +8,7 @@ use samovar_core::tool::Closer;
 use samovar_core::{CallId, Kind, Outcome, Part, Status};
 use samovar_locale as text;
 use samovar_server::{ASK_USER, question_text};
-use samovar_wire::agent::{ShownEvent, Snapshot};
+use samovar_wire::agent::{ShownEvent, Snapshot, ToolCallRequest};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -32,7 +32,7 @@ const DECLINED: &str = "the person gave no answer to this question; go on withou
 /// The questions of a turn.
 pub(super) struct Questions {
     person: Person,
-    /// What calls without an outcome ask.
+    /// What calls without an outcome ask, in words that name the agent.
     asked: BTreeMap<CallId, String>,
     /// Those that wait for an answer, the oldest first.
     open: VecDeque<Question>,
@@ -143,8 +143,7 @@ impl Questions {
         if is_heard {
             forget_typed();
         }
-        let shown = question.text.replace('\n', "\n  ");
-        say_in(Tone::Strong, &text::ask::question(shown));
+        say_in(Tone::Strong, &question.text);
         if is_heard {
             say_in(Tone::Quiet, text::ask::how());
         }
@@ -231,14 +230,15 @@ impl Questions {
     }
 
     fn apply(&mut self, event: &ShownEvent) {
+        let agent = (event.agent.depth() > 0).then(|| event.agent.name());
         match &event.kind {
             Kind::PartAdded {
                 part: Part::Call(call),
                 ..
-            } => self.learn(&call.id, &call.name, &call.args),
+            } => self.learn(agent, &call.id, &call.name, &call.args),
             Kind::MessageFinished { message, .. } => message
                 .calls()
-                .for_each(|call| self.learn(&call.id, &call.name, &call.args)),
+                .for_each(|call| self.learn(agent, &call.id, &call.name, &call.args)),
             Kind::CallStarted { call, closer, .. } if *closer == Closer::Person => self.open(call),
             Kind::CallClosed { call, outcome, .. } => self.close(call, outcome),
             other => match other.group() {
@@ -247,10 +247,15 @@ impl Questions {
         }
     }
 
-    /// What a call asks, if it asks something.
-    fn learn(&mut self, call: &CallId, tool: &str, args: &Value) {
+    /// What a call asks, if it asks something; the session's own agent is not named.
+    fn learn(&mut self, agent: Option<&str>, call: &CallId, tool: &str, args: &Value) {
         if let (ASK_USER, Some(question)) = (tool, question_text(args)) {
-            self.asked.insert(call.clone(), question);
+            let question = question.replace('\n', "\n  ");
+            let asked = match agent {
+                Some(agent) => text::ask::question_of(agent, question),
+                None => text::ask::question(question),
+            };
+            self.asked.insert(call.clone(), asked);
         }
     }
 
@@ -286,18 +291,26 @@ impl Questions {
         }
     }
 
-    /// The turn as it stands. Calls behind the first have not begun; the stream tells when they do.
+    /// The turn as it stands, with the agents that work for it. Of each, calls after the first have
+    /// not begun; the stream tells when they do.
     fn begin_anew(&mut self, turn: &Snapshot) {
         self.asked.clear();
-        for call in &turn.calls {
-            self.learn(&call.id, &call.name, &call.args);
+        let below = turn.children.iter();
+        let below = below.map(|child| (child.path.last().map(String::as_str), &child.calls));
+        let all: Vec<_> = std::iter::once((None, &turn.calls)).chain(below).collect();
+        for (agent, calls) in &all {
+            for call in *calls {
+                self.learn(*agent, &call.id, &call.name, &call.args);
+            }
         }
         let asked = &self.asked;
         self.open
             .retain(|question| asked.contains_key(&question.call));
-        let mut calls = turn.calls.iter();
-        if let Some(first) = calls.find(|call| self.asked.contains_key(&call.id)) {
-            self.open(&first.id);
+        for (_, calls) in all {
+            let asks = |call: &&ToolCallRequest| self.asked.contains_key(&call.id);
+            if let Some(first) = calls.iter().find(asks) {
+                self.open(&first.id);
+            }
         }
     }
 

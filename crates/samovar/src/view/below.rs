@@ -1,13 +1,36 @@
 //! What agents do that the session's own agent has called: a tree of lines on stderr.
 
-use samovar_core::{FinishReason, Kind, Part, Role, Status};
+use std::borrow::Cow;
+
+use samovar_core::{FinishReason, Kind, Outcome, Part, Role, Status};
 use samovar_locale as text;
 use samovar_wire::agent::ShownEvent;
+use serde_json::Value;
 
 use super::{SHOWN, View};
 use crate::exit::Failure;
 use crate::screen::{beginning, say, say_in};
 use crate::style::Tone;
+
+/// The tool that calls an agent and waits for its answer.
+const DELEGATE: &str = "subAgent";
+
+/// The result of a call as it is shown; none where it only repeats what a called agent has just said
+/// (SA-18).
+pub(super) fn result_text<'a>(tool: &str, outcome: &'a Outcome) -> Option<Cow<'a, str>> {
+    let whole = Cow::Borrowed(&*outcome.text);
+    if tool != DELEGATE {
+        return Some(whole);
+    }
+    let Ok(told) = serde_json::from_str::<Value>(&whole) else {
+        return Some(whole);
+    };
+    match (told["error"].as_str(), told["code"].as_str()) {
+        (Some(error), Some(code)) => Some(format!("{error} [{code}]").into()),
+        _ if told["messageId"].is_string() => None,
+        _ => Some(whole),
+    }
+}
 
 impl View {
     /// Shows what an agent below does: a line for its task, for each call and result, and for its
@@ -36,7 +59,10 @@ impl View {
                 ..
             } => {
                 self.was_denied |= outcome.status == Status::Denied;
-                let shown = beginning(&outcome.text, SHOWN);
+                let Some(told) = result_text(tool, outcome) else {
+                    return Ok(());
+                };
+                let shown = beginning(&told, SHOWN);
                 if outcome.is_error() {
                     (Some(Tone::Bad), text::view::outcome_failed(tool, shown))
                 } else {

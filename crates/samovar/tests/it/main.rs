@@ -54,4 +54,5 @@ mod terminal;
 mod together;
 mod tool_room;
 mod tools;
+mod turns;
 mod wrong;

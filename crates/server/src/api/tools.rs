@@ -110,6 +110,7 @@ async fn open_calls(call: Call, _params: NoParams) -> Result<OpenCalls, Error> {
             id: open.call.id,
             session_id: open.session,
             turn_id: open.turn,
+            path: open.agent.names().map(str::to_owned).collect(),
             tool: open.call.name,
             args: open.call.args,
         });

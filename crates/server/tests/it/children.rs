@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use reqwest::Method;
-use samovar_model_server::{Gate, say};
-use samovar_testkit::{App, EventStream};
+use samovar_model_server::{Gate, call, say};
+use samovar_server::ChatAgent;
+use samovar_testkit::{Answer, App, AppBuilder, EventStream};
 use serde_json::{Value, json};
 
 fn asks_browser() -> samovar_model_server::Reply {
@@ -127,4 +128,131 @@ async fn turns_are_listed_as_a_tree_and_a_branch_is_stopped_alone() {
         .json(&json!({}));
     let refused = app.answer(unknown).await;
     assert_eq!((refused.status, refused.code()), (404, "unknown_turn"));
+}
+
+/// A server on which the agent `asker` asks the person and reports; and the session that calls it.
+async fn asking() -> (App, String) {
+    let order = json!({"name": "asker", "task": "find out"});
+    let quiet = AppBuilder::new().with(|config| config.chat.agent = ChatAgent::Nobody);
+    let script = [
+        call("subAgent", order),
+        call("ask_user", json!({"question": "which tea?"})),
+        say("green"),
+        say("green it is"),
+    ];
+    let app = quiet.start(script).await;
+    let asker = json!({"name": "asker", "toolKeys": ["ask_user"]});
+    let added = app.request(Method::POST, "/api/agents").json(&asker);
+    assert_eq!(app.answer(added).await.status, 200);
+    let session = app.session().await;
+    (app, session)
+}
+
+/// Reads on until the call of a question has begun: its id, and the agent that asks.
+async fn question(stream: &mut EventStream) -> (Value, Value) {
+    loop {
+        let frame = stream.next().await.unwrap().data;
+        if frame["type"] == "call_started" && frame["closer"] == "person" {
+            return (frame["call"].clone(), frame["agent"].clone());
+        }
+    }
+}
+
+async fn settle(app: &App, call: &Value, result: &str) -> Answer {
+    let path = format!("/api/calls/{}", call.as_str().unwrap());
+    let request = app.request(Method::POST, &path);
+    app.answer(request.json(&json!({ "result": result }))).await
+}
+
+// proves SA-13
+#[tokio::test]
+async fn a_question_of_a_child_reaches_every_client_of_the_root_and_the_first_answer_wins() {
+    let (app, session) = asking().await;
+    let body = json!({"sessionId": session, "content": "tea?"});
+    let path = "/services/agent/sendMessage/stream";
+    let request = app.request(Method::POST, &format!("{path}?profile=full"));
+    let mut first = EventStream::new(request.json(&body).send().await.unwrap());
+    let (call, agent) = question(&mut first).await;
+    assert_eq!(agent, "master/asker");
+    let mut second = app
+        .follow(&format!("{path}?sessionId={session}&profile=full"))
+        .await;
+    assert_eq!(question(&mut second).await, (call.clone(), agent));
+    // One that has lost its position sees it in either profile, and one that only asks for it.
+    for profile in ["default", "full"] {
+        let query = format!("sessionId={session}&profile={profile}&after=0.0");
+        let frame = app.follow(&format!("{path}?{query}")).await.next().await;
+        let snapshot = frame.unwrap().data["snapshot"].take();
+        let child = &snapshot["children"][0];
+        assert_eq!(child["path"], json!(["master", "asker"]), "{snapshot}");
+        assert_eq!(child["calls"][0]["id"], call);
+        assert_eq!(child["calls"][0]["args"]["question"], "which tea?");
+    }
+    let calls = app.get("/api/calls").await.body;
+    assert_eq!(calls["totalCount"], 1, "{calls}");
+    assert_eq!(calls["items"][0]["id"], call);
+    assert_eq!(calls["items"][0]["path"], json!(["master", "asker"]));
+    let chat = app.get("/chat/history").await.body;
+    assert_eq!(
+        (&chat[0]["author"], &chat[0]["text"]),
+        (&json!("master/asker"), &json!("which tea?"))
+    );
+
+    let answers = ["the first", "the second"];
+    let (one, two) = tokio::join!(
+        settle(&app, &call, answers[0]),
+        settle(&app, &call, answers[1])
+    );
+
+    let winner = usize::from(one.status != 200);
+    let [won, lost] = if winner == 0 { [one, two] } else { [two, one] };
+    assert_eq!(
+        (won.status, lost.status, lost.code()),
+        (200, 404, "unknown_call")
+    );
+    for stream in [&mut first, &mut second] {
+        let frames = stream.rest().await;
+        let closed = frames
+            .iter()
+            .find(|frame| frame.kind() == "call_closed" && frame.data["call"] == call);
+        assert_eq!(closed.unwrap().data["outcome"]["text"], answers[winner]);
+    }
+    assert!(
+        app.model.prompts()[2]
+            .body()
+            .to_string()
+            .contains(answers[winner])
+    );
+    assert_eq!(app.get("/api/calls").await.body["totalCount"], 0);
+}
+
+// proves SA-11
+#[tokio::test]
+async fn the_last_turns_of_all_sessions_are_those_that_began_last() {
+    let script = [say("one"), say("two"), say("three"), asks_browser()];
+    let app = App::start(
+        script
+            .into_iter()
+            .chain([say("a leaf"), say("tea")])
+            .collect::<Vec<_>>(),
+    )
+    .await;
+    let (long, short) = (app.session().await, app.session().await);
+    for said in ["1", "2", "3"] {
+        app.turn(&long, said).await;
+    }
+    app.turn(&short, "tea?").await;
+
+    let turns = app.get("/api/turns?limit=3").await.body;
+
+    let found = items(&turns).iter();
+    let found: Vec<_> = found
+        .map(|turn| (&turn["sessionId"], &turn["name"]))
+        .collect();
+    let (long, short) = (json!(long), json!(short));
+    let (master, browser) = (json!("master"), json!("browser"));
+    assert_eq!(
+        found,
+        [(&long, &master), (&short, &master), (&short, &browser)]
+    );
 }

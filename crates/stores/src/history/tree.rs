@@ -10,7 +10,7 @@ use super::row::{self, odd, parse};
 use super::turns::{Turn, turn_columns};
 
 /// The parent is the turn of the message that the turn's first one names. The tokens of a turn that
-/// lives are those of its messages.
+/// lives are those of its messages. A place in a log says nothing about turns of other sessions.
 pub(super) const TURNS: &str = concat!(
     "SELECT ",
     turn_columns!("t."),
@@ -26,7 +26,7 @@ pub(super) const TURNS: &str = concat!(
     AND m.turn_key = t.key AND m.turn_seq = coalesce(t.turn_seq, 9223372036854775807)) AS so_far \
     FROM turns AS t LEFT JOIN sessions AS s ON s.key = t.session_key \
     WHERE (?1 IS NULL OR s.id = ?1) AND (?2 IS NULL OR t.id = ?2) \
-    ORDER BY coalesce(t.turn_seq, 9223372036854775807) DESC, t.key DESC LIMIT ?3"
+    ORDER BY coalesce(t.started_at, t.finished_at, 9223372036854775807) DESC, t.turn_seq DESC, t.key DESC LIMIT ?3"
 );
 
 /// The last turns, oldest first.

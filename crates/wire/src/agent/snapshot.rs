@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, VecDeque};
 use samovar_core::agent::MASTER;
 use samovar_core::event::Fragment;
 use samovar_core::{
-    AgentPath, CallId, Closer, Event, Kind, Message, Part, Role, SessionId, ToolCall, TurnId, Usage,
+    AgentPath, Closer, Event, Kind, Message, Part, Role, SessionId, ToolCall, TurnId, Usage,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::event::AgentStreamEvent;
+use super::family::Family;
 use super::message::{AgentMessage, ToolCallRequest};
 
 /// Approximate limit for the bytes of messages in a snapshot; the oldest are left out.
@@ -42,8 +43,24 @@ pub struct Snapshot {
     pub text: String,
     /// The calls without a result, in order.
     pub calls: Vec<ToolCallRequest>,
+    /// The agents that work for this turn and have calls without a result; absent without any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<SnapshotChild>,
     /// The id after which the stream continues. Null if no frames follow.
     pub after: Option<String>,
+}
+
+/// An agent that works for a turn, with what it waits for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SnapshotChild {
+    /// Its turn.
+    #[schemars(with = "String")]
+    pub turn_id: TurnId,
+    /// The agents from the session's own down to this one.
+    pub path: Vec<String>,
+    /// Its calls without a result, in order.
+    pub calls: Vec<ToolCallRequest>,
 }
 
 /// The progress of a turn.
@@ -94,9 +111,16 @@ pub struct SnapshotFold {
     messages: VecDeque<(usize, AgentMessage)>,
     bytes: usize,
     text: BTreeMap<u16, String>,
-    open: Vec<Open>,
+    open: OpenCalls,
+    family: Family,
+    /// The calls of the turns below; ids of turns are made in the order of time.
+    children: BTreeMap<TurnId, (AgentPath, OpenCalls)>,
     usage: Usage,
 }
+
+/// The calls of a turn without a result, in order.
+#[derive(Clone, Debug, Default)]
+struct OpenCalls(Vec<Open>);
 
 /// A call without a result.
 #[derive(Clone, Debug)]
@@ -120,6 +144,7 @@ impl Snapshot {
             left_out: 0,
             text: String::new(),
             calls: Vec::new(),
+            children: Vec::new(),
             after: None,
         }
     }
@@ -140,12 +165,14 @@ impl SnapshotFold {
                 state: TurnState::Queued,
                 ..idle
             },
+            family: Family::new(turn.clone()),
             turn,
             agent: AgentPath::root(MASTER),
             messages: VecDeque::new(),
             bytes: 0,
             text: BTreeMap::new(),
-            open: Vec::new(),
+            open: OpenCalls::default(),
+            children: BTreeMap::new(),
             usage: Usage::default(),
         }
     }
@@ -153,45 +180,65 @@ impl SnapshotFold {
     /// Takes the next event of the log.
     pub fn take(&mut self, event: &Event) {
         self.snapshot.after = Some(event.id().to_string());
-        if event.turn.as_ref() == Some(&self.turn) {
-            self.agent.clone_from(&event.agent);
-            self.apply(event);
+        let is_ours = self.family.admit(event);
+        match &event.turn {
+            Some(turn) if *turn == self.turn => {
+                self.agent.clone_from(&event.agent);
+                self.apply(event);
+            }
+            Some(turn) if is_ours => self.apply_below(turn, event),
+            Some(_) | None => {}
         }
     }
 
     /// The state after the last event that was taken.
     pub fn snapshot(self) -> Snapshot {
-        let is_outside = |open: &Open| open.closer.is_some_and(Closer::is_outside);
-        let asks = |open: &Open| open.closer == Some(Closer::Person);
-        let is_parked =
-            !self.open.is_empty() && self.open.iter().all(is_outside) || self.open.iter().any(asks);
         let state = match self.snapshot.state {
-            TurnState::Running if is_parked => TurnState::Parked,
+            TurnState::Running if self.open.are_parked() => TurnState::Parked,
             state => state,
         };
-        let calls = self.open.iter().map(|open| (&open.call).into()).collect();
+        let children = self.children.into_iter();
+        let children = children.map(|(turn_id, (agent, open))| SnapshotChild {
+            turn_id,
+            path: agent.names().map(str::to_owned).collect(),
+            calls: open.shown(),
+        });
         Snapshot {
             state,
             tokens: self.usage.total(),
             messages: self.messages.into_iter().map(|(_, one)| one).collect(),
             text: self.text.into_values().collect(),
-            calls,
+            calls: self.open.shown(),
+            children: children.filter(|child| !child.calls.is_empty()).collect(),
             ..self.snapshot
         }
     }
 
+    /// Takes an event of a turn below.
+    fn apply_below(&mut self, turn: &TurnId, event: &Event) {
+        if matches!(event.kind, Kind::TurnFinished { .. }) {
+            self.children.remove(turn);
+            return;
+        }
+        let fresh = || (event.agent.clone(), OpenCalls::default());
+        let (_, open) = self.children.entry(turn.clone()).or_insert_with(fresh);
+        open.apply(&event.kind);
+    }
+
     fn apply(&mut self, event: &Event) {
+        let was_open = self.open.0.len();
+        self.open.apply(&event.kind);
         match &event.kind {
             Kind::TurnStarted { limits, .. } => {
                 self.snapshot.state = TurnState::Running;
                 self.snapshot.max_iterations = limits.max_iterations;
             }
             Kind::StepStarted { iteration, .. } => {
-                self.forget_attempt();
+                self.text.clear();
                 self.snapshot.iteration = *iteration;
             }
             Kind::StepReset { usage, .. } => {
-                self.forget_attempt();
+                self.text.clear();
                 self.usage = self.usage.plus(*usage);
             }
             Kind::Delta {
@@ -199,19 +246,23 @@ impl SnapshotFold {
                 fragment: Fragment::Text(text),
                 ..
             } => self.text.entry(*part).or_default().push_str(text),
-            Kind::PartAdded { index, part, .. } => self.add_part(*index, part),
+            Kind::PartAdded {
+                index,
+                part: Part::Text { text },
+                ..
+            } => {
+                self.text.insert(*index, text.clone());
+            }
             Kind::MessageFinished { message, .. } => self.finish(message),
-            Kind::CallStarted { call, closer, .. } => {
-                let open = self.open.iter_mut().find(|open| open.call.id == *call);
-                if let Some(open) = open {
-                    open.closer = Some(*closer);
-                }
+            Kind::CallClosed {
+                call,
+                name,
+                outcome,
+                ..
+            } if self.open.0.len() < was_open => {
+                self.push(&Message::of_outcome(call, name, outcome, event.at));
             }
-            Kind::CallClosed { call, .. } => self.close(call, event),
-            Kind::TurnFinished { .. } => {
-                self.snapshot.state = TurnState::Finished;
-                self.open.clear();
-            }
+            Kind::TurnFinished { .. } => self.snapshot.state = TurnState::Finished,
             Kind::SessionOpened { .. }
             | Kind::SessionChanged { .. }
             | Kind::SessionClosed
@@ -220,52 +271,21 @@ impl SnapshotFold {
             | Kind::EventsLost { .. }
             | Kind::MessageStarted { .. }
             | Kind::Delta { .. }
+            | Kind::PartAdded { .. }
             | Kind::CallApproved { .. }
+            | Kind::CallStarted { .. }
+            | Kind::CallClosed { .. }
             | Kind::UiEvent { .. }
             | Kind::StateChanged { .. } => {}
         }
     }
 
-    /// Drops the output of an attempt that did not finish its message.
-    fn forget_attempt(&mut self) {
-        self.text.clear();
-        self.open.clear();
-    }
-
-    fn add_part(&mut self, index: u16, part: &Part) {
-        match part {
-            Part::Text { text } => {
-                self.text.insert(index, text.clone());
-            }
-            Part::Call(call) => self.open(call),
-            Part::Reasoning { .. } | Part::Outcome { .. } | Part::Data { .. } => {}
-        }
-    }
-
-    fn open(&mut self, call: &ToolCall) {
-        if self.open.iter().all(|open| open.call.id != call.id) {
-            let call = call.clone();
-            self.open.push(Open { call, closer: None });
-        }
-    }
-
     fn finish(&mut self, message: &Message) {
         if message.role == Role::Assistant {
-            self.forget_attempt();
-            message.calls().for_each(|call| self.open(call));
+            self.text.clear();
             self.usage = self.usage.plus(message.usage.unwrap_or_default());
         }
         self.push(message);
-    }
-
-    fn close(&mut self, call: &CallId, event: &Event) {
-        let before = self.open.len();
-        self.open.retain(|open| open.call.id != *call);
-        if let Kind::CallClosed { name, outcome, .. } = &event.kind
-            && self.open.len() < before
-        {
-            self.push(&Message::of_outcome(call, name, outcome, event.at));
-        }
     }
 
     /// Adds a message, and drops the oldest while they are too long together.
@@ -279,5 +299,51 @@ impl SnapshotFold {
             self.bytes -= oldest.map_or(0, |(bytes, _)| bytes);
             self.snapshot.left_out += 1;
         }
+    }
+}
+
+impl OpenCalls {
+    /// Takes the next event of the turn.
+    fn apply(&mut self, kind: &Kind) {
+        match kind {
+            // What an attempt asked that did not finish its message is void.
+            Kind::StepStarted { .. } | Kind::StepReset { .. } | Kind::TurnFinished { .. } => {
+                self.0.clear();
+            }
+            Kind::PartAdded {
+                part: Part::Call(call),
+                ..
+            } => self.add(call),
+            Kind::MessageFinished { message, .. } if message.role == Role::Assistant => {
+                self.0.clear();
+                message.calls().for_each(|call| self.add(call));
+            }
+            Kind::CallStarted { call, closer, .. } => {
+                let open = self.0.iter_mut().find(|open| open.call.id == *call);
+                if let Some(open) = open {
+                    open.closer = Some(*closer);
+                }
+            }
+            Kind::CallClosed { call, .. } => self.0.retain(|open| open.call.id != *call),
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, call: &ToolCall) {
+        if self.0.iter().all(|open| open.call.id != call.id) {
+            let call = call.clone();
+            self.0.push(Open { call, closer: None });
+        }
+    }
+
+    /// Whether the turn waits for an outside answer.
+    fn are_parked(&self) -> bool {
+        let is_outside = |open: &Open| open.closer.is_some_and(Closer::is_outside);
+        let asks = |open: &Open| open.closer == Some(Closer::Person);
+        !self.0.is_empty() && self.0.iter().all(is_outside) || self.0.iter().any(asks)
+    }
+
+    fn shown(&self) -> Vec<ToolCallRequest> {
+        self.0.iter().map(|open| (&open.call).into()).collect()
     }
 }

@@ -129,6 +129,8 @@ pub struct OpenCallInfo {
     /// The waiting turn.
     #[schemars(with = "String")]
     pub turn_id: TurnId,
+    /// The agents from the session's own down to the one that asks.
+    pub path: Vec<String>,
     /// The tool.
     pub tool: String,
     /// The arguments.

@@ -47,15 +47,26 @@ fn closes(call: &str) -> StreamEvent {
     }))
 }
 
+/// An open call with its tool and its question.
+type Asked<'a> = (&'a str, &'a str, &'a str);
+
 /// The turn as it stands, with these calls open.
-fn reset(calls: &[(&str, &str, &str)]) -> StreamEvent {
-    let calls = calls.iter().map(
-        |(id, name, question)| json!({"id": id, "name": name, "args": {"question": question}}),
-    );
+fn reset(calls: &[Asked<'_>]) -> StreamEvent {
+    reset_with(calls, &[])
+}
+
+/// The same, with the calls of agents that work for it.
+fn reset_with(calls: &[Asked<'_>], below: &[&[Asked<'_>]]) -> StreamEvent {
+    let all = |calls: &[Asked<'_>]| -> Vec<_> {
+        let calls = calls.iter();
+        let call = |(id, name, question): &Asked<'_>| json!({"id": id, "name": name, "args": {"question": question}});
+        calls.map(call).collect()
+    };
+    let child = |calls: &&[Asked<'_>]| json!({"turnId": "b", "path": ["master", "asker"], "calls": all(calls)});
     let snapshot = json!({
         "sessionId": "s", "turnId": "t", "state": "parked", "iteration": 1, "maxIterations": 20,
-        "tokens": 0, "messages": [], "leftOut": 0, "text": "", "calls": calls.collect::<Vec<_>>(),
-        "after": null,
+        "tokens": 0, "messages": [], "leftOut": 0, "text": "", "calls": all(calls),
+        "children": below.iter().map(child).collect::<Vec<_>>(), "after": null,
     });
     StreamEvent::Reset(Box::new(serde_json::from_value(snapshot).unwrap()), frame())
 }
@@ -107,6 +118,25 @@ async fn after_a_reset_the_first_call_that_asks_is_put_and_the_next_when_it_begi
     assert_eq!(put(&mut questions).await, None);
 
     questions.take(&closes("c1")).await;
+    assert_eq!(put(&mut questions).await, None);
+    questions.take(&opens("c2", "person")).await;
+    assert_eq!(put(&mut questions).await.as_deref(), Some("c2"));
+}
+
+// proves SA-13
+#[tokio::test(start_paused = true)]
+async fn after_a_reset_each_agent_that_was_called_asks_again_and_is_named() {
+    let first = [("c1", "ask_user", "When?"), ("c2", "ask_user", "Where?")];
+    let other = [("c3", "ask_user", "Who?")];
+    let reset = reset_with(&[("c0", "subAgent", "")], &[&first, &other]);
+    let mut questions = after([asks("gone", "What?"), opens("gone", "person"), reset]).await;
+
+    let shown = |questions: &Questions| questions.open.front().map(|first| first.text.clone());
+    for (call, question) in [("c1", "asker asks: When?"), ("c3", "asker asks: Who?")] {
+        assert_eq!(put(&mut questions).await.as_deref(), Some(call));
+        assert_eq!(shown(&questions).as_deref(), Some(question));
+        questions.take(&closes(call)).await;
+    }
     assert_eq!(put(&mut questions).await, None);
     questions.take(&opens("c2", "person")).await;
     assert_eq!(put(&mut questions).await.as_deref(), Some("c2"));
