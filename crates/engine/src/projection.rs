@@ -160,9 +160,9 @@ fn spent(usage: Usage, context: Option<&ContextLimit>) -> Change {
     Change::Spent { usage, context }
 }
 
-/// What the model calls of these events used.
-pub(crate) fn spent_in(events: &[Arc<Event>]) -> Usage {
-    let used = events.iter().filter_map(|event| match &event.kind {
+/// What the model calls used that these facts tell of.
+pub(crate) fn spent_in<'a>(kinds: impl Iterator<Item = &'a Kind>) -> Usage {
+    let used = kinds.filter_map(|kind| match kind {
         Kind::StepReset { usage, .. } => Some(*usage),
         Kind::MessageFinished { message, .. } => message.usage,
         _ => None,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use samovar_core::history::{Change, Projection};
 use samovar_core::journal::LogNo;
 use samovar_core::{
-    Broken, Clock, Damages, Event, History, Journal, Kind, Millis, Seq, SessionId, Usage, failpoint,
+    Broken, Clock, Damages, Event, History, Journal, Kind, Millis, Seq, SessionId, failpoint,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -19,9 +19,11 @@ use crate::projection;
 
 use self::catch_up::Unprojected;
 use self::claims::{Claims, ProjectedIds};
+use self::spent::Spent;
 
 mod catch_up;
 mod claims;
+mod spent;
 
 pub(crate) use catch_up::{read_kept, read_open};
 pub(crate) use claims::Claim;
@@ -62,7 +64,7 @@ struct Backlog {
     /// What the next sync makes durable.
     unsynced: HashMap<LogNo, Seq>,
     /// What sessions in memory have used and the history does not count yet.
-    spent: Usage,
+    spent: Spent,
     /// The sessions that are being read from the stores, and what of them was written meanwhile.
     loading: HashMap<SessionId, Option<(LogNo, Seq)>>,
     /// Since when the history cannot be written.
@@ -239,31 +241,6 @@ impl Projector {
         self.progress.send_modify(|progress| progress.marked += 1);
     }
 
-    /// Notes what a session in memory has used: all that the history is told of it (AS-18).
-    pub(crate) fn spent(&self, usage: Usage) {
-        if usage == Usage::default() {
-            return;
-        }
-        {
-            let mut state = self.state();
-            state.spent = state.spent.plus(usage);
-        }
-        self.progress.send_modify(|progress| progress.marked += 1);
-    }
-
-    /// Has the history count it; what it does not take is for the next pass, and keeps no session back.
-    async fn spend(&self) {
-        let spent = std::mem::take(&mut self.state().spent);
-        if spent == Usage::default() {
-            return;
-        }
-        if let Err(broken) = self.history.spend(spent).await {
-            tracing::warn!(%broken, "tokens of a session in memory are counted later");
-            let mut state = self.state();
-            state.spent = state.spent.plus(spent);
-        }
-    }
-
     /// How far a log in memory is in the history.
     pub(crate) fn position(&self, log: LogNo) -> Option<Seq> {
         self.state().done.get(&log).map(|done| done.at)
@@ -360,10 +337,12 @@ impl Projector {
     /// ever end while much happens.
     async fn pass(&self) -> Result<(), Broken> {
         let marked = self.progress.borrow().marked;
-        self.bring_in().await?;
         self.spend().await;
+        self.bring_in().await?;
         let mut left = self.state().dirty.len();
         while left > 0 {
+            // Sessions wait for that.
+            self.spend().await;
             let logs = self.take(left);
             left -= logs.len();
             let projected = self.project(&logs).await;

@@ -294,6 +294,12 @@ impl Runner {
         let first = self.log.first_of(&self.turn_id);
         // Before a reader can see them, so that each can be closed at once.
         self.parts.open_calls.expect(&self.turn_id, &self.turn);
+        if self.parts.keeping == Keeping::Memory {
+            // Before a reader can see it, as what the journal has.
+            let used = projection::spent_in(drafts.iter().map(|draft| &draft.kind));
+            let patience = self.parts.settings.read_wait;
+            self.parts.projector.count(used, patience).await;
+        }
         let events = self.log.append(drafts).await?;
         self.parts.purses.note(&events);
         let kept = self.pending.drain(..count);
@@ -306,9 +312,6 @@ impl Runner {
             self.queue.have_joined(&self.turn_id, after);
         }
         self.parts.projector.mark(&self.log);
-        if self.parts.keeping == Keeping::Memory {
-            self.parts.projector.spent(projection::spent_in(&events));
-        }
         self.parts
             .open_calls
             .note(self.log.session(), &self.turn_id, &self.agent, &self.turn);

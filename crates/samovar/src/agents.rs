@@ -1,10 +1,12 @@
 //! `samovar agents`: the definitions of agents, those of one's own, and who may call which.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, ErrorKind, Read};
+use std::string::FromUtf8Error;
 
 use samovar_agents::{ADAPTIVE, ALL, Branch, Node};
 use samovar_core::agent::MASTER;
+use samovar_core::instructions::MAX_PROMPT_BYTES;
 use samovar_locale as locale;
 use samovar_locale::agents as text;
 use samovar_wire::api::{AgentInfo, AgentModelInfo, AgentParams};
@@ -17,9 +19,6 @@ use crate::output::{self, table};
 use crate::reconnecting::Repeat;
 use crate::sessions::{change, look};
 use crate::tools::word;
-
-/// Bytes of a prompt's file that are read, at most; a server takes fewer.
-const MAX_PROMPT_BYTES: u64 = 512 * 1024;
 
 /// The agents that begin a tree: no other agent calls them.
 const ROOTS: [&str; 2] = [MASTER, ADAPTIVE];
@@ -262,11 +261,17 @@ pub(crate) fn prompt(typed: &str) -> Result<String, Failure> {
     let Some(path) = typed.strip_prefix('@') else {
         return Ok(typed.to_owned());
     };
-    let mut content = String::new();
-    let read = File::open(path).and_then(|file| {
-        let mut limited = file.take(MAX_PROMPT_BYTES);
-        limited.read_to_string(&mut content)
-    });
-    read.map_err(|error| Failure::usage(text::no_prompt_file(locale::quoted(path), error)))?;
-    Ok(content)
+    let path_for_people = || locale::quoted(path);
+    let unreadable = |error| Failure::usage(text::no_prompt_file(path_for_people(), error));
+    let file = File::open(path).map_err(unreadable)?;
+    // One byte more than is allowed tells a longer file, even one without an end.
+    let mut content = Vec::new();
+    let mut limited = file.take(MAX_PROMPT_BYTES as u64 + 1);
+    limited.read_to_end(&mut content).map_err(unreadable)?;
+    if content.len() > MAX_PROMPT_BYTES {
+        let why = text::prompt_file_too_long(path_for_people(), MAX_PROMPT_BYTES);
+        return Err(Failure::usage(why));
+    }
+    let invalid = |error: FromUtf8Error| io::Error::new(ErrorKind::InvalidData, error.utf8_error());
+    String::from_utf8(content).map_err(|error| unreadable(invalid(error)))
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::history::Projection;
 use samovar_core::journal::{Batch, LogEntry, LogNo};
-use samovar_core::{Broken, Event, Future, History, Journal, Millis, Seq, SessionId};
+use samovar_core::{Broken, Event, Future, History, Journal, Millis, Seq, SessionId, Usage};
 use tokio::sync::{Notify, watch};
 
 use crate::history::MemoryHistory;
@@ -245,6 +245,13 @@ impl OverHistory for OnDisk {
                 commits.changed().await.ok();
             }
             Ok(())
+        })
+    }
+
+    fn spend(&self, usage: Usage) -> Future<'_, Result<(), Broken>> {
+        Box::pin(async move {
+            self.stores.full_history.check()?;
+            self.stores.history.spend(usage).await
         })
     }
 }

@@ -134,6 +134,11 @@ pub trait OverHistory: Send + Sync {
     fn project(&self, projections: Vec<Projection>) -> Future<'_, Result<(), Broken>> {
         self.history().project(projections)
     }
+
+    /// As [`History::spend`].
+    fn spend(&self, usage: Usage) -> Future<'_, Result<(), Broken>> {
+        self.history().spend(usage)
+    }
 }
 
 impl<T: OverHistory> History for Over<T> {
@@ -205,7 +210,7 @@ impl<T: OverHistory> History for Over<T> {
     }
 
     fn spend(&self, usage: Usage) -> Future<'_, Result<(), Broken>> {
-        self.0.history().spend(usage)
+        self.0.spend(usage)
     }
 
     fn close(&self) -> Future<'_, Result<(), Broken>> {

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use proptest::prelude::*;
 use samovar_core::history::{SessionQuery, TurnQuery};
@@ -14,7 +15,7 @@ use samovar_engine::{Beginning, Conversation, MemorySession, Settings, Toolbox};
 use serde_json::json;
 use tokio::sync::Notify;
 
-use crate::rig::{Rig, settings};
+use crate::rig::{Rig, read_to, settings};
 
 fn done(word: &'static str) -> TestTool {
     TestTool::new(word, move |_, _| async move {
@@ -124,6 +125,40 @@ async fn it_leaves_nothing_in_a_store_but_the_tokens_that_it_used_and_is_in_no_l
     drop(session);
     let totals = rig.restart().await.engine.totals().await.unwrap();
     assert_eq!(totals.usage.input, 600, "they are counted for good");
+}
+
+// proves AS-18
+#[tokio::test(start_paused = true)]
+async fn what_it_used_is_counted_before_its_owner_hears_of_it_so_that_no_kill_loses_it() {
+    let world = World::answering([say("one").usage(100, 10), say("two").usage(200, 20)]);
+    let rig = Rig::on(
+        Disk::on(Arc::new(MemoryJournal::new())),
+        world,
+        [],
+        settings(),
+    );
+    let rig = rig.await;
+    let session = begin(&rig, toolbox([]), settings());
+    // The history alone: what is not in it is gone with the process.
+    let counted = async || rig.disk.history().totals().await.unwrap().usage.input;
+
+    session
+        .post("go".to_owned(), Delivery::Queue)
+        .await
+        .unwrap();
+    let mut reader = session.follow(Seq(0));
+    let is_answer = |event: &Event| matches!(&event.kind, Kind::MessageFinished { message, .. } if message.role == Role::Assistant);
+    read_to(&mut reader, is_answer).await;
+    assert_eq!(counted().await, 100);
+
+    // A history without room keeps no session back, and counts later.
+    rig.disk.full_history().set(true);
+    turn(&session, "go").await;
+    assert_eq!(counted().await, 100);
+    rig.disk.full_history().set(false);
+    while counted().await < 300 {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 }
 
 // proves RL-23

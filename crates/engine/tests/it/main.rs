@@ -24,6 +24,7 @@ mod resumed;
 mod retries;
 mod rig;
 mod tools;
+mod troubled;
 mod turns;
 mod undo;
 mod window;

@@ -143,6 +143,10 @@ async fn what_cannot_be_done_to_an_agent_says_so_in_its_exit_code() {
             &["agents", "add", "x", "--prompt", "@nothing.md"],
             "invalid_params",
         ),
+        (
+            &["agents", "add", "x", "--prompt", "@/dev/zero"],
+            "invalid_params",
+        ),
         (&["agents", "edit", "x"], "invalid_params"),
         (
             &["agents", "edit", "x", "--enabled", "false"],
@@ -158,6 +162,35 @@ async fn what_cannot_be_done_to_an_agent_says_so_in_its_exit_code() {
         let ended = program.run(args).await;
         ended_with(&ended, 2, code);
     }
+}
+
+// proves SA-4
+#[tokio::test]
+async fn a_prompt_in_a_file_is_sent_whole_or_refused() {
+    let program = program();
+    program
+        .file("longest.md", "ж".repeat(32 * 1024))
+        .file("longer.md", format!("{}x", "ж".repeat(32 * 1024)))
+        .file("no-text.md", [0xff; 9]);
+    let add = |file| ["agents", "add", "x", "--prompt", file];
+
+    let longer = program.run(add("@longer.md")).await;
+    ended_with(&longer, 2, "invalid_params");
+    assert!(
+        longer.stderr.contains("more than 65536 bytes"),
+        "{longer:?}"
+    );
+    let no_text = program.run(add("@no-text.md")).await;
+    ended_with(&no_text, 2, "invalid_params");
+    assert!(
+        no_text.stderr.contains("cannot be read from"),
+        "{no_text:?}"
+    );
+    let longest = program.run(add("@longest.md")).await;
+    assert_eq!(longest.code, Some(0), "{longest:?}");
+    let shown = program.run(["agents", "show", "x", "--json"]).await;
+    let shown = document(&shown.stdout);
+    assert_eq!(shown["systemPrompt"], "ж".repeat(32 * 1024));
 }
 
 // proves SA-4, SA-19

@@ -36,6 +36,7 @@ mod local;
 #[cfg(all(feature = "failpoints", feature = "plant"))]
 mod marks;
 mod missing;
+mod older;
 mod pipes;
 #[cfg(all(feature = "failpoints", feature = "plant"))]
 mod proof;

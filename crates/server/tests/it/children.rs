@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use reqwest::Method;
-use samovar_model_server::{Gate, call, say};
+use samovar_model_server::{Gate, Rule, call, say};
 use samovar_server::ChatAgent;
 use samovar_testkit::{Answer, App, AppBuilder, EventStream};
 use serde_json::{Value, json};
@@ -255,4 +255,86 @@ async fn the_last_turns_of_all_sessions_are_those_that_began_last() {
         found,
         [(&long, &master), (&short, &master), (&short, &browser)]
     );
+}
+/// Removes an agent, or switches it off.
+async fn take_away(app: &App, name: &str, is_removed: bool) {
+    let path = format!("/api/agents/{name}");
+    let request = if is_removed {
+        app.request(Method::DELETE, &format!("{path}?version=1"))
+    } else {
+        let mut definition = app.get(&path).await.body;
+        definition["enabled"] = json!(false);
+        app.request(Method::PUT, &path).json(&definition)
+    };
+    let answer = app.answer(request).await;
+    assert_eq!(answer.status, 200, "{}", answer.body);
+}
+
+// proves SA-4, SA-6
+#[tokio::test]
+async fn agents_that_are_taken_away_finish_what_they_do_and_begin_nothing_more() {
+    let rows = [
+        (true, "SUBAGENT_UNKNOWN", (404, "unknown_agent")),
+        (false, "SUBAGENT_DISABLED", (422, "unusable_agent")),
+    ];
+    for ((is_removed, code, refusal), is_restarted) in
+        rows.into_iter().flat_map(|row| [(row, false), (row, true)])
+    {
+        let gate = Gate::new("held");
+        let delegates = || call("subAgent", json!({"name": "helper", "task": "look"}));
+        let mut replies: Vec<Rule> = vec![
+            delegates().into(),
+            say("half of it").hold_after(1, &gate).into(),
+        ];
+        if is_restarted {
+            replies.push(say("half of it").into());
+        }
+        replies.extend([delegates().into(), say("done").forever()]);
+        let app = App::start(replies).await;
+        for definition in [
+            json!({"name": "helper", "systemPrompt": "You help."}),
+            json!({"name": "boss", "systemPrompt": "You lead.", "allowedSubAgents": ["helper"]}),
+        ] {
+            let made = app.request(Method::POST, "/api/agents").json(&definition);
+            assert_eq!(app.answer(made).await.status, 200);
+        }
+        let session = app.ok("createSession", json!({"agent": "boss"})).await;
+        let session = session["sessionId"].as_str().unwrap().to_owned();
+        let _stream = app.say(&session, "go").await;
+        app.model.prompt(1).await.unwrap().written(1).await;
+
+        take_away(&app, "helper", is_removed).await;
+        take_away(&app, "boss", is_removed).await;
+        let app = if is_restarted {
+            app.restart().await
+        } else {
+            app.model.open(&gate).unwrap();
+            app
+        };
+
+        let path = format!("/api/turns?sessionId={session}");
+        let turns = loop {
+            let turns = app.get(&path).await.body;
+            if turns[0]["state"] == "finished" {
+                break turns;
+            }
+            tokio::task::yield_now().await;
+        };
+        let paths: Vec<_> = items(&turns).iter().map(|turn| &turn["path"]).collect();
+        assert_eq!(paths, [&json!(["boss"]), &json!(["boss", "helper"])]);
+        let rows = app.ok("getMessages", json!({"sessionId": session})).await;
+        let told = items(&rows).iter().filter(|row| row["role"] == "tool");
+        let told: Vec<Value> = told
+            .map(|row| serde_json::from_str(row["content"].as_str().unwrap()).unwrap())
+            .collect();
+        assert_eq!(told[0]["summary"], "half of it", "{rows}");
+        assert_eq!(told[1]["code"], code, "{rows}");
+        assert!(items(&rows).iter().any(|row| row["content"] == "done"));
+        let system = |at: usize| app.model.prompts()[at].body().to_string();
+        assert!(system(2).contains("You help.") || !is_restarted);
+        assert!(system(3).contains("You lead."));
+        let more = json!({"sessionId": session, "content": "more"});
+        let refused = app.call("sendMessage", more).await;
+        assert_eq!((refused.status, refused.code()), refusal);
+    }
 }

@@ -21,7 +21,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_IDLE_WAL_BYTES: &str = "16777216";
 
 /// The tables' versions, in order. Never change one that was released: add the next.
-pub(super) const VERSIONS: [Version; 9] = [
+pub(super) const VERSIONS: [Version; 10] = [
     (
         1,
         "history",
@@ -55,6 +55,11 @@ pub(super) const VERSIONS: [Version; 9] = [
         include_str!("../../migrations/0008_prompt.sql"),
     ),
     (9, "costs", include_str!("../../migrations/0009_costs.sql")),
+    (
+        10,
+        "counts",
+        include_str!("../../migrations/0010_counts.sql"),
+    ),
 ];
 
 /// How the file's connections are opened.
