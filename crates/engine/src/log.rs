@@ -16,6 +16,7 @@ use self::places::TurnGaps;
 use self::tail::Tail;
 use crate::edges;
 use crate::memory::{self, Held};
+use crate::projector::Projector;
 
 mod follower;
 mod places;
@@ -71,6 +72,8 @@ pub(crate) struct LogStart {
     /// Whether the journal keeps the events of a turn that is over long enough for a reader that is
     /// about to come.
     pub(crate) is_retained: bool,
+    /// What brings its events into the history.
+    pub(crate) projector: Option<Arc<Projector>>,
 }
 
 /// A cheap handle to a session's log.
@@ -96,6 +99,7 @@ struct Shared {
     keeping: Keeping,
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
+    projector: Option<Arc<Projector>>,
     state: Mutex<LogState>,
     /// Held by whoever commits: the journal gets a log's commits in the order of their numbers.
     turnstile: tokio::sync::Mutex<()>,
@@ -160,6 +164,7 @@ impl Log {
             keeping: start.keeping,
             journal,
             clock,
+            projector: start.projector,
             state: Mutex::new(state),
             turnstile: tokio::sync::Mutex::default(),
             published,
@@ -248,7 +253,12 @@ impl Log {
                 }
                 state.tail.kept(&owed);
                 state.owed.clear();
-                self.shared.show(&mut state, &events);
+                let seen = state.advance(&events);
+                // Before a reader can see them: who has seen an event finds it in the history (DU-2).
+                if let Some(projector) = &self.shared.projector {
+                    projector.mark(self, seen);
+                }
+                self.shared.publish(seen);
                 Ok(events)
             }
             Err(broken) => {
@@ -276,7 +286,8 @@ impl Log {
             return Err(Refused { why, drafts });
         }
         failpoint!("show.before");
-        self.shared.show(&mut state, &events);
+        let seen = state.advance(&events);
+        self.shared.publish(seen);
         drop(state);
         failpoint!("show.after");
         Ok(())
@@ -362,11 +373,7 @@ impl Shared {
         drafts.into_iter().map(number).collect()
     }
 
-    /// Readers see kept events once all before them are kept, too.
-    fn show(&self, state: &mut LogState, kept: &[Arc<Event>]) {
-        state.tail.kept(kept);
-        let seen = state.tail.advance();
-        state.weigh();
+    fn publish(&self, seen: Seq) {
         self.published.send_if_modified(|published| {
             let grows = *published < seen;
             *published = seen;
@@ -388,6 +395,14 @@ impl LogState {
             self.tail.release();
             self.weigh();
         }
+    }
+
+    /// Takes in that events are kept. Readers see them once all before them are kept, too: up to here.
+    fn advance(&mut self, kept: &[Arc<Event>]) -> Seq {
+        self.tail.kept(kept);
+        let seen = self.tail.advance();
+        self.weigh();
+        seen
     }
 
     fn weigh(&mut self) {

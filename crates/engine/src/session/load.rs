@@ -149,6 +149,7 @@ impl Mailbox {
             tail_bytes,
             held: self.parts.memory.share(),
             is_retained: settings.is_retained(),
+            projector: Some(self.parts.projector.clone()),
         };
         Log::new(start, self.parts.journal.clone(), self.parts.clock.clone())
     }
@@ -179,7 +180,7 @@ impl Mailbox {
         let projected = found.projected().max(first.unwrap_or_default());
         self.parts.projector.begin(&log, projected);
         if is_unprojected {
-            self.parts.projector.mark(&log);
+            self.parts.projector.mark(&log, log.published());
         }
         let Some(row) = row else {
             self.parts.projector.forget(log.number());
