@@ -285,6 +285,31 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Its `type`, as it is kept and on the wire.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::SessionOpened { .. } => "session_opened",
+            Self::SessionChanged { .. } => "session_changed",
+            Self::SessionClosed => "session_closed",
+            Self::TurnStarted { .. } => "turn_started",
+            Self::StepStarted { .. } => "step_started",
+            Self::StepReset { .. } => "step_reset",
+            Self::TurnContinued { .. } => "turn_continued",
+            Self::EventsLost { .. } => "events_lost",
+            Self::MessageStarted { .. } => "message_started",
+            Self::Delta { .. } => "delta",
+            Self::PartAdded { .. } => "part_added",
+            Self::MessageFinished { .. } => "message_finished",
+            Self::CallApproved { .. } => "call_approved",
+            Self::CallStarted { .. } => "call_started",
+            Self::CallClosed { .. } => "call_closed",
+            Self::UiEvent { .. } => "ui_event",
+            Self::StateChanged { .. } => "state_changed",
+            Self::TurnFinished { .. } => "turn_finished",
+            Self::TurnUndone { .. } => "turn_undone",
+        }
+    }
+
     /// A complete message that sets no bounds.
     pub fn finished(message: Message) -> Self {
         Self::begun_by(message, None)

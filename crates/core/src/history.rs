@@ -210,6 +210,17 @@ pub struct TurnRow {
     pub budget: Budget,
     /// What is left of `budget`; `None` if there is none, or before it started.
     pub left: Option<Budget>,
+    /// The last of its durable events; a history leaves it to the engine.
+    pub last: Option<LastEvent>,
+}
+
+/// What happened last in a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastEvent {
+    /// [`Kind::name`](crate::Kind::name).
+    pub name: &'static str,
+    /// When it happened.
+    pub at: Millis,
 }
 
 impl TurnRow {

@@ -19,10 +19,12 @@ use crate::projection;
 
 use self::catch_up::Unprojected;
 use self::claims::{Claims, ProjectedIds};
+use self::last::LastEvents;
 use self::spent::Spent;
 
 mod catch_up;
 mod claims;
+mod last;
 mod spent;
 
 pub(crate) use catch_up::{read_kept, read_open};
@@ -65,6 +67,8 @@ struct Backlog {
     unsynced: HashMap<LogNo, Seq>,
     /// What sessions in memory have used and the history does not count yet.
     spent: Spent,
+    /// What happened last in turns that are not over.
+    last: LastEvents,
     /// The sessions that are being read from the stores, and what of them was written meanwhile.
     loading: HashMap<SessionId, Option<(LogNo, Seq)>>,
     /// Since when the history cannot be written.
@@ -394,6 +398,7 @@ impl Projector {
                 }
                 Err(broken) => return Err(broken),
             };
+            self.state().last.note(&log.session, &events);
             let Some(projection) = projection::project(&log.session, &events) else {
                 continue;
             };

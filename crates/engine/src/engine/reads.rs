@@ -92,6 +92,7 @@ impl Engine {
         let mut turns = turns.map_err(|broken| self.broke(&broken))?;
         if is_tree {
             self.count_left(&mut turns).await;
+            self.parts.projector.note_last(&mut turns).await;
         }
         Ok(turns)
     }

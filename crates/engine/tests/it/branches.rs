@@ -1,6 +1,7 @@
 //! The ends of turns below turns: with those that wait for them, within their bounds, and where
 //! something of them is lost.
 
+use samovar_core::history::TurnQuery;
 use samovar_core::{
     Action, Code, Delivery, Event, FinishReason, Kind, Outcome, Role, Sender, Status, ToolReply,
 };
@@ -374,4 +375,48 @@ async fn the_question_of_a_branch_that_is_stopped_is_closed_and_its_caller_conti
             expected.map(|(path, end)| (path.to_owned(), end))
         );
     }
+}
+
+// proves SA-11
+#[tokio::test]
+async fn each_turn_of_a_tree_says_what_happened_last_in_it_also_after_a_restart_and_its_end() {
+    let world = world(|who, _, results| match (who, results) {
+        ("master", 0) => call("subAgent", delegate("a", "look")),
+        ("a", 0) => call("ask", json!({})),
+        _ => say("done"),
+    });
+    let agents = [agent("a", &["ask"], &[])];
+    let rig = Rig::delegating(world, [TestTool::asks("ask")], agents, settings()).await;
+    let turn = rig.post("go").await;
+    let open = rig.calls(1).await.remove(0);
+    let last = async |rig: &Rig| {
+        let query = TurnQuery {
+            session: None,
+            turn: None,
+            limit: 9,
+        };
+        let turns = rig.engine.turns(query).await.unwrap();
+        let last = turns.iter().map(|turn| turn.last.unwrap());
+        last.map(|last| (last.name, last.at)).collect::<Vec<_>>()
+    };
+    let at_work = last(&rig).await;
+    let names: Vec<_> = at_work.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, ["call_started", "call_started"]);
+
+    let rig = rig.restart().await;
+    rig.calls(1).await;
+    assert_eq!(last(&rig).await, at_work, "the journal has it");
+
+    rig.settle(open.call.id).await;
+    let log = log(&rig, &turn).await;
+    let ends = log.iter().rev().filter(|event| match &event.kind {
+        Kind::TurnFinished { .. } => true,
+        kind => {
+            let kept = serde_json::to_value(kind).unwrap();
+            assert_eq!(kept["type"], kind.name());
+            false
+        }
+    });
+    let ends: Vec<_> = ends.map(|end| (end.kind.name(), end.at)).collect();
+    assert_eq!(last(&rig).await, ends);
 }

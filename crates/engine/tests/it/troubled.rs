@@ -12,13 +12,16 @@ use crate::rig::{Rig, settings, well};
 
 const MB: usize = 1_000_000;
 
+/// A call, what the model of the called agent answers, the reason, and how often it is asked.
+type Row = (Value, fn() -> Reply, &'static str, usize);
+
 // proves SA-6
 #[tokio::test(start_paused = true)]
 async fn a_child_whose_model_is_down_or_says_nothing_is_a_result_and_its_caller_continues() {
     let down = || fail(FaultCode::ProviderError, "the model is down");
     let to = |name: &str, options: Value| json!({"name": name, "task": "go", "options": options});
     let plain = || to("plain", json!({}));
-    let rows: [(Value, fn() -> Reply, &str, usize); 6] = [
+    let rows: [Row; 6] = [
         // Its model is not there: it does not begin.
         (to("plain", json!({"model": "lost"})), down, "is gone", 0),
         (to("of-lost", json!({})), down, "is gone", 0),

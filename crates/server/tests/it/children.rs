@@ -107,6 +107,11 @@ async fn turns_are_listed_as_a_tree_and_a_branch_is_stopped_alone() {
         .map(|turn| turn["state"].as_str())
         .collect();
     assert_eq!(states, BTreeSet::from([Some("running")]));
+    let last = |turn: &Value| turn["lastEvent"]["type"].clone();
+    assert_eq!(
+        (last(master), last(browser)),
+        (json!("call_started"), json!("step_started"))
+    );
 
     let cancel = format!("/api/turns/{}/cancel", browser["turnId"].as_str().unwrap());
     let stopped = app
@@ -122,6 +127,11 @@ async fn turns_are_listed_as_a_tree_and_a_branch_is_stopped_alone() {
     let reasons = |turn: &Value| turn["finishReason"].as_str().map(str::to_owned);
     let ends: Vec<_> = items(&turns).iter().map(reasons).collect();
     assert_eq!(ends[1].as_deref(), Some("cancelled"));
+    let browser = &turns[1];
+    assert_eq!(last(browser), "turn_finished");
+    let at = |key: &str| browser[key].as_i64().unwrap();
+    let ended_at = at("startedAt") + at("elapsedMs");
+    assert_eq!(browser["lastEvent"]["at"], ended_at);
     assert!(ends[0].is_some(), "{turns}");
     let unknown = app
         .request(Method::POST, "/api/turns/nope/cancel")

@@ -70,5 +70,6 @@ fn shown(row: &SqliteRow) -> Result<TurnRow, Failure> {
         bill,
         budget,
         left: None,
+        last: None,
     })
 }

@@ -83,6 +83,20 @@ pub struct TurnInfo {
     /// What is left of `budget`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<BudgetInfo>,
+    /// Its last event that is kept; absent if it cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_event: Option<LastEventInfo>,
+}
+
+/// An event of a turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LastEventInfo {
+    /// Its `type`, as in the full profile.
+    #[serde(rename = "type")]
+    pub name: String,
+    /// When it happened, in milliseconds since 1970.
+    #[schemars(with = "i64")]
+    pub at: Millis,
 }
 
 /// How far a turn is.
@@ -129,6 +143,10 @@ impl TurnInfo {
             limit: row.bill.limit.map(|limit| limit.as_str().to_owned()),
             budget: BudgetInfo::of(row.budget),
             left: row.left.and_then(BudgetInfo::of),
+            last_event: row.last.map(|last| LastEventInfo {
+                name: last.name.to_owned(),
+                at: last.at,
+            }),
         }
     }
 }

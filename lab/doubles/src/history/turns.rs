@@ -29,6 +29,7 @@ impl Session {
                 bill,
                 budget,
                 left: None,
+                last: None,
             })
         });
         shown.collect()
