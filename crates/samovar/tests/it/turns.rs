@@ -1,7 +1,9 @@
 //! Agents that work for another one: drawn by `run`, listed and stopped by `turns`, answered at the
 //! terminal.
 
-use samovar_model_server::{Gate, ModelServer, call, say};
+use std::time::Duration;
+
+use samovar_model_server::{Gate, ModelServer, Reply, call, say};
 use samovar_testkit::{Program, Serving, keys};
 use serde_json::{Value, json};
 
@@ -27,15 +29,13 @@ async fn add_agents(program: &Program) {
     }
 }
 
-/// The master calls `inner`, which asks the person.
-async fn asking() -> (Program, ModelServer) {
-    with_model([
+/// The master calls `inner`, which asks the person; then the model says this.
+async fn asking<const N: usize>(then: [Reply; N]) -> (Program, ModelServer) {
+    let asks = [
         call("subAgent", order("inner", "find out")),
         call("ask_user", json!({"question": "Which tea?"})),
-        say("and on"),
-        say("The end."),
-    ])
-    .await
+    ];
+    with_model(asks.into_iter().chain(then).collect::<Vec<_>>()).await
 }
 
 /// The master calls `outer`, which calls an agent that is unknown and then `inner`, which reads a
@@ -201,7 +201,7 @@ async fn turns_stop_ends_one_branch_and_the_run_continues() {
 #[tokio::test]
 async fn a_question_of_a_called_agent_names_it_and_is_answered_at_the_terminal() {
     for command in ["run", "chat"] {
-        let (program, model) = asking().await;
+        let (program, model) = asking([say("green"), say("The end.")]).await;
         add_agents(&program).await;
         let is_chat = command == "chat";
         let words: &[&str] = if is_chat { &["chat"] } else { &["run", "go"] };
@@ -230,7 +230,8 @@ async fn a_question_of_a_called_agent_names_it_and_is_answered_at_the_terminal()
 // proves SA-7, SA-13
 #[tokio::test]
 async fn the_question_of_a_branch_that_is_stopped_goes_away_and_the_run_continues() {
-    let (program, _model) = asking().await;
+    let rest = Gate::new("rest");
+    let (program, model) = asking([say("It was stopped.").hold_after(1, &rest)]).await;
     let server = program.serve(&[]).await;
     add_agents(&program).await;
     let terminal = program.at_terminal(["run", "go"]);
@@ -246,8 +247,15 @@ async fn the_question_of_a_branch_that_is_stopped_goes_away_and_the_run_continue
         .await;
     assert_eq!(stopped.code, Some(0), "{stopped:?}");
 
+    terminal.sees("\n  ! inner: cancelled\n").await;
+    terminal.sees("[SUBAGENT_CANCELLED]\nIt").await;
+    // A prompt that stayed would be back at once.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let screen = terminal.screen();
+    assert!(!screen.ends_with('>'), "{screen}");
+    model.open(&rest).unwrap();
     let left = terminal.leaves().await;
     assert_eq!(left.code, Some(0), "{left:?}");
-    assert!(left.screen.ends_with("\nand on"), "{left:?}");
+    assert!(left.screen.ends_with("\nIt was stopped."), "{left:?}");
     assert!(open_calls(&server).await.is_empty());
 }
