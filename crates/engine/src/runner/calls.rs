@@ -13,7 +13,7 @@ use samovar_core::{
 use serde_json::Value;
 use tokio::task::{Id, JoinError, JoinSet};
 
-use super::{FromTurn, Input, Runner};
+use super::{FromTurn, Input, Newborn, Runner};
 use crate::edges;
 use crate::gate::{self, Verdict};
 use crate::toolbox::{CurrentTools, Tool, outcome_of};
@@ -140,20 +140,9 @@ impl<'a> Calls<'a> {
         if self.runner.is_stopping {
             return Ok(());
         }
-        if !delegated.is_empty() && self.runner.purse.is_some() {
-            // What the last call used is kept before children may use what it has left over.
-            self.runner.keep().await?;
-            if self.runner.turn.is_over() || self.runner.is_stopping {
-                return Ok(());
-            }
-        }
-        let mut born = Vec::new();
-        for (call, tool) in delegated {
-            match self.runner.delegate(&call, &tool.spec).await {
-                Ok(newborn) => born.push((call.id, newborn)),
-                Err(outcome) => self.refuse(call, outcome),
-            }
-        }
+        let Some(mut born) = self.delegate_all(delegated).await? else {
+            return Ok(());
+        };
         for ((call, tool), foreseen) in admitted.iter().zip(foreseen) {
             if !self.runner.turn.has_begun(&call.id) {
                 self.intend(call, tool, foreseen);
@@ -189,6 +178,28 @@ impl<'a> Calls<'a> {
             );
         }
         Ok(())
+    }
+
+    /// Notes the starts of children; none when the turn is stopped meanwhile.
+    async fn delegate_all(
+        &mut self,
+        calls: Vec<(ToolCall, Arc<Tool>)>,
+    ) -> Result<Option<Vec<(CallId, Newborn)>>, Broken> {
+        if !calls.is_empty() && self.runner.purse.is_some() {
+            // What the last call used is kept before children may use what it has left over.
+            self.runner.keep().await?;
+            if self.runner.turn.is_over() || self.runner.is_stopping {
+                return Ok(None);
+            }
+        }
+        let mut born = Vec::new();
+        for (call, tool) in calls {
+            match self.runner.delegate(&call, &tool.spec).await {
+                Ok(newborn) => born.push((call.id, newborn)),
+                Err(outcome) => self.refuse(call, outcome),
+            }
+        }
+        Ok(Some(born))
     }
 
     /// The gate: schema, policy (TL-4).

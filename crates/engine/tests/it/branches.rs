@@ -2,12 +2,15 @@
 //! something of them is lost.
 
 use samovar_core::history::TurnQuery;
+use std::sync::Arc;
+
 use samovar_core::{
     Action, Code, Delivery, Event, FinishReason, Kind, Outcome, Role, Sender, Status, ToolReply,
 };
 use samovar_doubles::{Gate, ScriptedModel, TestTool, World, call, say, user};
 use samovar_engine::Resume;
 use serde_json::json;
+use tokio::sync::Notify;
 
 use crate::children::{agent, delegate, ends, log, outcomes, who, world};
 use crate::races::at_the_end_of;
@@ -302,18 +305,18 @@ async fn tasks_of_a_called_agent_count_until_their_results_are_read_and_lock_no_
         ("a", "look", _) => call("wait", json!({})),
         _ => say("well"),
     });
-    let (waits, waiting) = tokio::sync::mpsc::unbounded_channel();
+    let waits = Arc::new(Notify::new());
+    let waiting = waits.clone();
     let wait = TestTool::new("wait", move |_, _| {
-        waits.send(()).unwrap();
+        waits.notify_one();
         std::future::pending()
     });
-    let mut waiting = waiting;
     let agents = [agent("a", &["wait", "spawn"], &[])];
     let rig = Rig::delegating(world, [wait], agents, settings()).await;
     let turn = rig.post("go").await;
-    waiting.recv().await.unwrap();
+    waiting.notified().await;
 
-    let begun = rig.engine.turns(samovar_core::history::TurnQuery {
+    let begun = rig.engine.turns(TurnQuery {
         session: None,
         turn: None,
         limit: 999,
