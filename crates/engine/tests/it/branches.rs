@@ -1,9 +1,9 @@
 //! The ends of turns below turns: with those that wait for them, within their bounds, and where
 //! something of them is lost.
 
-use samovar_core::history::TurnQuery;
 use std::sync::Arc;
 
+use samovar_core::history::TurnQuery;
 use samovar_core::{
     Action, Code, Delivery, Event, FinishReason, Kind, Outcome, Role, Sender, Status, ToolReply,
 };
