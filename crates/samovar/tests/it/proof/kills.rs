@@ -62,5 +62,9 @@ async fn hundreds_of_kills_at_every_point_break_no_promise() {
         let count = counts["relay"][counted].as_u64();
         assert!(count > Some(0), "{counted}: {counts:#}");
     }
+    for counted in ["called", "nested", "resumed", "background", "results"] {
+        let count = counts["trees"][counted].as_u64();
+        assert!(count > Some(0), "{counted}: {counts:#}");
+    }
     assert!(is_empty(&temporary), "nothing is left behind");
 }
