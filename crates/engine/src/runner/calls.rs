@@ -180,7 +180,7 @@ impl<'a> Calls<'a> {
         Ok(())
     }
 
-    /// Notes the starts of children; none when the turn is stopped meanwhile.
+    /// Notes the starts of children; `None` if the turn is stopped meanwhile.
     async fn delegate_all(
         &mut self,
         calls: Vec<(ToolCall, Arc<Tool>)>,

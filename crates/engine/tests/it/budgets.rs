@@ -301,6 +301,14 @@ async fn a_model_without_a_price_refuses_a_budget_in_money_before_anything_is_ke
     assert_eq!(row.bill.cost, Some(Usd::from_nanos(11_000)));
 }
 
+/// The end of a turn of the session's own agent that began after another.
+fn ends_after(turn: &TurnId) -> impl Fn(&Event) -> bool {
+    move |event| {
+        let ends = matches!(event.kind, Kind::TurnFinished { .. });
+        ends && event.agent.depth() == 0 && event.turn.as_ref().is_some_and(|own| own > turn)
+    }
+}
+
 // proves SA-12, SA-6
 #[tokio::test]
 async fn a_child_without_room_is_refused_and_one_in_the_background_gets_a_quarter() {
@@ -322,11 +330,7 @@ async fn a_child_without_room_is_refused_and_one_in_the_background_gets_a_quarte
 
     let turn = turn_of(rig.submit(budgeted("spawn", steps(9))).await);
     // The words of the child begin a turn with what the child has left.
-    let is_last = |event: &Event| {
-        let ends = matches!(event.kind, Kind::TurnFinished { .. });
-        ends && event.agent.depth() == 0 && event.turn.as_ref().is_some_and(|own| *own > turn)
-    };
-    rig.sees(is_last).await;
+    rig.sees(ends_after(&turn)).await;
     let rows = rows(&rig).await;
     let budgets = rows.iter().skip(1);
     let budgets = budgets.map(|row| (row.budget.steps, row.left.unwrap().steps));
@@ -357,11 +361,7 @@ async fn what_a_call_had_set_aside_and_did_not_use_is_there_for_children_and_for
     assert_eq!(outcomes(&log, &turn)[0]["ok"], true);
 
     let turn = turn_of(rig.submit(budgeted("spawn", tokens(12_000))).await);
-    let is_last = |event: &Event| {
-        let ends = matches!(event.kind, Kind::TurnFinished { .. });
-        ends && event.agent.depth() == 0 && event.turn.as_ref().is_some_and(|own| *own > turn)
-    };
-    let last = rig.sees(is_last).await;
+    let last = rig.sees(ends_after(&turn)).await;
     let is_whole = matches!(
         &last.kind,
         Kind::TurnFinished {

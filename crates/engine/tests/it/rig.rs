@@ -184,6 +184,16 @@ impl Rig {
     pub(crate) async fn restart_with(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         self.engine.shutdown(Duration::ZERO).await;
         change(&mut self.settings);
+        self.next_run().await
+    }
+
+    /// The next run, after this one was killed: memory and tasks are gone, and nothing was closed.
+    pub(crate) fn killed(self, life: Runtime, next: &Runtime) -> Self {
+        life.shutdown_timeout(Duration::from_secs(10));
+        next.block_on(self.next_run())
+    }
+
+    async fn next_run(self) -> Self {
         let Self {
             disk,
             world,
@@ -193,21 +203,6 @@ impl Rig {
             ..
         } = self;
         Self::start(disk, world, tools, agents, settings).await
-    }
-
-    /// The next run, after this one was killed: memory and tasks are gone, and nothing was closed.
-    pub(crate) fn killed(self, life: Runtime, next: &Runtime) -> Self {
-        let Self {
-            engine,
-            disk,
-            world,
-            tools,
-            agents,
-            settings,
-        } = self;
-        drop(engine);
-        life.shutdown_timeout(Duration::from_secs(10));
-        next.block_on(Self::start(disk, world, tools, agents, settings))
     }
 
     /// The next run, in which a session is damaged.

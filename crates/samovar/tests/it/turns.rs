@@ -43,7 +43,7 @@ async fn asking<const N: usize>(then: [Reply; N]) -> (Program, ModelServer) {
 async fn three_deep() -> (Program, ModelServer) {
     let (program, model) = with_model([
         say("I ask. ").and_call("subAgent", order("outer", "what kind of tea is it?")),
-        call("subAgent", order("nobody", "read the file with the tea")),
+        call("subAgent", order("absent", "read the file with the tea")),
         call("subAgent", order("inner", "read the file with the tea")),
         call("read_file", json!({"path": "tea.txt"})),
         say("The file says that the tea is green."),
@@ -86,8 +86,8 @@ const WIDE: [&str; 2] = [
     r#"I ask.
 • subAgent {"name":"outer","task":"what kind of tea is it?"}
   → outer: what kind of tea is it?
-  • subAgent {"name":"nobody","task":"read the file with the tea"}
-  ! subAgent: there is no agent "nobody"; there are: inner [SUBAGENT_UNKNOWN]
+  • subAgent {"name":"absent","task":"read the file with the tea"}
+  ! subAgent: there is no agent "absent"; there are: inner [SUBAGENT_UNKNOWN]
   • subAgent {"name":"inner","task":"read the file with the tea"}
     → inner: read the file with the tea
     • read_file {"path":"tea.txt"}
@@ -108,10 +108,10 @@ const NARROW: [&str; 2] = [
 kind of tea is it?"}
   → outer: what kind of tea is it?
   • subAgent
-  {"name":"nobody","task":"read the
+  {"name":"absent","task":"read the
   file with the tea"}
   ! subAgent: there is no agent
-  "nobody"; there are: inner
+  "absent"; there are: inner
   [SUBAGENT_UNKNOWN]
   • subAgent
   {"name":"inner","task":"read the file
