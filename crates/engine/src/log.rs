@@ -16,7 +16,6 @@ use self::places::TurnGaps;
 use self::tail::Tail;
 use crate::edges;
 use crate::memory::{self, Held};
-use crate::projector::Projector;
 
 mod follower;
 mod places;
@@ -72,8 +71,6 @@ pub(crate) struct LogStart {
     /// Whether the journal keeps the events of a turn that is over long enough for a reader that is
     /// about to come.
     pub(crate) is_retained: bool,
-    /// What brings its events into the history.
-    pub(crate) projector: Option<Arc<Projector>>,
 }
 
 /// A cheap handle to a session's log.
@@ -99,7 +96,6 @@ struct Shared {
     keeping: Keeping,
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
-    projector: Option<Arc<Projector>>,
     state: Mutex<LogState>,
     /// Held by whoever commits: the journal gets a log's commits in the order of their numbers.
     turnstile: tokio::sync::Mutex<()>,
@@ -164,7 +160,6 @@ impl Log {
             keeping: start.keeping,
             journal,
             clock,
-            projector: start.projector,
             state: Mutex::new(state),
             turnstile: tokio::sync::Mutex::default(),
             published,
@@ -253,12 +248,7 @@ impl Log {
                 }
                 state.tail.kept(&owed);
                 state.owed.clear();
-                let seen = state.advance(&events);
-                // Before a reader can see them: who has seen an event finds it in the history (DU-2).
-                if let Some(projector) = &self.shared.projector {
-                    projector.mark(self, seen);
-                }
-                self.shared.publish(seen);
+                self.shared.show(&mut state, &events);
                 Ok(events)
             }
             Err(broken) => {
@@ -286,8 +276,7 @@ impl Log {
             return Err(Refused { why, drafts });
         }
         failpoint!("show.before");
-        let seen = state.advance(&events);
-        self.shared.publish(seen);
+        self.shared.show(&mut state, &events);
         drop(state);
         failpoint!("show.after");
         Ok(())
@@ -373,7 +362,11 @@ impl Shared {
         drafts.into_iter().map(number).collect()
     }
 
-    fn publish(&self, seen: Seq) {
+    /// Readers see kept events once all before them are kept, too.
+    fn show(&self, state: &mut LogState, kept: &[Arc<Event>]) {
+        state.tail.kept(kept);
+        let seen = state.tail.advance();
+        state.weigh();
         self.published.send_if_modified(|published| {
             let grows = *published < seen;
             *published = seen;
@@ -395,14 +388,6 @@ impl LogState {
             self.tail.release();
             self.weigh();
         }
-    }
-
-    /// Takes in that events are kept. Readers see them once all before them are kept, too: up to here.
-    fn advance(&mut self, kept: &[Arc<Event>]) -> Seq {
-        self.tail.kept(kept);
-        let seen = self.tail.advance();
-        self.weigh();
-        seen
     }
 
     fn weigh(&mut self) {

@@ -218,15 +218,16 @@ impl Projector {
         log.is_projected(at);
     }
 
-    /// Notes that a log has durable events, up to a position, which the history lacks.
-    pub(crate) fn mark(&self, log: &Log, head: Seq) {
+    /// Notes that a log has durable events which the history lacks.
+    pub(crate) fn mark(&self, log: &Log) {
         if log.keeping() == Keeping::Memory {
             return;
         }
         let number = log.number();
         {
             let mut state = self.state();
-            let before = state.waiting.get(&number);
+            // Read here, so that no other mark has a later one.
+            let head = log.published();
             let marked = Waiting {
                 session: log.session().clone(),
                 number,
@@ -235,8 +236,7 @@ impl Projector {
                     .done
                     .get(&number)
                     .map_or(Seq::default(), |done| done.at),
-                // Another mark may have a later one.
-                head: before.map_or(head, |before| before.head.max(head)),
+                head,
             };
             if state.waiting.insert(number, marked).is_none() {
                 state.dirty.push_back(number);

@@ -311,6 +311,7 @@ impl Runner {
             let after = first.map_or(Seq::default(), |first| Seq(first.0.saturating_sub(1)));
             self.queue.have_joined(&self.turn_id, after);
         }
+        self.parts.projector.mark(&self.log);
         self.parts
             .open_calls
             .note(self.log.session(), &self.turn_id, &self.agent, &self.turn);

@@ -304,6 +304,7 @@ impl Mailbox {
         };
         let draft = Draft::new(None, Author::User, changed);
         let kept = open.log.append(vec![draft]).await.map_err(refusal)?;
+        self.parts.projector.mark(&open.log);
         if let Some(model) = model {
             open.has_model(new_route.unwrap_or(model), &kept);
         }
@@ -344,6 +345,7 @@ impl Mailbox {
         };
         let draft = Draft::new(Some(last.turn.clone()), Author::User, undone);
         let kept = open.log.append(vec![draft]).await.map_err(refusal)?;
+        self.parts.projector.mark(&open.log);
         // What was taken back is never shown again, even if nothing can be read in its place.
         let transcript = self.transcript(&kept, None).await.unwrap_or_else(|broken| {
             tracing::error!(session = %self.id, %broken, "a conversation is lost");
@@ -416,6 +418,7 @@ impl Mailbox {
         let is_end = drafts.iter().any(is_end);
         let kept = open.log.append(drafts).await?;
         self.parts.purses.note(&kept);
+        self.parts.projector.mark(&open.log);
         if is_end {
             self.parts.open_calls.forget(&self.id, turn);
         }

@@ -64,7 +64,6 @@ fn fresh(tail_bytes: usize) -> (Arc<Over<SlowJournal>>, Log) {
         tail_bytes,
         held: crate::memory::Memory::new(1 << 30).share(),
         is_retained: true,
-        projector: None,
     };
     (
         journal.clone(),

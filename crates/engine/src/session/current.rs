@@ -462,6 +462,7 @@ impl Mailbox {
         match kept {
             Ok(_) => {
                 self.last_head = open.log.published();
+                self.parts.projector.mark(&open.log);
                 self.parts.damages.removed(&self.id);
                 for reply in closing {
                     answer(reply, Ok(Accepted::Closed));

@@ -149,7 +149,6 @@ impl Mailbox {
             tail_bytes,
             held: self.parts.memory.share(),
             is_retained: settings.is_retained(),
-            projector: Some(self.parts.projector.clone()),
         };
         Log::new(start, self.parts.journal.clone(), self.parts.clock.clone())
     }
@@ -180,7 +179,7 @@ impl Mailbox {
         let projected = found.projected().max(first.unwrap_or_default());
         self.parts.projector.begin(&log, projected);
         if is_unprojected {
-            self.parts.projector.mark(&log, log.published());
+            self.parts.projector.mark(&log);
         }
         let Some(row) = row else {
             self.parts.projector.forget(log.number());

@@ -52,12 +52,9 @@ impl Mailbox {
             system_prompt: system_prompt.clone(),
         };
         let draft = Draft::new(None, Author::User, opened);
-        let projector = &self.parts.projector;
-        projector.begin(&log, self.last_head);
-        if let Err(broken) = log.append(vec![draft]).await {
-            projector.forget(log.number());
-            return Err(refusal(broken));
-        }
+        log.append(vec![draft]).await.map_err(refusal)?;
+        self.parts.projector.begin(&log, self.last_head);
+        self.parts.projector.mark(&log);
         let model = route.unwrap_or(model);
         self.open = Some(OpenSession::new(log, model, system_prompt));
         Ok(())

@@ -94,6 +94,7 @@ impl Mailbox {
             drafts.extend(kinds.iter().map(|kind| draft(kind.clone(), Author::System)));
         }
         let kept = open.log.append(drafts).await.map_err(refusal)?;
+        self.parts.projector.mark(&open.log);
         if let Some(route) = new_route {
             open.has_model(route, &kept);
         }
@@ -292,6 +293,7 @@ impl Mailbox {
             }
         };
         self.parts.purses.note(&events);
+        self.parts.projector.mark(&open.log);
         let transcript = if live.agent.depth() == 0 {
             &mut open.transcript
         } else {
