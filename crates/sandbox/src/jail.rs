@@ -3,6 +3,7 @@
 mod guard;
 mod list;
 mod read;
+mod remove;
 mod walk;
 mod write;
 
@@ -80,7 +81,7 @@ impl Jail {
             errno => JailError::from_errno(errno, root),
         })?;
         let spellings = [canonical, given];
-        let guard = Guard::open(protected, &spellings)?;
+        let guard = Guard::open(protected, &held, &spellings)?;
         if guard
             .encloses(&held)
             .map_err(|errno| JailError::io(root, errno))?

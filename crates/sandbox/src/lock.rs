@@ -3,8 +3,9 @@
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{self, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -13,6 +14,8 @@ use samovar_locale as locale;
 use crate::temp::{self, TempFile};
 
 pub(crate) const LOCK_NAME: &str = "lock";
+/// How often a lock that is held is tried again.
+const POLL: Duration = Duration::from_millis(10);
 /// More than the digits of any process id.
 const PID_BYTES: u64 = 32;
 
@@ -106,6 +109,28 @@ impl DirLock {
     pub(crate) fn held(&self) -> &OwnedFd {
         &self.held
     }
+}
+
+/// Makes a lock file where it is missing, and waits until no process holds it.
+///
+/// # Errors
+/// [`io::ErrorKind::WouldBlock`] when one still holds it after `patience`; what the system said.
+pub fn wait_until_free(path: &Path, patience: Duration) -> io::Result<()> {
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)?;
+    let polls = patience.as_millis() / POLL.as_millis();
+    for _ in 0..polls {
+        match fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => std::thread::sleep(POLL),
+            locked => return Ok(locked?),
+        }
+    }
+    Err(io::ErrorKind::WouldBlock.into())
 }
 
 fn open_dir(dir: &Path) -> Result<OwnedFd, LockError> {

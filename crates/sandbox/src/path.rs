@@ -31,6 +31,14 @@ impl JailPath {
         JailPath::default()
     }
 
+    /// A path that was walked already.
+    pub(crate) fn at(path: &Path) -> JailPath {
+        JailPath {
+            path: path.to_owned(),
+            names_folder: false,
+        }
+    }
+
     /// Normalises `relative`, which the caller wrote as `raw`.
     pub(crate) fn parse(raw: &str, relative: &Path) -> Result<JailPath, JailError> {
         JailPath::below(Path::new(""), raw, relative)

@@ -10,19 +10,30 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use samovar_locale as locale;
 
 use crate::lock::DirLock;
 use crate::sys;
-use crate::temp::TempFile;
+use crate::temp::{self, TempFile};
 
 /// A directory whose small files are read and written, held open, so that it stays the same one
 /// whatever becomes of its path.
 #[derive(Clone, Debug)]
 pub struct SmallFiles {
     dir: Arc<OwnedFd>,
+}
+
+/// A file of such a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SmallFile {
+    /// Its name.
+    pub name: String,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// When it was last written, in seconds since 1970.
+    pub modified: i64,
 }
 
 /// What has to survive a crash of the machine.
@@ -43,6 +54,79 @@ impl SmallFiles {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = fs::open(dir, flags, Mode::empty())?;
         Ok(SmallFiles { dir: Arc::new(dir) })
+    }
+
+    /// Those of the folder `name` in this one, which is made for its owner alone if it is missing.
+    ///
+    /// # Errors
+    /// What the system said; a link is not followed.
+    pub fn folder(&self, name: &str) -> io::Result<SmallFiles> {
+        match fs::mkdirat(&self.dir, name, Mode::RWXU) {
+            Ok(()) => sys::sync_dir(sys::listable(&self.dir)?)?,
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let made = self.existing_folder(name)?;
+        made.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// Those of the folder `name` in this one; none when there is no such folder.
+    ///
+    /// # Errors
+    /// What the system said; a link is not followed.
+    pub fn existing_folder(&self, name: &str) -> io::Result<Option<SmallFiles>> {
+        match sys::open_beneath(&self.dir, name, OFlags::RDONLY | OFlags::DIRECTORY) {
+            Ok(dir) => Ok(Some(SmallFiles { dir: Arc::new(dir) })),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// When the file `name` was last written, in seconds since 1970.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn modified(&self, name: &str) -> io::Result<i64> {
+        Ok(sys::stat_in(&self.dir, name)?.st_mtime)
+    }
+
+    /// The files that there are, in the order of their names; what killed writers left is removed.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn list(&self) -> io::Result<Vec<SmallFile>> {
+        temp::sweep(self.dir.as_fd());
+        let dir = sys::listable(&self.dir)?;
+        let mut found = Vec::new();
+        for entry in Dir::read_from(&dir)? {
+            let entry = entry?;
+            let Ok(name) = entry.file_name().to_str() else {
+                continue;
+            };
+            let stat = sys::stat_in(&dir, name)?;
+            if sys::file_type(&stat) == FileType::RegularFile {
+                found.push(SmallFile {
+                    name: name.to_owned(),
+                    bytes: u64::try_from(stat.st_size).unwrap_or_default(),
+                    modified: stat.st_mtime,
+                });
+            }
+        }
+        found.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        Ok(found)
+    }
+
+    /// The first `max_bytes` of the file `name`; none when there is no such file.
+    ///
+    /// # Errors
+    /// It is a link or no regular file; or what the system said.
+    pub fn read_bytes(&self, name: &str, max_bytes: u64) -> io::Result<Option<Vec<u8>>> {
+        let Some(file) = open(&self.dir, name)? else {
+            return Ok(None);
+        };
+        let mut bytes = Vec::new();
+        file.take(max_bytes).read_to_end(&mut bytes)?;
+        Ok(Some(bytes))
     }
 
     /// What the file `name` holds; none when there is no such file.
@@ -109,7 +193,8 @@ pub fn close_to_others(path: &Path) -> io::Result<()> {
     Ok(fs::fchmod(held, mode)?)
 }
 
-pub(crate) fn read(dir: impl AsFd, name: &str, max_bytes: u64) -> io::Result<Option<String>> {
+/// Opens a regular file, without waiting for a pipe's other end; none when there is no such file.
+fn open(dir: impl AsFd, name: &str) -> io::Result<Option<File>> {
     let file = match sys::open_beneath(dir, name, sys::READ) {
         Ok(file) => File::from(file),
         Err(Errno::NOENT) => return Ok(None),
@@ -119,6 +204,13 @@ pub(crate) fn read(dir: impl AsFd, name: &str, max_bytes: u64) -> io::Result<Opt
     if sys::file_type(&fs::fstat(&file)?) != FileType::RegularFile {
         return Err(unusable(locale::data_dir::file_not_regular()));
     }
+    Ok(Some(file))
+}
+
+pub(crate) fn read(dir: impl AsFd, name: &str, max_bytes: u64) -> io::Result<Option<String>> {
+    let Some(file) = open(dir, name)? else {
+        return Ok(None);
+    };
     let mut text = String::new();
     file.take(max_bytes.saturating_add(1))
         .read_to_string(&mut text)?;

@@ -144,6 +144,26 @@ pub const POINTS: &[Point] = &[
     point(Run, "fold.after", "the deltas are in the journal"),
     point(Run, "answer.before", "a whole answer is about to be kept"),
     point(Run, "answer.after", "the answer is kept, and not shown"),
+    point(
+        Run,
+        "ask.before",
+        "a call needs a person's decision, and the question is not kept",
+    ),
+    point(
+        Run,
+        "ask.after",
+        "the question is kept, and no one has seen it",
+    ),
+    point(
+        Run,
+        "approve.before",
+        "a person has decided about a call, and that is not kept",
+    ),
+    point(
+        Run,
+        "approve.after",
+        "the decision is kept, and the person does not know",
+    ),
     point(Run, "intent.before", "an intent is about to be kept"),
     point(
         Run,
@@ -196,6 +216,12 @@ pub const POINTS: &[Point] = &[
         "tool.webhook.after",
         "the webhook has answered, its result is not kept",
     ),
+    point(
+        Run,
+        "undo.keep.before",
+        "what a file holds is about to be kept, before a tool changes it",
+    ),
+    point(Run, "undo.keep.after", "it is kept, nothing is written"),
     point(Run, "file.write.before", "a file tool is about to write"),
     point(
         Run,
@@ -275,6 +301,16 @@ pub const POINTS: &[Point] = &[
     ),
     point(
         Run,
+        "audit.append.before",
+        "decisions are kept in the journal, and not in the audit",
+    ),
+    point(
+        Run,
+        "audit.append.after",
+        "decisions are in the audit, the history's positions are before them",
+    ),
+    point(
+        Run,
         "history.commit.before",
         "rows are about to be committed to the history",
     ),
@@ -289,6 +325,12 @@ pub const POINTS: &[Point] = &[
         "no new turn is taken, those that run have time to end",
     ),
     point(Stop, "drain.after", "that time is over"),
+    point(Stop, "audit.sync.before", "the audit is about to be synced"),
+    point(
+        Stop,
+        "audit.sync.after",
+        "the audit is synced, the history is not",
+    ),
     point(
         Stop,
         "history.sync.before",
@@ -393,4 +435,10 @@ pub const POINTS: &[Point] = &[
         "restore.unstaged.after",
         "it waits no longer, what is left of it is there",
     ),
+    point(
+        Care,
+        "undo.file.before",
+        "a turn is taken back with its files, one is about to be restored",
+    ),
+    point(Care, "undo.file.after", "one is restored"),
 ];

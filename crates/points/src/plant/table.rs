@@ -167,6 +167,21 @@ pub const FAULTS: &[Fault] = &[
         "an answer is kept as that to another question",
     ),
     fault(
+        "approval-skipped",
+        ByKills,
+        "a call runs although a person is to be asked",
+    ),
+    fault(
+        "denial-ignored",
+        ByKills,
+        "a call runs that a person has denied",
+    ),
+    fault(
+        "decision-not-kept",
+        ByKills,
+        "a decision is confirmed, and not kept",
+    ),
+    fault(
         "child-starts-twice",
         ByKills,
         "a call begins two turns of its agent",

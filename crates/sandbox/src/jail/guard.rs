@@ -1,6 +1,8 @@
 //! The places inside a jail that are not there, or not to be changed.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{self, AtFlags, Mode, OFlags};
@@ -19,34 +21,46 @@ pub struct Protected {
     /// Each is known by its identity: another name, a rename or a bind mount changes nothing.
     pub hidden: Vec<PathBuf>,
     /// Files and folders that can be read and not written, relative to the root or absolute; they
-    /// need not exist.
+    /// need not exist. A folder that is there is known by its identity as well.
     pub read_only: Vec<PathBuf>,
+    /// Names that are read-only in every folder, with all that is below them.
+    pub read_only_names: Vec<String>,
 }
+
+/// Links that are followed from a read-only place to what it stands for, at most.
+const MAX_HOPS: usize = 8;
 
 /// [`Protected`], held.
 #[derive(Debug)]
 pub(super) struct Guard {
-    hidden: Vec<HiddenDir>,
+    hidden: Vec<HeldDir>,
     read_only: Vec<JailPath>,
+    /// The folders among them, as they were when the jail was opened: one stays protected while
+    /// another takes its name.
+    read_only_dirs: Vec<HeldDir>,
+    /// Folded.
+    read_only_names: Vec<String>,
 }
 
+/// A directory that is known by its identity.
 #[derive(Debug)]
-struct HiddenDir {
+struct HeldDir {
     id: Id,
     /// Held so that the file system cannot give the identity to another directory.
     _held: OwnedFd,
 }
 
 impl Guard {
-    /// `spellings` are the ways in which the root may be written.
+    /// `spellings` are the ways in which `root` may be written.
     pub(super) fn open(
         protected: &Protected,
+        root: &OwnedFd,
         spellings: &[PathBuf; 2],
     ) -> Result<Guard, JailError> {
         let hidden = protected
             .hidden
             .iter()
-            .map(|path| HiddenDir::open(path).map_err(|errno| JailError::from_errno(errno, path)));
+            .map(|path| HeldDir::open(path).map_err(|errno| JailError::from_errno(errno, path)));
         let read_only = protected.read_only.iter().map(|path| {
             let (raw, beneath) = (path.to_string_lossy(), from_root(spellings, path));
             match beneath {
@@ -54,9 +68,17 @@ impl Guard {
                 beneath => JailPath::parse(&raw, beneath.unwrap_or(path)),
             }
         });
+        let read_only: Vec<JailPath> = read_only.collect::<Result<_, _>>()?;
+        let dirs = read_only.iter().filter_map(|place| {
+            let path = Some(place.as_path()).filter(|path| !path.as_os_str().is_empty())?;
+            HeldDir::beneath(root, path).ok()
+        });
+        let names = protected.read_only_names.iter();
         Ok(Guard {
             hidden: hidden.collect::<Result<_, _>>()?,
-            read_only: read_only.collect::<Result<_, _>>()?,
+            read_only_dirs: dirs.collect(),
+            read_only_names: names.map(|name| fold(name)).collect(),
+            read_only,
         })
     }
 
@@ -85,49 +107,105 @@ impl Guard {
 
     /// Whether `place` is by its name a read-only place or inside one.
     pub(super) fn is_read_only(&self, place: &JailPath) -> bool {
-        self.read_only
-            .iter()
-            .any(|guarded| place.is_within(guarded))
+        let mut read_only = self.read_only.iter();
+        let mut names = place.as_path().iter();
+        read_only.any(|guarded| place.is_within(guarded)) || names.any(|name| self.is_name(name))
     }
 
-    /// Whether `id` is what a read-only place leads to at this moment.
+    /// Whether `id` is what a read-only place leads to at this moment, or a folder that was one when
+    /// the jail was opened.
     ///
     /// This sees through what names do not show: a protected name that is a link into the
     /// workspace, a bind mount, a file system for which `Skills` and `skills` are one.
     pub(super) fn leads_to(&self, root: impl AsFd, id: Id) -> bool {
         let root = root.as_fd();
-        self.read_only
-            .iter()
-            .filter_map(|guarded| fs::statat(root, guarded.as_path(), AtFlags::NO_AUTOMOUNT).ok())
-            .any(|stat| Id::of(&stat) == id)
+        let mut dirs = self.read_only_dirs.iter();
+        dirs.any(|dir| dir.id == id)
+            || self
+                .read_only
+                .iter()
+                .filter_map(|guarded| stat(root, guarded.as_path()))
+                .any(|found| found == id)
     }
 
-    /// Whether some file system would take `place` for a read-only one.
+    /// Whether a new entry at `place`, whose folder is `dir`, would be a read-only place on some file
+    /// system, or what a link in such a place leads to.
     ///
-    /// A file that does not exist yet has no identity to compare, and file systems differ in
-    /// what they fold: case, ignorable characters, dots at the end. So a new file is refused
-    /// when its letters and digits are those of a protected name.
-    pub(super) fn resembles(&self, place: &JailPath) -> bool {
-        let folded = fold(place);
-        self.read_only.iter().any(|guarded| fold(guarded) == folded)
+    /// What does not exist yet has no identity to compare, and file systems differ in what they
+    /// fold: case, ignorable characters, dots at the end. So it is refused when its letters and
+    /// digits are those of a protected name in the same folder, however that folder was reached.
+    pub(super) fn would_be(&self, root: impl AsFd, dir: Id, place: &JailPath) -> bool {
+        let root = root.as_fd();
+        let folded = fold(&place.to_string());
+        let name = place.name().map(|name| fold(&name.to_string_lossy()));
+        self.read_only.iter().any(|guarded| {
+            fold(&guarded.to_string()) == folded
+                || trail(root, guarded.as_path()).any(|(folder, guarded)| {
+                    let guarded = fold(&guarded.to_string_lossy());
+                    Some(guarded) == name && stat(root, &folder) == Some(dir)
+                })
+        })
+    }
+
+    /// Whether this is a name that is read-only in every folder.
+    fn is_name(&self, name: &OsStr) -> bool {
+        // The dot at the beginning is all that tells `.git` from the plain word.
+        let is_hidden = name.as_encoded_bytes().starts_with(b".");
+        is_hidden
+            && self
+                .read_only_names
+                .contains(&fold(&name.to_string_lossy()))
     }
 }
 
-impl HiddenDir {
-    fn open(path: &Path) -> io::Result<HiddenDir> {
-        let held = fs::open(path, sys::STAND | OFlags::CLOEXEC, Mode::empty())?;
+impl HeldDir {
+    fn open(path: &Path) -> io::Result<HeldDir> {
+        HeldDir::of(fs::open(path, sys::STAND | OFlags::CLOEXEC, Mode::empty())?)
+    }
+
+    /// A directory that a path in a jail names; links in it are followed, as its owner meant them.
+    fn beneath(root: &OwnedFd, path: &Path) -> io::Result<HeldDir> {
+        let flags = sys::STAND | OFlags::CLOEXEC;
+        HeldDir::of(fs::openat(root, path, flags, Mode::empty())?)
+    }
+
+    fn of(held: OwnedFd) -> io::Result<HeldDir> {
         let id = Id::of(&fs::fstat(&held)?);
-        Ok(HiddenDir { id, _held: held })
+        Ok(HeldDir { id, _held: held })
     }
 }
 
-/// The letters and digits, without their case. Upper first: it also joins `ſ` with `s`.
-fn fold(place: &JailPath) -> String {
-    place
-        .to_string()
-        .chars()
-        .filter(|c| c.is_alphanumeric() || *c == '/')
-        .flat_map(char::to_uppercase)
-        .flat_map(char::to_lowercase)
-        .collect()
+/// The identity of what `path` leads to; the root itself is the empty path.
+fn stat(root: BorrowedFd<'_>, path: &Path) -> Option<Id> {
+    let path = match path {
+        empty if empty.as_os_str().is_empty() => Path::new("."),
+        path => path,
+    };
+    let found = fs::statat(root, path, AtFlags::NO_AUTOMOUNT).ok()?;
+    Some(Id::of(&found))
+}
+
+/// A place and, while it is a link, what that leads to: each as a folder and a name in it.
+fn trail(root: BorrowedFd<'_>, place: &Path) -> impl Iterator<Item = (PathBuf, OsString)> {
+    let next = move |path: &PathBuf| {
+        let target = fs::readlinkat(root, path, Vec::new()).ok()?;
+        let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
+        Some(path.parent()?.join(target))
+    };
+    std::iter::successors(Some(place.to_owned()), next)
+        .take(MAX_HOPS)
+        .filter_map(|path| Some((path.parent()?.to_owned(), path.file_name()?.to_owned())))
+}
+
+/// The letters and digits, without their case, and the dots that a name begins with: all that tells
+/// `.git` from the plain word. Upper first: it also joins `ſ` with `s`.
+fn fold(text: &str) -> String {
+    let names = text.split('/').map(|name| {
+        let first = name.find(char::is_alphanumeric).unwrap_or(name.len());
+        let dots = name[..first].chars().filter(|c| *c == '.');
+        let rest = name[first..].chars().filter(|c| c.is_alphanumeric());
+        let upper = dots.chain(rest).flat_map(char::to_uppercase);
+        upper.flat_map(char::to_lowercase).collect::<String>()
+    });
+    names.collect::<Vec<_>>().join("/")
 }

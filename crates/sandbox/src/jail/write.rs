@@ -69,7 +69,10 @@ impl Jail {
     }
 
     /// The folder and name of a file that may be written, as far as the path alone tells.
-    fn admit<'p>(&self, place: &'p JailPath) -> Result<(&'p Path, &'p OsStr), JailError> {
+    pub(super) fn admit<'p>(
+        &self,
+        place: &'p JailPath,
+    ) -> Result<(&'p Path, &'p OsStr), JailError> {
         let protected = || JailError::Protected {
             path: place.to_string(),
         };
@@ -90,8 +93,17 @@ impl Jail {
         let (mut dir, mut reached, names) = self.start(folder)?;
         for name in names {
             reached.push(name);
-            let (next, id) =
-                step_making(&dir, name).map_err(|errno| JailError::from_errno(errno, &reached))?;
+            let refused = |errno| JailError::from_errno(errno, &reached);
+            let found = match step(&dir, name) {
+                // Not a new folder beside the one whose name could not be shown.
+                Err(Errno::NOENT) if path::was_lossy(name) => Err(Errno::ILSEQ),
+                Err(Errno::NOENT) => {
+                    self.refuse_new(&dir, &JailPath::at(&reached))?;
+                    make(&dir, name)
+                }
+                found => found,
+            };
+            let (next, id) = found.map_err(refused)?;
             self.refuse_guarded(id, &reached)?;
             dir = next;
         }
@@ -99,7 +111,7 @@ impl Jail {
     }
 
     /// What is at `place` now, if a write may replace it; none when nothing is there.
-    fn target(
+    pub(super) fn target(
         &self,
         dir: &OwnedFd,
         name: &OsStr,
@@ -108,11 +120,8 @@ impl Jail {
         let path = place.to_string();
         let stat = match sys::stat_in(dir, name) {
             Ok(stat) => stat,
-            Err(Errno::NOENT) if self.guard.resembles(place) => {
-                return Err(JailError::Protected { path });
-            }
             Err(Errno::NOENT) if path::was_lossy(name) => return Err(JailError::NotUtf8 { path }),
-            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::NOENT) => return self.refuse_new(dir, place).map(|()| None),
             Err(errno) => return Err(JailError::from_errno(errno, place.as_path())),
         };
         self.refuse_guarded(Id::of(&stat), place.as_path())?;
@@ -127,7 +136,18 @@ impl Jail {
         Ok(Some(stat))
     }
 
-    fn refuse_guarded(&self, id: Id, path: &Path) -> Result<(), JailError> {
+    /// Refuses to make at `place`, in the folder `dir`, what would be protected.
+    fn refuse_new(&self, dir: &OwnedFd, place: &JailPath) -> Result<(), JailError> {
+        let refused = |errno| JailError::from_errno(errno, place.as_path());
+        let dir = Id::of(&fs::fstat(dir).map_err(refused)?);
+        if self.guard.would_be(&self.root, dir, place) {
+            let path = place.to_string();
+            return Err(JailError::Protected { path });
+        }
+        Ok(())
+    }
+
+    pub(super) fn refuse_guarded(&self, id: Id, path: &Path) -> Result<(), JailError> {
         if self.guard.hides(id) || self.guard.leads_to(&self.root, id) {
             return Err(JailError::Protected {
                 path: path::shown(path),
@@ -137,13 +157,8 @@ impl Jail {
     }
 }
 
-fn step_making(dir: &OwnedFd, name: &OsStr) -> Result<(OwnedFd, Id), Errno> {
-    match step(dir, name) {
-        // Not a new folder beside the one whose name could not be shown.
-        Err(Errno::NOENT) if path::was_lossy(name) => return Err(Errno::ILSEQ),
-        Err(Errno::NOENT) => {}
-        found => return found,
-    }
+/// Makes the folder `name` in `dir` and opens it.
+fn make(dir: &OwnedFd, name: &OsStr) -> Result<(OwnedFd, Id), Errno> {
     match fs::mkdirat(dir, name, Mode::from_raw_mode(0o777)) {
         Ok(()) => sys::sync_dir(retry(|| sys::listable(dir))?)?,
         // Somebody else made it, or put something in its place: the step finds out.

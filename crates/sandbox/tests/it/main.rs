@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod cage;
 mod escapes;
 mod listing;
 mod lock;

@@ -208,3 +208,30 @@ fn many_writers_of_one_file_leave_one_whole_content_and_nothing_else() {
         ["a", "data", "plain.txt", "shared.txt"]
     );
 }
+
+// proves TL-18
+#[test]
+fn a_folder_swapped_for_a_trusted_one_never_gets_a_file_into_that() {
+    let yard = Yard::new();
+    fs::create_dir(yard.ws("skills")).unwrap();
+    fs::write(yard.ws("skills/theirs.md"), "theirs").unwrap();
+    let jail = yard.jail();
+
+    let (mut fine, mut refused) = (0, 0);
+    while_swapping(&yard.ws("a"), &yard.ws("skills"), || {
+        while fine < MEETINGS || refused < MEETINGS {
+            match verdict(&write(&jail, "a/mine.md", "mine")) {
+                "ok" => fine += 1,
+                "protected" => refused += 1,
+                other => panic!("{other}"),
+            }
+        }
+    });
+
+    let theirs = ["a", "skills"]
+        .map(|name| yard.ws(name))
+        .into_iter()
+        .find(|path| path.join("theirs.md").exists())
+        .unwrap();
+    assert_eq!(names(&theirs), ["theirs.md"]);
+}

@@ -11,6 +11,7 @@ fn open_jail(yard: &Yard) -> Jail {
     let protected = Protected {
         hidden: vec![yard.ws("data")],
         read_only: vec!["samovar.toml".into(), yard.outside("config")],
+        ..Protected::default()
     };
     Jail::open_to_system(&yard.ws(""), &protected).unwrap()
 }

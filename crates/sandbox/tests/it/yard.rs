@@ -82,6 +82,7 @@ impl Yard {
             &Protected {
                 hidden: hidden.to_vec(),
                 read_only,
+                read_only_names: vec![".git".to_owned()],
             },
         )
     }

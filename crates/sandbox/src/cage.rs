@@ -1,0 +1,435 @@
+//! The cage: a command runs in it and reaches the workspace, programs, and nothing else (TL-6).
+
+mod helper;
+mod landlock;
+mod mounts;
+mod plan;
+mod seccomp;
+mod shortage;
+mod trusted;
+mod view;
+mod watch;
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder};
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+
+pub use helper::be_cage_if_asked;
+pub use plan::{Ended, Level, Limits, Step};
+pub use shortage::Shortage;
+pub use trusted::put_aside_after_kill;
+pub use view::toolchain_variables;
+
+use plan::{Plan, View};
+use trusted::{Missing, Unmounted};
+
+/// Where a cage's program is: this one, which calls [`be_cage_if_asked`].
+const SELF: &str = "/proc/self/exe";
+/// Keeps the cage's processes free of threads of the allocator, with which they could not fork.
+const ALLOCATOR: (&str, &str) = ("_RJEM_MALLOC_CONF", "background_thread:false");
+
+/// How often it is looked at whether a dropped command has ended its processes itself, and how long
+/// that takes at most: five seconds in all.
+const POLLS: usize = 2_500;
+const POLL: Duration = Duration::from_millis(2);
+
+/// Bytes of a command's output that are read at once.
+const READ_BYTES: usize = 64 * 1024;
+
+/// What cages are made for.
+#[derive(Clone, Debug)]
+pub struct CageSettings {
+    /// How commands are shut in.
+    pub level: Level,
+    /// The folder in which they work. It must exist.
+    pub workspace: PathBuf,
+    /// The folders of the owner's `PATH`.
+    pub path: Vec<PathBuf>,
+    /// The owner's home folder, where toolchains are found.
+    pub home: Option<PathBuf>,
+    /// What of the owner's environment says that a toolchain is elsewhere: [`toolchain_variables`].
+    pub variables: Vec<(OsString, OsString)>,
+    /// Further files and folders that commands may read.
+    pub read: Vec<PathBuf>,
+    /// Folders that no command sees: the data directory.
+    pub hidden: Vec<PathBuf>,
+    /// What of the workspace no command changes, relative to it or absolute.
+    pub kept: Vec<PathBuf>,
+    /// A file on which each cage holds a shared lock; it must exist.
+    pub lock: Option<PathBuf>,
+    /// A file in which it is noted, while commands run, which names of `kept` are missing; for
+    /// [`put_aside_after_kill`].
+    pub note: Option<PathBuf>,
+    /// The program that becomes the cage; `None` for this one, which calls [`be_cage_if_asked`].
+    pub program: Option<PathBuf>,
+}
+
+/// A command.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The program, absolute.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Its environment, and nothing besides but where toolchains are.
+    pub env: Vec<(String, String)>,
+    /// The folder in which it runs, absolute.
+    pub cwd: PathBuf,
+    /// Whether it has the server's network; otherwise it has none.
+    pub network: bool,
+    /// Whether it may change the workspace, where there are namespaces.
+    pub writes: bool,
+    /// What it may use.
+    pub limits: Limits,
+}
+
+/// Starts commands, each in a cage of its own.
+#[derive(Debug)]
+pub struct Cages {
+    settings: CageSettings,
+    workspace_id: (u64, u64),
+    view: View,
+    /// The lists of system calls, without the network and with it.
+    filters: [Vec<u8>; 2],
+    /// Where toolchains are.
+    variables: Vec<(String, String)>,
+    missing: Arc<Missing>,
+    /// A thread that lives as long as this: the kernel ends what it started when it ends.
+    starter: mpsc::SyncSender<Start>,
+}
+
+type Start = (Command, mpsc::SyncSender<io::Result<Child>>);
+
+/// A command that runs. Dropping it ends all of its processes, and may block for some milliseconds.
+#[derive(Debug)]
+pub struct Running {
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+    level: Level,
+    control: UnixStream,
+    child: Child,
+    /// The folder for its temporary files, where it has no file system of its own.
+    temp: Option<TempDir>,
+    /// Dropped when all of its processes have ended.
+    made: Option<Made>,
+}
+
+/// How a command ended, and what was put aside then: it had made names that the server trusts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finish {
+    /// How it ended.
+    pub ended: Ended,
+    /// The new places.
+    pub aside: Vec<PathBuf>,
+}
+
+/// The trusted names that were missing when a command began.
+#[derive(Debug)]
+struct Made {
+    missing: Vec<Unmounted>,
+    of: Arc<Missing>,
+}
+
+impl Made {
+    fn put_aside(mut self) -> Vec<PathBuf> {
+        self.of.end(&std::mem::take(&mut self.missing))
+    }
+}
+
+impl Cages {
+    /// Cages for a workspace, as it and this machine's programs are now.
+    ///
+    /// # Errors
+    /// The workspace cannot be looked at, or has the system's own folders in it, or what
+    /// [`Level::Landlock`] cannot hide; no thread could be started.
+    pub fn new(mut settings: CageSettings) -> io::Result<Self> {
+        settings.workspace = fs::canonicalize(&settings.workspace)?;
+        let found = fs::metadata(&settings.workspace)?;
+        if view::is_system(&settings.workspace) {
+            let why = "the workspace has the system's own folders in it";
+            return Err(io::Error::other(why));
+        }
+        let is_inside = |hidden: &PathBuf| hidden.starts_with(&settings.workspace);
+        if settings.level == Level::Landlock && settings.hidden.iter().any(is_inside) {
+            let why = "Landlock alone cannot hide the data directory, which is in the workspace";
+            return Err(io::Error::other(why));
+        }
+        let (view, variables) = view::of(&settings);
+        let filter = |network| {
+            let filter = seccomp::filter(seccomp::Sockets::of(settings.level, network));
+            filter
+                .map(|filter| seccomp::pack(&filter))
+                .map_err(io::Error::other)
+        };
+        let filters = [filter(false)?, filter(true)?];
+        let (starter, starts) = mpsc::sync_channel::<Start>(0);
+        let start = move || {
+            for (mut command, reply) in starts {
+                // One that is not waited for any more is ended, because it was never told its plan.
+                let _not_wanted = reply.send(command.spawn());
+            }
+        };
+        std::thread::Builder::new()
+            .name("cages".to_owned())
+            .spawn(start)?;
+        Ok(Self {
+            workspace_id: (found.dev(), found.ino()),
+            missing: Arc::new(Missing::new(settings.note.clone())),
+            settings,
+            view,
+            filters,
+            variables,
+            starter,
+        })
+    }
+
+    /// How commands are shut in.
+    pub fn level(&self) -> Level {
+        self.settings.level
+    }
+
+    /// Starts a command. Blocks for some milliseconds.
+    ///
+    /// # Errors
+    /// What the system said. That a cage could not be built is told by [`Running::watch`].
+    pub fn start(&self, job: Job) -> io::Result<Running> {
+        let (control, theirs) = UnixStream::pair()?;
+        let program = self.settings.program.as_deref();
+        let mut command = Command::new(program.unwrap_or(Path::new(SELF)));
+        command
+            .arg0(helper::NAME)
+            .env_clear()
+            .env(ALLOCATOR.0, ALLOCATOR.1)
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let temp = match self.settings.level {
+            Level::Namespaces => None,
+            Level::Landlock | Level::Off => Some(TempDir::make()?),
+        };
+        let made = Made {
+            missing: self.missing.begin(&self.view.kept)?,
+            of: self.missing.clone(),
+        };
+        let mut child = self.spawn(command)?;
+        let gone = || io::Error::other("a pipe of the command is gone");
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let mut running = Running {
+            stdout: stdout.ok_or_else(gone)?.into(),
+            stderr: stderr.ok_or_else(gone)?.into(),
+            level: self.settings.level,
+            control,
+            child,
+            temp,
+            made: Some(made),
+        };
+        let filter = &self.filters[usize::from(job.network)];
+        let plan = self.plan(job, running.temp.as_ref(), filter.len());
+        let mut line = serde_json::to_vec(&plan)?;
+        line.push(b'\n');
+        line.extend(filter);
+        running.control.write_all(&line)?;
+        Ok(running)
+    }
+
+    fn spawn(&self, command: Command) -> io::Result<Child> {
+        let (reply, started) = mpsc::sync_channel(1);
+        let ended = || io::Error::other("the thread that starts commands has ended");
+        let sent = self.starter.send((command, reply));
+        sent.map_err(|_| ended())?;
+        started.recv().map_err(|_| ended())?
+    }
+
+    fn plan(&self, job: Job, temp: Option<&TempDir>, filter_bytes: usize) -> Plan {
+        let mut env = self.variables.clone();
+        let is_given = |name: &str| job.env.iter().any(|(given, _)| given == name);
+        env.retain(|(name, _)| !is_given(name));
+        if let Some(temp) = temp {
+            env.push(("TMPDIR".to_owned(), temp.0.to_string_lossy().into_owned()));
+        }
+        env.extend(job.env);
+        Plan {
+            level: self.settings.level,
+            parent: std::process::id().cast_signed(),
+            lock: self.settings.lock.clone(),
+            network: job.network,
+            writes: job.writes,
+            workspace: self.settings.workspace.clone(),
+            workspace_id: self.workspace_id,
+            view: self.view.clone(),
+            temp: temp.map(|temp| temp.0.clone()),
+            program: job.program,
+            args: job.args,
+            env,
+            cwd: job.cwd,
+            limits: job.limits,
+            filter_bytes,
+        }
+    }
+
+    /// Tries a cage out with a program that does nothing.
+    ///
+    /// # Errors
+    /// [`Shortage`]: what is missing on this machine, and how to get it.
+    pub fn probe(&self) -> Result<(), Shortage> {
+        let job = Job {
+            program: "/bin/sh".into(),
+            args: vec!["-c".to_owned(), ":".to_owned()],
+            env: Vec::new(),
+            cwd: self.settings.workspace.clone(),
+            network: false,
+            writes: false,
+            limits: Limits::default(),
+        };
+        let ended = self.start(job).and_then(|running| running.watch(|_, _| {}));
+        match ended {
+            Ok(finish) if finish.ended == Ended::Exited(0) => Ok(()),
+            Ok(Finish { ended, .. }) => Err(Shortage::of(&ended, self.settings.level)),
+            Err(error) => Err(Shortage::unstarted(&error)),
+        }
+    }
+}
+
+impl Running {
+    /// What ends the command from another thread.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn stopper(&self) -> io::Result<Stopper> {
+        self.control.try_clone().map(Stopper)
+    }
+
+    /// Hands over what the command writes, as it comes, and says how it ended. Blocks until all of its
+    /// processes have.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn watch(mut self, mut written: impl FnMut(Channel, &[u8])) -> io::Result<Finish> {
+        let mut open = vec![Channel::Stdout, Channel::Stderr];
+        let mut buffer = vec![0; READ_BYTES];
+        while !open.is_empty() {
+            let mut polled: Vec<PollFd<'_>> = open
+                .iter()
+                .map(|channel| PollFd::new(self.pipe(*channel), PollFlags::IN))
+                .collect();
+            match poll(&mut polled, None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let ready: Vec<bool> = polled.iter().map(|it| !it.revents().is_empty()).collect();
+            let ready = open
+                .clone()
+                .into_iter()
+                .zip(ready)
+                .filter(|(_, ready)| *ready);
+            for (channel, _) in ready {
+                match rustix::io::read(self.pipe(channel), &mut buffer) {
+                    Ok(0) => open.retain(|other| *other != channel),
+                    Ok(bytes) => written(channel, &buffer[..bytes]),
+                    Err(Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+        let ended = self.ended()?;
+        let aside = self.made.take().map(Made::put_aside);
+        Ok(Finish {
+            ended,
+            aside: aside.unwrap_or_default(),
+        })
+    }
+
+    fn pipe(&self, channel: Channel) -> &OwnedFd {
+        match channel {
+            Channel::Stdout => &self.stdout,
+            Channel::Stderr => &self.stderr,
+        }
+    }
+
+    fn ended(&mut self) -> io::Result<Ended> {
+        let mut told = String::new();
+        self.control.read_to_string(&mut told)?;
+        self.child.wait()?;
+        let ended = told.lines().next().map(serde_json::from_str);
+        Ok(ended.and_then(Result::ok).unwrap_or(Ended::Stopped))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Ok(Some(_)) = self.child.try_wait() {
+            self.made.take().map(Made::put_aside);
+            return;
+        }
+        if self.level != Level::Namespaces {
+            // Its processes are its init's to end; without it they would live on.
+            let _gone = self.control.shutdown(Shutdown::Write);
+            for _ in 0..POLLS {
+                if !matches!(self.child.try_wait(), Ok(None)) {
+                    break;
+                }
+                std::thread::sleep(POLL);
+            }
+        }
+        // The kernel takes the rest down with it.
+        let _gone = self.child.kill();
+        let _gone = self.child.wait();
+        self.made.take().map(Made::put_aside);
+    }
+}
+
+/// What a command writes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channel {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// Ends a command. Dropping it changes nothing.
+#[derive(Debug)]
+pub struct Stopper(UnixStream);
+
+impl Stopper {
+    /// Asks for the end of the command and of all of its processes.
+    pub fn stop(&self) {
+        // Its processes are gone when there is nothing to shut.
+        let _gone = self.0.shutdown(Shutdown::Write);
+    }
+}
+
+/// A folder that is this user's alone and is removed with what it holds.
+#[derive(Debug)]
+struct TempDir(PathBuf);
+
+impl TempDir {
+    fn make() -> io::Result<Self> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("samovar-{}-{count}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        // What cannot be removed is the machine's to clean, as all in that folder.
+        let _stays = fs::remove_dir_all(&self.0);
+    }
+}

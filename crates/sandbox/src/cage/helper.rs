@@ -1,0 +1,261 @@
+//! The process that prepares a cage, and its init. It is this program again, as a process of its own.
+//!
+//! The first process takes the plan and makes the namespaces. Its child is process 1 of the cage: it
+//! builds the root, starts the command, watches it, and takes all down with it. Both end when the
+//! server does.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
+use rustix::process::{DumpableBehavior, Pid, Resource, Rlimit, Signal, WaitOptions};
+use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets, UnshareFlags};
+use seccompiler::{BpfProgram, BpfProgramRef};
+
+use super::plan::{Ended, Failed, Level, Plan, Step, at};
+use super::seccomp;
+use super::watch::{self, Watched};
+use super::{landlock, mounts};
+use crate::kernel;
+
+/// What the process is called: by this name a program knows that it is to be a cage.
+pub(super) const NAME: &str = "samovar-cage";
+/// Bytes of a plan, at most.
+const MAX_PLAN_BYTES: u64 = 16 << 20;
+/// The status of a process that could not even say what is wrong.
+const SPEECHLESS: u8 = 125;
+
+/// Makes this process a cage when it was started to be one, and then never returns. A program that
+/// runs commands in cages calls it first of all, while it has one thread.
+pub fn be_cage_if_asked() {
+    let mut args = std::env::args_os();
+    if args.next().is_some_and(|name| name == NAME) && args.next().is_none() {
+        std::process::exit(i32::from(be_cage()));
+    }
+}
+
+fn be_cage() -> u8 {
+    // Before anything here has a descriptor.
+    if kernel::close_from(3).is_err() {
+        return SPEECHLESS;
+    }
+    let Ok(control) = std::io::stdin().as_fd().try_clone_to_owned() else {
+        return SPEECHLESS;
+    };
+    let mut control = UnixStream::from(control);
+    // Standard input is the way to the server: a command has none of it.
+    let ended = match prepare(&control) {
+        Ok(Some(ended)) => ended,
+        Ok(None) => return 0,
+        Err(failed) => failed.ended(),
+    };
+    tell(&mut control, &ended);
+    0
+}
+
+fn tell(control: &mut UnixStream, ended: &Ended) {
+    let mut line = serde_json::to_string(ended).unwrap_or_default();
+    line.push('\n');
+    // Without a server there is no one to tell.
+    let _gone = control.write_all(line.as_bytes());
+}
+
+/// `None` in the first process of two: the other one tells how it ended.
+fn prepare(control: &UnixStream) -> Result<Option<Ended>, Failed> {
+    let (plan, filter) = read(control).map_err(at(Step::Begin))?;
+    if plan.level == Level::Namespaces {
+        // Otherwise it ends all of its processes first, when the way to the server is shut.
+        die_with_parent().map_err(at(Step::Begin))?;
+    }
+    if Some(plan.parent) != rustix::process::getppid().map(Pid::as_raw_pid) {
+        return Ok(None);
+    }
+    let _lock = lock(&plan).map_err(at(Step::Lock))?;
+    rustix::process::setsid().map_err(at(Step::Begin))?;
+    if plan.level != Level::Namespaces {
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+            .map_err(at(Step::Begin))?;
+        return live(&plan, &filter, control).map(Some);
+    }
+    separate(&plan).map_err(at(Step::Namespaces))?;
+    let child = kernel::fork().map_err(at(Step::Namespaces))?;
+    let Some(child) = child else {
+        die_with_parent().map_err(at(Step::Begin))?;
+        return live(&plan, &filter, control).map(Some);
+    };
+    loop {
+        match rustix::process::waitpid(Some(child), WaitOptions::empty()) {
+            Err(Errno::INTR) => {}
+            Ok(_) | Err(_) => return Ok(None),
+        }
+    }
+}
+
+fn read(control: &UnixStream) -> io::Result<(Plan, BpfProgram)> {
+    let mut line = String::new();
+    let mut reader = BufReader::new(control.take(MAX_PLAN_BYTES));
+    reader.read_line(&mut line)?;
+    let plan: Plan = serde_json::from_str(&line)?;
+    let mut filter = vec![0; plan.filter_bytes];
+    reader.read_exact(&mut filter)?;
+    Ok((plan, seccomp::unpack(&filter)))
+}
+
+fn die_with_parent() -> rustix::io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+}
+
+/// Held until this process and its child are gone.
+fn lock(plan: &Plan) -> io::Result<Option<File>> {
+    let Some(path) = &plan.lock else {
+        return Ok(None);
+    };
+    let file = OpenOptions::new().read(true).write(true).open(path)?;
+    rustix::fs::flock(&file, FlockOperation::LockShared)?;
+    Ok(Some(file))
+}
+
+/// Leaves the machine's namespaces. Outside, this user stays who it is.
+fn separate(plan: &Plan) -> io::Result<()> {
+    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    let mut flags = UnshareFlags::NEWUSER
+        | UnshareFlags::NEWNS
+        | UnshareFlags::NEWPID
+        | UnshareFlags::NEWIPC
+        | UnshareFlags::NEWUTS
+        | UnshareFlags::NEWCGROUP;
+    if !plan.network {
+        flags |= UnshareFlags::NEWNET;
+    }
+    kernel::unshare(flags)?;
+    let (user, group) = (user.as_raw(), group.as_raw());
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+}
+
+/// Builds the cage around this process and runs the command in it.
+fn live(plan: &Plan, filter: BpfProgramRef<'_>, control: &UnixStream) -> Result<Ended, Failed> {
+    if plan.level == Level::Namespaces {
+        mounts::enter(plan)?;
+        if !plan.network {
+            kernel::start_loopback().map_err(at(Step::Loopback))?;
+        }
+        // Of this namespace alone; an older kernel has one for all, and refuses.
+        let most = plan.limits.processes.max(302);
+        let _older = fs::write("/proc/sys/kernel/pid_max", most.to_string());
+        mounts::close_proc().map_err(at(Step::Proc))?;
+        let _unnamed = rustix::system::sethostname(b"samovar");
+    }
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(at(Step::Capabilities))?;
+    let null = OpenOptions::new().read(true).open("/dev/null");
+    let null = OwnedFd::from(null.map_err(at(Step::Mount))?);
+    let (failed, fails) = UnixStream::pair().map_err(at(Step::Begin))?;
+    match kernel::fork().map_err(at(Step::Begin))? {
+        None => {
+            drop(failed);
+            let failed = command(plan, filter, null);
+            tell(&mut { fails }, &failed.ended());
+            std::process::exit(SPEECHLESS.into());
+        }
+        Some(child) => {
+            drop((fails, null));
+            let watched = Watched::new(plan, child);
+            watch::until_it_ends(&watched, control, &failed).map_err(at(Step::Begin))
+        }
+    }
+}
+
+/// Becomes the command; returns only if that fails.
+fn command(plan: &Plan, filter: BpfProgramRef<'_>, null: OwnedFd) -> Failed {
+    match restricted(plan, filter) {
+        Ok(()) => {
+            let mut command = Command::new(&plan.program);
+            let env = plan.env.iter().map(|(name, value)| (name, value));
+            command.args(&plan.args).env_clear().envs(env);
+            command.stdin(Stdio::from(null));
+            at(Step::Execute)(command.exec())
+        }
+        Err(failed) => failed,
+    }
+}
+
+fn restricted(plan: &Plan, filter: BpfProgramRef<'_>) -> Result<(), Failed> {
+    die_with_parent().map_err(at(Step::Begin))?;
+    rustix::process::setsid().map_err(at(Step::Begin))?;
+    limit(plan).map_err(at(Step::Limits))?;
+    let entered = std::env::set_current_dir(&plan.cwd);
+    entered.map_err(at(Step::Cwd))?;
+    rustix::thread::set_no_new_privs(true).map_err(at(Step::Capabilities))?;
+    if plan.level == Level::Off {
+        return Ok(());
+    }
+    landlock::restrict(plan).map_err(|error| Failed {
+        step: Step::Landlock,
+        source: io::Error::other(error.to_string()),
+        what: None,
+    })?;
+    drop_capabilities().map_err(at(Step::Capabilities))?;
+    seccompiler::apply_filter(filter).map_err(|error| Failed {
+        step: Step::Seccomp,
+        source: io::Error::other(error.to_string()),
+        what: None,
+    })
+}
+
+fn limit(plan: &Plan) -> rustix::io::Result<()> {
+    let limits = &plan.limits;
+    let all = [
+        (Resource::Core, 0),
+        (Resource::Fsize, limits.file),
+        (Resource::Data, limits.memory),
+        (Resource::Nofile, limits.open_files),
+        (Resource::Cpu, limits.cpu_seconds),
+        (Resource::Memlock, 64 << 20),
+    ];
+    // Of all processes of the user, unless there is a namespace that counts its own.
+    let processes = (Resource::Nproc, limits.processes);
+    let processes = (plan.level == Level::Namespaces).then_some(processes);
+    for (resource, most) in all.into_iter().chain(processes) {
+        let found = rustix::process::getrlimit(resource);
+        let most = found.maximum.map_or(most, |maximum| maximum.min(most));
+        let limit = Rlimit {
+            current: Some(most),
+            maximum: Some(most),
+        };
+        rustix::process::setrlimit(resource, limit)?;
+    }
+    Ok(())
+}
+
+/// Nothing that it starts has a right of root, whatever its user is.
+fn drop_capabilities() -> rustix::io::Result<()> {
+    if rustix::thread::capabilities(None)?.permitted.is_empty() {
+        return Ok(());
+    }
+    for capability in CapabilitySet::all().iter() {
+        match rustix::thread::remove_capability_from_bounding_set(capability) {
+            // An older kernel does not know it.
+            Ok(()) | Err(Errno::INVAL) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let bits = CapabilitiesSecureBits::NO_ROOT
+        | CapabilitiesSecureBits::NO_ROOT_LOCKED
+        | CapabilitiesSecureBits::NO_SETUID_FIXUP
+        | CapabilitiesSecureBits::NO_SETUID_FIXUP_LOCKED;
+    rustix::thread::set_capabilities_secure_bits(bits)?;
+    rustix::thread::clear_ambient_capability_set()?;
+    let none = CapabilitySets {
+        effective: CapabilitySet::empty(),
+        permitted: CapabilitySet::empty(),
+        inheritable: CapabilitySet::empty(),
+    };
+    rustix::thread::set_capabilities(None, none)
+}

@@ -1,0 +1,86 @@
+//! The Landlock rules: what a command may read and write, whatever its mounts and rights are.
+
+use std::path::Path;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
+    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
+};
+
+use super::mounts::{DEVICES, TEMPORARY};
+use super::plan::{Level, Plan};
+
+/// The newest interface of which everything is asked for; of an older kernel what it has.
+const NEWEST: ABI = ABI::V6;
+/// The interface that a level needs: rules for paths, and without a network of its own for TCP, too.
+pub(super) fn needed(level: Level) -> ABI {
+    match level {
+        Level::Namespaces | Level::Off => ABI::V1,
+        Level::Landlock => ABI::V4,
+    }
+}
+
+/// Restricts this process, and all that it starts, for good.
+pub(super) fn restrict(plan: &Plan) -> Result<(), RulesetError> {
+    let needed = needed(plan.level);
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(needed))?;
+    // A namespace without devices is shut already, and its loopback is its own.
+    if plan.level == Level::Landlock && !plan.network {
+        ruleset = ruleset.handle_access(AccessNet::from_all(needed))?;
+    }
+    let ruleset = ruleset
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(NEWEST))?
+        .scope(Scope::from_all(NEWEST))?;
+    let mut created = ruleset.create()?;
+    let read = AccessFs::from_read(NEWEST);
+    let all = AccessFs::from_all(NEWEST);
+    for path in &plan.view.read {
+        created = allow(created, path, read)?;
+    }
+    for path in &plan.view.layered {
+        let access = match plan.level {
+            Level::Namespaces => all,
+            Level::Landlock | Level::Off => read,
+        };
+        created = allow(created, path, access)?;
+    }
+    created = allow(created, &plan.workspace, all)?;
+    if plan.level == Level::Namespaces {
+        // What can be listed there is what the cage shows.
+        created = allow(created, Path::new("/"), AccessFs::ReadDir.into())?;
+    }
+    created = allow(created, Path::new("/proc"), read)?;
+    for device in DEVICES {
+        created = allow(created, Path::new(device), AccessFs::from_file(NEWEST))?;
+    }
+    created = allow(created, Path::new("/dev/pts"), all)?;
+    let temporary: Vec<&Path> = match &plan.temp {
+        // The machine's own have the files of others.
+        Some(temp) => vec![temp],
+        None => TEMPORARY.iter().map(Path::new).collect(),
+    };
+    for folder in temporary {
+        created = allow(created, folder, all)?;
+    }
+    created.restrict_self().map(drop)
+}
+
+/// A path that is not there needs no rule.
+fn allow(
+    ruleset: RulesetCreated,
+    path: &Path,
+    access: BitFlags<AccessFs>,
+) -> Result<RulesetCreated, RulesetError> {
+    let Ok(open) = PathFd::new(path) else {
+        return Ok(ruleset);
+    };
+    let access = if path.is_dir() {
+        access
+    } else {
+        access & AccessFs::from_file(NEWEST)
+    };
+    ruleset.add_rule(PathBeneath::new(open, access))
+}

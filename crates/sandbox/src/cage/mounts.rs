@@ -1,0 +1,333 @@
+//! The file system of a cage: a root in memory with what the plan shows, and nothing else.
+//!
+//! The old root is moved aside to [`OLD`], the new one is built in [`NEW`], and both names are gone
+//! when it is done.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::io::Errno;
+use rustix::mount::{self, MountFlags, MountPropagationFlags, UnmountFlags};
+
+use super::plan::{Failed, Plan, Step};
+use crate::kernel;
+
+/// The old root, while the new one is built.
+const OLD: &str = "/old";
+/// The new root, until it is the
+const NEW: &str = "/new";
+/// Where the changes of layered folders are, until they are out of sight.
+const LAYERS: &str = "/layers";
+
+/// The devices that a command may use.
+pub(super) const DEVICES: [&str; 6] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+];
+/// The folders in memory that a command may write.
+pub(super) const TEMPORARY: [&str; 2] = ["/tmp", "/dev/shm"];
+
+const DEV_LINKS: [(&str, &str); 5] = [
+    ("/dev/fd", "/proc/self/fd"),
+    ("/dev/stdin", "/proc/self/fd/0"),
+    ("/dev/stdout", "/proc/self/fd/1"),
+    ("/dev/stderr", "/proc/self/fd/2"),
+    ("/dev/ptmx", "pts/ptmx"),
+];
+
+/// Builds the root of the plan and makes it this process's.
+pub(super) fn enter(plan: &Plan) -> Result<(), Failed> {
+    aside().map_err(about("/"))?;
+    let temp = format!("mode=1777,size={}", plan.limits.temp);
+    in_memory("/tmp", &temp).map_err(about("/tmp"))?;
+    devices().map_err(about("/dev"))?;
+    for path in &plan.view.read {
+        show(path, Access::Read).map_err(about(path))?;
+    }
+    for path in &plan.view.layered {
+        let shown = layer(path, plan.limits.temp).or_else(|_| show(path, Access::Read));
+        shown.map_err(about(path))?;
+    }
+    let workspace = &plan.workspace;
+    let access = if plan.writes {
+        Access::Write
+    } else {
+        Access::Read
+    };
+    show(workspace, access)
+        .and_then(|()| identified(&inside(workspace), plan.workspace_id))
+        .map_err(about(workspace))?;
+    for path in &plan.view.pinned {
+        pin(path).map_err(about(path))?;
+    }
+    for path in &plan.view.kept {
+        keep(path).map_err(about(path))?;
+    }
+    for path in &plan.view.masked {
+        mask(path).map_err(about(path))?;
+    }
+    for (name, target) in &plan.view.links {
+        link(name, target).map_err(about(name))?;
+    }
+    mount_proc().map_err(|source| Failed {
+        step: Step::Proc,
+        source,
+        what: None,
+    })?;
+    finish().map_err(about("/"))
+}
+
+fn about<P: AsRef<Path>>(path: P) -> impl FnOnce(io::Error) -> Failed {
+    move |source| Failed {
+        step: Step::Mount,
+        source,
+        what: Some(path.as_ref().to_owned()),
+    }
+}
+
+/// Where a path of the cage is while its root is built.
+fn inside(path: &Path) -> PathBuf {
+    below(NEW, path)
+}
+
+/// Where a path of the machine is meanwhile.
+fn outside(path: &Path) -> PathBuf {
+    below(OLD, path)
+}
+
+fn below(root: &str, path: &Path) -> PathBuf {
+    let mut all = PathBuf::from(root);
+    all.extend(
+        path.components()
+            .filter(|part| matches!(part, Component::Normal(_))),
+    );
+    all
+}
+
+/// Moves the machine's root to [`OLD`], below a root in memory that is this cage's own.
+fn aside() -> io::Result<()> {
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount::mount_change("/", private)?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount::mount("tmpfs", "/tmp", "tmpfs", flags, c"mode=0755,size=16m")?;
+    for folder in ["/tmp/old", "/tmp/new", "/tmp/layers"] {
+        fs::create_dir(folder)?;
+    }
+    rustix::process::pivot_root("/tmp", "/tmp/old")?;
+    rustix::process::chdir("/")?;
+    mount::mount("tmpfs", NEW, "tmpfs", flags, c"mode=0755,size=16m")?;
+    Ok(())
+}
+
+/// Makes [`NEW`] the root and lets go of all else.
+fn finish() -> io::Result<()> {
+    rustix::process::chdir(NEW)?;
+    rustix::process::pivot_root(".", ".")?;
+    // The old root lies on top of the new one now.
+    mount::unmount(".", UnmountFlags::DETACH)?;
+    rustix::process::chdir("/")?;
+    kernel::restrict_mount(Path::new("/"), kernel::Restriction::ReadOnly, false)?;
+    Ok(())
+}
+
+fn identified(path: &Path, (device, inode): (u64, u64)) -> io::Result<()> {
+    let found = fs::metadata(path)?;
+    if (found.dev(), found.ino()) == (device, inode) {
+        return Ok(());
+    }
+    Err(io::Error::other("it is another folder than before"))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Read,
+    Write,
+}
+
+/// Shows a file or folder of the machine, with what is mounted below it.
+fn show(path: &Path, access: Access) -> io::Result<()> {
+    let (from, to) = (outside(path), inside(path));
+    let found = match fs::symlink_metadata(&from) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && access == Access::Read => {
+            return Ok(());
+        }
+        found => found?,
+    };
+    place(&to, found.is_dir())?;
+    mount::mount_bind_recursive(&from, &to)?;
+    let restriction = match access {
+        Access::Read => kernel::Restriction::ReadOnly,
+        Access::Write => kernel::Restriction::Writable,
+    };
+    kernel::restrict_mount(&to, restriction, true)
+}
+
+/// Shows a folder whose changes are kept in memory and lost with the cage.
+fn layer(path: &Path, temp: u64) -> io::Result<()> {
+    let (from, to) = (outside(path), inside(path));
+    if !from.is_dir() {
+        return Ok(());
+    }
+    let layers = Path::new(LAYERS);
+    if !layers.join("made").exists() {
+        let size = format!("mode=0700,size={temp}");
+        let size = std::ffi::CString::new(size)?;
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        mount::mount("tmpfs", LAYERS, "tmpfs", flags, size.as_c_str())?;
+        fs::create_dir(layers.join("made"))?;
+    }
+    let count = fs::read_dir(layers)?.count();
+    let (upper, work) = (
+        layers.join(format!("u{count}")),
+        layers.join(format!("w{count}")),
+    );
+    fs::create_dir(&upper)?;
+    fs::create_dir(&work)?;
+    fs::set_permissions(&upper, fs::metadata(&from)?.permissions())?;
+    place(&to, true)?;
+    let plain = |path: &Path| {
+        let text = path
+            .to_str()
+            .filter(|text| !text.contains([',', ':', '\\']));
+        text.map(str::to_owned)
+            .ok_or_else(|| io::Error::from(Errno::INVAL))
+    };
+    let options = format!(
+        "lowerdir={},upperdir={},workdir={},userxattr",
+        plain(&from)?,
+        plain(&upper)?,
+        plain(&work)?
+    );
+    let options = std::ffi::CString::new(options)?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount::mount("overlay", &to, "overlay", flags, options.as_c_str())?;
+    Ok(())
+}
+
+/// Makes a folder of the workspace one that is neither moved nor removed.
+fn pin(path: &Path) -> io::Result<()> {
+    let place = inside(path);
+    if fs::symlink_metadata(&place).is_ok_and(|found| found.is_dir()) {
+        mount::mount_bind_recursive(&place, &place)?;
+    }
+    Ok(())
+}
+
+/// Makes a file or folder of the workspace read-only.
+fn keep(path: &Path) -> io::Result<()> {
+    let place = inside(path);
+    match fs::symlink_metadata(&place) {
+        Ok(found) if found.is_symlink() => return Ok(()),
+        Ok(_) => {}
+        // Also below what is a file here, such as the `.git` of a worktree.
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    }
+    mount::mount_bind_recursive(&place, &place)?;
+    kernel::restrict_mount(&place, kernel::Restriction::ReadOnly, true)
+}
+
+/// Shows a file or folder empty.
+fn mask(path: &Path) -> io::Result<()> {
+    let to = inside(path);
+    let Ok(found) = fs::symlink_metadata(&to) else {
+        return Ok(());
+    };
+    if found.is_dir() {
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::RDONLY;
+        mount::mount("tmpfs", &to, "tmpfs", flags, c"mode=0555,size=4k")?;
+        return Ok(());
+    }
+    let empty = Path::new("/empty");
+    if !empty.exists() {
+        fs::write(empty, "")?;
+        fs::set_permissions(empty, fs::Permissions::from_mode(0o444))?;
+    }
+    mount::mount_bind(empty, &to)?;
+    kernel::restrict_mount(&to, kernel::Restriction::ReadOnly, false)
+}
+
+fn link(link: &Path, target: &Path) -> io::Result<()> {
+    let place = inside(link);
+    if let Some(above) = place.parent() {
+        fs::create_dir_all(above)?;
+    }
+    match symlink(target, place) {
+        // What is shown there already is the same.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
+}
+
+fn devices() -> io::Result<()> {
+    in_memory("/dev", "mode=0755,size=64m")?;
+    for device in DEVICES {
+        let (from, to) = (outside(Path::new(device)), inside(Path::new(device)));
+        if from.exists() {
+            place(&to, false)?;
+            mount::mount_bind(&from, &to)?;
+        }
+    }
+    for (link, target) in DEV_LINKS {
+        symlink(target, inside(Path::new(link)))?;
+    }
+    let terminals = inside(Path::new("/dev/pts"));
+    fs::create_dir(&terminals)?;
+    let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+    let options = c"newinstance,ptmxmode=0666,mode=0620";
+    // Without it a command has no terminals of its own, which few need.
+    let _few_need_it = mount::mount("devpts", &terminals, "devpts", flags, options);
+    let shared = inside(Path::new("/dev/shm"));
+    fs::create_dir(&shared)?;
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777))
+}
+
+fn in_memory(path: &str, options: &str) -> io::Result<()> {
+    let to = inside(Path::new(path));
+    place(&to, true)?;
+    let options = std::ffi::CString::new(options)?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount::mount("tmpfs", &to, "tmpfs", flags, options.as_c_str())?;
+    Ok(())
+}
+
+/// Read-only, because a root of this machine would own `/proc/sys` here, too.
+fn mount_proc() -> io::Result<()> {
+    let to = inside(Path::new("/proc"));
+    place(&to, true)?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount::mount("proc", &to, "proc", flags, None)?;
+    Ok(())
+}
+
+/// Makes a `/proc` that can be written while the cage is prepared read-only.
+pub(super) fn close_proc() -> io::Result<()> {
+    kernel::restrict_mount(Path::new("/proc"), kernel::Restriction::ReadOnly, true)
+}
+
+/// Makes what something can be mounted on.
+fn place(path: &Path, is_folder: bool) -> io::Result<()> {
+    if path.exists() {
+        return Ok(());
+    }
+    if is_folder {
+        return fs::create_dir_all(path);
+    }
+    if let Some(above) = path.parent() {
+        fs::create_dir_all(above)?;
+    }
+    fs::write(path, "")
+}

@@ -1,0 +1,228 @@
+//! What a cage shows of this machine: programs, libraries, toolchains and their caches, and no
+//! secrets of its people.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::CageSettings;
+use super::plan::View;
+
+/// The system's programs and libraries.
+const SYSTEM: [&str; 10] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/opt",
+    "/nix/store",
+    "/gnu/store",
+];
+
+/// What programs look up in `/etc`; the rest may have passwords.
+const ETC: [&str; 20] = [
+    "alternatives",
+    "fonts",
+    "group",
+    "host.conf",
+    "hosts",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "locale.alias",
+    "localtime",
+    "mime.types",
+    "nsswitch.conf",
+    "os-release",
+    "passwd",
+    "pki/tls/certs",
+    "protocols",
+    "resolv.conf",
+    "services",
+    "ssl/certs",
+    "timezone",
+];
+
+/// A toolchain's home or cache.
+struct Home {
+    /// The variable that names it.
+    variable: &'static str,
+    /// Where it is below the home folder without that variable.
+    place: &'static str,
+    /// Files in it that have credentials.
+    secrets: &'static [&'static str],
+}
+
+const HOMES: [Home; 12] = [
+    home("RUSTUP_HOME", ".rustup", &[]),
+    home("CARGO_HOME", ".cargo", &["credentials.toml", "credentials"]),
+    home("npm_config_cache", ".npm", &[]),
+    home("PIP_CACHE_DIR", ".cache/pip", &[]),
+    home("UV_CACHE_DIR", ".cache/uv", &[]),
+    home("PYENV_ROOT", ".pyenv", &[]),
+    home("NVM_DIR", ".nvm", &[]),
+    home("VOLTA_HOME", ".volta", &[]),
+    home("GOPATH", "go", &[]),
+    home("GOCACHE", ".cache/go-build", &[]),
+    home("BUN_INSTALL", ".bun", &[]),
+    home("DENO_DIR", ".cache/deno", &[]),
+];
+
+/// The variables that say where toolchains and their caches are.
+pub fn toolchain_variables() -> impl Iterator<Item = &'static str> {
+    HOMES.iter().map(|home| home.variable)
+}
+
+const fn home(
+    variable: &'static str,
+    place: &'static str,
+    secrets: &'static [&'static str],
+) -> Home {
+    Home {
+        variable,
+        place,
+        secrets,
+    }
+}
+
+/// Folders that no entry of `PATH` may show, nor what is above them.
+const NEVER: [&str; 8] = [
+    "/etc", "/proc", "/sys", "/dev", "/run", "/var", "/root", "/home",
+];
+
+/// Whether a folder has the system's programs or settings in it.
+pub(super) fn is_system(folder: &Path) -> bool {
+    let mut system = SYSTEM.iter().chain(&["/etc", "/proc", "/sys", "/dev"]);
+    system.any(|path| Path::new(path).starts_with(folder))
+}
+
+/// The view, and the variables that tell programs where their homes are.
+pub(super) fn of(settings: &CageSettings) -> (View, Vec<(String, String)>) {
+    let mut builder = Builder {
+        view: View::default(),
+        settings,
+    };
+    for path in SYSTEM {
+        builder.read(Path::new(path));
+    }
+    for name in ETC {
+        builder.read(&Path::new("/etc").join(name));
+    }
+    let mut variables = Vec::new();
+    for home in &HOMES {
+        let mut set = settings.variables.iter();
+        let set = set.find(|(name, _)| name == home.variable);
+        let set = set.map(|(_, value)| PathBuf::from(value));
+        let below = |above: &PathBuf| above.join(home.place);
+        let place = set.or_else(|| settings.home.as_ref().map(below));
+        if let Some(place) = place.filter(|place| place.is_dir())
+            && let Some(place) = builder.layer(&place)
+        {
+            let secrets = home.secrets.iter().map(|secret| place.join(secret));
+            builder.view.masked.extend(secrets);
+            let text = place.to_string_lossy().into_owned();
+            variables.push((home.variable.to_owned(), text));
+        }
+    }
+    for folder in &settings.path {
+        if builder.is_harmless(folder) {
+            builder.read(folder);
+        }
+    }
+    for path in &settings.read {
+        builder.read(path);
+    }
+    (builder.finish(), variables)
+}
+
+struct Builder<'a> {
+    view: View,
+    settings: &'a CageSettings,
+}
+
+impl Builder<'_> {
+    /// Shows a file or folder under the name that it has; what it is a link to, too.
+    fn read(&mut self, path: &Path) {
+        let Ok(real) = fs::canonicalize(path) else {
+            return;
+        };
+        if real != path && !self.is_shown(path.parent().unwrap_or(path)) {
+            self.view.links.push((path.to_owned(), real.clone()));
+        }
+        if !self.is_shown(&real) {
+            self.view.read.push(real);
+        }
+    }
+
+    /// Shows a folder that may be written for as long as the cage lives; its real path.
+    fn layer(&mut self, path: &Path) -> Option<PathBuf> {
+        let real = fs::canonicalize(path).ok()?;
+        if real.starts_with(&self.settings.workspace) || !self.is_harmless(&real) {
+            return None;
+        }
+        if !self.view.layered.contains(&real) {
+            self.view.layered.push(real.clone());
+        }
+        Some(real)
+    }
+
+    fn is_shown(&self, path: &Path) -> bool {
+        let shown = self.view.read.iter().chain(&self.view.layered);
+        let mut shown = shown.chain([&self.settings.workspace]);
+        shown.any(|above| path.starts_with(above))
+    }
+
+    /// Whether a folder has nothing but programs, by its place.
+    fn is_harmless(&self, folder: &Path) -> bool {
+        let hidden = self.settings.hidden.iter().map(PathBuf::as_path);
+        let never = NEVER.iter().map(Path::new).chain(hidden);
+        let home = self.settings.home.as_deref();
+        let is_above = |secret: &Path| secret.starts_with(folder);
+        folder.is_absolute()
+            && folder.file_name() != Some(OsStr::new(""))
+            && !never.chain(home).any(is_above)
+            && !["/etc", "/proc", "/sys", "/dev", "/run", "/var"]
+                .iter()
+                .any(|place| folder.starts_with(place))
+    }
+
+    fn finish(mut self) -> View {
+        let workspace = &self.settings.workspace;
+        // Of two that lie in each other the outer one is mounted first.
+        self.view.read.sort_by_key(|path| path.components().count());
+        let mut read: Vec<PathBuf> = Vec::new();
+        for path in std::mem::take(&mut self.view.read) {
+            let is_shown = {
+                let mut above = read.iter().chain(&self.view.layered).chain([workspace]);
+                above.any(|above| path.starts_with(above))
+            };
+            if !is_shown {
+                read.push(path);
+            }
+        }
+        self.view.read = read;
+        let named = self.settings.kept.iter().map(|path| workspace.join(path));
+        let named = named.filter(|path| path.starts_with(workspace));
+        for path in named {
+            // What it leads to is read under its name.
+            let target = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+            if target != path && target.starts_with(workspace) && target != *workspace {
+                self.view.kept.push(target);
+            }
+            self.view.kept.push(path);
+        }
+        let kept = self.view.kept.iter().chain(&self.settings.hidden);
+        let above = kept.flat_map(|path| path.ancestors().skip(1));
+        let pinned = above.filter(|path| path.starts_with(workspace) && path != workspace);
+        let mut pinned: Vec<PathBuf> = pinned.map(Path::to_owned).collect();
+        pinned.sort();
+        pinned.dedup();
+        self.view.pinned = pinned;
+        let hidden = self.settings.hidden.iter();
+        self.view.masked.extend(hidden.cloned());
+        self.view
+    }
+}
